@@ -222,7 +222,8 @@ def _unsupported(refusal: Refusal) -> str:
 
 
 def _misconfigured(refusal: Refusal) -> str:
-    return f"{refusal.setting}: {refusal.why}"
+    at = "" if refusal.value is None else f", at {_quote(refusal.value)}"
+    return f"{refusal.setting}: {refusal.why}{at}"
 
 
 def _not_found(refusal: Refusal) -> str:

@@ -151,13 +151,12 @@ class InvalidMessageType(EventError):
 
 
 class MappingError(EventError):
-    """The mapping refuses the event. `refusal` says why, as data; the text is derived from it."""
+    """The mapping refuses the event. `refusal` says why, as data; the text is derived from it.
 
-    def __init__(self, refusal: Refusal | str, *, field: str = "") -> None:
-        if isinstance(refusal, str):  # until every mapping raises a refusal of the vocabulary
-            from svctoolkit.causes import Refusal
+    Mappings raise its kinds, which are in `svctoolkit.mapping`: `Missing`, `Misfit` and others.
+    """
 
-            refusal = Refusal("fault", field=field, why=refusal)
+    def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.text, field=refusal.field)
         self.refusal = refusal
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from svctoolkit import CATALOGUE
 from svctoolkit.destinations import Delivery, DestinationType, JobOutcome, Merge, Outcome, Payload, Reply, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.mapping import Misfit
 
 
 class HarborSettings(Settings, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ def harbor(*merges: Merge, times: int = 1) -> DestinationType:
     @destination.on("track")
     def send(event: Event, settings: HarborSettings) -> list[Payload]:
         if event.raw.get("event") == "bad":
-            raise MappingError("a bad event")
+            raise Misfit("event", "a good event", "bad")
         body = {"what": event.raw.get("event"), "key": settings.key}
         place = event.raw.get("place", "visits")
         return [Payload(endpoint=f"https://harbor.example/{place}", json=body) for _ in range(times)]
@@ -64,7 +64,7 @@ def test_without_a_declaration_each_job_has_its_own_requests() -> None:
 
     assert sorted((batch.jobs, batch.error, batch.batched) for batch in results) == [
         ((1,), None, False),
-        ((2,), "a bad event", False),
+        ((2,), "event: expected a good event, got 'bad'", False),
         ((3,), None, False),
     ]
 

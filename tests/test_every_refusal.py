@@ -22,7 +22,7 @@ KINDS = ("Missing", "Misfit", "NotConfigured", "Unsupported", "Misconfigured", "
 #: What has no field and no setting: a fault of a mapping itself, and an event that no handler is for.
 FRAME = {
     "destinations/_context.py", "destinations/_define.py", "destinations/_examples.py", "destinations/_mapping.py",
-    "destinations/_settings.py", "mapping/refusals.py",
+    "destinations/_settings.py", "destinations/definitions.py", "mapping/refusals.py",
 }  # fmt: skip
 
 
@@ -36,7 +36,9 @@ def calls(file: Path) -> Iterator[tuple[str, ast.Call]]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id, node
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            yield node.func.attr, node
+            of = node.func.value
+            if node.func.attr != "ask" or getattr(of, "id", getattr(of, "attr", "")) in ("context", "_context"):
+                yield node.func.attr, node
 
 
 def given(call: ast.Call, name: str, place: int | None = None) -> ast.expr | None:

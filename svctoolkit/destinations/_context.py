@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from svctoolkit.errors import MappingError
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import LookupFailed, Misconfigured, text
 
@@ -27,7 +26,8 @@ def _new_id() -> str:
 
 
 def _no_lookup(request: Mapping[str, Any]) -> tuple[int, Any]:
-    raise MappingError(f"needs an answer from {request.get('url')}, and no lookup was given")
+    why = f"needs an answer from {request.get('url')}, and no lookup was given"
+    raise LookupFailed("", why, case="none")
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -57,7 +57,10 @@ class Context(msgspec.Struct, frozen=True):
         Raises `LookupFailed` with the answer for any status but 2xx. With `may_miss` a 404 gives None: the destination
         has no such thing.
         """
-        status, answer = self.lookup(request)
+        try:
+            status, answer = self.lookup(request)
+        except LookupFailed as error:  # who asks knows what for
+            raise LookupFailed(field, error.refusal.why, setting=setting, case=error.refusal.case) from error
         if status == 404 and may_miss:
             return None
         if not 200 <= status < 300:

@@ -105,11 +105,15 @@ class Unsupported(MappingError):
 class Misconfigured(MappingError):
     """`setting` is missing or wrong for this event; `why` goes on after its name: `is required by authVersion v2`.
 
-    `field` is what of the event makes the setting necessary, where something does.
+    `field` is what of the event makes the setting necessary, where something does; `at` the part of a setting with
+    several rows that is wrong.
     """
 
-    def __init__(self, setting: str, why: str, *, field: str = "", case: str = "") -> None:
-        super().__init__(Refusal("misconfigured", field=field, setting=setting, expected=why, why=why, case=case))
+    def __init__(self, setting: str, why: str, *, field: str = "", at: str = "", case: str = "") -> None:
+        value = json_value(at) if at else None
+        super().__init__(
+            Refusal("misconfigured", field=field, setting=setting, expected=why, value=value, why=why, case=case)
+        )
 
 
 class NotFound(MappingError):

@@ -10,8 +10,8 @@ import pytest
 from svctoolkit import Workspace
 from svctoolkit.delivery import Recorder
 from svctoolkit.destinations import CATALOGUE, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.mapping import Misfit
 from svctoolkit.replay import Group, compare, replay
 
 CODE = """\
@@ -126,7 +126,7 @@ def test_as_many_kinds_as_there_are_cost_no_more_than_fifty(monkeypatch: pytest.
     @strict.on("track")
     def send(event: Event, settings: Switch) -> Payload:
         if settings.strict:
-            raise MappingError(f"{event.name}: is not wanted")
+            raise Misfit("event", "another name", case=event.name)
         return Payload(endpoint="https://strict.example", json={})
 
     workspace = Workspace("shop")

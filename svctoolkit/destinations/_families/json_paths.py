@@ -94,7 +94,7 @@ class Name(Parsed):
             _put(body, self.steps, value)
         except _InTheWayError:
             raise Misconfigured(
-                setting, f"{self.written}: a value that is already there is in the way", case="occupied"
+                setting, "another row has already put a value in the way", at=self.written, case="occupied"
             ) from None
 
 

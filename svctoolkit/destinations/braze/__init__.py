@@ -119,7 +119,7 @@ def send_person(event: Event, settings: BrazeSettings, context: Context) -> Payl
         _join(event, settings, context, identity["external_id"])
     about = _attributes(event, settings, context, identity)
     if not about:
-        raise Missing("traits", wants="traits that Braze does not have yet")
+        raise Missing("traits", wants="an attribute that Braze does not have yet")
     return _post(settings, "/users/track", {"attributes": [{**about, **identity}]})
 
 

@@ -40,7 +40,7 @@ def batch(jobs: Sequence[MappedJob], settings: BrazeSettings) -> Iterator[Batch]
         known: dict[bytes, dict[str, Any]] = {}
         jobs = [_without_known(job, known) for job in jobs]
         repeated = [job for job in jobs if job.event.type == "identify" and not job.payloads]
-        known_already = Missing("traits", wants="an attribute that no earlier event has set", setting="supportDedup")
+        known_already = Missing("traits", wants="an attribute that Braze does not have yet", setting="supportDedup")
         yield from (Batch((job.id,), refusal=known_already.refusal) for job in repeated)
         jobs = [job for job in jobs if job not in repeated]
     jobs = sorted(jobs, key=_places(jobs))

@@ -144,7 +144,7 @@ def send_message(event: Event, settings: ClickSendSettings) -> Payload:
         return _send(settings, "sms-campaigns/send", _campaign(event, settings, list_id, sender))
     message = MESSAGE(event)
     _check_sender(sender)
-    for member, field in (("to", PHONE.paths[0]), ("body", "properties.body")):
+    for member, field in (("to", "traits.phone"), ("body", "properties.body")):
         if member not in message:
             raise Missing(field)
     source = {} if "source" in message or not settings.default_source else {"source": settings.default_source}

@@ -56,14 +56,14 @@ def user_body(event: Event, anonymous: bool, *, seen: bool, lookup: str) -> dict
 
 
 # Any: a handler of the type, with or without a context
-def group_bodies(event: Event, anonymous: bool, ask: Callable[..., Any]) -> Iterator[tuple[str, dict[str, Json]]]:
+def group_bodies(event: Event, anonymous: bool, look_up: Callable[..., Any]) -> Iterator[tuple[str, dict[str, Json]]]:
     """Paths and bodies: the company, then the user in it. Tags are set by questions to Intercom."""
     about = company(event, ".")
     tags = tag_bodies(event, {"company_id": about.get("company_id")})
     if tags:
-        ask("POST", "/companies", about)
+        look_up("POST", "/companies", about)
     for tag in tags:
-        ask("POST", "/tags", tag)
+        look_up("POST", "/tags", tag)
     yield "/companies", about
     user = {**compact({"user_id": _user_id(event, "userId", anonymous)}), **MEMBER(event)}
     if user:

@@ -17,11 +17,12 @@ import msgspec
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings, Tags
 from svctoolkit.destinations.sendgrid._batches import batch
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
+    Missing,
+    NotConfigured,
     Table,
     as_object,
     compact,
@@ -146,7 +147,7 @@ def send_mail(event: Event, settings: SendgridSettings) -> Payload:
     """The mail of an event that the configuration names."""
     name = event_name(event).strip().lower()
     if name not in [known.lower() for known in settings.event_names_settings]:
-        raise MappingError(f"event: eventNamesSettings does not name {event.raw['event']!r}", field="event")
+        raise NotConfigured("event", event.raw["event"], setting="eventNamesSettings")
     properties = event.properties
     mail = {
         "from": _sender(properties, settings),
@@ -164,7 +165,7 @@ def send_mail(event: Event, settings: SendgridSettings) -> Payload:
         **OPTIONS(event),
     }
     if not mail["content"] and not mail["template_id"]:
-        raise MappingError("properties.content: a mail needs a text or a template", field="properties.content")
+        raise Missing("properties.content", setting="templateId", wants="a text or a template")
     return Payload(endpoint=f"{_API}/mail/send", headers=_headers(settings), json=compact(mail))
 
 
@@ -175,7 +176,7 @@ def _personalizations(event: Event, settings: SendgridSettings) -> list[dict[str
         listed = [{"to": [RECIPIENT(event)]}]
     if not isinstance(listed, list) or not listed:
         where = "properties.personalizations"
-        raise MappingError(f"{where}: a mail needs a list of those who get it", field=where)
+        raise Missing(where, wants="a list of recipients")
     return [{**as_object(item), "to": _addresses(as_object(item).get("to"))} for item in listed]
 
 
@@ -186,7 +187,7 @@ def _addresses(listed: Any) -> list[Mapping[str, Any]]:
 def _sender(properties: Mapping[str, Any], settings: SendgridSettings) -> Mapping[str, Any]:
     sender = properties.get("from") or compact({"email": settings.from_email, "name": settings.from_name})
     if not as_object(sender).get("email"):
-        raise MappingError("needs a value at properties.from.email", field="properties.from.email")
+        raise Missing("properties.from.email", setting="fromEmail")
     return as_object(sender)
 
 
@@ -254,7 +255,9 @@ def _custom_fields(event: Event, settings: SendgridSettings, context: Context) -
     if not values:
         return {}
     url = f"{_API}/marketing/field_definitions"
-    answer = as_object(context.ask({"method": "GET", "url": url, "headers": _headers(settings)}))
+    answer = as_object(
+        context.ask({"method": "GET", "url": url, "headers": _headers(settings)}, setting="customFieldsMapping")
+    )
     listed = [*objects(answer.get("custom_fields")), *objects(answer.get("reserved_fields"))]
     ids = {field.get("name"): field.get("id") for field in listed}
     return {str(ids[name]): value for name, value in values.items() if name in ids and value is not None}

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -25,6 +24,9 @@ from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
     PHONE,
+    Misconfigured,
+    Misfit,
+    Missing,
     Table,
     as_it_is,
     as_object,
@@ -118,7 +120,7 @@ def send_event(event: Event, settings: SendinblueSettings) -> Payload:
     """What a contact did; an event `trackLink` is a link that it followed."""
     name = event.raw.get("event")
     if not isinstance(name, str) or not name:
-        raise MappingError("event: Sendinblue needs a name, as a text", field="event")
+        raise Misfit("event", "a name, as a text", name)
     email, phone = _identity(event)
     identity = _address(email, phone)
     if name.lower() == "tracklink":
@@ -146,21 +148,23 @@ def _confirm(event: Event, settings: SendinblueSettings, context: Context, email
     """The contact as Sendinblue knows it, or a message to somebody who is to confirm."""
     identifier = value_of(event, CONTACT_ID) or email
     if not identifier:
-        raise MappingError("double opt-in needs an e-mail address or sendinblueContactId", field="traits.email")
+        raise Missing("traits.email", "context.externalId.sendinblueContactId", why="double opt-in needs it")
     place = f"/{in_url(identifier)}"
-    contact = context.ask({"method": "GET", "url": _CONTACTS + place, "headers": _headers(settings)}, may_miss=True)
+    contact = context.ask(
+        {"method": "GET", "url": _CONTACTS + place, "headers": _headers(settings)}, may_miss=True, field="traits.email"
+    )
     attributes = _attributes(event.traits, event, phone)
     if contact is not None:
         return _contact(
             settings, place, {"attributes": _with_new_email(attributes, event), **_membership(event)}, "PUT"
         )
     lists = _list_ids(event, JOINED)
-    if not (email and settings.template_id and settings.redirection_url and lists):
-        raise MappingError(
-            "double opt-in needs templateId and redirectionUrl of the configuration, an e-mail address and "
-            "sendinblueIncludeListIds among the external IDs",
-            field="context.externalId",
-        )
+    for setting, value in (("templateId", settings.template_id), ("redirectionUrl", settings.redirection_url)):
+        if not value:
+            raise Misconfigured(setting, "is required by double opt-in")
+    for field, given in (("traits.email", email), ("context.externalId.sendinblueIncludeListIds", lists)):
+        if not given:
+            raise Missing(field, why="double opt-in needs it")
     asked = {"templateId": settings.template_id, "redirectionUrl": settings.redirection_url, "includeListIds": lists}
     return _contact(settings, "/doubleOptinConfirmation", {"email": email, "attributes": attributes, **asked})
 
@@ -170,13 +174,13 @@ def _identity(event: Event) -> tuple[Any, Any]:
     email, phone = value_of(event, EMAIL), value_of(event, PHONE)
     _check_email(email, "traits.email")
     if phone and not (isinstance(phone, str) and _PHONE.fullmatch(phone)):
-        raise MappingError("traits.phone: expected a number with its country, such as +4915112345678", field="phone")
+        raise Misfit("traits.phone", "a number with its country code, such as +4915112345678", phone)
     return email, phone
 
 
 def _check_email(email: Any, field: str) -> None:
     if email and not (isinstance(email, str) and _EMAIL.fullmatch(email)):
-        raise MappingError(f"{field}: expected an e-mail address", field=field)
+        raise Misfit(field, "an e-mail address", email)
 
 
 def _address(email: Json, phone: Json) -> Json:
@@ -184,7 +188,7 @@ def _address(email: Json, phone: Json) -> Json:
     if email:
         return email
     if not isinstance(phone, str) or not phone:
-        raise MappingError("needs a value at traits.email or traits.phone", field="traits.email or traits.phone")
+        raise Missing("traits.email", "traits.phone")
     return f"{re.sub(r'^([+]|00)', '', phone)}@mailin-sms.com"
 
 

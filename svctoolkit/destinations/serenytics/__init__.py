@@ -17,6 +17,7 @@ from svctoolkit.mapping import (
     IP,
     LAST_NAME,
     TIME,
+    Misconfigured,
     Source,
     Table,
     custom_traits,
@@ -143,12 +144,14 @@ def _storage(url: str, event: Event) -> str:
     if not url:
         raise _no_storage(event)
     if not url.startswith(_STORAGE):
-        raise MappingError(f"storageUrl{event.type.capitalize()}: {url!r} is no URL of {_STORAGE}")
+        raise Misconfigured(
+            f"storageUrl{event.type.capitalize()}", f"expected a URL of {_STORAGE}, got {url!r}", case="url"
+        )
     return url
 
 
 def _no_storage(event: Event) -> MappingError:
-    return MappingError(f"storageUrl{event.type.capitalize()}: no data source is configured for {event.type} events")
+    return Misconfigured(f"storageUrl{event.type.capitalize()}", f"is required by {event.type} events")
 
 
 def _send(body: dict[str, Any], url: str) -> Payload:

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     EMAIL,
@@ -22,6 +21,11 @@ from svctoolkit.mapping import (
     IP,
     LAST_NAME,
     USER_ID,
+    LookupFailed,
+    Misconfigured,
+    Misfit,
+    Missing,
+    NotConfigured,
     Table,
     as_object,
     compact,
@@ -112,7 +116,7 @@ def send_person(event: Event, settings: SfmcSettings, context: Context) -> Itera
         yield _warehouse_payload(event, settings, cloud)
         return
     if settings.create_or_update_contacts:
-        raise MappingError("contacts are not written: createOrUpdateContacts is set")
+        raise Misconfigured("createOrUpdateContacts", "contacts are not written while it is on")
     contact = _contact(event)
     yield cloud.send("POST", "/contacts/v1/contacts", {"attributeSets": [], "contactKey": contact})
     values = _values(COMMON(event), event.traits)
@@ -124,9 +128,9 @@ def send_action(event: Event, settings: SfmcSettings, context: Context) -> Paylo
     """The journey that the event starts, else its row."""
     name = event.raw.get("event")
     if not isinstance(name, str) or not name:
-        raise MappingError("event: a track event needs a name, as a text", field="event")
+        raise Misfit("event", "a name, as a text", name)
     if _is_mapped(event):
-        raise MappingError("context.mappedToDestination: rows of a warehouse are identify events")
+        raise Misfit("type", "identify", "track", why="rows of a warehouse are sent as records only")
     key, properties = name.lower(), event.properties
     journeys = _by_event(settings.event_to_definition_mapping)
     if key in journeys:
@@ -136,7 +140,7 @@ def send_action(event: Event, settings: SfmcSettings, context: Context) -> Paylo
         return _Cloud(settings, context).send("POST", "/interaction/v1/events", body)
     extensions = _by_event(settings.event_to_external_key)
     if key not in extensions:
-        raise MappingError(f"event: eventToExternalKey gives no data extension for {name!r}", field="event")
+        raise NotConfigured("event", name, setting="eventToExternalKey")
     values = _values(COMMON(event), properties)
     return _Cloud(settings, context).send_row(extensions[key], *_row(event, settings, key, values))
 
@@ -159,7 +163,9 @@ def _warehouse_payload(event: Event, settings: SfmcSettings, cloud: _Cloud) -> P
     row = next((named for named in external_ids(event) if named.destination == "sfmc"), None)
     if row is None or row.object.lower() != "data extension":
         where = "context.externalId.type"
-        raise MappingError(f"{where}: rows of a warehouse go to SFMC-data extension only", field=where)
+        raise Misfit(
+            where, "SFMC-data extension", event.context.get("externalId"), why="rows of a warehouse go nowhere else"
+        )
     field, row_id = warehouse_row(event).field, warehouse_row(event).id
     return cloud.send_row(settings.external_key, f"{field}:{text(row_id)}", event.traits)
 
@@ -171,7 +177,7 @@ def _is_mapped(event: Event) -> bool:
 def _contact(event: Event) -> Any:
     contact = value_of(event, CONTACT)
     if contact is None:
-        raise MappingError("needs a value at userId or traits.email", field="userId or traits.email")
+        raise Missing("userId", "traits.email")
     return contact
 
 
@@ -201,9 +207,13 @@ class _Cloud:
         }
         url = f"https://{settings.sub_domain.reveal()}.auth.marketingcloudapis.com/v2/token"
         headers = {"Content-Type": "application/json"}
-        answer = as_object(context.ask({"method": "POST", "url": url, "headers": headers, "body": body}))
+        answer = as_object(
+            context.ask({"method": "POST", "url": url, "headers": headers, "body": body}, setting="clientId")
+        )
         if not answer.get("access_token"):
-            raise MappingError("Marketing Cloud's answer to the log-in has no access_token")
+            raise LookupFailed(
+                "", "Marketing Cloud's answer to the login has no access_token", setting="clientId", case="token"
+            )
         self._headers = {**headers, "Authorization": f"Bearer {answer['access_token']}"}
         self._api = f"https://{settings.sub_domain.reveal()}.rest.marketingcloudapis.com"
 

@@ -12,9 +12,8 @@ from typing import Any
 import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import without_scalars
+from svctoolkit.mapping import Missing, without_scalars
 from svctoolkit.secrets import Secret
 
 
@@ -68,7 +67,7 @@ def send_alert(event: Event, settings: Signl4Settings) -> Payload:
     """An alert under the title that the configuration has for the event, else under the event's name."""
     name = event.raw.get("event")
     if not name:
-        raise MappingError("event: a track event needs a name", field="event")
+        raise Missing("event")
     fields = {key: event.properties.get(source) or value for key, (source, value) in settings.fields.items()}
     read = {source for source, _ in settings.fields.values()}
     body: dict[str, Any] = {key: value for key, value in event.properties.items() if key not in read}

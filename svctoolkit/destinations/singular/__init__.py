@@ -12,12 +12,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     IP,
     TIME,
+    Misfit,
+    Missing,
     Shape,
     Table,
     as_it_is,
@@ -247,11 +248,10 @@ def _system_of(event: Event) -> tuple[System, str]:
     """What is sent of this system, and its name."""
     name = as_object(event.context.get("os")).get("name")
     if not isinstance(name, str) or not name:
-        raise MappingError("context.os.name: Singular needs the name of the system", field="context.os.name")
+        raise Missing("context.os.name", wants="the name of the operating system")
     kind, platform = _SYSTEMS.get(name.lower(), (None, None))
     if kind is None:
-        systems = "Android, iOS and their like, PC, PlayStation, Xbox, Nintendo and MetaQuest"
-        raise MappingError(f"context.os.name: Singular knows {systems}, not {name!r}", field="context.os.name")
+        raise Misfit("context.os.name", "Android, iOS or similar, PC, PlayStation, Xbox, Nintendo or MetaQuest", name)
     return SYSTEMS[kind], platform or name
 
 

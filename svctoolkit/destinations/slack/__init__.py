@@ -16,9 +16,8 @@ import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
 from svctoolkit.destinations._families.chat import TemplateRow, escape, fitting_row, listing, person_values, render
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import event_name, json_text
+from svctoolkit.mapping import Misfit, event_name, json_text
 
 _SENDER = {"username": "RudderStack", "icon_url": "https://cdn.rudderlabs.com/rudderstack.png"}
 
@@ -77,7 +76,9 @@ def send_person(event: Event, settings: SlackSettings) -> Payload:
 def send_event(event: Event, settings: SlackSettings) -> Payload:
     name = event_name(event)
     if name in settings.deny_list_of_events:
-        raise MappingError(f"event: {name!r} is denied by the configuration (denyListOfEvents)", field="event")
+        raise Misfit(
+            "event", "an event that the setting does not deny", name, setting="denyListOfEvents", case="denied"
+        )
     row = fitting_row(settings.event_template_settings, name, "eventTemplateSettings")
     template = (row.event_template.strip() if row else "") or "{{name}} did {{event}}"
     own = event.properties  # a property goes before what a template has of the same name

@@ -27,11 +27,12 @@ from svctoolkit.destinations import (
     Settings,
 )
 from svctoolkit.destinations._batches import merge
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     CLIENT_TIME,
+    TIME_EXAMPLE,
+    Misfit,
     Table,
     check_age,
     converter,
@@ -99,7 +100,7 @@ def send_event(event: Event, settings: SmartlySettings, context: Context) -> Ite
     """One payload for each name that the configuration has for the event, else one."""
     name = event.raw.get("event")
     if not isinstance(name, str):
-        raise MappingError("event: a track event needs a name, as a text", field="event")
+        raise Misfit("event", "a name, as a text", name)
     body = EVENT(event)
     _check_interaction(body.get("ad_interaction_time"), context.clock())
     products = event.properties.get("products")
@@ -116,7 +117,7 @@ def _names(name: str, settings: SmartlySettings) -> list[str]:
 def _check_interaction(seconds: Any, now: datetime) -> None:
     where = "properties.adInteractionTime or properties.ad_interaction_time"
     if seconds is None:
-        raise MappingError(f"{where}: expected a time such as 2026-01-31T12:00:00Z", field=where)
+        raise Misfit(where, TIME_EXAMPLE, seconds)
     number = float(seconds) if isinstance(seconds, str) else seconds
     when = moment(number * 1000) or datetime.max.replace(tzinfo=UTC)  # no calendar reaches that far
     check_age(when, now, past=3 * _YEAR, future=_YEAR, field=where)

@@ -29,9 +29,24 @@ from svctoolkit.destinations.snapchat_conversion._tables import (
     USUAL,
     VENDOR_2,
 )
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import TIME, check_age, event_name, moment, name_key, number, path, platform, string
+from svctoolkit.mapping import (
+    TIME,
+    TIME_EXAMPLE,
+    Misconfigured,
+    Misfit,
+    Missing,
+    NotConfigured,
+    WrongValue,
+    check_age,
+    event_name,
+    moment,
+    name_key,
+    number,
+    path,
+    platform,
+    string,
+)
 from svctoolkit.mapping.table import getter
 from svctoolkit.mapping.times import microseconds
 from svctoolkit.secrets import Secret
@@ -105,9 +120,7 @@ def send_event(event: Event, settings: SnapchatSettings, context: Context) -> Pa
         if row.from_ and row.to and name_key(row.from_) == name_key(name):
             key = name_key(row.to)
     if key not in _EVENTS:
-        raise MappingError(
-            f"event: Snapchat has no event for {name!r}; map it in rudderEventsToSnapEvents", field="event"
-        )
+        raise NotConfigured("event", name, setting="rudderEventsToSnapEvents")
     return _payload(event, settings, context, key)
 
 
@@ -120,11 +133,11 @@ def _payload(event: Event, settings: SnapchatSettings, context: Context, key: st
     """`key` is the name of the event in lower case, with underscores."""
     place = _conversion_type(event)
     if place == "MOBILE_APP" and not settings.snap_app_id:
-        raise MappingError("events of an application need snapAppId in the configuration", field="channel")
+        raise Misconfigured("snapAppId", "is required for events of an application", field="channel")
     if place == "MOBILE_APP" and not settings.app_id:
-        raise MappingError("events of an application need appId in the configuration", field="channel")
+        raise Misconfigured("appId", "is required for events of an application", field="channel")
     if place in ("WEB", "OFFLINE") and not settings.pixel_id:
-        raise MappingError("events of a website and offline events need pixelId in the configuration", field="channel")
+        raise Misconfigured("pixelId", "is required for events of a website and offline events", field="channel")
     send = _version_3 if settings.api_version == "newApi" else _version_2
     return send(event, settings, context, key, place)
 
@@ -202,8 +215,10 @@ def _sum(products: Sequence[Mapping[str, Any]]) -> str:
     """What the products cost together, as a text."""
     try:
         costs = [number.of(product.get("price") or 0) * number.of(product.get("quantity") or 1) for product in products]
-    except ValueError as error:
-        raise MappingError(f"properties.products: {error}", field="properties.products") from error
+    except WrongValue as error:
+        raise Misfit(
+            "properties.products", f"{error.expected} as price and quantity", error.value, case=error.case
+        ) from error
     return string.of(sum(costs))
 
 
@@ -233,9 +248,9 @@ def _conversion_type(event: Event) -> str:
 def _check_person(person: Mapping[str, Any], email: str, phone: str, device: str, ip: str, agent: str) -> None:
     """Snapchat has to find the person by one of these, and refuses events without."""
     if not person.keys() & {email, phone, device} and not {ip, agent} <= person.keys():
-        raise MappingError(
-            "needs an e-mail address, a phone number, an advertising ID, or an IP address with a user agent",
-            field="context.traits",
+        raise Missing(
+            "context.traits",
+            wants="an e-mail address, a phone number, an advertising ID, or an IP address with a user agent",
         )
 
 
@@ -245,9 +260,7 @@ def _seconds(event: Event, context: Context, past: timedelta) -> str | None:
         return None
     when = moment(timestamp)
     if when is None:
-        raise MappingError(
-            f"timestamp: expected a time such as 2026-01-31T12:00:00Z, got {timestamp!r}", field="timestamp"
-        )
+        raise Misfit("timestamp", TIME_EXAMPLE, timestamp)
     check_age(when, context.clock(), past=past)
     return str(microseconds(when) // 1_000_000)
 

@@ -12,6 +12,7 @@ from svctoolkit.mapping import (
     PHONE,
     Source,
     Table,
+    WrongValue,
     const,
     converter,
     digits,
@@ -52,7 +53,7 @@ def hash_number(value: Json) -> str:
 def hash_device(value: Json) -> str:
     """SHA-256 of the ID of a device, as it is written."""
     if not isinstance(value, str):
-        raise ValueError(f"expected a text, got {value!r}")
+        raise WrongValue("a text", value, case="text")
     return sha256(value)
 
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     ANY_ID,
     TIME,
+    Misfit,
     Table,
     as_object,
     converter,
@@ -97,7 +97,7 @@ def _name(event: Event) -> str:
 def _send(event: Event, name: str, members: Mapping[str, Any], settings: SplitioSettings) -> Payload:
     kind = name.replace(" ", "_")
     if not _EVENT_TYPE.fullmatch(kind):
-        raise MappingError(f"event: {name!r} cannot be an event type: letters, digits, '_', '.' and '-', at most 80")
+        raise Misfit("event", "at most 80 letters, digits, '_', '.' and '-'", name, case="form")
     body: dict[str, Any] = {"eventTypeId": kind, **KEY(event), **VALUE(event)}
     when = value_of(event, TIME)
     if (when := moment(int(when) if isinstance(when, bool) else when)) is not None:

@@ -9,9 +9,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import EMAIL, TIME, USER_ID, Table, as_it_is, event_name, moment, required, value_of
+from svctoolkit.mapping import (
+    EMAIL,
+    TIME,
+    USER_ID,
+    Missing,
+    Table,
+    as_it_is,
+    event_name,
+    moment,
+    required,
+    value_of,
+)
 from svctoolkit.mapping.times import microseconds
 from svctoolkit.secrets import Secret
 
@@ -65,7 +75,7 @@ def _moment(event: Event) -> dict[str, int]:
 def _visitor(event: Event) -> dict[str, Any]:
     visitor = VISITOR(event)
     if visitor["userId"] == "":
-        raise MappingError("userId: Sprig needs one, and the event has an empty one", field="userId")
+        raise Missing("userId")
     return visitor
 
 

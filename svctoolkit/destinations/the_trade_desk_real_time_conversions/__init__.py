@@ -13,9 +13,18 @@ from typing import Any
 import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import IP, Table, as_object, event_name, first, leading_number, objects
+from svctoolkit.mapping import (
+    IP,
+    Misfit,
+    Missing,
+    Table,
+    as_object,
+    event_name,
+    first,
+    leading_number,
+    objects,
+)
 from svctoolkit.mapping.table import path
 
 
@@ -112,13 +121,13 @@ def _shop_fields(event: Event, key: str) -> tuple[dict[str, Any], set[str]]:
         return {}, set()
     listed = properties.get("products")
     if not isinstance(listed, list):
-        raise MappingError(f"properties.products: a {event.raw['event']} event needs a list", field="properties")
+        raise Misfit("properties.products", "a list of products", listed)
     fields = {"items": [_item(product) for product in objects(listed)]}
     value = properties.get("value") if key == "cart viewed" else properties.get("revenue") or properties.get("value")
     if value:
         fields["value"] = value
     elif key == "order completed":
-        raise MappingError("properties.revenue: an order needs its value", field="properties.revenue")
+        raise Missing("properties.revenue", wants="the value of the order")
     return fields, {"products", "revenue", "value"}
 
 

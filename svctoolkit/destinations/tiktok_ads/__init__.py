@@ -37,9 +37,19 @@ from svctoolkit.destinations.tiktok_ads._tables import (
     hash_each,
     hash_each_email,
 )
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import TIME, as_object, compact, event_name, text, unix_seconds
+from svctoolkit.mapping import (
+    TIME,
+    TIME_EXAMPLE,
+    Misconfigured,
+    Misfit,
+    NotConfigured,
+    as_object,
+    compact,
+    event_name,
+    text,
+    unix_seconds,
+)
 from svctoolkit.mapping.table import getter
 from svctoolkit.secrets import Secret
 
@@ -119,7 +129,7 @@ _event_id, _time, _callback = getter(EVENT_ID_2), getter(TIME), getter(CALLBACK_
 def send_event(event: Event, settings: TikTokSettings) -> Iterator[Payload]:
     """One payload for all events that the configuration maps the name to; by version 1.0 of the API, one for each."""
     if not settings.access_token:
-        raise MappingError("TikTok takes events with an access token only: set accessToken in the configuration")
+        raise Misconfigured("accessToken", "is required to send events")
     names = _standard_names(event_name(event).strip(), settings)
     if settings.version == "v2":
         source = {"event_source": "web", **PLACE_2(event), "event_source_id": settings.pixel_code}
@@ -140,9 +150,7 @@ def _standard_names(name: str, settings: TikTokSettings) -> list[str]:
         return [_EVENTS[key]]
     if settings.send_custom_events:
         return [name]
-    raise MappingError(
-        f"event: TikTok has no event for {name!r}; map it in eventsToStandard or set sendCustomEvents", field="event"
-    )
+    raise NotConfigured("event", name, setting="eventsToStandard", why="or set sendCustomEvents")
 
 
 def _version_2(event: Event, settings: TikTokSettings, name: str) -> dict[str, Any]:
@@ -213,9 +221,7 @@ def _contents_1(event: Event, kind: Any) -> list[Any] | None:
     if own is not None:
         contents = own if isinstance(own, list) else [own]
         if not all(isinstance(item, dict) for item in contents):
-            raise MappingError(
-                "properties.contents: expected an object or a list of objects", field="properties.contents"
-            )
+            raise Misfit("properties.contents", "an object or a list of objects", own)
         return [{**item, "content_type": item.get("content_type") or kind or "product_group"} for item in contents]
     if not isinstance(products, list):
         return None
@@ -226,9 +232,7 @@ def _seconds(event: Event) -> Any:
     timestamp = _time(event.raw)
     when = unix_seconds.of(timestamp)
     if when == "":
-        raise MappingError(
-            f"timestamp: expected a time such as 2026-01-31T12:00:00Z, got {timestamp!r}", field="timestamp"
-        )
+        raise Misfit("timestamp", TIME_EXAMPLE, timestamp)
     return when
 
 

@@ -14,11 +14,11 @@ from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Rows, Settings
 from svctoolkit.destinations._families.tiktok_answers import judge
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     TIME,
+    NotConfigured,
     Shape,
     Table,
     converter,
@@ -157,7 +157,7 @@ def _standard_names(given: str, settings: TikTokOfflineSettings) -> list[str]:
         return list(dict.fromkeys(chosen))
     if key in _EVENTS:
         return [_EVENTS[key]]
-    raise MappingError(f"event: TikTok has no event for {given!r}; map it in eventsToStandard", field="event")
+    raise NotConfigured("event", given, setting="eventsToStandard")
 
 
 def _contents(event: Event) -> list[Any]:

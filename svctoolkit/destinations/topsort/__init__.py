@@ -17,9 +17,8 @@ from msgspec.structs import replace
 
 from svctoolkit.destinations import Answer, Batch, DestinationType, MappedJob, Payload, Rows, Settings
 from svctoolkit.destinations._batches import alone
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import TIME, Table, as_it_is, as_object, event_name, md5, required
+from svctoolkit.mapping import TIME, NotConfigured, Table, as_it_is, as_object, event_name, md5, required
 from svctoolkit.secrets import Secret
 
 
@@ -99,7 +98,7 @@ def _kind(name: str, settings: TopsortSettings) -> str:
     for row in settings.topsort_events:
         if row.from_.lower() == key and row.to in KINDS:
             return row.to
-    raise MappingError(f"event: topsortEvents has nothing for {name!r}", field="event")
+    raise NotConfigured("event", name, setting="topsortEvents")
 
 
 def _interactions(event: Event) -> list[dict[str, Any]]:

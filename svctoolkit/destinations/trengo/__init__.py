@@ -16,7 +16,6 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -24,6 +23,10 @@ from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
     PHONE,
+    LookupFailed,
+    Missing,
+    NotConfigured,
+    NotFound,
     as_object,
     fill,
     in_url,
@@ -90,10 +93,10 @@ def send_ticket(event: Event, settings: TrengoSettings, context: Context) -> Pay
     name = event.raw.get("event")
     template = next((row.to for row in settings.event_template_map if row.from_ == name and name), None)
     if template is None:
-        raise MappingError("event: eventTemplateMap has no row for this name", field="event")
+        raise NotConfigured("event", name, setting="eventTemplateMap")
     contact = _contact(_identifier(event, settings), settings, context)
     if contact is None:
-        raise MappingError("Trengo has no such contact", field=settings.identifier)
+        raise NotFound("contact", _identifier(event, settings), field=f"traits.{settings.identifier}")
     body = {"contact_id": contact, "channel_id": _channel(event, settings)}
     if settings.identifier == "email" and template:
         body["subject"] = _subject(template, event)
@@ -107,7 +110,7 @@ def _channel(event: Event, settings: TrengoSettings) -> Json:
 def _subject(template: str, event: Event) -> str:
     """The template, filled with the name of the event and with its properties."""
     if not isinstance(event.raw.get("properties"), dict):
-        raise MappingError("properties: the template of the ticket's subject needs some", field="properties")
+        raise Missing("properties", wants="the values of the ticket's template")
     values = {"event": event.raw["event"], **event.properties}
 
     def value(name: str) -> Json:
@@ -121,19 +124,29 @@ def _identifier(event: Event, settings: TrengoSettings) -> Any:
     identifier = value_of(event, _IDENTIFIERS[settings.identifier])
     if not identifier:
         field = f"traits.{settings.identifier}"
-        raise MappingError(f"needs a value at {field}", field=field)
+        raise Missing(field)
     return identifier
 
 
 def _contact(identifier: Json, settings: TrengoSettings, context: Context) -> Json:
     """The ID of the contact that Trengo finds; None when it finds none. Several of one identifier are refused."""
     url = f"{_API}/contacts?page=1&term={quote(in_words(identifier), safe='@+')}"
-    answer = as_object(context.ask({"method": "GET", "url": url, "headers": _headers(settings)}))
+    answer = as_object(
+        context.ask({"method": "GET", "url": url, "headers": _headers(settings)}, field=f"traits.{settings.identifier}")
+    )
     contacts = answer.get("data")
     if not isinstance(contacts, list):
-        raise MappingError("Trengo answers to the search for the contact without a list of contacts")
+        raise LookupFailed(
+            f"traits.{settings.identifier}", "Trengo's answer to the search for the contact has no list of contacts"
+        )
     if len(contacts) > 1:
-        raise MappingError(f"Trengo has several contacts of this {settings.identifier}")
+        raise NotFound(
+            "single contact",
+            identifier,
+            field=f"traits.{settings.identifier}",
+            why="several contacts have it",
+            case="several",
+        )
     return as_object(contacts[0]).get("id") if contacts else None
 
 

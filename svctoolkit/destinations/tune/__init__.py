@@ -9,9 +9,8 @@ from __future__ import annotations
 import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import path, without_scalars
+from svctoolkit.mapping import NotConfigured, path, without_scalars
 
 
 class TuneEvent(msgspec.Struct, frozen=True, rename="camel"):
@@ -55,6 +54,6 @@ def send_event(event: Event, settings: TuneSettings) -> Payload:
     name = event.raw.get("event")
     kind = next((kind for kind in settings.tune_events if kind.event_name == name), None)
     if kind is None:
-        raise MappingError(f"event: no Tune event is mapped for {name!r}", field="event")
+        raise NotConfigured("event", name, setting="tuneEvents")
     params = {to: path(source)(event.raw) for to, source in kind.sources.items()}
     return Payload(endpoint=f"https://{settings.subdomain}.go2cloud.org/aff_l", params=without_scalars(params))

@@ -20,11 +20,12 @@ from typing import Any
 import msgspec
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     IP,
+    Missing,
+    NotConfigured,
     Table,
     as_object,
     converter,
@@ -158,7 +159,7 @@ def _conversion_id(name: str, settings: XAdsSettings) -> str:
     for row in settings.twitter_ads_event_names:
         if row.rudder_event_name.lower() == key:
             return row.twitter_event_id
-    raise MappingError(f"event: twitterAdsEventNames has no conversion for {name!r}", field="event")
+    raise NotConfigured("event", name, setting="twitterAdsEventNames")
 
 
 def _identifiers(event: Event) -> list[dict[str, Any]]:
@@ -170,8 +171,12 @@ def _identifiers(event: Event) -> list[dict[str, Any]]:
     elif identifiers:
         identifiers[0].update(connection)
     else:
-        raise MappingError(
-            "properties: X needs twclid, phone, email, or ip_address with user_agent", field="properties"
+        raise Missing(
+            "properties.twclid",
+            "properties.phone",
+            "properties.email",
+            wants="an identifier of the person",
+            why="or send ip_address with user_agent",
         )
     return identifiers
 

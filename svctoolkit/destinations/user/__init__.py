@@ -15,7 +15,6 @@ from typing import Any, Literal
 import msgspec
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -26,7 +25,12 @@ from svctoolkit.mapping import (
     PHONE,
     TIME,
     USER_ID,
+    LookupFailed,
+    Misfit,
+    Missing,
+    NotFound,
     Table,
+    WrongValue,
     as_object,
     converter,
     custom_traits,
@@ -95,7 +99,7 @@ def status(value: Json) -> int:
 
 def _number(numbers: Mapping[str, int], value: Any) -> int:
     if not isinstance(value, str) or value not in numbers:
-        raise ValueError(f"expected one of {', '.join(numbers)}, got {value!r}")
+        raise WrongValue(f"one of {', '.join(numbers)}", value, case="word")
     return numbers[value]
 
 
@@ -188,7 +192,7 @@ def send_member(event: Event, settings: UserSettings, context: Context) -> Paylo
     body, user_id = _company(event, settings), value_of(event, USER_ID)
     person = _ask(settings, context, f"users-by-id/{in_words(user_id)}/")
     if not person.get("id"):
-        raise MappingError("user.com knows nobody with this user ID", field="userId")
+        raise NotFound("person", user_id, field="userId")
     group_id = value_of(event, GROUP_ID)
     company_id = _ask(settings, context, f"companies-by-id/{in_words(group_id)}/").get("id")
     if company_id:
@@ -196,7 +200,7 @@ def send_member(event: Event, settings: UserSettings, context: Context) -> Paylo
     else:
         company_id = _ask(settings, context, "companies/", "POST", body).get("id")
     if not company_id:
-        raise MappingError("user.com did not answer the ID of the company", field="groupId")
+        raise LookupFailed("groupId", "user.com did not answer with the ID of the company", case="id")
     member = {"user_id": person["id"], "user_custom_id": user_id}
     return _send(settings, f"companies/{text(company_id)}/add_member/", member)
 
@@ -223,11 +227,11 @@ def _person(event: Event, settings: UserSettings, context: Context) -> Mapping[s
     """The person at user.com: by the field that the event's options name, the user ID, or the e-mail address."""
     lookup, email = destination.options(event).get("lookup"), value_of(event, EMAIL)
     if lookup and lookup != "email":
-        raise MappingError(f"integrations: user.com finds nobody by the field {in_words(lookup)!r}", field="lookup")
+        raise Misfit("integrations.user.lookup", "email", lookup)
     if not lookup and event.raw.get("userId"):
         return _ask(settings, context, f"users-by-id/{in_words(event.raw['userId'])}/")
     if email is None:
-        raise MappingError(f"needs a value at {' or '.join(EMAIL.paths)}", field=EMAIL.paths[0])
+        raise Missing(*EMAIL.paths)
     return _ask(settings, context, f"users/search/?email={in_words(email)}")
 
 
@@ -235,7 +239,7 @@ def _person_value(event: Event, settings: UserSettings, context: Context, name: 
     """What user.com answers as `name` of the person."""
     value = as_object(_person(event, settings, context)).get(name)
     if not value:
-        raise MappingError("user.com does not know the person of this event", field="userId")
+        raise NotFound("person", event.raw.get("userId"), field="userId", case="value")
     return value
 
 
@@ -243,7 +247,7 @@ def _ask(
     settings: UserSettings, context: Context, path: str, method: str = "GET", body: Mapping[str, Any] | None = None
 ) -> Mapping[str, Any]:
     request = {"method": method, "url": f"{_api(settings)}/{path}", "headers": _headers(settings), "body": body}
-    return as_object(context.ask(request, may_miss=True))
+    return as_object(context.ask(request, may_miss=True, field="userId"))
 
 
 def _api(settings: UserSettings) -> str:

@@ -16,8 +16,10 @@ from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
     TIME,
+    TIME_EXAMPLE,
     USER_ID,
     Table,
+    WrongValue,
     agent,
     as_it_is,
     converter,
@@ -49,7 +51,7 @@ def millisecond_text(value: Json) -> str:
     """Milliseconds since 1970, as a text; a number is that already."""
     when = moment(int(value) if isinstance(value, bool) else value)
     if when is None:
-        raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}")
+        raise WrongValue(TIME_EXAMPLE, value, case="time")
     return str(round(when.timestamp() * 1_000_000) // 1000)
 
 

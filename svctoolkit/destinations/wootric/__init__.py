@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import quote
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -25,6 +24,9 @@ from svctoolkit.mapping import (
     PHONE,
     TIME,
     USER_ID,
+    Misfit,
+    Missing,
+    NotFound,
     Table,
     as_object,
     converter,
@@ -116,7 +118,7 @@ def send_user(event: Event, settings: WootricSettings, context: Context) -> Payl
         form.update(_properties(event, user, "properties"))
         return _send(headers, f"/{user['id']}", form, "PUT")
     if "email" not in form and "phone_number" not in form:
-        raise MappingError("needs a value at traits.email or traits.phone", field="traits.email or traits.phone")
+        raise Missing("traits.email", "traits.phone")
     return _send(headers, "", {**form, "external_id": value_of(event, USER_ID), **_properties(event, {}, "properties")})
 
 
@@ -126,13 +128,11 @@ def send_answer(event: Event, settings: WootricSettings, context: Context) -> Pa
     kind = destination.options(event).get("eventType")
     action = kind.lower() if isinstance(kind, str) else ""
     if action not in ("create response", "create decline"):
-        raise MappingError(
-            "integrations: Wootric needs an eventType, create response or create decline", field="integrations"
-        )
+        raise Misfit("integrations.wootric.eventType", "create response or create decline", kind)
     headers = _headers(settings, context)
     user = _known_user(event, headers, context)
     if not user:
-        raise MappingError("userId: Wootric knows no such end user", field="userId")
+        raise NotFound("end user", event.raw.get("userId"), field="userId")
     if action == "create decline":
         form = {**DECLINE(event), **_properties(event, user, "end_user[properties]")}
         return _send(headers, f"/{user['id']}/declines", form)
@@ -145,7 +145,7 @@ def send_answer(event: Event, settings: WootricSettings, context: Context) -> Pa
 def _check_score(score: Json) -> None:
     number = int(score) if isinstance(score, bool) else leading_number(score)
     if number is None or not 0 <= number <= 10:
-        raise MappingError("properties.feedbackScore: expected a number from 0 to 10", field="properties.feedbackScore")
+        raise Misfit("properties.feedbackScore", "a number from 0 to 10", score)
 
 
 def _properties(event: Event, known: Mapping[str, Any], name: str) -> dict[str, str]:
@@ -158,10 +158,10 @@ def _properties(event: Event, known: Mapping[str, Any], name: str) -> dict[str, 
 def _known_user(event: Event, headers: Mapping[str, str], context: Context) -> Mapping[str, Any]:
     """The end user as Wootric has it; empty when it knows none."""
     for place in _places(event):
-        answer = context.ask({"method": "GET", "url": _API + place, "headers": headers}, may_miss=True)
+        answer = context.ask({"method": "GET", "url": _API + place, "headers": headers}, may_miss=True, field="userId")
         user = as_object(answer)
         return user if user.get("id") else {}
-    raise MappingError("needs a value at userId or wootricEndUserId among the external IDs", field="userId")
+    raise Missing("userId", "context.externalId.wootricEndUserId")
 
 
 def _places(event: Event) -> Iterator[str]:
@@ -181,7 +181,7 @@ def _headers(settings: WootricSettings, context: Context) -> dict[str, str]:
         "headers": {"Content-Type": "application/x-www-form-urlencoded"},
         "body": f"grant_type=password&username={quote(settings.username)}&password={quote(settings.password.reveal())}",
     }
-    token = as_object(context.ask(request)).get("access_token")
+    token = as_object(context.ask(request, setting="username")).get("access_token")
     bearer = "undefined" if token is None else in_words(token)
     return {"Content-Type": "application/x-www-form-urlencoded", "Authorization": f"Bearer {bearer}"}
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import external_ids, in_words, moment
+from svctoolkit.mapping import TIME_EXAMPLE, Misfit, Missing, external_ids, in_words, moment
 
 
 class YandexMetricaSettings(Settings, frozen=True, kw_only=True):
@@ -45,16 +44,14 @@ COLUMNS = {"ClientId": "ClientId", "YCLID": "Yclid", "UserId": "UserId"}
 def send_conversion(event: Event, _settings: YandexMetricaSettings) -> Payload:
     """The line of the conversion."""
     if not isinstance(event.raw.get("traits"), dict):
-        raise MappingError("traits: a conversion is what the traits say, and there are none", field="traits")
+        raise Missing("traits", wants="the conversion")
     row = next(iter(external_ids(event)), None)
     column = COLUMNS.get(row.field) if row else None
     if row is None or column is None:
-        raise MappingError(
-            "context.externalId: needs an identifierType, one of ClientId, YCLID, UserId", field="context.externalId"
-        )
+        raise Missing("context.externalId.identifierType", wants="one of ClientId, YCLID, UserId")
     price = event.traits.get("Price")
     if price is not None and (isinstance(price, bool) or not isinstance(price, (int, float))):
-        raise MappingError(f"traits.Price: expected a number, got {price!r}", field="traits.Price")
+        raise Misfit("traits.Price", "a number", price)
     when = _unix_time(event.traits.get("DateTime"))
     return Payload(endpoint="", json={**event.traits, "DateTime": when, column: in_words(row.id)})
 
@@ -62,10 +59,10 @@ def send_conversion(event: Event, _settings: YandexMetricaSettings) -> Payload:
 def _unix_time(value: Any) -> str:
     """Seconds since 1970, as text."""
     if value is None or value == "":
-        raise MappingError("needs a value at traits.DateTime", field="traits.DateTime")
+        raise Missing("traits.DateTime")
     if isinstance(value, (int, float)) or (isinstance(value, str) and value.strip().isdecimal()):
         return in_words(value)
     when = moment(value)
     if when is None:
-        raise MappingError(f"traits.DateTime: expected a time, got {value!r}", field="traits.DateTime")
+        raise Misfit("traits.DateTime", TIME_EXAMPLE, value)
     return str(int(when.timestamp()))

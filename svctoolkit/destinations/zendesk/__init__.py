@@ -12,9 +12,18 @@ from typing import Any
 from urllib.parse import quote
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import Table, as_object, basic_auth, first, required, text
+from svctoolkit.mapping import (
+    LookupFailed,
+    Misfit,
+    Missing,
+    Table,
+    as_object,
+    basic_auth,
+    first,
+    required,
+    text,
+)
 from svctoolkit.secrets import Secret
 
 
@@ -125,7 +134,7 @@ def send_group(event: Event, settings: ZendeskSettings, context: Context) -> Pay
     """
     traits = as_object(event.raw.get("traits"))
     if not traits:
-        raise MappingError("needs the organization's traits at traits", field="traits")
+        raise Missing("traits", wants="the organization's traits")
     if not settings.send_group_calls_without_user_id:
         _user_id(event)
     zendesk = _Zendesk(settings, context)
@@ -143,10 +152,10 @@ def send_group(event: Event, settings: ZendeskSettings, context: Context) -> Pay
         return zendesk.send("POST", place, body)
     organization_id = as_object(zendesk.ask("POST", place, body).get("organization")).get("id")
     if not organization_id:
-        raise MappingError(f"Zendesk created no organization {organization.get('name')!r}", field="traits.name")
+        raise LookupFailed("traits.name", f"Zendesk created no organization {organization.get('name')!r}")
     user_id = _user(zendesk, event, as_object(event.context.get("traits")))["id"]
     if zendesk.membership(user_id, organization_id):
-        raise MappingError("the user is in this organization already: there is nothing to join", field="groupId")
+        raise Misfit("groupId", "an organization that the user is not in yet", event.raw.get("groupId"))
     membership = {"user_id": user_id, "organization_id": organization_id}
     return zendesk.send("POST", "/organization_memberships.json", {"organization_membership": membership})
 
@@ -167,11 +176,11 @@ class _Zendesk:
 
     def ask(self, method: Method, place: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         """The answer's object; an empty one when Zendesk knows no such thing."""
-        return as_object(self._context.ask(self._request(method, place, body), may_miss=True))
+        return as_object(self._context.ask(self._request(method, place, body), may_miss=True, field="userId"))
 
     def change(self, method: Method, place: str, body: Mapping[str, Any] | None = None) -> Payload:
         """A change that is made while the event is mapped, and sent once more. A refused one refuses the event."""
-        self._context.ask(self._request(method, place, body), may_miss=method == "DELETE")
+        self._context.ask(self._request(method, place, body), may_miss=method == "DELETE", field="userId")
         return self.send(method, place, body)
 
     def _request(self, method: Method, place: str, body: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -203,7 +212,7 @@ def _user_id(event: Event) -> Any:
     """The event's own user ID, which cannot stand in its traits alone."""
     user_id = event.raw.get("userId")
     if not user_id:
-        raise MappingError(f"userId: a {event.type} event needs one", field="userId")
+        raise Missing("userId")
     return user_id
 
 
@@ -222,14 +231,14 @@ def _user(zendesk: _Zendesk, event: Event, traits: Mapping[str, Any]) -> dict[st
     """Number and address of the user with the e-mail address of the traits, who is created when there is none."""
     email = traits.get("email")
     if not email:
-        raise MappingError("needs a value at traits.email, to find the user", field="traits.email")
+        raise Missing("traits.email", wants="the user's e-mail address")
     user_id = _find_user(zendesk, email).get("id")
     if user_id:
         return {"id": user_id, "email": email}
     new = {**NEW_USER(traits), "external_id": event.raw.get("userId"), **zendesk.verification()}
     user = as_object(zendesk.ask("POST", "/users/create_or_update.json", {"user": new}).get("user"))
     if not user.get("id"):
-        raise MappingError("Zendesk neither has this user nor creates it", field="traits.email")
+        raise LookupFailed("traits.email", "Zendesk neither has this user nor creates it", case="user")
     return {"id": user["id"], "email": user.get("email") or email}
 
 

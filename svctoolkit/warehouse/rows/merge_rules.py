@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.errors import MappingError
 from svctoolkit.json_types import Json
+from svctoolkit.mapping import Misfit
 from svctoolkit.warehouse.rows.own import as_text
 from svctoolkit.warehouse.rows.values import is_blank
 
@@ -39,8 +39,8 @@ def merge_rule(event: Mapping[str, Json]) -> dict[str, str]:
 
 def _merge_properties(value: Any) -> list[_Pair]:
     if not isinstance(value, (list, tuple)) or len(value) != 2:
-        raise MappingError("a merge needs two mergeProperties, each with type and value", field="mergeProperties")
+        raise Misfit("mergeProperties", "two objects", value)
     pairs = [(item.get("type"), item.get("value")) for item in value if isinstance(item, Mapping)]
     if len(pairs) != 2 or any(is_blank(member) for pair in pairs for member in pair):
-        raise MappingError("mergeProperties contains null values for expected inputs", field="mergeProperties")
+        raise Misfit("mergeProperties", "a type and a value in each of the two", value, case="members")
     return pairs

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from svctoolkit.errors import MappingError
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import text
+from svctoolkit.mapping import Misfit, text
 from svctoolkit.warehouse.rows.values import is_blank, iso, utc
 
 #: column -> member of the event. `id`, `received_at` and the addresses have places of their own.
@@ -113,9 +112,7 @@ def record_id(event: Mapping[str, Json]) -> Json:
     """The record's id. Raises `MappingError` where it is blank, an object or a list."""
     value = event.get("recordId")
     if is_blank(value) or isinstance(value, (Mapping, list, tuple)):
-        raise MappingError(
-            "recordId cannot be empty for cloud sources events, nor a list or an object", field="recordId"
-        )
+        raise Misfit("recordId", "a value that is not empty, a list or an object", value)
     return value
 
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypedDict
 
-from svctoolkit.errors import MappingError, UnsupportedEvent
+from svctoolkit.causes import Refusal, json_value
+from svctoolkit.errors import UnsupportedEvent
 from svctoolkit.json_types import Json
+from svctoolkit.mapping import Misfit
 from svctoolkit.warehouse.providers import provider
 from svctoolkit.warehouse.rows import own
 from svctoolkit.warehouse.rows.flatten import Flattener
@@ -140,15 +142,18 @@ class Tables:
         name = kind.lower() if isinstance(kind, str) else "undefined" if kind is None else str(kind)
         make = _MAKERS.get(name)
         if make is None:
-            raise UnsupportedEvent(f'Unknown event type: "{name}"', field="type")
+            subject, known = f"warehouses take no {name} events", ", ".join(_MAKERS)
+            raise UnsupportedEvent(
+                Refusal("unsupported", field="type", expected=known, value=json_value(name), subject=subject)
+            )
         context = event.get("context")
         if metadata and context is not None and not isinstance(context, Mapping):
-            raise MappingError("context is not a map: send an object, or leave it out", field="context")
+            raise Misfit("context", "an object", context)
         work = _Work.of(self, event, name, clock, metadata, notes, self._new_id)
         try:
             make(work)
         except RecursionError:
-            raise MappingError("the event's objects are nested too deep") from None
+            raise Misfit("context or properties or traits", "objects that are not nested as deep as this") from None
         return work
 
 
@@ -263,7 +268,9 @@ class _Work:
         if len(types) > self.tables.settings.max_columns and not (
             kind.is_datalake or columns.data.get(name("channel")) == "sources"
         ):
-            raise MappingError(f"{kind.name} transformer: Too many columns outputted from the event")
+            raise Misfit(
+                "properties", f"at most {self.tables.settings.max_columns} columns", len(types), case="columns"
+            )
         self.entries.append(({"table": table, "columns": types, "data": columns.data}, columns.paths))
 
     def add_merge_rule(self) -> None:
@@ -354,7 +361,7 @@ def _extract(work: _Work) -> None:
     title = event.get("event")
     table = names.table(names.event(title)) if isinstance(title, str) else ""
     if not table:
-        raise MappingError("an extract needs a name in `event` of which letters or digits are left", field="event")
+        raise Misfit("event", "a name with letters or digits", title)
     columns, shared = work.begin(table), Columns()
     work.add_context(shared)
     work.add_own(shared, {"id": own.record_id(event), "received_at": work.received_at, "event": title})
