@@ -32,7 +32,7 @@ STORIES = {
     "4_a_whole_pipeline": ["dead after 3 attempts", "['o-90010', 'o-90011', 'o-90012']", "'opted out': 1"],
     "5_suites_and_coverage": ['expected "EUR", got "USD"', "expected 79, got 7900", "clean_v2.js:8", "clean_v2.js:9"],
     "6_results_as_dataframes": ["70 no longer failing", "USD"],
-    "7_your_own_destination": ["It is one of eu, us", "orders and refunds, not 'Product Viewed'", "u-1003"],
+    "7_your_own_destination": ["It is one of eu, us", "expected an order or a refund", "u-1003"],
     "8_a_tracking_plan": [
         "must have required property 'currency'",
         "no currency {'2.8.1'}",
