@@ -13,6 +13,7 @@ named by the attribute of the settings that holds them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import count
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from svctoolkit.destinations._payload import Method, Payload
@@ -21,6 +22,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.mapping import basic_auth
 from svctoolkit.secrets import Secret
 
+_NUMBERS = count()  # an id() may come again for another endpoint
 _NO_MEMBERS: Mapping[str, Any] = {}
 #: A text that is always the same, or one that is made of the settings.
 Value: TypeAlias = "str | Callable[[Any], str]"
@@ -86,6 +88,7 @@ class Endpoint:
 
     def __init__(self, base: Value, *parts: Header | Param, body: BodyForm | None = None) -> None:
         self._base, self._parts = base, parts
+        self._key = f"endpoint-{next(_NUMBERS)}"
         self._body: BodyForm = body or ("form" if FORM in parts else "json")
 
     def post(
@@ -117,8 +120,8 @@ class Endpoint:
         return Payload(
             endpoint=f"{base}/{path}" if path else base,
             method=method,
-            headers={**own_headers, **headers} if headers else own_headers,
-            params={**own_params, **params} if params else own_params,
+            headers={**own_headers, **headers},
+            params={**own_params, **params},
             **({} if body is None else {self._body: body}),
         )
 
@@ -134,8 +137,7 @@ class Endpoint:
 
     def _common(self, settings: Settings) -> tuple[str, dict[str, str], dict[str, str]]:
         """The address, the headers and the parameters, made once for each settings."""
-        key = f"endpoint-{id(self)}"
-        common = settings.__dict__.get(key)
+        common = settings.__dict__.get(self._key)
         if common is None:
             base = self._base if isinstance(self._base, str) else self._base(settings)
             texts = [
@@ -143,5 +145,5 @@ class Endpoint:
             ]
             headers = {part.name: text for part, text in texts if isinstance(part, Header)}
             params = {part.name: text for part, text in texts if isinstance(part, Param)}
-            common = settings.__dict__[key] = (base, headers, params)
+            common = settings.__dict__[self._key] = (base, headers, params)
         return common

@@ -1,0 +1,95 @@
+"""A destination declares once where its requests go, and what they have in common."""
+
+from __future__ import annotations
+
+from svctoolkit.destinations import (
+    FORM,
+    JSON,
+    Endpoint,
+    Header,
+    Param,
+    Settings,
+    authorization,
+    basic,
+    bearer,
+    setting,
+)
+from svctoolkit.secrets import Secret
+
+
+class HarborSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret = Secret("k3y")
+    user: str = "mira"
+    region: str = "eu"
+
+
+SETTINGS = HarborSettings()
+PARTS = {
+    "bearer": (bearer("api_key"), "Bearer k3y"),
+    "authorization": (authorization("Token", "api_key"), "Token k3y"),
+    "basic of a user": (basic("api_key"), "Basic azN5Og=="),
+    "basic of user and password": (basic("user", "api_key"), "Basic bWlyYTprM3k="),
+}
+
+
+def test_headers_keep_the_order_of_the_declaration() -> None:
+    """Requests differ by a byte otherwise."""
+    first = Endpoint("https://harbor.example", JSON, bearer("api_key")).post(SETTINGS, "visits", {})
+    second = Endpoint("https://harbor.example", bearer("api_key"), JSON).post(SETTINGS, "visits", {})
+
+    assert list(first.headers) == ["Content-Type", "Authorization"]
+    assert list(second.headers) == ["Authorization", "Content-Type"]
+
+
+def test_each_way_of_authorization() -> None:
+    """The header that each makes of the settings."""
+    assert {
+        name: Endpoint("https://harbor.example", part).get(SETTINGS).headers["Authorization"]
+        for name, (part, _) in PARTS.items()
+    } == {name: header for name, (_, header) in PARTS.items()}
+
+
+def test_the_address_and_parameters_may_depend_on_the_settings() -> None:
+    """A region in the address, a key in the query; the parameters of a request are added."""
+    api = Endpoint(
+        lambda settings: f"https://{settings.region}.harbor.example", Param("key", setting("api_key")), Header("A", "b")
+    )
+
+    payload = api.post(SETTINGS, "visits", {"id": 1}, params={"dry": "1"})
+
+    assert payload.endpoint == "https://eu.harbor.example/visits"
+    assert payload.params == {"key": "k3y", "dry": "1"}
+    assert payload.headers == {"A": "b"}
+
+
+def test_a_form_is_sent_as_a_form() -> None:
+    """Where the endpoint says `FORM`; a body is JSON without it."""
+    form = Endpoint("https://harbor.example", FORM).post(SETTINGS, "visits", {"id": "1"})
+    json = Endpoint("https://harbor.example", JSON).post(SETTINGS, "visits", {"id": "1"})
+
+    assert form.form == {"id": "1"} and not form.json
+    assert json.json == {"id": "1"} and not json.form
+
+
+def test_methods_and_lookups() -> None:
+    """PUT, GET and others; a lookup has the same address and headers, as `context.ask` takes them."""
+    api = Endpoint("https://harbor.example", bearer("api_key"))
+
+    assert api.put(SETTINGS, "visits/1", {}).method == "PUT"
+    assert api.request(SETTINGS, "DELETE", "visits/1").method == "DELETE"
+    assert api.get(SETTINGS).endpoint == "https://harbor.example"
+    assert api.lookup(SETTINGS, "people/1") == {
+        "method": "GET",
+        "url": "https://harbor.example/people/1",
+        "headers": {"Authorization": "Bearer k3y"},
+    }
+
+
+def test_the_headers_of_one_request_are_not_those_of_the_next() -> None:
+    """Each payload may be changed without the others; settings of another account have their own key."""
+    api = Endpoint("https://harbor.example", bearer("api_key"))
+    dict.update(api.get(SETTINGS).headers, Authorization="")  # type: ignore[arg-type]
+
+    assert api.get(HarborSettings(api_key=Secret("other"))).headers == {"Authorization": "Bearer other"}
+    assert api.get(SETTINGS).headers == {"Authorization": "Bearer k3y"}
+    assert "k3y" not in repr(api)
