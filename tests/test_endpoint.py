@@ -67,8 +67,10 @@ def test_a_form_is_sent_as_a_form() -> None:
     form = Endpoint("https://harbor.example", FORM).post(SETTINGS, "visits", {"id": "1"})
     json = Endpoint("https://harbor.example", JSON).post(SETTINGS, "visits", {"id": "1"})
 
-    assert form.form == {"id": "1"} and not form.json
-    assert json.json == {"id": "1"} and not json.form
+    assert form.form == {"id": "1"}
+    assert not form.json
+    assert json.json == {"id": "1"}
+    assert not json.form
 
 
 def test_methods_and_lookups() -> None:

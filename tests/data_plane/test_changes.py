@@ -49,7 +49,9 @@ def test_changes_have_these_members(workspace: Workspace) -> None:
     line = {"seq": 1, "destination": "crm", "run": "r1", "type": "track", "name": "E", "user": "u1"}
     reason = "the destination answered 503"
     dead = {"status": "dead", "by": "send_to_destination", "reason": reason, "attempts": 1, "at": iso(settled.at)}
-    assert fates == [{**line, "status": "pending", "by": "", "reason": "", "attempts": 0, "at": None}, {**line, **dead}]
+    dead |= {"rule": "WEBHOOK.http-503"}
+    pending = {"status": "pending", "by": "", "reason": "", "rule": "", "attempts": 0, "at": None}
+    assert fates == [{**line, **pending}, {**line, **dead}]
     [sent] = [change for kind, change in changes if kind == "delivery"]
     assert sent == {**line, "number": 1, "attempt": 1, "part": 0, "status": 503, "at": iso(delivery.at)}
 

@@ -23,6 +23,8 @@ from svctoolkit.server import Backoff, Retention
 from tests.data_plane import packages
 from tests.data_plane.packages import SCRIPTS
 
+expect.set_options(timeout=60_000)  # a busy machine is slow, not wrong
+
 pytestmark = pytest.mark.slow
 _AXE = "node_modules/axe-core/axe.min.js"
 
@@ -144,6 +146,24 @@ def test_the_way_of_an_event_by_keyboard(browser: Browser, plane: DataPlane) -> 
     assert [received.name for received in plane.of_run("checkout").received][3:] == ["Order Completed", "Edited"]
     assert json.loads(Path(download.value.path()).read_text())["log"]["version"] == "1.2"
     assert visit.wrong == []
+
+
+def test_a_failure_leads_to_the_setting_that_decides(browser: Browser, plane: DataPlane) -> None:
+    """The page names the rule that an event broke, and its link opens the destination at the setting."""
+    plane.workspace.destination("adjust", "ADJ", config={"appToken": "t"})
+    plane.workspace.source("app", write_key="app-key", destinations=["adjust"])
+    plane.send({"type": "track", "event": "Room Booked", "userId": "u1"}, source="app", run="adjust")
+    plane.wait(lambda: [fate.status for fate in plane.of_run("adjust").fates] == ["failed"])
+    visit = Visit(browser, plane, "?run=adjust&seq=1")
+    page = visit.page
+
+    expect(page.locator("#detail")).to_contain_text("ADJ.not-configured.customMappings")
+    page.locator("#detail").get_by_role("link", name="customMappings").click()
+    row = page.locator("tr[data-setting='adjust.customMappings']")
+    expect(row).to_be_focused()
+    expect(row).to_contain_text("not set")
+    assert visit.wrong == []
+    assert visit.accessible() == []
 
 
 def test_filters_stand_in_the_address(browser: Browser, plane: DataPlane) -> None:

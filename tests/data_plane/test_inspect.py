@@ -391,11 +391,11 @@ def test_changes_are_enough_for_a_list(workspace: Workspace) -> None:
     of_crm = [change for kind, change in changes if kind == "fate" and change["destination"] == "crm"]
     times = [change.pop("at") for change in of_crm]
     common = {"seq": 1, "destination": "crm", "run": "r", "type": "track", "name": "E", "user": "u1"}
-    reason = {"by": "send_to_destination", "reason": "the destination answered 500"}
+    reason = {"by": "send_to_destination", "reason": "the destination answered 500", "rule": "WEBHOOK.http-500"}
     assert times[0] is None
     assert times[1] <= times[2]
     assert of_crm == [
-        {**common, "by": "", "reason": "", "status": "pending", "attempts": 0},
+        {**common, "by": "", "reason": "", "rule": "", "status": "pending", "attempts": 0},
         {**common, **reason, "status": "pending", "attempts": 1},
         {**common, **reason, "status": "dead", "attempts": 2},
     ]

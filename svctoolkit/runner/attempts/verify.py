@@ -236,7 +236,7 @@ def _with_causes(result: Mapping[str, Any], causes: Mapping[str, Mapping[int, Fa
         cause = of_result.get(number)
         member = "user_transformed_payload" if isinstance(cause, CodeError) else "dest_transformed_payload"
         if cause is not None and isinstance(entry.get(member), Mapping) and "error" in entry[member]:
-            data[number] = {**entry, member: with_cause(entry[member], cause, type_)}
+            data[number] = {**entry, member: with_cause(entry[member], cause, cause.rule(type_))}
     return {**result, "data": data}
 
 

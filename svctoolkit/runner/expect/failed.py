@@ -34,11 +34,11 @@ class Failed(dict[str, Any]):
         }
 
 
-def with_cause(record: Mapping[str, Json], cause: Cause | None, type: str) -> Mapping[str, Json]:
-    """A record with what its cause says as members that can be expected."""
+def with_cause(record: Mapping[str, Json], cause: Cause | None, rule: str) -> Mapping[str, Json]:
+    """A record with what its cause says, and the rule that it broke, as members that can be expected."""
     if cause is None:
         return record
-    members: dict[str, Json] = {"rule": cause.rule(type)}
+    members: dict[str, Json] = {"rule": rule}
     if isinstance(cause, Refusal):
         given = {"field": cause.field, "setting": cause.setting, "expected": cause.expected}
         members |= {name: value for name, value in given.items() if value}

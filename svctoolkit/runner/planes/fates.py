@@ -8,7 +8,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
+from svctoolkit.causes import cause_from_json
 from svctoolkit.json_types import Json
+from svctoolkit.runner.expect.failed import with_cause
 from svctoolkit.runner.expect.headers import Headers
 from svctoolkit.runner.planes.plane import parse_body
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 _LEFT_OUT = ("filtered", "dropped")
 _FINE = (*_LEFT_OUT, "delivered", "unmapped")
-_FATE = ("destination", "status", "by", "reason", "attempts", "transformed")
+_FATE = ("destination", "status", "by", "reason", "attempts", "transformed", "rule", "cause")
 _BREACH = ("violation", "type", "name", "property", "path", "message", "place", "dropped")
 _DELIVERY = ("destination", "attempt", "status", "payload", "response", "headers", "error")
 
@@ -124,13 +126,15 @@ def _drop(fate: Mapping[str, Any]) -> dict[str, Any]:
     return {name: fate.get(name) for name in ("by", "reason", "destination", "event")} | {"fate": fate["status"]}
 
 
-def _failure(fate: Mapping[str, Any], requests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _failure(fate: Mapping[str, Any], requests: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """A failure; `status` is what the destination answered last, where it was asked."""
     message_id = (fate.get("event") or {}).get("messageId")
     statuses = [r["status"] for r in requests if "messageId" not in r or message_id in _event_ids(r)]
     failure = {name: fate.get(name) for name in ("by", "destination", "event", "attempts")}
     failure |= {"error": fate.get("reason"), "fate": fate["status"]}
-    return failure | ({"status": statuses[-1]} if statuses and fate["by"] == "send_to_destination" else {})
+    failure |= {"status": statuses[-1]} if statuses and fate["by"] == "send_to_destination" else {}
+    cause = cause_from_json(fate["cause"]) if fate.get("cause") else None
+    return with_cause(failure, cause, str(fate.get("rule", "")))
 
 
 def _tries(requests: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from svctoolkit import display
 from svctoolkit.delivery import HttpRequest
@@ -72,11 +73,28 @@ def _fate(fate: Mapping[str, Any], about: Mapping[str, Sequence[Mapping[str, Any
         Html(f"{display.html(fate['destination'])} {fate_pill(fate['status'])}"),
         display.strip(_steps(fate, requests)),
         display.facts({name: value if isinstance(value, Html) else str(value) for name, value in facts.items()}),
+        _cause(fate),
         _next_attempt(fate),
         *_changes(event, fate, payloads),
         *(_request(item, event) for item in requests),
         level=3,
     )
+
+
+def _cause(fate: Mapping[str, Any]) -> Html:
+    """Why it failed, with a link to the setting that decides."""
+    cause = fate.get("cause") or {}
+    setting = cause.get("setting", "")
+    address = urlencode({"view": "destinations", "setting": f"{fate['destination']}.{setting.partition('.')[0]}"})
+    facts: dict[str, Html | str] = {
+        "rule": fate["rule"],
+        "field": cause.get("field", ""),
+        "expected": cause.get("expected", ""),
+        "value": cause.get("value") or "",
+        "setting": Html(f'<a href="?{display.html(address)}">{display.html(setting)}</a>') if setting else "",
+    }
+    shown = {name: value for name, value in facts.items() if value}
+    return display.facts(shown) if shown else Html("")
 
 
 def _steps(fate: Mapping[str, Any], requests: Sequence[Mapping[str, Any]]) -> Iterator[Step]:

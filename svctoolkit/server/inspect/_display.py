@@ -13,9 +13,10 @@ from svctoolkit.secrets import Masker
 from svctoolkit.url_secrets import mask_http
 
 if TYPE_CHECKING:
-    from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected
+    from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected, Violation
     from svctoolkit.server.inspect.views import Rows, View
     from svctoolkit.server.plane import DataPlane
+    from svctoolkit.server.store.record import Record
 
 _SHOWN = 50  # records of a table
 _FATES: dict[str, tuple[str, display.Kind]] = {
@@ -57,7 +58,8 @@ def fate(status: str) -> Html:
     return pill(word, kind)
 
 
-def rows(found: Rows[Json], masker: Masker) -> Html:
+# Any: rows of any kind of record
+def rows(found: Rows[Any], masker: Masker) -> Html:
     """The last records as a table."""
     records = found[-_SHOWN:]
     if not records:
@@ -69,6 +71,11 @@ def rows(found: Rows[Json], masker: Masker) -> Html:
 
 def mask(cells: list[Json], masker: Masker) -> list[Json]:
     return [masker.mask(cell) if type(cell) is str else cell for cell in cells]
+
+
+def of_record(one: Record, masker: Masker) -> Html:
+    """One record, whatever it is."""
+    return _DETAILS[type(one).__name__](one, masker)
 
 
 def received(one: Received, masker: Masker) -> Html:
@@ -104,6 +111,19 @@ def of_fate(one: Fate, masker: Masker) -> Html:
     return display.page(fate(one.status), table, event)
 
 
+def violation(one: Violation, masker: Masker) -> Html:
+    """The rule, and the event that violates it."""
+    facts = {"plan": f"{one.plan} v{one.version}", "path": one.path, "rule": one.place, "message id": one.message_id}
+    message = display.message(masker.text(f"{one.violation}: {one.message}"), "error")
+    event = display.tree(masker.mask(dict(one.event)), masker.text(f"{one.type} {one.name}"))
+    return display.page(message, display.facts({k: masker.text(v) for k, v in facts.items() if v}), event)
+
+
+_DETAILS: dict[str, Callable[[Any, Masker], Html]] = {
+    "Received": received, "Rejected": rejected, "Delivery": delivery, "Fate": of_fate, "Violation": violation,
+}  # fmt: skip
+
+
 def _status(one: Delivery) -> Html:
     return pill(one.status, "ok" if 200 <= one.status < 300 else "error")
 
@@ -137,6 +157,10 @@ _COLUMNS: dict[str, tuple[list[str], _Cells]] = {
             *(_clock(r.at), r.destination, _status(r), r.attempt, r.milliseconds),
             *(f"{r.request.method} {r.request.url.partition('?')[0]}", _events(r.events)),
         ],
+    ),
+    "Violation": (
+        ["at (UTC)", "type", "name", "violation", "path", "message", "plan"],
+        lambda r: [_clock(r.at), r.type, r.name, r.violation, r.path, r.message, f"{r.plan} v{r.version}"],
     ),
     "Fate": (
         ["at (UTC)", "type", "name", "destination", "fate", "by", "reason", "attempts"],

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from svctoolkit.server.inspect.exchange import time_of
 from svctoolkit.server.store import arrivals as _stored
 from svctoolkit.server.store.arrivals import Selection
+from svctoolkit.server.store.record import Record, time_of
 from svctoolkit.server.worker import Engine
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(Record, frozen=True, kw_only=True):
     """One line about an event that came in: `fates` has a status by destination. `refused` says why it was not taken.
 
     `user` is the user id, or the anonymous id; `violations` is how often it breaks its tracking plan. Secrets are
@@ -68,6 +67,10 @@ def newest(engine: Engine, chosen: Selection, limit: int) -> list[Arrival]:
     arrivals: list[Arrival] = []
     for line in lines:
         source, kind, name, user, refused, run = map(masker.mask, line[2:])
-        of_event = fates.get(line.seq, {}), run, violations.get(line.seq, 0)
-        arrivals.append(Arrival(line.seq, time_of(line.at), source, kind, name, user, refused, *of_event))
+        arrivals.append(
+            Arrival(
+                seq=line.seq, at=time_of(line.at), source=source, type=kind, name=name, user=user, refused=refused,
+                fates=fates.get(line.seq, {}), run=run, violations=violations.get(line.seq, 0),
+            )
+        )  # fmt: skip
     return arrivals

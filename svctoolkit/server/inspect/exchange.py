@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from svctoolkit.delivery import HttpRequest
 from svctoolkit.json_types import Json
@@ -15,8 +14,3 @@ def request_of(members: Mapping[str, Json]) -> HttpRequest:
     body: str = members["body"]
     raw = base64.b64decode(body[7:]) if body.startswith("base64:") else body.encode("utf-8", "surrogatepass")
     return HttpRequest(members["method"], members["url"], members["headers"], raw)
-
-
-def time_of(seconds: float) -> datetime:
-    """A time of the store."""
-    return datetime.fromtimestamp(seconds, UTC)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.delivery import HttpRequest
-from svctoolkit.json_types import Json
 from svctoolkit.results import spread
 from svctoolkit.secrets import Masker
+from svctoolkit.server.store.record import Record, members
 from svctoolkit.url_secrets import mask_http
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 _CATEGORIES = ("type", "source", "destination", "by")
 
 
-def frame(records: Iterable[Json], masker: Masker) -> pd.DataFrame:
+def frame(records: Iterable[Record], masker: Masker) -> pd.DataFrame:
     """One row per record, one column per field; objects are spread over columns with dotted names."""
     import pandas as pd
 
@@ -27,15 +26,13 @@ def frame(records: Iterable[Json], masker: Masker) -> pd.DataFrame:
     if not rows:
         return pd.DataFrame()
     columns: dict[str, Any] = {}
-    for field in fields(rows[0]):
-        values = [_plain(getattr(record, field.name), masker) for record in rows]
-        if field.name.startswith("_"):
-            continue
+    for name in [member.frame for member in members(type(rows[0])) if member.frame]:
+        values = [_plain(getattr(record, name), masker) for record in rows]
         if any(isinstance(value, dict) for value in values):
-            for name, column in spread(values, field.name).items():
-                columns[name] = _column(len(rows), column.rows, column.values)
+            for dotted, column in spread(values, name).items():
+                columns[dotted] = _column(len(rows), column.rows, column.values)
         else:
-            columns[field.name] = _series(field.name, values)
+            columns[name] = _series(name, values)
     return pd.DataFrame(columns)
 
 

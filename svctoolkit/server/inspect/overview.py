@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from svctoolkit.delivery import Answer, Recorder
+from svctoolkit.destinations import definitions
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.inspect.arrivals import totals
-from svctoolkit.server.inspect.exchange import time_of
 from svctoolkit.server.store.arrivals import runs, transformation_errors
 from svctoolkit.server.store.enrich import iso
+from svctoolkit.server.store.record import time_of
 from svctoolkit.server.store.records import fate_counts
 from svctoolkit.server.worker import Engine
 from svctoolkit.workspace import Destination, Workspace
@@ -20,7 +23,7 @@ from svctoolkit.workspace import Destination, Workspace
 _RUNS = 200
 
 
-class Reload(NamedTuple):
+class Reload(Struct, frozen=True):
     """The workspace file, when it was last read again, and why what it says now is not in use; empty where it is."""
 
     file: str = ""
@@ -28,55 +31,152 @@ class Reload(NamedTuple):
     problem: str = ""
 
 
-def workspace_state(engine: Engine, reload: Reload, forwards: Mapping[str, Json]) -> dict[str, Json]:
-    """The workspace, its sources, and what came of the last change of its file."""
+class SourceState(Struct, frozen=True):
+    """A source; `forward` counts what was passed on to another data plane, null where nothing is."""
+
+    key: str
+    name: str
+    enabled: bool
+    forward: dict[str, Any] | None
+    destinations: list[str]
+
+
+class WorkspaceState(Struct, frozen=True):
+    """The workspace as it is now; `reload` says when its file was read again, and why not where it has mistakes;
+    `totals` are counts since the start."""
+
+    workspace: str
+    mode: str
+    delivery: str
+    now: str
+    reload: Reload
+    totals: dict[str, int]
+    sources: list[SourceState]
+
+
+class NextAnswer(Struct, frozen=True):
+    """What the recorder answers next, so many `times`; null: from then on."""
+
+    status: int
+    delay: float
+    close: bool
+    truncate: bool
+    times: int | None
+    failed: list[int]
+    headers: dict[str, str]
+
+
+class SettingState(Struct, frozen=True):
+    """A setting of a destination's configuration: its label in the form, and whether it has a value."""
+
+    name: str
+    label: str
+    is_set: bool
+
+
+class DestinationState(Struct, frozen=True):
+    """A destination, the sources that send to it, the fates of its events, and what the recorder answers next."""
+
+    key: str
+    id: str
+    name: str
+    type: str
+    enabled: bool
+    transformation: str | None
+    sources: list[str]
+    fates: dict[str, int]
+    answers: list[NextAnswer] | None
+    settings: list[SettingState]
+
+
+class LastError(Struct, frozen=True):
+    """The last event that a transformation failed for."""
+
+    seq: int
+    destination: str
+    at: str
+    reason: str
+
+
+class TransformationState(Struct, frozen=True):
+    """A transformation, the destinations that use it, and how often it failed there."""
+
+    key: str
+    name: str
+    language: str | None
+    file: str
+    destinations: list[str]
+    errors: int
+    last: LastError | None
+
+
+class RunState(Struct, frozen=True):
+    """A run: how many events came for it, and when the first and the last of them."""
+
+    run: str
+    received: int
+    first: str
+    last: str
+
+
+def workspace_state(engine: Engine, reload: Reload, forwards: Mapping[str, Json]) -> Json:
+    """The workspace, its sources, and the result of the last change of its file."""
     workspace, counts = engine.workspace, totals(engine)
-    state: dict[str, Json] = {
-        "workspace": workspace.name,
-        "mode": workspace.delivery.mode,
-        "delivery": workspace.delivery_mode.describe(workspace.delivery_setting()),
-        "now": iso(engine.clock()),
-        "reload": reload._asdict(),
-        "totals": {"received": counts.received, "rejected": counts.rejected, "repeated": counts.repeated},
-        "sources": [
-            {
-                "key": source.key,
-                "name": source.name,
-                "enabled": source.enabled,
-                "forward": forwards.get(source.key),
-                "destinations": [connection.destination for connection in source.connections if connection.enabled],
-            }
-            for source in workspace.sources.values()
-        ],
-    }
-    masked: dict[str, Json] = engine.masker().mask(state)
-    return masked
+    sources = [
+        SourceState(
+            source.key,
+            source.name,
+            source.enabled,
+            forwards.get(source.key),
+            [connection.destination for connection in source.connections if connection.enabled],
+        )
+        for source in workspace.sources.values()
+    ]
+    state = WorkspaceState(
+        workspace.name,
+        workspace.delivery.mode,
+        workspace.delivery_mode.describe(workspace.delivery_setting()),
+        iso(engine.clock()),
+        reload,
+        {"received": counts.received, "rejected": counts.rejected, "repeated": counts.repeated},
+        sources,
+    )
+    return _masked(engine, state)
 
 
-def destination_states(engine: Engine, pipeline: Pipeline, run: str | None) -> list[dict[str, Json]]:
-    """Every destination: who sends to it, what became of its events (of a run, or since the start), and what the
-    recorder answers next, where that was said.
-    """
-    workspace, counts = engine.workspace, _fates(engine, run)
-    transport = pipeline.transport()
+def destination_states(engine: Engine, pipeline: Pipeline, run: str | None) -> Json:
+    """Every destination, with the fates of its events of a run, or of all since the start."""
+    counts, transport = _fates(engine, run), pipeline.transport()
     recorder = transport if isinstance(transport, Recorder) else None
     states = [
-        {
-            **_about(item, workspace),
-            "fates": dict(counts.get(item.key, {})),
-            "answers": [_answer(answer) for answer in recorder.script_of(item.key, run or "")] if recorder else None,
-        }
-        for item in workspace.destinations.values()
+        DestinationState(
+            item.key,
+            item.id,
+            item.name,
+            item.type,
+            item.enabled,
+            item.transformation,
+            _senders(item, engine.workspace),
+            dict(counts.get(item.key, {})),
+            [_answer(answer) for answer in recorder.script_of(item.key, run or "")] if recorder else None,
+            _settings(item),
+        )
+        for item in engine.workspace.destinations.values()
     ]
-    masked: list[dict[str, Json]] = engine.masker().mask(states)
-    return masked
+    return _masked(engine, states)
 
 
-def _about(item: Destination, workspace: Workspace) -> dict[str, Any]:
+def _settings(item: Destination) -> list[SettingState]:
+    """The settings of its type, and those that it has besides. Their values are not shown anywhere."""
+    known = definitions.get(item.type).variables if item.type in definitions.names() else {}
+    names = dict.fromkeys([*(definitions.variables(item.type) if known else ()), *item.config])
+    labels = {name: variable.label for name, variable in known.items()}
+    return [SettingState(name, labels.get(name, ""), name in item.config) for name in names]
+
+
+def _senders(item: Destination, workspace: Workspace) -> list[str]:
     sources = workspace.sources.values()
-    connected = [s.key for s in sources if any(c.destination == item.key and c.enabled for c in s.connections)]
-    members = {name: getattr(item, name) for name in ("key", "id", "name", "type", "enabled", "transformation")}
-    return {**members, "sources": connected}
+    return [s.key for s in sources if any(c.destination == item.key and c.enabled for c in s.connections)]
 
 
 def _fates(engine: Engine, run: str | None) -> dict[str, Counter[str]]:
@@ -93,14 +193,15 @@ def _fates(engine: Engine, run: str | None) -> dict[str, Counter[str]]:
     return fates
 
 
-def _answer(answer: Answer) -> dict[str, Json]:
-    members: dict[str, Json] = {name: getattr(answer, name) for name in ("status", "delay", "close", "truncate")}
+def _answer(answer: Answer) -> NextAnswer:
     retry = {name: value for name, value in answer.headers.items() if name.lower() == "retry-after"}
-    return {**members, "times": answer.times, "failed": list(answer.failed), "headers": retry}
+    return NextAnswer(
+        answer.status, answer.delay, answer.close, answer.truncate, answer.times, list(answer.failed), retry
+    )
 
 
-def transformation_states(engine: Engine) -> list[dict[str, Json]]:
-    """Every transformation, the destinations that use it, how often it failed there, and the last time that it did."""
+def transformation_states(engine: Engine) -> Json:
+    """Every transformation, with its last error."""
     errors = transformation_errors(engine.store)
     states = []
     for item in engine.workspace.transformations.values():
@@ -108,29 +209,27 @@ def transformation_states(engine: Engine) -> list[dict[str, Json]]:
         failures = sorted((errors[key] for key in used if key in errors), key=lambda error: error.seq)
         last = failures[-1] if failures else None
         states.append(
-            {
-                "key": item.key,
-                "name": item.name,
-                "language": item.language,
-                "file": str(item.file or ""),
-                "destinations": used,
-                "errors": sum(error.errors for error in failures),
-                "last": last
-                and {"seq": last.seq, "destination": last.destination, "at": _time(last.at), "reason": last.reason},
-            }
+            TransformationState(
+                item.key,
+                item.name,
+                item.language,
+                str(item.file or ""),
+                used,
+                sum(error.errors for error in failures),
+                last and LastError(last.seq, last.destination, iso(time_of(last.at)), last.reason),
+            )
         )
-    masked: list[dict[str, Json]] = engine.masker().mask(states)
-    return masked
+    return _masked(engine, states)
 
 
-def run_states(engine: Engine) -> list[dict[str, Json]]:
+def run_states(engine: Engine) -> Json:
     """The runs that events came for, the newest first. Events without a run are those of the run with an empty name."""
-    return [
-        {"run": engine.masker().mask(item.run), "received": item.received, "first": _time(item.first),
-         "last": _time(item.last)}
+    states = [
+        RunState(item.run, item.received, iso(time_of(item.first)), iso(time_of(item.last)))
         for item in runs(engine.store, _RUNS)
-    ]  # fmt: skip
+    ]
+    return _masked(engine, states)
 
 
-def _time(seconds: float) -> str:
-    return iso(time_of(seconds))
+def _masked(engine: Engine, state: Struct | Sequence[Struct]) -> Json:
+    return engine.masker().mask(to_builtins(state))

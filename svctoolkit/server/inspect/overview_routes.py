@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, defstruct
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -15,7 +15,11 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.inspect.arrivals import Arrival, newest
 from svctoolkit.server.inspect.overview import (
+    DestinationState,
     Reload,
+    RunState,
+    TransformationState,
+    WorkspaceState,
     destination_states,
     run_states,
     transformation_states,
@@ -32,9 +36,9 @@ from svctoolkit.server.inspect.parameters import (
     settle,
     text_parameter,
 )
-from svctoolkit.server.inspect.queries import about
+from svctoolkit.server.inspect.queries import EventWay, about
 from svctoolkit.server.store.arrivals import Selection
-from svctoolkit.server.store.enrich import iso
+from svctoolkit.server.store.record import item, item_type, list_of
 from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
 from svctoolkit.server.web.responses import Refusal, json_response
 from svctoolkit.server.worker import Engine
@@ -51,44 +55,34 @@ _TEXTS: Mapping[str, str] = {
 }
 
 
-class Arrivals(Struct, frozen=True):
-    """What came in, newest first, each with its fates by destination, and the reason where it was refused.
+_ARRIVAL = item_type(Arrival, "ArrivalItem")
+_ARRIVALS = """What came in, newest first, each with its fates by destination, and the reason where it was refused.
 
-    `older` is the `before` of the page that follows, or null at the end; `newer` the `after` of what comes next.
-    """
-
-    items: list[dict[str, Any]]
-    older: int | None
-    newer: int | None
-
-
-class EventWay(Struct, frozen=True):
-    """One event or refusal, and everything that became of it."""
-
-    events: list[dict[str, Any]]
-    rejected: list[dict[str, Any]]
-    fates: list[dict[str, Any]]
-    deliveries: list[dict[str, Any]]
-    violations: list[dict[str, Any]]
+`older` is the `before` of the page that follows, or null at the end; `newer` the `after` of what comes next.
+"""
+Arrivals = defstruct(
+    "Arrivals",
+    [("items", list_of(_ARRIVAL)), ("older", int | None), ("newer", int | None)],
+    namespace={"__doc__": _ARRIVALS},
+)
 
 
-class Items(Struct, frozen=True):
-    """A list."""
+class Destinations(Struct, frozen=True):
+    """All destinations."""
 
-    items: list[dict[str, Any]]
+    items: list[DestinationState]
 
 
-class WorkspaceState(Struct, frozen=True):
-    """The workspace as it is now; `reload` says when its file was read again, and why not where it has mistakes;
-    `totals` are counts since the start."""
+class Transformations(Struct, frozen=True):
+    """All transformations."""
 
-    workspace: str
-    mode: str
-    delivery: str
-    now: str
-    reload: dict[str, str]
-    totals: dict[str, int]
-    sources: list[dict[str, Any]]
+    items: list[TransformationState]
+
+
+class Runs(Struct, frozen=True):
+    """The runs that events came for, the newest first."""
+
+    items: list[RunState]
 
 
 class Overview:
@@ -114,7 +108,7 @@ class Overview:
         records = await asyncio.to_thread(newest, self._engine, chosen, limit)
         older = records[-1].seq if len(records) == limit or (chosen.after is not None and records) else None
         newer = records[0].seq if records else chosen.after
-        return json_response({"items": [line_of(arrival) for arrival in records], "older": older, "newer": newer})
+        return json_response({"items": [item(arrival) for arrival in records], "older": older, "newer": newer})
 
     async def event(self, request: Request) -> Response:
         seq = request.path_params["seq"]
@@ -153,11 +147,11 @@ class Overview:
         bad = {400: ResponseDoc("A parameter is wrong.", (Refusal,)), **unauthorised}
         run = text_parameter("run", "Counts and answers of this run; without it, of all.")
         seq = Parameter("seq", "path", "The number of an event.", {"type": "integer", "minimum": 0}, 1)
-        items = {200: ResponseDoc("The list.", (Items,)), **bad}
+        newest = "The runs that events came for, newest first."
         listed = (
-            ("destinations", "List destinations", _DESTINATIONS, self.destinations, (run,)),
-            ("transformations", "List transformations", _TRANSFORMATIONS, self.transformations, ()),
-            ("runs", "List runs", "The runs that events came for, newest first.", self.runs, ()),
+            ("destinations", "List destinations", _DESTINATIONS, self.destinations, (run,), Destinations),
+            ("transformations", "List transformations", _TRANSFORMATIONS, self.transformations, (), Transformations),
+            ("runs", "List runs", newest, self.runs, (), Runs),
         )
         return [
             self._operation(
@@ -169,8 +163,8 @@ class Overview:
                 {200: ResponseDoc("All about it.", (EventWay,)), **unauthorised,
                  404: ResponseDoc("It is not kept (any more).", (Refusal,))},
             ),
-            *(self._operation(path, title, text, handle, parameters, items)
-              for path, title, text, handle, parameters in listed),
+            *(self._operation(path, title, text, handle, parameters, {200: ResponseDoc("The list.", (kind,)), **bad})
+              for path, title, text, handle, parameters, kind in listed),
             self._operation(
                 "workspace", "The workspace", "Its sources, its delivery mode, and whether a change was read.",
                 self.workspace, (), {200: ResponseDoc("How it is now.", (WorkspaceState,)), **bad},
@@ -218,19 +212,3 @@ def selection(query: dict[str, str]) -> Selection:
     only(query, *(parameter.name for parameter in PARAMETERS))
     members: dict[str, Any] = {**texts, **bounds, **times}
     return Selection(**members, violations=violations, whole=True)
-
-
-def line_of(arrival: Arrival) -> dict[str, Json]:
-    """An arrival as JSON."""
-    return {
-        "seq": arrival.seq,
-        "at": iso(arrival.at),
-        "source": arrival.source,
-        "run": arrival.run,
-        "type": arrival.type,
-        "name": arrival.name,
-        "user": arrival.user,
-        "refused": arrival.refused,
-        "fates": dict(arrival.fates),
-        "violations": arrival.violations,
-    }

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+from msgspec import Struct, defstruct
 
 from svctoolkit.json_types import Json
-from svctoolkit.server.inspect.exchange import time_of
-from svctoolkit.server.inspect.records import message_ids
-from svctoolkit.server.store.blob import unpack
-from svctoolkit.server.store.enrich import iso
+from svctoolkit.server.inspect.records import complete
+from svctoolkit.server.store.record import item, item_type, list_of
 from svctoolkit.server.store.records import (
     DELIVERIES,
     EVENTS,
     FATES,
     REJECTED,
     VIOLATIONS,
-    DeliveryRecord,
-    EventRecord,
-    FateRecord,
     Filter,
     Kind,
     Records,
-    ViolationRecord,
     check_counts,
     fate_counts,
 )
-from svctoolkit.server.store.schema import RejectedRow
 from svctoolkit.server.worker import Engine
 from svctoolkit.url_secrets import mask_http
 
@@ -60,23 +55,21 @@ def page(
     newest_first: bool = False,
 ) -> list[JsonRecord]:
     """Records of one kind whose `number` is greater than `after` and less than `before`, secrets masked."""
-    record_kind, as_json = KINDS[kind]
     if kind == "dead":
         if chosen.status not in (None, "dead"):
             return []
         chosen = replace(chosen, status="dead")
-    stored = Records(engine.store, record_kind, chosen)
+    stored = Records(engine.store, KINDS[kind].kind, chosen)
     bounds = (after, limit) if before is None else (after, limit, before)
-    records, masker = stored.page(*bounds, newest_first=newest_first), engine.masker()
-    if kind == "deliveries":
-        return [mask_http(masker.mask(as_json(engine, record))) for record in records]
-    return [masker.mask(as_json(engine, record)) for record in records]
+    items = [item(complete(engine, record)) for record in stored.page(*bounds, newest_first=newest_first)]
+    masked = [engine.masker().mask(found) for found in items]
+    return [*map(mask_http, masked)] if kind == "deliveries" else masked
 
 
 def about(engine: Engine, seq: int) -> dict[str, list[JsonRecord]]:
     """Everything about one event or refusal, by kind, secrets masked. All empty if it is not kept any more."""
     chosen, records = Filter(seq=seq), {}
-    for kind in ("events", "rejected", "fates", "deliveries", "violations"):
+    for kind in _ABOUT:
         try:
             records[kind] = page(engine, kind, chosen, 0, -1)
         except KeyError:
@@ -105,95 +98,39 @@ def _plan_counts(engine: Engine, run: str | None) -> dict[str, int]:
     return {"checked": counts.checked, "violated": counts.violated, "dropped_by_plan": counts.dropped}
 
 
-def _event(engine: Engine, record: EventRecord) -> JsonRecord:
-    return {
-        "number": record.seq,
-        "source": record.source,
-        "run": record.run,
-        "at": iso(time_of(record.at)),
-        "repeats": record.repeats,
-        "event": engine.events[record.seq],
-    }
+class Listed(NamedTuple):
+    """A kind of record that `/inspect` lists, with the types of its items and of a page of them."""
+
+    kind: Kind[Any]
+    item: type[Struct]
+    page: type[Struct]
 
 
-def _refusal(_engine: Engine, record: RejectedRow) -> JsonRecord:
-    return {
-        "number": record.seq,
-        "source": record.source,
-        "run": record.run,
-        "at": iso(time_of(record.at)),
-        "status": record.status,
-        "reason": record.reason,
-        "position": record.position,
-        "body": unpack(record.body),
-    }
+def _listed(kind: Kind[Any]) -> Listed:
+    name = kind.record.__name__
+    shown = item_type(kind.record, f"{name}Item")
+    page = defstruct(f"{name}Page", [("items", list_of(shown)), ("next", int | None)], namespace={"__doc__": _PAGE})
+    return Listed(kind, shown, page)
 
 
-def _delivery(engine: Engine, record: DeliveryRecord) -> JsonRecord:
-    return {
-        "number": record.number,
-        "seq": record.seq,
-        "messageId": record.message_id,
-        "events": list(message_ids(engine, record)),
-        "destination": record.destination,
-        "run": record.run,
-        "attempt": record.attempt,
-        "part": record.part,
-        "status": record.status,
-        "at": iso(time_of(record.at)),
-        **unpack(record.data),
-    }
+_PAGE = """Records in the order that was asked for. `next` is the `after` (newest first: the `before`) of the page that
+follows, or null at the end.
+"""
 
 
-def _fate(_engine: Engine, record: FateRecord) -> JsonRecord:
-    return {
-        "number": record.seq,
-        "messageId": record.message_id,
-        "type": record.type,
-        "name": record.name,
-        "source": record.source,
-        "run": record.run,
-        "destination": record.destination,
-        "status": record.status,
-        "by": record.by,
-        "reason": record.reason,
-        "attempts": record.attempts,
-        "at": iso(time_of(record.at)),
-        "outcome": record.outcome,
-        "delivery": record.delivery,
-        "place": record.place,
-        **(unpack(record.detail) if record.detail else {}),
-    }
-
-
-def _violation(_engine: Engine, record: ViolationRecord) -> JsonRecord:
-    return {
-        "number": record.number,
-        "seq": record.seq,
-        "messageId": record.message_id,
-        "source": record.source,
-        "type": record.type,
-        "name": record.name,
-        "run": record.run,
-        "plan": record.plan,
-        "version": record.version,
-        "violation": record.violation,
-        "property": record.property,
-        "path": record.path,
-        "schemaPath": record.schema_path,
-        "message": record.message,
-        "place": record.place,
-        "dropped": bool(record.dropped),
-        "at": iso(time_of(record.at)),
-    }
-
-
-#: kind -> the kind of record, and how it is written as JSON
-KINDS: Mapping[str, tuple[Kind[Any], Callable[[Engine, Any], JsonRecord]]] = {
-    "events": (EVENTS, _event),
-    "rejected": (REJECTED, _refusal),
-    "deliveries": (DELIVERIES, _delivery),
-    "violations": (VIOLATIONS, _violation),
-    "fates": (FATES, _fate),
-    "dead": (FATES, _fate),
+#: the lists of `/inspect`
+KINDS: Mapping[str, Listed] = {
+    "events": _listed(EVENTS),
+    "rejected": _listed(REJECTED),
+    "deliveries": _listed(DELIVERIES),
+    "violations": _listed(VIOLATIONS),
+    "fates": (_fates := _listed(FATES)),
+    "dead": _fates,
 }
+#: what `about` gives
+_ABOUT = ("events", "rejected", "fates", "deliveries", "violations")
+EventWay = defstruct(
+    "EventWay",
+    [(kind, list_of(KINDS[kind].item)) for kind in _ABOUT],
+    namespace={"__doc__": "One event or refusal, with everything that followed from it."},
+)

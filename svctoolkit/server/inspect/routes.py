@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -33,15 +34,6 @@ from svctoolkit.server.web.responses import Refusal, json_response
 from svctoolkit.server.worker import Engine
 
 _MAX_WAIT = 300.0
-
-
-class Page(Struct, frozen=True):
-    """Records in the order that was asked for. `next` is the `after` (newest first: the `before`) of the page that
-    follows, or null at the end.
-    """
-
-    items: list[dict[str, Any]]
-    next: int | None
 
 
 class Counts(Struct, frozen=True):
@@ -92,11 +84,13 @@ class Inspect:
     def __init__(self, engine: Engine, metrics: Metrics, protected: Callable[[Handler], Handler]) -> None:
         self._engine, self._metrics, self._protected = engine, metrics, protected
 
-    async def records(self, request: Request) -> Response:
-        """One page of one kind of record."""
+    async def unknown(self, request: Request) -> Response:
+        """Any other name where the kinds of records are listed."""
         kind = request.path_params["kind"]
-        if kind not in KINDS:
-            raise RequestError(404, {"message": f"there is no kind {kind[:50]!r}; the kinds are {', '.join(KINDS)}"})
+        raise RequestError(404, {"message": f"there is no kind {kind[:50]!r}; the kinds are {', '.join(KINDS)}"})
+
+    async def records(self, kind: str, request: Request) -> Response:
+        """One page of one kind of record."""
         query = dict(request.query_params)
         after, limit = number(query, "after", 0), number(query, "limit", 100, least=1, most=MAX_PAGE)
         before = number(query, "before", MAX_NUMBER)
@@ -162,7 +156,7 @@ class Inspect:
 
     def operations(self) -> list[Operation]:
         bad = {400: ResponseDoc("A parameter is wrong.", (Refusal,)), 401: _UNAUTHORISED}
-        kind = Parameter("kind", "path", "The kind of record.", {"enum": list(KINDS)}, "events")
+        kind = Parameter("kind", "path", "A name that is not one of the kinds.", {"type": "string"}, "other")
         run = text_parameter("run", "Only what belongs to this run.")
         conditions = tuple(
             Parameter(name, "query", f"Wait until `{name}` is at least this.", INTEGER)
@@ -189,10 +183,17 @@ class Inspect:
                 "stream", "stream", "Watch", _STREAM, self.stream,
                 (run, _AFTER), {200: ResponseDoc("Goes on until the client leaves."), 401: _UNAUTHORISED},
             ),
+            *(
+                self._operation(
+                    name, name, f"List {_LISTS[name]}", "A page of records, oldest first by default, with filters.",
+                    partial(self.records, name), (*FILTER_PARAMETERS, *paging),
+                    {200: ResponseDoc("A page.", (listed.page,)), **bad},
+                )
+                for name, listed in KINDS.items()
+            ),
             self._operation(
-                "{kind}", "list", "List records", "A page of records, oldest first by default, with filters.",
-                self.records, (kind, *FILTER_PARAMETERS, *paging),
-                {200: ResponseDoc("A page.", (Page,)), **bad, 404: ResponseDoc("No such kind.", (Refusal,))},
+                "{kind}", "unknown", "An unknown list", "Answers which kinds of records there are.",
+                self.unknown, (kind,), {401: _UNAUTHORISED, 404: ResponseDoc("No such kind.", (Refusal,))},
             ),
             self._metrics_operation(),
             Operation(
@@ -236,6 +237,14 @@ class Inspect:
         )
 
 
+_LISTS = {
+    "events": "accepted events",
+    "rejected": "rejected requests",
+    "deliveries": "deliveries",
+    "violations": "violations",
+    "fates": "fates",
+    "dead": "dead events",
+}
 FILTER_PARAMETERS = (
     *(text_parameter(name, text) for name, text in FILTERS.items()),
     Parameter("violations", "query", "Whether an event breaks its tracking plan.", {"enum": ["any", "none"]}),

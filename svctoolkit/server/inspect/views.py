@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from svctoolkit.json_types import Json
-from svctoolkit.server.inspect import arrivals, queries, records
+from svctoolkit.server.inspect import arrivals, queries
 from svctoolkit.server.inspect.arrivals import Arrival
-from svctoolkit.server.inspect.records import Breach, Delivery, Fate, Received, Rejected
+from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected, Violation, seen
 from svctoolkit.server.store.arrivals import Selection
+from svctoolkit.server.store.record import Record
 from svctoolkit.server.store.records import (
     DELIVERIES,
     EVENTS,
@@ -26,16 +26,16 @@ from svctoolkit.server.worker import Engine
 if TYPE_CHECKING:
     import pandas as pd
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Record)
 _PAGE = 500
 
 
 class Rows(Sequence[T], Generic[T]):
     """Records of one kind, oldest first. Always what is there now: it grows while the data plane works."""
 
-    # Any: rows of one of several kinds
-    def __init__(self, engine: Engine, kind: Kind[Any], chosen: Filter, build: Callable[[Engine, Json], T]) -> None:
-        self._engine, self._build = engine, build
+    # Any: records of one of several kinds
+    def __init__(self, engine: Engine, kind: Kind[Any], chosen: Filter, shown: type[T]) -> None:
+        self._engine, self._shown = engine, shown
         self._records: Records[Any] = Records(engine.store, kind, chosen)
 
     def __len__(self) -> int:
@@ -53,12 +53,12 @@ class Rows(Sequence[T], Generic[T]):
         record = self._records.at(index)
         if record is None:
             raise IndexError(f"there is no record {index}; there are {len(self)}")
-        return self._build(self._engine, record)
+        return seen(self._shown, self._engine, record)
 
     def __iter__(self) -> Iterator[T]:
         self._settle()
         for record in self._records.all(_PAGE):
-            yield self._build(self._engine, record)
+            yield seen(self._shown, self._engine, record)
 
     def _settle(self) -> None:
         """Let what was accepted before get into the tables."""
@@ -100,47 +100,47 @@ class View:
     @property
     def received(self) -> Rows[Received]:
         """Every accepted event. One that came before, by its `messageId`, has the seq of the first in `repeats`."""
-        return Rows(self._engine, EVENTS, Filter(run=self._run), records.received)
+        return Rows(self._engine, EVENTS, Filter(run=self._run), Received)
 
     @property
     def repeated(self) -> Rows[Received]:
         """The accepted events that a client had sent before, for instance because an answer was lost."""
-        return Rows(self._engine, EVENTS, Filter(run=self._run, repeated=True), records.received)
+        return Rows(self._engine, EVENTS, Filter(run=self._run, repeated=True), Received)
 
     @property
     def rejected(self) -> Rows[Rejected]:
         """What was refused, by request or (`lenient`) by event."""
-        return Rows(self._engine, REJECTED, Filter(run=self._run), records.rejected)
+        return Rows(self._engine, REJECTED, Filter(run=self._run), Rejected)
 
     @property
     def delivered(self) -> Rows[Delivery]:
         """Every request that the destination answered with 2xx."""
-        return Rows(self._engine, DELIVERIES, Filter(run=self._run, succeeded=True), records.delivery)
+        return Rows(self._engine, DELIVERIES, Filter(run=self._run, succeeded=True), Delivery)
 
     @property
     def deliveries(self) -> Rows[Delivery]:
         """Every request to a destination, whatever the answer."""
-        return Rows(self._engine, DELIVERIES, Filter(run=self._run), records.delivery)
+        return Rows(self._engine, DELIVERIES, Filter(run=self._run), Delivery)
 
     @property
     def fates(self) -> Rows[Fate]:
         """One record for each event and destination that its source is connected to."""
-        return Rows(self._engine, FATES, Filter(run=self._run), records.fate)
+        return Rows(self._engine, FATES, Filter(run=self._run), Fate)
 
     @property
-    def violations(self) -> Rows[Breach]:
-        """One record for each breach of a tracking plan."""
-        return Rows(self._engine, VIOLATIONS, Filter(run=self._run), records.breach)
+    def violations(self) -> Rows[Violation]:
+        """One record for each violation of a tracking plan."""
+        return Rows(self._engine, VIOLATIONS, Filter(run=self._run), Violation)
 
     @property
     def conforming(self) -> Rows[Received]:
         """The accepted events without violations."""
-        return Rows(self._engine, EVENTS, Filter(run=self._run, violations=False), records.received)
+        return Rows(self._engine, EVENTS, Filter(run=self._run, violations=False), Received)
 
     @property
     def violating(self) -> Rows[Received]:
         """The accepted events with violations."""
-        return Rows(self._engine, EVENTS, Filter(run=self._run, violations=True), records.received)
+        return Rows(self._engine, EVENTS, Filter(run=self._run, violations=True), Received)
 
     def newest(
         self,

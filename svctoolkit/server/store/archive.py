@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from svctoolkit.errors import StoreError
-from svctoolkit.server.store.schema import VERSION, BlockRow, columns
+from svctoolkit.server.store.record import read, selected
+from svctoolkit.server.store.schema import MIGRATIONS, VERSION, BlockRow
 
 _AT_ONCE = 32  # requests; one may have megabytes
-_NEXT = f"select {columns(BlockRow)} from blocks where first > ? and first <= ? order by first limit {_AT_ONCE}"
+_COLUMNS = ", ".join(selected(BlockRow))
+_NEXT = f"select {_COLUMNS} from blocks o where first > ? and first <= ? order by first limit {_AT_ONCE}"
 _BOUNDS = "select coalesce(min(first), 0), coalesce(max(first), 0), coalesce(sum(count), 0) from blocks"
 
 _REPEATS = "select seq from events where repeats is not null and seq >= ? and seq < ?"
@@ -43,7 +45,7 @@ class Archive:
         """
         while True:
             with _own_errors():
-                rows = [BlockRow(*row) for row in self._connection.execute(_NEXT, (after, last)).fetchall()]
+                rows = [BlockRow(**read(BlockRow, row)) for row in self._connection.execute(_NEXT, (after, last))]
             if not rows:
                 return
             yield from rows
@@ -86,8 +88,8 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _check(connection: sqlite3.Connection) -> sqlite3.Connection:
     try:
         version = connection.execute("pragma user_version").fetchone()[0]
-        if version != VERSION:
-            raise sqlite3.DatabaseError(f"it has version {version}, and this svctoolkit knows {VERSION}")
+        if version != VERSION and version not in MIGRATIONS:
+            raise sqlite3.DatabaseError(f"it has version {version}, and this svctoolkit reads version {VERSION}")
         connection.execute(_BOUNDS).fetchone()
     except sqlite3.Error:
         connection.close()

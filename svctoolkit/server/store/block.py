@@ -71,7 +71,8 @@ class Block:
         body = zlib.compress(self.body, 1) if len(self.body) > _COMPRESSED else self.body
         keys, ids = "\n".join(self.destinations), "\n".join(self.ids)
         return BlockRow(
-            self.first, self.count, self.source, self.run, self.at, keys, 0, self.kind, self.ip, ids, body
+            first=self.first, count=self.count, source=self.source, run=self.run, at=self.at, destinations=keys,
+            routed=False, kind=self.kind, ip=self.ip, ids=ids, body=body,
         )  # fmt: skip
 
 

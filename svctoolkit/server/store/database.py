@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, RLock, Thread
@@ -20,13 +20,15 @@ from typing import Any, TypeAlias
 
 from svctoolkit.errors import ConfigError, StoreError, ToolkitError
 from svctoolkit.json_types import Json
-from svctoolkit.server.store.schema import TABLES, VERSION, BlockRow, RejectedRow, Row, ddl
+from svctoolkit.server.store.record import Record, encode, rows
+from svctoolkit.server.store.schema import MIGRATIONS, TABLES, VERSION, BlockRow, Rejected, ddl
 from svctoolkit.sqlite import Connection
 
 Write: TypeAlias = Callable[[sqlite3.Connection], None]
 _ROWS = 256  # in one statement
 _CHECKED = 64 << 20  # bytes of a file that is looked through at the start
 _GROUP = 256  # writes in one transaction
+_ADVICE = "Start with another file, or open this one with the svctoolkit that wrote it"
 
 
 class Store:
@@ -132,7 +134,7 @@ class Store:
         return connection
 
     def _first_free(self) -> int:
-        blocks, rejected = TABLES[BlockRow], TABLES[RejectedRow]
+        blocks, rejected = TABLES[BlockRow].name, TABLES[Rejected].name
         ends = self.read(f"select (select max(first + count) from {blocks}), (select max(seq) + 1 from {rejected})")
         return max(ends[0][0] or 1, ends[0][1] or 1)
 
@@ -152,8 +154,8 @@ class Store:
         works = [(item, future) for item, future in batch if not isinstance(item, BlockRow)]
         if blocks:
             # One statement is a transaction of its own, and one moment without Python's lock instead of three.
-            rows = [row for row, _ in blocks]
-            self._settle(lambda: _insert(self._confirmed, rows), [f for _, f in blocks], last=True)
+            accepted = encode([row for row, _ in blocks])
+            self._settle(lambda: insert(self._confirmed, BlockRow, accepted), [f for _, f in blocks], last=True)
         if works and not self._settle(lambda: self._do([work for work, _ in works]), [f for _, f in works]):
             # Something in one of them is wrong: that must not undo the others.
             for work, future in works:
@@ -216,11 +218,25 @@ def _set_up(connection: sqlite3.Connection, synchronous: str) -> None:
     # Events are a kilobyte or more each: larger pages mean fewer of them.
     for setting in ("page_size=16384", "journal_mode=wal", f"synchronous={synchronous}", "temp_store=memory"):
         connection.execute(f"pragma {setting}")
-    version = connection.execute("pragma user_version").fetchone()[0]
-    if version not in (0, VERSION):
-        raise sqlite3.DatabaseError(f"it has version {version}, and this svctoolkit knows {VERSION}")
+    _bring_up_to_date(connection)
     connection.executescript(ddl())
-    connection.execute(f"pragma user_version={VERSION}")
+
+
+def _bring_up_to_date(connection: sqlite3.Connection) -> None:
+    """Migrate the tables of an older version. Raises `sqlite3.DatabaseError` where that is not possible."""
+    version = connection.execute("pragma user_version").fetchone()[0]
+    while version in MIGRATIONS:
+        connection.executescript(f"begin; {MIGRATIONS[version]}; pragma user_version={version + 1}; commit")
+        version += 1
+    if version == 0:
+        connection.execute(f"pragma user_version={VERSION}")
+    elif version != VERSION:
+        raise sqlite3.DatabaseError(f"it has version {version}, and this svctoolkit uses version {VERSION}. {_ADVICE}")
+    for record, table in TABLES.items():
+        columns = {name for _, name, *_ in connection.execute(f"pragma table_info({table.name})")}
+        if columns and columns != {*rows(record).columns}:
+            different = ", ".join(sorted(columns ^ {*rows(record).columns}))
+            raise sqlite3.DatabaseError(f"its table {table.name} has other columns ({different}). {_ADVICE}")
 
 
 def _hold(path: Path) -> sqlite3.Connection:
@@ -250,13 +266,15 @@ def _cause(error: Exception) -> str:
     return text
 
 
-def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
-    """Insert rows of one type, many with one statement: between two, Python may run another thread for milliseconds."""
-    for start in range(0, len(rows), _ROWS):
-        _insert(connection, rows[start : start + _ROWS])
+def insert(connection: sqlite3.Connection, record: type[Record], values: Sequence[Sequence[Json]]) -> None:
+    """Insert encoded records, many with one statement: between two, Python may run another thread for milliseconds."""
+    for start in range(0, len(values), _ROWS):
+        some = values[start : start + _ROWS]
+        connection.execute(_insertion(record, len(some)), [value for row in some for value in row])
 
 
-def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
-    places = ",".join(["(" + ",".join("?" * len(rows[0])) + ")"] * len(rows))
-    values = [value for row in rows for value in row]
-    connection.execute(f"insert or replace into {TABLES[type(rows[0])]} values {places}", values)
+@lru_cache(_ROWS)
+def _insertion(record: type[Record], count: int) -> str:
+    columns = rows(record).columns
+    places = ",".join([f"({','.join('?' * len(columns))})"] * count)
+    return f"insert or replace into {TABLES[record].name}({', '.join(columns)}) values {places}"

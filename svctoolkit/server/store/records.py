@@ -7,85 +7,15 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from svctoolkit.json_types import Json
 from svctoolkit.server.store.database import Store
-from svctoolkit.server.store.schema import TABLES, DeliveryRow, EventRow, FateRow, RejectedRow, Row, ViolationRow
+from svctoolkit.server.store.record import Record, read, rows, selected
+from svctoolkit.server.store.schema import TABLES, Delivery, Fate, Received, Rejected, Violation
 
 _MOST = 2**63 - 1
 
 
-class EventRecord(NamedTuple):
-    """One accepted event; `repeats` is the seq of the event whose `messageId` it has, None for the first."""
-
-    seq: int
-    message_id: str
-    type: str
-    name: str
-    source: str
-    run: str
-    at: float
-    repeats: int | None
-
-
-class DeliveryRecord(NamedTuple):
-    """A `DeliveryRow` with the event's `messageId`."""
-
-    number: int
-    seq: int
-    message_id: str
-    destination: str
-    run: str
-    attempt: int
-    part: int
-    status: int
-    at: float
-    data: bytes
-    events: int
-
-
-class FateRecord(NamedTuple):
-    """A `FateRow` with what an event is known by."""
-
-    seq: int
-    message_id: str
-    type: str
-    name: str
-    source: str
-    destination: str
-    status: str
-    by: str
-    reason: str
-    attempts: int
-    run: str
-    at: float
-    detail: bytes | None
-    outcome: str
-    delivery: int | None
-    place: int | None
-
-
-class ViolationRecord(NamedTuple):
-    """A `ViolationRow` with what the event is known by."""
-
-    number: int
-    seq: int
-    message_id: str
-    source: str
-    type: str
-    name: str
-    plan: str
-    version: int
-    violation: str
-    property: str
-    path: str
-    schema_path: str
-    message: str
-    place: str
-    dropped: int
-    run: str
-    at: float
-
-
-R = TypeVar("R", bound=EventRecord | DeliveryRecord | FateRecord | RejectedRow | ViolationRecord)
+R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,35 +46,37 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[R]):
-    """A kind of record: its own table, whether events are joined to it, and what its records are numbered by."""
+    """A kind of record: what its records are numbered by, their order, and whether events are joined to them."""
 
     record: type[R]
-    row: type[Row]
     number: str
     order: str
     with_events: bool = False
 
     @property
     def tables(self) -> str:
-        return f"{TABLES[self.row]} o" + (" join events e using (seq)" if self.with_events else "")
+        return f"{TABLES[self.record].name} o" + (" join events e using (seq)" if self.with_events else "")
 
     @property
     def columns(self) -> str:
-        return ", ".join(self.column(name) for name in self.record._fields)
+        return ", ".join(selected(self.record))
 
     def column(self, name: str) -> str:
         """The column with this name, or an empty text."""
         name = {"message_id": "id"}.get(name, name)
-        if name in self.row._fields:
+        if name in rows(self.record).columns:
             return f"o.{name}"
-        return f"e.{name}" if self.with_events and name in EventRow._fields else ""
+        return f"e.{name}" if self.with_events and name in rows(Received).columns else ""
+
+    def read(self, row: Sequence[Json]) -> R:
+        return self.record(**read(self.record, row))
 
 
-EVENTS = Kind(EventRecord, EventRow, "seq", "o.seq")
-REJECTED = Kind(RejectedRow, RejectedRow, "seq", "o.seq")
-DELIVERIES = Kind(DeliveryRecord, DeliveryRow, "number", "o.number", with_events=True)
-VIOLATIONS = Kind(ViolationRecord, ViolationRow, "number", "o.number", with_events=True)
-FATES = Kind(FateRecord, FateRow, "seq", "o.seq, o.destination", with_events=True)
+EVENTS = Kind(Received, "seq", "o.seq")
+REJECTED = Kind(Rejected, "seq", "o.seq")
+DELIVERIES = Kind(Delivery, "number", "o.number", with_events=True)
+VIOLATIONS = Kind(Violation, "number", "o.number", with_events=True)
+FATES = Kind(Fate, "seq", "o.seq, o.destination", with_events=True)
 
 
 class Records(Generic[R]):
@@ -173,11 +105,11 @@ class Records(Generic[R]):
         number = self._kind.column(self._kind.number)
         order = self._newest_first if newest_first else self._kind.order
         sql = f"{self._sql} where {number} > ? and {number} < ? and {self._where} order by {order} limit ?"
-        records = [self._kind.record(*row) for row in self._store.read(sql, [after, before, *self._values, limit])]
+        records = [self._kind.read(row) for row in self._store.read(sql, [after, before, *self._values, limit])]
         if len(records) == limit and "," in order:
             last = getattr(records[-1], self._kind.number)
             together = f"{self._sql} where {number} = ? and {self._where} order by {order}"
-            whole = [self._kind.record(*row) for row in self._store.read(together, [last, *self._values])]
+            whole = [self._kind.read(row) for row in self._store.read(together, [last, *self._values])]
             records = [record for record in records if getattr(record, self._kind.number) != last] + whole
         return records
 
@@ -196,7 +128,7 @@ class Records(Generic[R]):
 
     def _select(self, order: str, limit: int, offset: int) -> list[R]:
         sql = f"{self._sql} where {self._where} order by {order} limit ? offset ?"
-        return [self._kind.record(*row) for row in self._store.read(sql, [*self._values, limit, offset])]
+        return [self._kind.read(row) for row in self._store.read(sql, [*self._values, limit, offset])]
 
 
 _MEMBERS = tuple(member.name for member in fields(Filter))

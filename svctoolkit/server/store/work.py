@@ -10,24 +10,28 @@ from itertools import count
 from threading import Lock
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
+from svctoolkit.json_types import Json
 from svctoolkit.server.store.block import Block, block_of
 from svctoolkit.server.store.database import Store, insert
+from svctoolkit.server.store.record import Record, encode, read, rows, selected
 from svctoolkit.server.store.schema import (
     BlockRow,
-    CarriedRow,
-    CheckRow,
-    DeliveryRow,
-    EventRow,
-    FateRow,
-    RejectedRow,
-    ViolationRow,
-    columns,
+    Carried,
+    Check,
+    Delivery,
+    Fate,
+    Received,
+    Rejected,
+    Violation,
     marks,
 )
 
 _CACHED_BLOCKS, _CACHED_BYTES = 16, 8 << 20
 _REMEMBERED_BYTES = 64_000  # of a block that nobody has asked for
-_BLOCKS = f"select {columns(BlockRow)} from blocks"
+_NUMBER, _DELIVERY = rows(Delivery).columns.index("number"), rows(Fate).columns.index("delivery")
+_BLOCKS = f"select {', '.join(selected(BlockRow))} from blocks o"
 
 
 class PendingEvent(NamedTuple):
@@ -47,9 +51,9 @@ class PendingEvent(NamedTuple):
 
 
 class SentRequest(NamedTuple):
-    """A request that was made: its row, without a number yet, and the seqs of the events that it carried."""
+    """A request that was made, without a number yet, and the seqs of the events that it carried."""
 
-    row: DeliveryRow
+    delivery: Delivery
     seqs: Sequence[int]
 
 
@@ -81,7 +85,7 @@ class Work:
             # A few at a time: a block may have megabytes.
             few = min(8, most - len(blocks))
             rows = self._store.read(sql, (blocks[-1].first if blocks else after, few))
-            blocks += [block_of(BlockRow(*row)) for row in rows]
+            blocks += [block_of(BlockRow(**read(BlockRow, row))) for row in rows]
             size += sum(len(block.body) for block in blocks[-len(rows) :]) if rows else 0
             if len(rows) < few:
                 break
@@ -99,44 +103,55 @@ class Work:
     def save_routes(
         self,
         blocks: Sequence[Block],
-        events: Sequence[EventRow],
-        fates: Sequence[FateRow],
-        checks: Sequence[CheckRow] = (),
-        violations: Sequence[ViolationRow] = (),
+        events: Sequence[Received],
+        fates: Sequence[Fate],
+        checks: Sequence[Check] = (),
+        violations: Sequence[Violation] = (),
     ) -> Future[None]:
         """Blocks are routed together with what came of it, or not at all."""
         ends = blocks[0].first, blocks[-1].first
+        tables: list[tuple[type[Record], list[list[Json]]]] = [
+            (Received, encode(events)),
+            (Fate, encode(fates)),
+            (Check, encode(checks)),
+        ]
 
         def save(to: sqlite3.Connection) -> None:
-            insert(to, events)
-            insert(to, fates)
-            insert(to, checks)
-            insert(to, [row._replace(number=next(self._violation_numbers)) for row in violations])
+            for record, encoded in tables:
+                insert(to, record, encoded)
+            insert(to, Violation, encode([replace(one, number=next(self._violation_numbers)) for one in violations]))
             to.execute("update blocks set routed = 1 where first between ? and ?", ends)
 
         return self._store.write(save)
 
-    def save_rejected(self, row: RejectedRow) -> Future[None]:
-        return self._store.write(lambda to: insert(to, [row]))
+    def save_rejected(self, rejected: Rejected) -> Future[None]:
+        rows = encode([rejected])
+        return self._store.write(lambda to: insert(to, Rejected, rows))
 
     def save_results(
         self,
-        fates: Sequence[FateRow],
+        fates: Sequence[Fate],
         requests: Sequence[SentRequest],
-        saved: Callable[[list[DeliveryRow]], None],
+        saved: Callable[[list[int]], None],
     ) -> Future[None]:
-        """Store what attempts came to. `saved` gets the deliveries with their numbers, within the transaction.
+        """Store what attempts came to. `saved` gets the numbers of the deliveries, within the transaction.
 
         The `delivery` of a fate is the place of its request among `requests`; in the store it is the number.
         """
+        # Packing takes longest, so it is done before the transaction; the numbers are known only in it.
+        deliveries, settled = encode([request.delivery for request in requests]), encode(fates)
 
         def save(to: sqlite3.Connection) -> None:
-            numbered = [request.row._replace(number=next(self._delivery_numbers)) for request in requests]
-            insert(to, numbered)
-            pairs = zip(numbered, requests, strict=True)
-            insert(to, [row for delivery, request in pairs for row in _carried(delivery, request)])
-            insert(to, [_numbered(fate, numbered) for fate in fates])
-            saved(numbered)
+            numbers = [next(self._delivery_numbers) for _ in requests]
+            for row, number in zip(deliveries, numbers, strict=True):
+                row[_NUMBER] = number
+            for row, fate in zip(settled, fates, strict=True):
+                row[_DELIVERY] = None if fate.delivery is None else numbers[fate.delivery]
+            insert(to, Delivery, deliveries)
+            pairs = zip(numbers, requests, strict=True)
+            insert(to, Carried, encode([one for number, request in pairs for one in _carried(number, request)]))
+            insert(to, Fate, settled)
+            saved(numbers)
 
         return self._store.write(save)
 
@@ -206,15 +221,11 @@ class Work:
         return events
 
 
-def _carried(delivery: DeliveryRow, request: SentRequest) -> list[CarriedRow]:
+def _carried(number: int, request: SentRequest) -> list[Carried]:
     """A request of one event needs no rows: it has the event itself."""
     if len(request.seqs) == 1:
         return []
-    return [CarriedRow(delivery.number, place, seq) for place, seq in enumerate(request.seqs)]
-
-
-def _numbered(fate: FateRow, deliveries: Sequence[DeliveryRow]) -> FateRow:
-    return fate if fate.delivery is None else fate._replace(delivery=deliveries[fate.delivery].number)
+    return [Carried(number=number, place=place, seq=seq) for place, seq in enumerate(request.seqs)]
 
 
 class Events:
@@ -245,7 +256,7 @@ class Events:
         rows = self._store.read(f"{_BLOCKS} where first <= ? order by first desc limit 1", (seq,))
         if not rows:
             raise KeyError(seq)
-        block = block_of(BlockRow(*rows[0]))
+        block = block_of(BlockRow(**read(BlockRow, rows[0])))
         if seq >= block.first + block.count:
             raise KeyError(seq)
         self._keep(block)

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from svctoolkit.pipeline.fates import check
 from svctoolkit.plans import Link, Verdict
-from svctoolkit.server.store.blob import pack
+from svctoolkit.server.store import schema
 from svctoolkit.server.store.block import Block
-from svctoolkit.server.store.schema import CheckRow, ViolationRow, storable
+from svctoolkit.server.store.schema import Received, Violation, storable
 from svctoolkit.workspace import Workspace
 
 #: of one event; an event of megabytes may have any number, and each is a row
@@ -19,10 +19,10 @@ _LOG = logging.getLogger("svctoolkit.plans")
 
 
 class Check(NamedTuple):
-    """What a plan has said of an event: rows for the store, how it changes the event, why it is dropped."""
+    """What a plan says about an event: records for the store, how it changes the event, why it is dropped."""
 
-    row: CheckRow
-    violations: list[ViolationRow]
+    record: schema.Check
+    violations: list[Violation]
     change: Mapping[str, Any] | None
     reason: str
 
@@ -34,7 +34,7 @@ class Checks:
         self._workspace = workspace
         self._linked: tuple[Block | None, Link | None] = None, None
 
-    def check(self, block: Block, place: int) -> Check | None:
+    def check(self, block: Block, place: int, event: Received) -> Check | None:
         """What the plan of the block's source says of one of its events; None where the source has no plan.
 
         A plan that cannot be used lets events pass: nothing that was accepted is ever lost by it.
@@ -45,7 +45,7 @@ class Checks:
         try:
             link = self._link(block)
             verdict = link and check(block.events[place], link, str(block.first + place))
-            return _check_of(block, place, verdict) if verdict else None
+            return _check_of(event, verdict) if verdict else None
         except Exception:  # noqa: BLE001 - a plan that cannot be used must not stop an event
             _LOG.exception("event %s cannot be checked; it goes on unchecked", block.first + place)
             return None
@@ -58,35 +58,36 @@ class Checks:
         return self._linked[1]
 
 
-def _check_of(block: Block, place: int, verdict: Verdict) -> Check:
-    seq, plan, change = block.first + place, verdict.plan, verdict.change
-    dropped = int(verdict.dropped)
+def _check_of(event: Received, verdict: Verdict) -> Check:
+    plan, change = verdict.plan, verdict.change
     violations = [
-        ViolationRow(
-            0,
-            seq,
-            block.run,
-            plan.id,
-            plan.version,
-            breach.type,
-            storable(breach.property),
-            storable(breach.path),
-            storable(breach.schema_path),
-            storable(breach.message),
-            verdict.rule.place_of(breach) if verdict.rule else plan.where,
-            dropped,
-            block.at,
+        Violation(
+            seq=event.seq,
+            source=event.source,
+            type=event.type,
+            name=event.name,
+            plan=plan.id,
+            version=plan.version,
+            violation=violation.type,
+            property=storable(violation.property),
+            path=storable(violation.path),
+            schema_path=storable(violation.schema_path),
+            message=storable(violation.message),
+            place=verdict.rule.place_of(violation) if verdict.rule else plan.where,
+            dropped=verdict.dropped,
+            run=event.run,
+            at=event.received_at,
         )
-        for breach in verdict.violations[:MOST_VIOLATIONS]
+        for violation in verdict.violations[:MOST_VIOLATIONS]
     ]
-    row = CheckRow(
-        seq,
-        block.run,
-        plan.id,
-        plan.version,
-        len(verdict.violations),
-        dropped,
-        storable(verdict.unchecked),
-        None if change is None else pack(change),
+    record = schema.Check(
+        seq=event.seq,
+        run=event.run,
+        plan=plan.id,
+        version=plan.version,
+        violations=len(verdict.violations),
+        dropped=verdict.dropped,
+        unchecked=storable(verdict.unchecked),
+        mark=change,
     )
-    return Check(row, violations, change, verdict.reason if verdict.dropped else "")
+    return Check(record, violations, change, verdict.reason if verdict.dropped else "")

@@ -10,16 +10,20 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 
+from msgspec.structs import replace
+
+from svctoolkit.causes import cause_to_json
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import StoreError
 from svctoolkit.plans import change_event
-from svctoolkit.server.store.blob import pack, unpack
-from svctoolkit.server.store.schema import DeliveryRow, FateRow, storable
+from svctoolkit.server.store.blob import unpack
+from svctoolkit.server.store.record import time_of
+from svctoolkit.server.store.schema import Delivery, Fate, storable
 from svctoolkit.server.store.work import Events, SentRequest, Work
 from svctoolkit.server.worker.bell import Bell
 from svctoolkit.server.worker.calls.attempts import Attempts
 from svctoolkit.server.worker.crew import Crew
-from svctoolkit.server.worker.journal import Journal, SettledFate, delivery_change
+from svctoolkit.server.worker.journal import Journal
 from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.lanes.lane import Lane
 from svctoolkit.server.worker.lanes.throttle import Limiter
@@ -199,16 +203,17 @@ class Deliveries:
         self._bell.ring()
 
     def settle(self, destination: str, records: Sequence[Record], done: Callable[[], None]) -> None:
-        at = self._clock().timestamp()
+        at = self._clock()
         results = [result for record in records for result in record.results]
         exchanges = [exchange for record in records for exchange in record.exchanges]
         places = {exchange: place for place, exchange in enumerate(exchanges)}
-        fates = [_fate_row(result, destination, at, places) for result in results]
+        target = self._workspace.destinations.get(destination)
+        fates = [_fate(result, destination, target.type if target else "", at, places) for result in results]
         requests = [_request(exchange, destination) for exchange in exchanges]
-        numbered: list[DeliveryRow] = []
+        numbers: list[int] = []
 
-        def number(rows: list[DeliveryRow]) -> None:
-            numbered[:] = rows
+        def number(found: list[int]) -> None:
+            numbers[:] = found  # a transaction may be tried twice
 
         def on_saved(failure: BaseException | None) -> None:
             if failure is not None:
@@ -218,11 +223,8 @@ class Deliveries:
                 return
             self._pending.settle(destination, [r.task.run for r in results if r.retry_in is None])
             done()
-            pairs = zip(numbered, exchanges, strict=True)
-            deliveries = [delivery_change(row, exchange.tasks[0]) for row, exchange in pairs]
-            tasks = [result.task for result in results]
-            changes = [SettledFate(row, t.type, t.name, t.user) for row, t in zip(fates, tasks, strict=True)]
-            self._journal.deliver(deliveries, changes)
+            pairs = zip(requests, numbers, strict=True)
+            self._journal.deliver([replace(request.delivery, number=own) for request, own in pairs], fates)
             self._bell.ring()
 
         saving = self._work.save_results(fates, requests, number)
@@ -238,45 +240,55 @@ def _unreadable(task: Task, error: Exception) -> Outcome:
     return Outcome("failed", "store", f"the event cannot be read: {error}")
 
 
-def _fate_row(result: Result, destination: str, at: float, places: Mapping[Exchange, int]) -> FateRow:
+def _fate(result: Result, destination: str, type: str, at: datetime, places: Mapping[Exchange, int]) -> Fate:
     task, outcome = result.task, result.outcome
+    cause = outcome.cause
     dead = outcome.again and result.retry_in is None
-    detail: dict[str, Any] = {}
-    if task.transformed is not None:
-        detail["transformed"] = task.transformed
-    if result.retry_in is not None and outcome.attempted:
-        detail["retry_in"] = round(result.retry_in, 3)
-    return FateRow(
-        task.seq,
-        destination,
-        task.run,
-        "dead" if dead else outcome.status,
-        outcome.by,
-        storable(outcome.reason),
-        result.attempt,
-        at,
-        pack(detail) if detail else None,
-        outcome.kind,
-        places.get(outcome.exchange) if outcome.exchange else None,
-        outcome.place if outcome.exchange else None,
-        task.first_at,
-        int(any(job.alone for job in task.jobs or ())),
+    return Fate(
+        seq=task.seq,
+        type=task.type,
+        name=task.name,
+        source=task.source,
+        destination=destination,
+        status="dead" if dead else outcome.status,
+        by=outcome.by,
+        reason=storable(outcome.reason),
+        attempts=result.attempt,
+        run=task.run,
+        at=at,
+        transformed=task.transformed,
+        retry_in=round(result.retry_in, 3) if result.retry_in is not None and outcome.attempted else None,
+        rule=cause.rule(type) if cause else "",
+        cause=cause_to_json(cause) if cause else None,
+        outcome=outcome.kind,
+        delivery=places.get(outcome.exchange) if outcome.exchange else None,
+        place=outcome.place if outcome.exchange else None,
+        since=task.first_at,
+        alone=any(job.alone for job in task.jobs or ()),
+        user=task.user,
     )
 
 
 def _request(exchange: Exchange, destination: str) -> SentRequest:
-    """A row that gets its number when it is stored."""
-    first, seqs = exchange.tasks[0], [task.seq for task in exchange.tasks]
-    row = DeliveryRow(
-        0,
-        first.seq,
-        destination,
-        first.run,
-        exchange.attempt,
-        exchange.part,
-        exchange.status,
-        exchange.at,
-        pack(exchange.data),
-        len(seqs),
+    """A delivery that gets its number when it is stored."""
+    first, seqs, data = exchange.tasks[0], [task.seq for task in exchange.tasks], exchange.data
+    delivery = Delivery(
+        seq=first.seq,
+        destination=destination,
+        run=first.run,
+        attempt=exchange.attempt,
+        part=exchange.part,
+        status=exchange.status,
+        at=time_of(exchange.at),
+        payload=data["payload"],
+        sent=data["request"],
+        response=data["response"],
+        headers=data["headers"],
+        error=data["error"],
+        milliseconds=data["milliseconds"],
+        carries=len(seqs),
+        type=first.type,
+        name=first.name,
+        user=first.user,
     )
-    return SentRequest(row, seqs)
+    return SentRequest(delivery, seqs)

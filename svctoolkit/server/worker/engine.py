@@ -11,12 +11,11 @@ from time import monotonic
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.secrets import Masker
-from svctoolkit.server.store.blob import pack
 from svctoolkit.server.store.block import Block
 from svctoolkit.server.store.database import Store
 from svctoolkit.server.store.head import Head
 from svctoolkit.server.store.retention import Pruner
-from svctoolkit.server.store.schema import BlockRow, RejectedRow, storable
+from svctoolkit.server.store.schema import BlockRow, Rejected, storable
 from svctoolkit.server.store.work import Events, Work
 from svctoolkit.server.worker.bell import Bell
 from svctoolkit.server.worker.calls.attempts import Attempts
@@ -168,20 +167,21 @@ class Engine:
 
     def reject(self, source: str, run: str, status: int, reason: str, body: Json, position: int = -1) -> None:
         """Remember what was refused. `position` is the place of the event in its batch, or -1."""
-        at, number = self.clock().timestamp(), self.store.numbers(1)
+        at, number = self.clock(), self.store.numbers(1)
         self._pruner.after(number)
-        place = None if position < 0 else position
-        row = RejectedRow(number, source, run, status, storable(reason), place, at, pack(body))
-        self._work.save_rejected(row).add_done_callback(lambda _: self.bell.ring())
-        self.journal.reject(row)
+        rejected = Rejected(
+            seq=number, status=status, reason=storable(reason), body=body,
+            position=None if position < 0 else position, source=source, run=run, at=at,
+        )  # fmt: skip
+        self._work.save_rejected(rejected).add_done_callback(lambda _: self.bell.ring())
+        self.journal.reject(rejected)
 
     def _deliver(self, blocks: Sequence[Block], routes: Routes) -> None:
         """The router has stored where events go: from here on they are their destinations' matter.
 
         They are told of first: who waits until nothing is under way finds them counted.
         """
-        self.journal.receive(routes.events, routes.settled, routes.checks, routes.violations)
-        self.journal.queue(routes.tasks)
+        self.journal.receive(routes.events, routes.fates, routes.checks, routes.violations)
         self.pending.route(len(blocks), routes.tasks)
         self._deliveries.add(routes.tasks)
         if self.pending.hurried():

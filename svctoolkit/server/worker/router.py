@@ -13,12 +13,13 @@ from typing import Any
 from svctoolkit.errors import StoreError
 from svctoolkit.pipeline.fates import REPEATED, Fate, fate_after_plan, fate_at_routing
 from svctoolkit.pipeline.rules import needs_all
+from svctoolkit.server.store import schema
 from svctoolkit.server.store.block import Block
 from svctoolkit.server.store.head import Head
-from svctoolkit.server.store.schema import CheckRow, EventRow, FateRow, storable
+from svctoolkit.server.store.record import time_of
+from svctoolkit.server.store.schema import Received, Violation, storable
 from svctoolkit.server.store.work import Duplicate, Work
-from svctoolkit.server.worker.checks import Check, Checks
-from svctoolkit.server.worker.journal import EventViolation, SettledFate
+from svctoolkit.server.worker.checks import Checks
 from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.task import Task, owner_of
 from svctoolkit.workspace import Destination, Source, Workspace
@@ -36,19 +37,13 @@ _LOG = logging.getLogger("svctoolkit.delivery")
 
 @dataclass(slots=True)
 class Routes:
-    """What the router found out about some blocks: rows of the store, settled fates, and tasks by destination."""
+    """What the router found out about some blocks: records for the store, and tasks by destination."""
 
-    events: list[EventRow] = field(default_factory=list)
-    fates: list[FateRow] = field(default_factory=list)
-    settled: list[SettledFate] = field(default_factory=list)
+    events: list[Received] = field(default_factory=list)
+    fates: list[schema.Fate] = field(default_factory=list)
     tasks: dict[str, list[Task]] = field(default_factory=dict)
-    checks: list[CheckRow] = field(default_factory=list)
-    violations: list[EventViolation] = field(default_factory=list)
-
-    def add_check(self, check: Check, event: EventRow) -> None:
-        """What a tracking plan has said of an event."""
-        self.checks.append(check.row)
-        self.violations += [EventViolation(row, event.source, event.type, event.name) for row in check.violations]
+    checks: list[schema.Check] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
 
 
 class Router:
@@ -126,8 +121,7 @@ class Router:
     def _save(self, blocks: Sequence[Block]) -> Routes:
         try:
             routes = self._routes(blocks)
-            violations = [item.violation for item in routes.violations]
-            self._work.save_routes(blocks, routes.events, routes.fates, routes.checks, violations).result()
+            self._work.save_routes(blocks, routes.events, routes.fates, routes.checks, routes.violations).result()
         except Exception:
             # Routed together or not at all: the first of them is the next to be read from the store. What is added
             # from now on is read there, too, or it would be taken for the next.
@@ -199,33 +193,36 @@ class Router:
             repeats = first.seq if first is not None and block.at - first.at < self._knobs.window else None
             if repeats is None:
                 earlier[digest] = Duplicate(seq, block.at)
-            row = _event_row(seq, block, head, digest, repeats)
-            routes.events.append(row)
+            event = _received(seq, block, head, digest, repeats)
+            routes.events.append(event)
             if block.destinations:
-                self._send_on(routes, block, place, head, row)
+                self._send_on(routes, block, place, head, event)
         return routes
 
-    def _send_on(self, routes: Routes, block: Block, place: int, head: Head, row: EventRow) -> None:
+    def _send_on(self, routes: Routes, block: Block, place: int, head: Head, event: Received) -> None:
         """What becomes of an event at each destination: a fate, or a task."""
         # The lane need not read small events again.
         own_block = block if len(block.body) < _HELD * block.count else None
-        fates = list(self._fates(block, place, head, row.repeats))
+        fates = list(self._fates(block, place, head, event.repeats))
         check = None
         if any(fate.status == "pending" for _, fate in fates):  # what goes nowhere is never checked
-            check = self._checks.check(block, place)
+            check = self._checks.check(block, place, event)
         if check is not None:
-            routes.add_check(check, row)
+            routes.checks.append(check.record)
+            routes.violations += check.violations
             fates = [(key, fate_after_plan(fate, check.reason)) for key, fate in fates]
+        seq, user, kind, name = event.seq, event.user or event.anonymous, event.type, event.name
         for key, (status, by, reason, _) in fates:
-            fate = FateRow(row.seq, key, block.run, status, by, storable(reason), 0, block.at, None)
+            fate = schema.Fate(
+                seq=seq, type=kind, name=name, source=block.source, destination=key, status=status, by=by,
+                reason=storable(reason), attempts=0, run=block.run, at=event.received_at, user=user,
+            )  # fmt: skip
             routes.fates.append(fate)
             if status == "pending":
-                owner, user = owner_of(row.user, row.anonymous), row.user or row.anonymous
-                task = Task(row.seq, block.source, block.run, owner, user, row.type, row.name, block=own_block)
+                owner = owner_of(event.user, event.anonymous)
+                task = Task(seq, block.source, block.run, owner, user, kind, name, block=own_block)
                 task.change = check.change if check is not None else None
                 routes.tasks.setdefault(key, []).append(task)
-            else:
-                routes.settled.append(SettledFate(fate, row.type, row.name, row.user or row.anonymous))
 
     def _fates(self, block: Block, place: int, head: Head, repeats: int | None) -> Iterator[tuple[str, Fate]]:
         """Each destination with what is known of the event there."""
@@ -271,7 +268,7 @@ def _digest(block: Block, head: Head) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
 
 
-def _event_row(seq: int, block: Block, head: Head, digest: int, repeats: int | None) -> EventRow:
+def _received(seq: int, block: Block, head: Head, digest: int, repeats: int | None) -> Received:
     named = head.event or head.name
     members = (
         head.message_id,
@@ -281,8 +278,11 @@ def _event_row(seq: int, block: Block, head: Head, digest: int, repeats: int | N
         "" if named is None else named,
     )
     message_id, user, anonymous, kind, name = members if _are_columns(members) else map(_column, members)
-    own = digest if repeats is None else None
-    return EventRow(seq, message_id, own, repeats, block.source, block.run, user, anonymous, kind, name, block.at)
+    return Received(
+        seq=seq, message_id=message_id, type=kind, name=name, source=block.source, run=block.run,
+        received_at=time_of(block.at), repeats=repeats, digest=digest if repeats is None else None,
+        user=user, anonymous=anonymous,
+    )  # fmt: skip
 
 
 def _are_columns(members: Sequence[Any]) -> bool:

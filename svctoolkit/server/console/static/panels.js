@@ -26,7 +26,7 @@ function describe(answer) {
 }
 
 export class Destinations {
-  constructor(place, say) { this.place = place; this.say = say; }
+  constructor(place, say) { this.place = place; this.say = say; this.opened = new Set(); }
 
   async load() {
     const run = chosen().run;
@@ -38,11 +38,36 @@ export class Destinations {
   show() {
     if (this.place.hidden || this.place.contains(document.activeElement) && document.activeElement.matches("input, select")) return;
     const shape = JSON.stringify(this.items);
-    if (shape === this.last) return;
-    this.last = shape;
-    const focused = document.activeElement?.dataset?.key;
-    this.place.replaceChildren(element("h2", "Destinations"), element("ul", this.items.map((item) => this.card(item)), { className: "cards" }));
-    if (focused) this.place.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+    if (shape !== this.last) {
+      this.last = shape;
+      const focused = document.activeElement?.dataset?.key;
+      this.place.replaceChildren(element("h2", "Destinations"), element("ul", this.items.map((item) => this.card(item)), { className: "cards" }));
+      if (focused) this.place.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+    }
+    this.showSetting();
+  }
+
+  /** Bring the setting that the address names into view, once for each address. */
+  showSetting() {
+    const { setting } = chosen();
+    if (setting === this.setting) return;
+    this.setting = setting;
+    const row = setting && this.place.querySelector(`tr[data-setting="${CSS.escape(setting)}"]`);
+    if (!row) return;
+    row.closest("details").open = true;
+    row.focus();
+    row.scrollIntoView({ block: "center" });
+  }
+
+  settings(item) {
+    const rows = item.settings.map(({ name, label, is_set }) => {
+      const row = element("tr", [element("th", name, { scope: "row" }), element("td", label), element("td", is_set ? "set" : "not set")], { tabIndex: -1 });
+      row.dataset.setting = row.dataset.key = `${item.key}.${name}`;
+      return row;
+    });
+    const made = element("details", [element("summary", "Settings"), element("table", rows)], { open: this.opened.has(item.key) });
+    made.addEventListener("toggle", () => this.opened[made.open ? "add" : "delete"](item.key));
+    return made;
   }
 
   card(item) {
@@ -57,6 +82,7 @@ export class Destinations {
       element("p", counts.length ? counts : "no events yet"),
       element("p", [toggle, " ", this.replay(item)]),
       item.answers === null ? element("p", "requests go out: no faults in this delivery mode", { className: "dim" }) : this.faults(item),
+      this.settings(item),
     ]);
   }
 
