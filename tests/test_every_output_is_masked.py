@@ -27,7 +27,7 @@ import httpx
 import pytest
 
 import svctoolkit
-from svctoolkit import DataPlane, Pipeline, Workspace, record, runner
+from svctoolkit import DataPlane, Pipeline, Workspace, displayed, record, runner
 from svctoolkit.client import TestApiClient
 from svctoolkit.delivery import Answer, Recorder
 from svctoolkit.delivery.modes import MODES
@@ -127,8 +127,19 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
     "Recording": lambda s: record([*EVENTS, TELLTALE], s.workspace),
     "DataPlane": lambda s: s.plane,
     "View": lambda s: s.plane.of_run(""),
-    "Rows": lambda s: [s.plane.received, s.plane.rejected, s.plane.deliveries, s.plane.delivered, s.plane.fates],
-    "_Seen": lambda s: [*s.plane.received, *s.plane.rejected, *s.plane.deliveries, *s.plane.fates],
+    "Rows": lambda s: [
+        s.plane.received,
+        s.plane.rejected,
+        s.plane.deliveries,
+        s.plane.delivered,
+        s.plane.fates,
+        s.plane.violations,
+    ],
+    "Received": lambda s: list(s.plane.received),
+    "Rejected": lambda s: list(s.plane.rejected),
+    "Delivery": lambda s: list(s.plane.deliveries),
+    "Fate": lambda s: list(s.plane.fates),
+    "Violation": lambda s: list(s.plane.violations),
     "ToolkitError": lambda s: _error(s.workspace),
     "Secret": lambda _: Secret(CANARIES["a credential"]),
     "Stats": lambda s: s.client().stats(),
@@ -181,8 +192,25 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 def test_every_display_is_tried() -> None:
     """A class that shows itself in notebooks stands in one of the lists above."""
     tried = {*DISPLAYS, *OF_THE_CALLER, *OF_WIDGETS}
+    shown = _classes_with("_repr_mimebundle_", "_repr_html_") - {"Displayed"}  # imports every module, also the views
+    shown |= {kind.__name__ for kind, form in displayed._VIEWS if form == "html"}
 
-    assert sorted(_classes_with("_repr_mimebundle_", "_repr_html_") ^ tried) == [], "add a line to DISPLAYS above"
+    assert sorted(shown ^ tried) == [], "add a line to DISPLAYS above"
+
+
+def test_every_displayed_class_has_a_view() -> None:
+    """A class that says it can be displayed, or one of its bases, has a view."""
+    without = [
+        value.__qualname__
+        for module in pkgutil.walk_packages(svctoolkit.__path__, "svctoolkit.")
+        if ".transformations.worker." not in module.name and not module.name.endswith("__main__")
+        for value in vars(import_module(module.name)).values()
+        if isclass(value) and issubclass(value, displayed.Displayed) and value is not displayed.Displayed
+        if not value.__name__.startswith("_")
+        if not any((base, "html") in displayed._VIEWS for base in value.__mro__)
+    ]
+
+    assert without == []
 
 
 @pytest.mark.parametrize("name", DISPLAYS)

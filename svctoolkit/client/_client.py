@@ -12,6 +12,7 @@ from svctoolkit.client import _shape
 from svctoolkit.client._causes import set_causes
 from svctoolkit.client._server import Server
 from svctoolkit.destinations import definitions
+from svctoolkit.displayed import Displayed
 from svctoolkit.errors import ConfigError, EventError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Stages
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "apikey"})
 
 
-class TestApiClient:
+class TestApiClient(Displayed):
     """Runs tests on a server that speaks the Test API. Takes and gives the same as `svctoolkit.Pipeline`.
 
     `base_url` is the part before `/v0/`. `email` and `token` (a personal access token; a service access token
@@ -55,12 +56,6 @@ class TestApiClient:
         self.email = email
         self._token = token if isinstance(token, Secret) else Secret(token)
         self._server = Server(base_url, email, self._token, transport=transport, timeout=timeout, sleep=sleep)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-
-        facts = display.facts({"address": self.base_url, "e-mail address": self.email})
-        return display.bundle(display.page(display.section("Test API client", facts)), repr(self))
 
     @property
     def base_url(self) -> str:

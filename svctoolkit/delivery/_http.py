@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import Struct, field
 
+from svctoolkit.displayed import Displayed
+from svctoolkit.secrets import MASK
+from svctoolkit.url_secrets import mask_url
 
-class HttpRequest(Struct, frozen=True):
+#: A step of a path with digits and letters that looks generated: it may be a key.
+_KEY_IN_PATH = re.compile(r"(?<=[^/])/(?=[^/]*[A-Za-z])(?=[^/]*\d)[\w~-]{16,}(?=/|$)")
+
+
+class HttpRequest(Displayed, Struct, frozen=True):
     """One request, byte for byte. `url` includes the query."""
 
     method: str
@@ -18,32 +26,32 @@ class HttpRequest(Struct, frozen=True):
 
     def __repr__(self) -> str:
         """Without what may be secret: path, query, headers, body."""
-        from svctoolkit.delivery._display import place
-
-        return f"<HttpRequest {self.method} {place(self)}, {len(self.body):,} bytes>"
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.delivery._display import request
-
-        return display.bundle(request(self), repr(self))
+        return f"<HttpRequest {self.method} {public_url(self.url)}, {len(self.body):,} bytes>"
 
 
-class HttpResponse(Struct, frozen=True):
+class HttpResponse(Displayed, Struct, frozen=True):
     """What came back. Header names are lower-case; `body` is decompressed."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.delivery._display import response
-
-        return display.bundle(response(self), repr(self))
-
     def __repr__(self) -> str:
         return f"<HttpResponse {self.status}, {len(self.body):,} bytes>"
+
+
+def public_url(address: str, *, path: bool = False) -> str:
+    """The part of a URL without secrets: scheme and host; with `path` also its path, without what looks like a key.
+
+    Of a query only its presence is shown.
+    """
+    url, query, _ = mask_url(address).partition("?")
+    if not path:
+        scheme, slashes, rest = url.partition("//")
+        host, slash, _ = rest.partition("/")
+        return f"{scheme}{slashes}{host}{'/…' if slash else ''}"
+    url = _KEY_IN_PATH.sub(f"/{MASK}", url)
+    return f"{url}?…" if query else url
 
 
 class Transport(Protocol):

@@ -19,6 +19,7 @@ from svctoolkit.delivery._http import HttpRequest, HttpResponse
 from svctoolkit.delivery._js import json_bytes, json_text, utf8
 from svctoolkit.delivery._sender import parse_body
 from svctoolkit.delivery._url import Url
+from svctoolkit.displayed import Displayed
 from svctoolkit.errors import UsageError
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import Masker
@@ -71,7 +72,7 @@ Server: TypeAlias = Callable[[HttpRequest, Sequence[int]], Answer | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(Displayed):
     """One request as it arrived, and its answer: None where the connection was closed or the sender gave up.
 
     A data plane says whose request it is: the key of the `destination`, the `run`, and the message ids of the `events`.
@@ -113,11 +114,9 @@ class Recorded:
         """The body as a form; of several values of one name the last."""
         return dict(parse_qsl(self.text, keep_blank_values=True))
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.delivery._display import request_with_answer
-
-        return display.bundle(request_with_answer(self, Masker.of(self._secrets())), repr(self))
+    def masker(self) -> Masker:
+        """Masks the secrets that are known now."""
+        return Masker.of(self._secrets())
 
 
 def _unzip(body: bytes) -> bytes:
@@ -131,7 +130,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Recorder:
+class Recorder(Displayed):
     """A transport that stands in for every destination's server. Nothing leaves the machine; safe for many threads.
 
     It keeps the last `limit` requests in `requests` and counts the older ones in `forgotten`. Without an instruction
@@ -167,11 +166,9 @@ class Recorder:
     def __repr__(self) -> str:
         return f"<Recorder: {self._arrived:,} requests>"
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.delivery._display import recorder
-
-        return display.bundle(recorder(self, Masker.of(self._secrets())), repr(self))
+    def masker(self) -> Masker:
+        """Masks the secrets that are known now."""
+        return Masker.of(self._secrets())
 
     @property
     def forgotten(self) -> int:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import pkgutil
 from functools import cached_property
-from typing import Any
 
 from svctoolkit.destinations._answers import Answer
 from svctoolkit.destinations._batches import Batch, Batching, Job, MappedJob, Merge
@@ -45,6 +44,7 @@ from svctoolkit.destinations._mapping import DestinationMapping
 from svctoolkit.destinations._outcomes import Delivery, JobOutcome, Outcome, OutcomeKind, Reply, outcome_of_status
 from svctoolkit.destinations._payload import Method, Payload
 from svctoolkit.destinations._settings import Parsed, Rows, SecretRows, Settings, Tags
+from svctoolkit.displayed import Displayed
 from svctoolkit.registry import Registry
 
 __all__ = [
@@ -93,19 +93,13 @@ __all__ = [
 ]
 
 
-class _Catalogue(Registry[DestinationType]):
+class _Catalogue(Displayed, Registry[DestinationType]):
     @cached_property
     def _local(self) -> dict[str, str]:
         return {m.name.upper(): m.name for m in pkgutil.iter_modules(__path__) if m.ispkg and m.name[0] != "_"}
 
     def __repr__(self) -> str:
         return f"<catalogue of {len(self)} destination types: {', '.join(self)}>"
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.destinations._display import catalogue
-
-        return display.bundle(catalogue(self), repr(self))
 
 
 CATALOGUE = _Catalogue(DestinationType, package=__name__, attribute="destination", what="destination type")

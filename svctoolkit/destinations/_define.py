@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from svctoolkit.causes import Refusal
 from svctoolkit.destinations._answers import Answer, BatchAnswer
@@ -15,6 +15,7 @@ from svctoolkit.destinations._mapping import DestinationMapping, Handler, Sends
 from svctoolkit.destinations._outcomes import Delivery, Judge, Outcome, Reply, outcome_of_status
 from svctoolkit.destinations._payload import json_bytes
 from svctoolkit.destinations._settings import Settings, configure
+from svctoolkit.displayed import Displayed
 from svctoolkit.errors import ToolkitError, UnknownName
 from svctoolkit.events import EVENT_TYPES, Event, EventType
 from svctoolkit.json_types import Json
@@ -22,7 +23,7 @@ from svctoolkit.json_types import Json
 Function = TypeVar("Function", bound=Callable[..., Sends])
 
 
-class DestinationType:
+class DestinationType(Displayed):
     """One type of the catalogue: its settings, and what it sends for each event type.
 
     `title` is the name that users know. `docs` is the page of the destination's public API that the mapping follows.
@@ -58,12 +59,6 @@ class DestinationType:
 
     def __repr__(self) -> str:
         return f"<DestinationType {self.title}: {', '.join(self.handlers)}>"
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.destinations._display import destination_type
-
-        return display.bundle(destination_type(self), repr(self))
 
     def on(self, *types: EventType) -> Callable[[Function], Function]:
         """Register `handler(event, settings)` or `handler(event, settings, context)` for event types; without, for all.

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from svctoolkit.destinations._config_schema import config_schema
+from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
 
 Kind: TypeAlias = Literal[
@@ -54,7 +55,7 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return _JSON_TYPES.get(self.kind, "string")
 
 
-class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Definition(Displayed, msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One destination type as users know it.
 
     `category` is `warehouse` or None. `modes` are `cloud`, `device` and `hybrid`. `supported_message_types` has the
@@ -86,12 +87,9 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     oauth: bool = False
     batch_limit: int = 0
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.destinations._display import definition
-
-        count = len(self.variables)
-        return display.bundle(definition(self), f"<Definition {self.name}: {self.display_name}, {count} variables>")
+    def display_text(self) -> str:
+        """Its names, and how many variables it has."""
+        return f"<Definition {self.name}: {self.display_name}, {len(self.variables)} variables>"
 
     @property
     def default_config(self) -> list[str]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from svctoolkit import display
+from svctoolkit.destinations import _Catalogue
+from svctoolkit.destinations._define import DestinationType
+from svctoolkit.destinations._definition import Definition, Variable
 from svctoolkit.display import Html
-
-if TYPE_CHECKING:
-    from svctoolkit.destinations._define import DestinationType
-    from svctoolkit.destinations._definition import Definition, Variable
-    from svctoolkit.registry import Registry
+from svctoolkit.displayed import shows
+from svctoolkit.registry import Registry
 
 
+@shows(Definition)
 def definition(kind: Definition) -> Html:
     """What the type supports, and its configuration variables."""
     takes = kind.supported_message_types
@@ -27,6 +28,7 @@ def definition(kind: Definition) -> Html:
     return display.page(display.section(kind.display_name, display.facts(facts)), table)
 
 
+@shows(DestinationType)
 def destination_type(kind: DestinationType) -> Html:
     """A type that has a mapping: which events it takes, which settings it reads."""
     facts: dict[str, object] = {"event types": ", ".join(kind.handlers) or f"none, only {kind.takes}"}
@@ -38,6 +40,7 @@ def destination_type(kind: DestinationType) -> Html:
     return display.page(display.section(kind.title, display.facts(facts)))
 
 
+@shows(_Catalogue)
 def catalogue(types: Registry[DestinationType]) -> Html:
     """The types that have a mapping, then the names of the others."""
     from svctoolkit.destinations import definitions

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from svctoolkit.display._blocks import code, facts, message, pill, table
 from svctoolkit.display._diff import diff, diff_text
+from svctoolkit.display._document import document
 from svctoolkit.display._excerpt import Excerpt
 from svctoolkit.display._exchange import exchange
 from svctoolkit.display._flow import flow
@@ -36,6 +37,7 @@ __all__ = [
     "columns",
     "diff",
     "diff_text",
+    "document",
     "exchange",
     "facts",
     "flow",

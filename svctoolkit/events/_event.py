@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
 
 EventType = Literal["identify", "track", "page", "screen", "group", "alias"]
@@ -21,7 +22,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Event(Displayed):
     """A read-only view of one event. Nobody changes `raw`: who edits builds a new one."""
 
     raw: Mapping[str, Any]
@@ -53,13 +54,6 @@ class Event:
     def traits(self) -> Mapping[str, Json]:
         """`traits`, else `context.traits` (clients put them in either place)."""
         return _object(self.raw.get("traits")) or _object(self.context.get("traits"))
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.events._display import page
-
-        title = " ".join(word for word in (self.type or "event", self.name) if word)
-        return display.bundle(page(self.raw, title), repr(self))
 
 
 def _object(value: Any) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from svctoolkit.delivery import Recorder, Sender, Transport
 from svctoolkit.destinations import Context, definitions
+from svctoolkit.displayed import Displayed
 from svctoolkit.errors import RequestError, ToolkitError
 from svctoolkit.events import check
 from svctoolkit.json_types import Json
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _MOST_OVERRIDES = 10_000  # secrets of overrides that are remembered: as many as the recorder keeps requests
 
 
-class Pipeline:
+class Pipeline(Displayed):
     """Runs events through a workspace.
 
     `transport` answers the requests of `send_to_destination`. Without one the workspace's delivery mode decides: in
@@ -69,9 +70,6 @@ class Pipeline:
     def __repr__(self) -> str:
         mode = self.workspace.delivery.mode
         return f"<Pipeline of workspace {self.workspace.name!r}, delivery mode {mode}>"
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        return {**self.workspace._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
 
     def test_destination(
         self,

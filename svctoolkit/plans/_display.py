@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from svctoolkit import display
 from svctoolkit.display import Html
+from svctoolkit.displayed import shows
 from svctoolkit.plans.fields import fields
 from svctoolkit.plans.model import Plan, Rule, Verdict
 from svctoolkit.plans.text import limits_text
 
 
+@shows(Plan)
 def plan(item: Plan) -> Html:
     """A table of the events, each with its properties below."""
     head = f"{item.name or item.id}, version {item.version}: {display.quantity(len(item.rules), 'event')}"
@@ -22,6 +24,11 @@ def rule(item: Rule) -> Html:
         limits = limits_text(field)
         rows.append((field.name, " or ".join(field.types) or "any", "required" if field.required else "", limits))
     return display.table(("property", "type", "required", "values"), rows, caption=f"{item.title} ({item.section})")
+
+
+@shows(Verdict)
+def verdict_page(item: Verdict) -> Html:
+    return display.page(verdict(item))
 
 
 def verdict(item: Verdict) -> Html:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
 from svctoolkit.plans.schema.dialect import DEFAULT_OPTIONS, Options
 from svctoolkit.plans.schema.javascript import pointer_tokens, text_of
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 Place = tuple[str | int, ...]
 
 
-class Verdict:
+class Verdict(Displayed):
     """What a plan says about one event.
 
     `dropped` says that the event goes no further; `unchecked` why nothing could be said about it, where that is so;
@@ -66,12 +67,6 @@ class Verdict:
         """The types of the violations, and the first message: one line."""
         kinds = ", ".join(dict.fromkeys(violation.type for violation in self.violations))
         return f"{kinds}: {self.violations[0].message}" if self.violations else ""
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.plans import _display
-
-        return display.bundle(display.page(_display.verdict(self)), repr(self))
 
     def __repr__(self) -> str:
         said = self.reason or self.unchecked or "conforms"
@@ -205,7 +200,7 @@ def _compile(schema: Mapping[str, Any], options: Options) -> Compiled:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan:
+class Plan(Displayed):
     """A tracking plan: its rules, the first that fits counts. `versions` are other versions of it by number."""
 
     id: str
@@ -296,12 +291,6 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"<plan {self.name or self.id!r}, version {self.version}: {len(self.rules)} events>"
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.plans import _display
-
-        return display.bundle(_display.plan(self), repr(self))
 
 
 def _check(

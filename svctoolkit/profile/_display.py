@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 
 from svctoolkit import display
 from svctoolkit.display import Html
+from svctoolkit.displayed import shows
 from svctoolkit.profile.model import Profile
 from svctoolkit.profile.needs import Need
 from svctoolkit.profile.shapes import Field, Shape
@@ -14,13 +14,10 @@ from svctoolkit.results.lineage.lights import settings_text
 
 _MOST_FIELDS = 20  # of a name, in a text
 _MOST_NEEDS = 20
-_STYLE = """
-:root { color-scheme: light dark }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
-"""
 _KINDS: dict[str, display.Kind] = {"refuses": "error", "drops": "warning", "filters": "info", "loses": "plain"}
 
 
+@shows(Profile, "text")
 def text(profile: Profile) -> str:
     """The numbers, what destinations refuse, and the fields of each name with what is odd about them."""
     return "\n".join(_lines(profile))
@@ -90,19 +87,16 @@ def _losses(profile: Profile, shape: Shape) -> Iterator[str]:
         yield f"{destination} loses {', '.join(fields[:8])}{more}"
 
 
+@shows(Profile)
 def page(profile: Profile) -> Html:
     """What a notebook shows, and keeps when it is saved."""
     return display.page(display.section(head(profile)), *_blocks(profile))
 
 
+@shows(Profile, "document")
 def whole_page(profile: Profile) -> str:
     """A whole page."""
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width"><title>Profile</title>'
-        f"<style>{_STYLE}</style></head>\n<body><h1>Profile</h1><p>{escape(head(profile))}</p>\n"
-        f"{display.page(*_blocks(profile))}</body></html>\n"
-    )
+    return display.document("Profile", head(profile), display.page(*_blocks(profile)))
 
 
 def _blocks(profile: Profile) -> Iterator[Html]:

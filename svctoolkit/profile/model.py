@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from svctoolkit.displayed import Displayed, render
 from svctoolkit.json_types import Json
 from svctoolkit.profile.needs import Need
 from svctoolkit.profile.shapes import Shape
@@ -27,7 +28,7 @@ _NEEDS = ("destination", "type", "event", "what", "field", "reason", "rule", "ev
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Profile(ArrowOut):
+class Profile(Displayed, ArrowOut):
     """The shapes of events by type and name, the most frequent first, and what a workspace's destinations need.
 
     `rejects` are records that are no events (the first thousand; `rejected` counts all). `since` bounds what is new.
@@ -115,21 +116,12 @@ class Profile(ArrowOut):
 
     def to_html(self, path: Path | str | None = None) -> str:
         """A page that needs nothing else; written to `path`, if it is given. Raises `ConfigError`."""
-        from svctoolkit.profile._display import whole_page
-        from svctoolkit.replay.results._display import write_page
+        from svctoolkit.replay.results.pages import write_page
 
-        text = whole_page(self)
+        text = render(self, "document")
         if path is not None:
             write_page(Path(path), text)
         return text
 
     def __repr__(self) -> str:
-        from svctoolkit.profile._display import text
-
-        return text(self)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.profile._display import page
-
-        return display.bundle(page(self), repr(self))
+        return render(self, "text")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import Masker
 from svctoolkit.url_secrets import mask_http, mask_url
@@ -34,15 +35,15 @@ class SharedRequests:
     reason: str = ""
 
 
-class SharedDeliveries(Sequence[SharedRequests]):
+class SharedDeliveries(Displayed, Sequence[SharedRequests]):
     """What many events make at one destination, in the order in which it is sent; refusals stand where they belong."""
 
     def __init__(self, destination: str, requests: Sequence[SharedRequests], masker: Masker) -> None:
-        self.destination, self._requests, self._masker = destination, tuple(requests), masker
+        self.destination, self._requests, self.masker = destination, tuple(requests), masker
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled for people to keep: without secrets."""
-        mask = self._masker
+        mask = self.masker
         requests = [
             replace(item, payloads=[mask_http(mask.mask(p)) for p in item.payloads], error=mask.text(item.error))
             for item in self._requests
@@ -66,7 +67,7 @@ class SharedDeliveries(Sequence[SharedRequests]):
 
     def mask(self, value: Json) -> Json:
         """`value` (JSON, such as a payload) with every secret of the destination masked."""
-        safe = self._masker.mask(value)
+        safe = self.masker.mask(value)
         return mask_http(safe) if isinstance(safe, dict) and "endpoint" in safe else safe
 
     def frame(self) -> pd.DataFrame:
@@ -77,7 +78,7 @@ class SharedDeliveries(Sequence[SharedRequests]):
         """
         import pandas as pd
 
-        rows = pd.DataFrame([self._masker.mask(row) for row in self._rows()], columns=_COLUMNS)
+        rows = pd.DataFrame([self.masker.mask(row) for row in self._rows()], columns=_COLUMNS)
         return rows.sort_values(["event", "item"], ignore_index=True).astype({"status": "category"})
 
     def _rows(self) -> Iterator[dict[str, Any]]:
@@ -101,13 +102,7 @@ class SharedDeliveries(Sequence[SharedRequests]):
 
     def __repr__(self) -> str:
         lines = [f"{self.destination}: {len(self.payloads)} requests of {sum(len(r.events) for r in self)} events"]
-        return "\n".join([*lines, *(self._masker.text(_line(item)) for item in self._requests)])
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.results._display import deliveries
-
-        return display.bundle(deliveries(self, self._masker), repr(self))
+        return "\n".join([*lines, *(self.masker.text(_line(item)) for item in self._requests)])
 
 
 _COLUMNS = [

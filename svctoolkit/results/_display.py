@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from svctoolkit import display
 from svctoolkit.display import Html
+from svctoolkit.displayed import shows
 from svctoolkit.json_types import Json
 from svctoolkit.results import blocks
+from svctoolkit.results._deliveries import SharedDeliveries
+from svctoolkit.results._model import DestinationResult, EventResult, SourceResult
 from svctoolkit.results._rows import Row, rows
-from svctoolkit.secrets import Masker
-
-if TYPE_CHECKING:
-    from svctoolkit.results._deliveries import SharedDeliveries
-    from svctoolkit.results._model import DestinationResult, EventResult
+from svctoolkit.results.changes import Change, Diff
+from svctoolkit.results.failures import GROUP_COLUMNS, Failures
 
 _WIDTH = 100
 
 
+@shows(DestinationResult, "text")
 def text(result: DestinationResult) -> str:
     """The destination, then one line per stage: status, time, and what came out, cut to one line."""
     head = f"{result.destination_name} ({result.destination or result.destination_id})"
@@ -27,22 +26,32 @@ def text(result: DestinationResult) -> str:
     return "\n".join([head, *(_line(row) for row in rows([result])), *losses])
 
 
+@shows(EventResult, "text")
 def words(entry: EventResult) -> str:
     """How the stages of an entry ended."""
     return ", ".join(f"{step.name} {step.status}" for step in blocks.bare_steps(entry))
 
 
+@shows(EventResult)
 def strip(entry: EventResult) -> Html:
     """How the stages of an entry ended, as a page."""
     return display.page(display.strip(blocks.bare_steps(entry)))
 
 
-def page(results: Sequence[DestinationResult]) -> Html:
+@shows(DestinationResult)
+def destination_page(result: DestinationResult) -> Html:
+    return blocks.page([result])
+
+
+@shows(SourceResult)
+def source_page(results: SourceResult) -> Html:
     return blocks.page(results)
 
 
-def deliveries(result: SharedDeliveries, masker: Masker) -> Html:
+@shows(SharedDeliveries)
+def deliveries(result: SharedDeliveries) -> Html:
     """A line for each batch: its events, its requests, and why it is apart."""
+    masker = result.masker
     kinds: dict[str, display.Kind] = {"sent": "ok", "refused": "error", "dropped": "warning"}
     lines = [
         [
@@ -79,3 +88,23 @@ def json_line(value: Json) -> str:
 def _cut(line: str) -> str:
     line = " ".join(line.split())
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
+
+
+@shows(Change)
+def change_page(change: Change) -> Html:
+    """Its path and both values."""
+    return display.page(display.table(["path", "before", "after"], [[change.path, *change.sides()]]))
+
+
+@shows(Diff)
+def diff_page(difference: Diff) -> Html:
+    """Both values side by side."""
+    left, right = difference.left, difference.right
+    return display.page(display.diff(difference.before, difference.after, left=left, right=right))
+
+
+@shows(Failures)
+def failures_page(failures: Failures) -> Html:
+    """One row per rule that was broken, with an example."""
+    names = [name.replace("_", " ") for name in GROUP_COLUMNS]
+    return display.page(display.table(names, failures.groups(), caption=display.quantity(len(failures), "failure")))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, overload
 
 from svctoolkit.causes import Cause, Refusal, map_texts
+from svctoolkit.displayed import Displayed, render
 from svctoolkit.errors import Unsupported
 from svctoolkit.json_types import Json
 from svctoolkit.results._types import ABSENT, DROPPED, NO_TRANSFORMATION, Absent, Payload, StageError, error_of
@@ -33,7 +34,7 @@ _MEMBERS = (
 
 
 @dataclass(slots=True, repr=False)
-class EventResult:
+class EventResult(Displayed):
     """One entry of `data`: what each stage gave for one event. A member whose stage was off is `ABSENT` (and false).
 
     - `user_transformed_payload`: the event, or `{"error": text}`
@@ -109,15 +110,7 @@ class EventResult:
 
     def __repr__(self) -> str:
         """How the stages ended. Without payloads and errors: only the whole result knows what is secret in them."""
-        from svctoolkit.results._display import words
-
-        return f"<EventResult: {words(self)}>"
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.results._display import strip
-
-        return display.bundle(strip(self), repr(self))
+        return f"<EventResult: {render(self, 'text')}>"
 
     def to_dict(self) -> dict[str, Json]:
         members = ((name, getattr(self, name)) for name in _MEMBERS)
@@ -141,7 +134,7 @@ class EventResult:
 
 
 @dataclass(slots=True, repr=False)
-class DestinationResult(ArrowOut):
+class DestinationResult(Displayed, ArrowOut):
     """The result for one destination: `data` has one entry per event, or `error` says why there is none.
 
     `unmapped` says why there are no payloads although nothing failed: nothing here makes requests for that type of
@@ -227,18 +220,10 @@ class DestinationResult(ArrowOut):
         return failures([self])
 
     def __repr__(self) -> str:
-        from svctoolkit.results._display import text
-
-        return text(self)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.results._display import page
-
-        return display.bundle(page([self]), repr(self))
+        return render(self, "text")
 
 
-class SourceResult(ArrowOut, Sequence[DestinationResult]):
+class SourceResult(Displayed, ArrowOut, Sequence[DestinationResult]):
     """The results of one source: one `DestinationResult` per connected destination, in order."""
 
     def __init__(self, results: Sequence[DestinationResult]) -> None:
@@ -282,9 +267,3 @@ class SourceResult(ArrowOut, Sequence[DestinationResult]):
 
     def __repr__(self) -> str:
         return "\n".join(map(repr, self._results)) or "no destinations"
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.results._display import page
-
-        return display.bundle(page(self._results), repr(self))

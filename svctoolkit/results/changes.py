@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
 from svctoolkit.results._types import ABSENT
 
@@ -20,7 +21,7 @@ _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Change(Displayed):
     """One difference. `path` is dotted, a literal dot in a key is written `\\.`; the absent side is `ABSENT`."""
 
     path: str
@@ -33,18 +34,20 @@ class Change:
             return "added"
         return "removed" if self.after is ABSENT else "changed"
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
+    def sides(self) -> list[str]:
+        """Both values as short texts, empty where there is none."""
+        return ["" if side is ABSENT else _short(side) for side in (self.before, self.after)]
 
-        row = [self.path, *("" if side is ABSENT else _short(side) for side in (self.before, self.after))]
-        return display.bundle(display.page(display.table(["path", "before", "after"], [row])), str(self))
+    def display_text(self) -> str:
+        """The change in a line."""
+        return str(self)
 
     def __str__(self) -> str:
         sides = [_short(side) for side in (self.before, self.after) if side is not ABSENT]
         return f"{_SIGNS[self.kind]} {self.path}: {' -> '.join(sides)}"
 
 
-class Diff:
+class Diff(Displayed):
     """Two values, and what is different between them: in a notebook side by side, as text path by path.
 
     Mask secrets before. It is false for values that are alike, and gives its `Change`s in order.
@@ -64,12 +67,6 @@ class Diff:
 
     def __repr__(self) -> str:
         return "\n".join(map(str, self)) or "no difference"
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-
-        table = display.diff(self.before, self.after, left=self.left, right=self.right)
-        return display.bundle(display.page(table), repr(self))
 
 
 def changes(before: Json, after: Json, path: str = "") -> Iterator[Change]:

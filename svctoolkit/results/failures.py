@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from svctoolkit.causes import Cause, CodeError, Refusal, Rejection, map_texts
+from svctoolkit.displayed import Displayed
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.results._rows import Step, steps
@@ -60,7 +61,7 @@ _COLUMNS = [field.name for field in fields(Failure)]
 _CLOSED = ("stage", "event_type")
 
 
-class Failures(ArrowOut, Sequence[Failure]):
+class Failures(Displayed, ArrowOut, Sequence[Failure]):
     """The failures of some events, in their order; `frame()` has them all, `counts()` those alike in one row.
 
     `decides` names, for each, the settings that decide that it fails; it is asked where they are shown.
@@ -97,10 +98,12 @@ class Failures(ArrowOut, Sequence[Failure]):
         """
         import pandas as pd
 
-        table = pd.DataFrame(self._groups(), columns=_GROUP)
-        return table.astype({name: "string" for name in _GROUP if name != "events"})
+        table = pd.DataFrame(self.groups(), columns=GROUP_COLUMNS)
+        return table.astype({name: "string" for name in GROUP_COLUMNS if name != "events"})
 
-    def _groups(self) -> list[tuple[Any, ...]]:
+    # Any: cells of different types
+    def groups(self) -> list[tuple[Any, ...]]:
+        """One row per broken rule, in the order of `GROUP_COLUMNS`."""
         groups: dict[tuple[str, ...], list[int]] = {}
         for number, f in enumerate(self):
             groups.setdefault((f.destination, f.stage, f.rule, f.template, f.where, f.event_name), []).append(number)
@@ -121,21 +124,14 @@ class Failures(ArrowOut, Sequence[Failure]):
 
     def __repr__(self) -> str:
         lines = [f"{len(self)} failures"]
-        for destination, stage, _, name, count, _, _, values, _, template, where, example, decides in self._groups():
+        for destination, stage, _, name, count, _, _, values, _, template, where, example, decides in self.groups():
             notes = (("at", where), ("values", values), ("decided by setting", decides if decides != where else ""))
             more = "".join(f"; {word} {text}" for word, text in notes if text)
             lines.append(f"  {count:,} of {name} at {destination}, {stage}: {template}{more} (such as {example})")
         return "\n".join(lines)
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
 
-        caption = display.quantity(len(self), "failure")
-        table = display.table([name.replace("_", " ") for name in _GROUP], self._groups(), caption=caption)
-        return display.bundle(display.page(table), repr(self))
-
-
-_GROUP = [
+GROUP_COLUMNS = [
     *("destination", "stage", "rule", "event_name", "events", "field", "expected", "values", "setting", "template"),
     *("where", "example", "decides"),
 ]

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from svctoolkit.sdk.base.reporter import Stats
-    from svctoolkit.sdk.client import ServiceClient
-
-
-# Any: IPython's signature
-def mime_bundle(client: ServiceClient, **_: Any) -> dict[str, str]:
-    """The mime bundle of a client."""
-    stats = client.stats()
-    return bundle(stats, "ServiceClient", f"<ServiceClient: {stats.recorded:,} events recorded>")
+from svctoolkit import display
+from svctoolkit.display import Html
+from svctoolkit.displayed import shows
+from svctoolkit.sdk.base.reporter import Stats
+from svctoolkit.sdk.client import ServiceClient
 
 
-def bundle(stats: Stats, title: str, text: str) -> dict[str, str]:
+@shows(ServiceClient)
+def client_page(client: ServiceClient) -> Html:
+    """The counts of a client."""
+    return _counts(client.stats(), "ServiceClient")
+
+
+@shows(ServiceClient, "text")
+def client_text(client: ServiceClient) -> str:
+    return f"<ServiceClient: {client.stats().recorded:,} events recorded>"
+
+
+@shows(Stats)
+def stats_page(stats: Stats) -> Html:
+    """The counts of a moment."""
+    return _counts(stats, "Statistics of a client")
+
+
+def _counts(stats: Stats, title: str) -> Html:
     """The counts, and what keeps the client from sending."""
-    from svctoolkit import display
-
     counts = {"recorded": stats.recorded, "delivered": stats.delivered, "retried": stats.retried}
     queue = {"waiting": stats.waiting, "parked": stats.parked, "in memory": stats.in_memory}
     rows = [[name, count] for name, count in {**counts, **queue}.items()]
@@ -31,4 +39,4 @@ def bundle(stats: Stats, title: str, text: str) -> dict[str, str]:
         blocks.append(display.message(f"nothing is sent: {stats.paused}", "warning"))
     if stats.last_error:
         blocks.append(display.message(f"last error: {stats.last_error}", "error"))
-    return display.bundle(display.page(*blocks), text)
+    return display.page(*blocks)

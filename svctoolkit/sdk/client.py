@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Self
 
+from svctoolkit.displayed import Displayed, render
 from svctoolkit.errors import ToolkitError
-from svctoolkit.sdk._display import mime_bundle
 from svctoolkit.sdk.base.ready import Ready
 from svctoolkit.sdk.base.reporter import Stats
 from svctoolkit.sdk.base.settings import Configuration, LogLevel, SpecifiedConfiguration, settings
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class ServiceClient(Calls):
+class ServiceClient(Displayed, Calls):
     """Records what users do and brings it to a data plane, without ever getting in the application's way.
 
     An event is on disk when its call returns; a daemon thread sends it. Calls raise `InvalidCall` for an argument of
@@ -73,8 +73,12 @@ class ServiceClient(Calls):
     """
 
     LogLevel = LogLevel
-    _repr_mimebundle_ = mime_bundle
+
     SPEC_VERSION = "1.3.0"
+
+    def display_text(self) -> str:
+        """How many events it has recorded."""
+        return render(self, "text")
 
     @also_spelled(writeKey="write_key")
     def initialize(

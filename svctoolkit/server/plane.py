@@ -348,12 +348,6 @@ class DataPlane(View):
     def __repr__(self) -> str:
         return f"<svctoolkit data plane at {self.url or 'no address'}>"
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.server.inspect._display import plane
-
-        return display.bundle(plane(self), repr(self))
-
     @cached_property
     def asgi(self) -> Gate:
         """The whole application, for other servers and for clients that call it in process."""

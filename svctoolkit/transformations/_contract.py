@@ -11,6 +11,7 @@ from uuid import uuid4
 import msgspec
 
 from svctoolkit.causes import CodeError
+from svctoolkit.displayed import Displayed
 from svctoolkit.errors import TransformationError
 from svctoolkit.events import MAX_DEPTH, may_be_deeper, too_deep
 from svctoolkit.json_types import Json
@@ -27,7 +28,7 @@ class Log:
     level: str = "info"
 
 
-class Output(msgspec.Struct, frozen=True):
+class Output(Displayed, msgspec.Struct, frozen=True):
     """What became of one event: no event (dropped), one, several, or an error.
 
     `order` is set where the code returned the events of a whole batch: the place of each of `events` in that list.
@@ -39,12 +40,6 @@ class Output(msgspec.Struct, frozen=True):
     logs: tuple[Log, ...] = ()
     order: tuple[int, ...] = ()
     by_metadata: bool = False
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.transformations._display import output
-
-        return display.bundle(output(self), repr(self))
 
 
 def cause_of(error: TransformationError) -> CodeError:

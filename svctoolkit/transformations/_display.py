@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 from svctoolkit import display
 from svctoolkit.display import Html
+from svctoolkit.displayed import shows
+from svctoolkit.transformations._contract import Output
 
 if TYPE_CHECKING:
     from svctoolkit.transformations._contract import Output
 
 
+@shows(Output)
 def output(outcome: Output) -> Html:
     """The events that came out, or the error with its line; and what the code logged."""
     blocks = [display.tree(event, f"event {number}") for number, event in enumerate(outcome.events, 1)]

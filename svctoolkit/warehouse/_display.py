@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit import display
 from svctoolkit.display import Html
+from svctoolkit.displayed import shows
+from svctoolkit.warehouse.diff import Diff
+from svctoolkit.warehouse.loading.load import Load
+from svctoolkit.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from svctoolkit.warehouse.diff import Diff
@@ -17,6 +21,7 @@ _ROWS = 5
 _LOSSES = 20
 
 
+@shows(Warehouse)
 def warehouse_page(warehouse: Warehouse) -> Html:
     """Which events feed which tables; each table with its types and first rows; what was lost."""
     tables = warehouse.tables()
@@ -58,6 +63,7 @@ def _cell(value: Any) -> Any:
     return "" if value is None else value if isinstance(value, (int, float)) else str(value)
 
 
+@shows(Load)
 def load_page(load: Load) -> Html:
     """What a load did, with its losses."""
     head = display.table(("table", "rows"), list(load.tables.items()))
@@ -67,6 +73,7 @@ def load_page(load: Load) -> Html:
     return display.page(head, display.message("\n".join(lines), "warning") if lines else "", new)
 
 
+@shows(Diff, "text")
 def diff_text(diff: Diff) -> str:
     """One line that says all, then the columns, the conflicts and the rows."""
     return "\n".join(_diff_lines(diff))
@@ -103,6 +110,7 @@ def _cells(sample: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
     return ((name, pair) for name, pair in sample.items() if name != "id")
 
 
+@shows(Diff)
 def diff_page(diff: Diff) -> Html:
     """The same as tables."""
     if diff.same:

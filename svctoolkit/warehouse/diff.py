@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from svctoolkit.displayed import Displayed, render
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -48,7 +50,7 @@ class TableChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Diff:
+class Diff(Displayed):
     """What is different in the second warehouse.
 
     - `columns`: new and missing tables' columns included; `tables`: the rows, by table
@@ -92,15 +94,7 @@ class Diff:
         return pd.DataFrame(lines, columns=names)
 
     def __repr__(self) -> str:
-        from svctoolkit.warehouse._display import diff_text
-
-        return diff_text(self)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.warehouse._display import diff_page
-
-        return display.bundle(diff_page(self), repr(self))
+        return render(self, "text")
 
 
 def diff(before: Warehouse, after: Warehouse) -> Diff:

@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from svctoolkit.displayed import Displayed
 from svctoolkit.errors import ConfigError, EventError, UnknownName
 from svctoolkit.json_types import Json
 from svctoolkit.warehouse.loading.batch import Conflict
@@ -46,7 +47,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Warehouse:
+class Warehouse(Displayed):
     """What a destination of a warehouse type holds.
 
     >>> warehouse = Warehouse("SNOWFLAKE", name="shop")
@@ -322,12 +323,6 @@ class Warehouse:
     def flow(self) -> dict[str, set[str]]:
         """Event (a track's by its name) -> the tables that it has rows in."""
         return {event: set(tables) for event, tables in self._flow.items()}
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.warehouse._display import warehouse_page
-
-        return display.bundle(warehouse_page(self), repr(self))
 
     def __repr__(self) -> str:
         return f"<Warehouse {self.namespace} ({self.provider.label})>"

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 
 from svctoolkit import display
 from svctoolkit.display import Html
+from svctoolkit.displayed import render, shows
 from svctoolkit.workspace._diagram import diagram
-from svctoolkit.workspace._items import Destination, Source, Transformation
+from svctoolkit.workspace._items import Destination, Source, TrackingPlan, Transformation
 from svctoolkit.workspace._model import Workspace
 
 _HEAD = ("source", "source state", "destination", "type", "state", "transformation")
 
 
+@shows(Workspace, "text")
 def text(workspace: Workspace) -> str:
     """A tree: each source with what it is connected to, then the destinations that no source feeds."""
     lines = [f"Workspace {workspace.name!r}, {_mode(workspace)}"]
@@ -30,18 +32,21 @@ def text(workspace: Workspace) -> str:
     return "\n".join(lines)
 
 
+@shows(Workspace)
 def html(workspace: Workspace) -> Html:
     """A picture, and a table with a row per connection."""
     caption = f"Workspace {workspace.name}, {_mode(workspace)}"
     return display.page(diagram(workspace), display.table(_HEAD, _table(workspace), caption=caption))
 
 
+@shows(Source)
 def source(item: Source) -> Html:
     facts = {"key": item.key, "id": item.id, "type": item.type, "state": _state(item.enabled) or "enabled"}
     facts["destinations"] = ", ".join(connection.destination for connection in item.connections)
     return display.page(display.section(f"Source {item.name}", display.facts(facts)))
 
 
+@shows(Destination)
 def destination(item: Destination) -> Html:
     facts = {"key": item.key, "id": item.id, "type": item.type, "state": _state(item.enabled) or "enabled"}
     facts["configured"] = ", ".join(item.config)
@@ -50,6 +55,7 @@ def destination(item: Destination) -> Html:
     return display.page(display.section(f"Destination {item.name}", display.facts(facts)))
 
 
+@shows(Transformation)
 def transformation(item: Transformation) -> Html:
     facts = {"key": item.key, "language": item.language or "unknown"}
     if item.file:
@@ -97,3 +103,9 @@ def _words(*words: str) -> str:
 
 def _mode(workspace: Workspace) -> str:
     return f"delivery mode {workspace.delivery.mode}"
+
+
+@shows(TrackingPlan)
+def tracking_plan(item: TrackingPlan) -> Html:
+    """The plan that is meant."""
+    return Html(render(item.chosen))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from svctoolkit.destinations import definitions
+from svctoolkit.displayed import Displayed
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.plans import Plan, Project
@@ -71,7 +72,7 @@ class Forward:
 
 
 @dataclass(slots=True)
-class Source:
+class Source(Displayed):
     """Where events come from.
 
     `tracking_plan` is the key of the plan that its events are checked against, `plan_settings` what becomes of those
@@ -91,12 +92,6 @@ class Source:
     plan_settings: dict[str, dict[str, Any]] | None = None
     category: str = ""
     forward: Forward | None = None
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.workspace._display import source
-
-        return display.bundle(source(self), repr(self))
 
 
 def config_secrets(type: str, config: Mapping[str, Json]) -> Iterator[str]:
@@ -166,7 +161,7 @@ def _protect(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class Destination:
+class Destination(Displayed):
     """One configured instance of a destination type. `config` is as the service stores it.
 
     `account` is the key of the account that it delivers with, for types with OAuth.
@@ -191,15 +186,9 @@ class Destination:
         """The text of everything in the configuration that nobody should see, also of what was put there later."""
         return config_secrets(self.type, self.config)
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.workspace._display import destination
-
-        return display.bundle(destination(self), repr(self))
-
 
 @dataclass(slots=True)
-class Transformation:
+class Transformation(Displayed):
     """The user's code: a Python function given in code, or text in `code` with its language.
 
     `file` is where the code was read from, relative to the workspace's folder. A reference to code that the service
@@ -222,12 +211,6 @@ class Transformation:
     def file_name(self) -> str:
         """What errors call the file of the code."""
         return _file_name(self)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.workspace._display import transformation
-
-        return display.bundle(transformation(self), repr(self))
 
     def run(self, event: Mapping[str, Json], *, metadata: Mapping[str, Json] | None = None) -> Output:
         """What becomes of one event: `events` (none: dropped), or `error`; and the `logs` of the code.
@@ -266,7 +249,7 @@ def _file_name(item: Transformation | Library) -> str:
 
 
 @dataclass(slots=True)
-class TrackingPlan:
+class TrackingPlan(Displayed):
     """Plans from a file, or a project of rudder-cli in a folder: `path`, relative to the workspace's folder.
 
     `plan` says which of several is meant, `version` which version it counts as where the file does not say, `format`
@@ -288,5 +271,6 @@ class TrackingPlan:
         plan = self.project.plan(self.plan)
         return plan if self.version in (None, plan.version) else replace(plan, version=self.version)
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return self.chosen._repr_mimebundle_()
+    def display_text(self) -> str:
+        """The plan that is meant, in a line."""
+        return repr(self.chosen)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from svctoolkit.displayed import Displayed, render
 from svctoolkit.errors import InvalidWorkspace, Problem
 from svctoolkit.json_types import Json
 from svctoolkit.plans import Link
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Workspace:
+class Workspace(Displayed):
     """A workspace. Everything is found by its key or its id; ids default to the key.
 
     >>> shop = Workspace("shop")
@@ -390,8 +391,6 @@ class Workspace:
         yield from secret_texts(self.delivery.geolocation)
         yield from config_url_secrets([*self.credentials.values(), self.delivery.geolocation])
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.workspace._display import html, text
-
-        return display.bundle(html(self), text(self))
+    def display_text(self) -> str:
+        """A tree: each source with the destinations that it is connected to."""
+        return render(self, "text")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from svctoolkit.displayed import Displayed
 from svctoolkit.replay.results.text import describe
 from svctoolkit.replay.tally.tally import Example, Group
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Groups(tuple[Group, ...]):
+class Groups(Displayed, tuple[Group, ...]):
     """The groups of a replay, the largest first, also as a frame."""
 
     __slots__ = ()
@@ -25,23 +26,19 @@ class Groups(tuple[Group, ...]):
         """
         import pandas as pd
 
-        rows = [[*(getattr(group, name) for name in _GROUP), *_example(group)] for group in self]
-        table = pd.DataFrame(rows, columns=[*_GROUP, "place", "event_id", "example"])
+        table = pd.DataFrame(self.rows(), columns=[*GROUP_COLUMNS, "place", "event_id", "example"])
         texts = [name for name in table.columns if name not in ("kind", "count")]
         return table.astype({**dict.fromkeys(texts, "string"), "kind": "category", "count": "int64"})
 
     def __repr__(self) -> str:
         return "\n".join(f"{group.destination}: {group.kind}: {describe(group)}" for group in self) or "no groups"
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-
-        rows = [[getattr(group, name) for name in _GROUP] + _example(group) for group in self]
-        table = display.table([*_GROUP, "place", "event id", "example"], rows)
-        return display.bundle(display.page(table), repr(self))
+    def rows(self) -> list[list[object]]:
+        """One row per group, with one of its examples; in the order of the frame's columns."""
+        return [[*(getattr(group, name) for name in GROUP_COLUMNS), *_example(group)] for group in self]
 
 
-_GROUP = ("destination", "kind", "stage", "event", "path", "before", "after", "count", "decides")
+GROUP_COLUMNS = ("destination", "kind", "stage", "event", "path", "before", "after", "count", "decides")
 
 
 def _example(group: Group) -> list[str]:

@@ -8,10 +8,12 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from svctoolkit.displayed import Displayed, render
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.records.record import Reject
 from svctoolkit.replay.results.estimates import Estimate, estimates
 from svctoolkit.replay.results.groups import Groups
+from svctoolkit.replay.results.pages import write_page
 from svctoolkit.replay.results.tables import arrow_reader, write_duckdb
 from svctoolkit.replay.review.accepted import Accepted, write_accepted
 from svctoolkit.replay.review.terms import Breach, Conditions
@@ -53,7 +55,7 @@ def _nothing() -> None:
 
 
 @dataclass(slots=True, repr=False)
-class _Result(ArrowOut):
+class _Result(Displayed, ArrowOut):
     """What both have in common.
 
     - `events`: how many went through; `records`: how many were read, `rejected`: how many of them are no events
@@ -199,22 +201,13 @@ class _Result(ArrowOut):
 
     def to_html(self, path: Path | str | None = None) -> str:
         """A page that needs nothing else, with every group and its examples; written to `path`, if it is given."""
-        from svctoolkit.replay.results._display import page, write_page
-
-        text = page(self)
+        text = render(self, "document")
         if path is not None:
             write_page(Path(path), text)
         return text
 
     def __repr__(self) -> str:
-        from svctoolkit.replay.results.text import text
-
-        return text(self)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit.replay.results._display import body
-
-        return {"text/plain": repr(self), "text/html": body(self)}
+        return render(self, "text")
 
 
 class Replayed(_Result):

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from svctoolkit.displayed import Displayed, render
 from svctoolkit.json_types import Json
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Destiny:
     stops: bool = False
 
 
-class Lineage:
+class Lineage(Displayed):
     """The lineage of one event at one destination: `fields` of its payloads, and `event`, the fields of the event.
 
     `stopped_at` is the stage at which an event ends that makes no payload. `fields` are then those of the events that
@@ -146,15 +147,7 @@ class Lineage:
         return pd.DataFrame(rows, columns=["path", "fields", "decides", "lost_at", "required", "lost_by", "stops"])
 
     def __repr__(self) -> str:
-        from svctoolkit.results.lineage._display import text
-
-        return text(self)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.results.lineage._display import page
-
-        return display.bundle(page(self), repr(self))
+        return render(self, "text")
 
 
 def merge(destination: str, lineages: Sequence[Lineage]) -> Lineage:

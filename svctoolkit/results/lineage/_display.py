@@ -7,6 +7,7 @@ from typing import Any
 
 from svctoolkit import display
 from svctoolkit.display import Html
+from svctoolkit.displayed import shows
 from svctoolkit.results.lineage import Lineage
 from svctoolkit.results.lineage.lights import (
     LineageLights,
@@ -19,6 +20,7 @@ from svctoolkit.results.lineage.lights import (
 _WIDTH = 40
 
 
+@shows(Lineage, "text")
 def text(lineage: Lineage) -> str:
     """A line for each field of a payload, then what is lost; of an event that stops on the way, where and by what."""
     several = len({origin.payload for origin in lineage.fields}) > 1
@@ -48,6 +50,7 @@ def tables(lineage: Lineage) -> tuple[Html, Html]:
     )
 
 
+@shows(Lineage)
 def page(lineage: Lineage) -> Html:
     """The fields of the payloads beside those of the event; what belongs together lights up."""
     lights = LineageLights(lineage)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from svctoolkit.displayed import Displayed
 from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.expect.compare import Difference
 from svctoolkit.runner.planes.plane import Answer
@@ -40,7 +41,7 @@ class StepOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Displayed):
     """What became of one scenario.
 
     - `failed`: a step has `differences`, or it passed although it has `xfail`
@@ -59,12 +60,6 @@ class Outcome:
     run: str = ""
     requests: Mapping[str, int] = field(default_factory=dict, repr=False)
     checked: Set[Place] = field(default_factory=frozenset, repr=False)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.runner.report._display import outcome
-
-        return display.bundle(outcome(self), repr(self))
 
     def __repr__(self) -> str:
         return f"<Outcome of {self.scenario.name}: {self.status}>"
@@ -87,19 +82,13 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Displayed):
     """The run is over. `counts` has the number of scenarios by status; those that did not run are in none."""
 
     counts: Counter[str]
     seconds: float
     total: int
     interrupted: bool = False
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.runner.report._display import summary
-
-        return display.bundle(summary(self), repr(self))
 
 
 @dataclass(frozen=True, slots=True)

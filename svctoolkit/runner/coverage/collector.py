@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from svctoolkit.displayed import Displayed
 from svctoolkit.plans import Plan
 from svctoolkit.plans.coverage import GROUPS, event_items, plan_items
 from svctoolkit.runner.coverage.reach import Reach
@@ -40,7 +41,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(Displayed):
     """Groups that have anything in them. `percent` is over all of it.
 
     `lost` are the fields of events (`Order Completed properties.coupon`) that reach no destination which a scenario
@@ -50,11 +51,9 @@ class Coverage:
     groups: Sequence[Group]
     lost: Sequence[str] = ()
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.runner.report._display import coverage
-
-        return display.bundle(coverage(self), "\n".join(coverage_lines(self)))
+    def display_text(self) -> str:
+        """What is covered and what is not, by group."""
+        return "\n".join(coverage_lines(self))
 
     @property
     def percent(self) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from svctoolkit.displayed import Displayed
 from svctoolkit.errors import ConfigError, Problem
 from svctoolkit.json_types import Json
 from svctoolkit.runner.record import writer
@@ -18,7 +19,7 @@ from svctoolkit.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Recording:
+class Recording(Displayed):
     """What was made of events: `suite` as data, and what was `skipped`; `added` scenarios were new in `file`.
 
     Secrets of the workspace are masked.
@@ -39,12 +40,6 @@ class Recording:
         where = f", {self.added} of them added to {self.file}" if self.file else ""
         lines = [f"<Recording: {scenarios}{where}>", *(f"skipped: {problem}" for problem in self.skipped)]
         return "\n".join(lines)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-
-        head = display.message(repr(self).strip("<>"), "warning" if self.skipped else "ok")
-        return display.bundle(display.page(head, display.code(writer.dump(self.suite), "YAML")), repr(self))
 
 
 def record(

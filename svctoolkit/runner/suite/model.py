@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET
 
+from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.variables import Environment, Variables
@@ -25,7 +26,7 @@ Kind: TypeAlias = Literal["verify", "transformation", "request", "send"]
 
 
 @dataclass(eq=False)
-class Suite:
+class Suite(Displayed):
     """One suite file. `name` is the file as errors show it, `title` what reports call it.
 
     `files` are the other files that it reads: workspace, code, fixtures, rows. `environment` knows the secrets that it
@@ -55,12 +56,6 @@ class Suite:
     def snapshot_folder(self) -> Path:
         """Where the snapshots of its scenarios are."""
         return self.path.parent / "__snapshots__" / self.path.name.partition(".suite.")[0]
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.runner.report._display import suite
-
-        return display.bundle(suite(self), repr(self))
 
     def __repr__(self) -> str:
         return f"<Suite {self.name}: {len(self.scenarios)} scenarios>"
@@ -134,7 +129,7 @@ class Invariant:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scenario:
+class Scenario(Displayed):
     """One test: a scenario, or one row of its `cases` or `matrix`.
 
     `id` is stable and unique in its suite (`slug` or `slug[row]`); `title` is for people. `place` leads to it in the
@@ -170,12 +165,6 @@ class Scenario:
     def name(self) -> str:
         """`file::id`, which selects this scenario alone."""
         return f"{self.suite.name}::{self.id}"
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.runner.report._display import scenario
-
-        return display.bundle(scenario(self), repr(self))
 
     def __repr__(self) -> str:
         return f"<Scenario {self.name}>"

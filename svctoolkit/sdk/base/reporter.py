@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from svctoolkit.displayed import Displayed
 from svctoolkit.errors import ToolkitError, is_survivable
 from svctoolkit.sdk.base.settings import LogLevel, Settings
 from svctoolkit.sdk.base.tally import Tally
@@ -25,16 +26,7 @@ _STANDARD = {
 }
 
 
-class Stats(NamedTuple):
-    """Counts of this client in this process since it was made, and the state of its queue now.
-
-    They balance: `recorded + carried == delivered + waiting + parked + sum(dropped.values())`, as long as no other
-    process sends from the same file. `recorded` is every event that was called; `carried` what waited or was parked
-    already when the client started. `dropped` is by reason: `opted out`, `too large`, `unreadable`, `before_send`,
-    `queue full`, `memory full`, `damaged file`, `too many before initialize`, `refused`. `missed` counts what device
-    mode was too slow for. `paused` says why nothing is sent, or is empty.
-    """
-
+class _Counts(NamedTuple):
     recorded: int
     carried: int
     delivered: int
@@ -48,10 +40,18 @@ class Stats(NamedTuple):
     paused: str
     last_error: str
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        from svctoolkit.sdk._display import bundle
 
-        return bundle(self, "Statistics of a client", repr(self))
+class Stats(Displayed, _Counts):
+    """Counts of this client in this process since it was made, and the state of its queue now.
+
+    They balance: `recorded + carried == delivered + waiting + parked + sum(dropped.values())`, as long as no other
+    process sends from the same file. `recorded` is every event that was called; `carried` what waited or was parked
+    already when the client started. `dropped` is by reason: `opted out`, `too large`, `unreadable`, `before_send`,
+    `queue full`, `memory full`, `damaged file`, `too many before initialize`, `refused`. `missed` counts what device
+    mode was too slow for. `paused` says why nothing is sent, or is empty.
+    """
+
+    __slots__ = ()
 
 
 class Reporter:

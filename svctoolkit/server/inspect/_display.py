@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from svctoolkit import display
 from svctoolkit.display import Html, pill
+from svctoolkit.displayed import shows
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import Masker
+from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected, Violation
+from svctoolkit.server.inspect.views import Rows, View
 from svctoolkit.url_secrets import mask_http
-
-if TYPE_CHECKING:
-    from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected, Violation
-    from svctoolkit.server.inspect.views import Rows, View
-    from svctoolkit.server.plane import DataPlane
-    from svctoolkit.server.store.record import Record
 
 _SHOWN = 50  # records of a table
 _FATES: dict[str, tuple[str, display.Kind]] = {
@@ -30,14 +27,7 @@ _FATES: dict[str, tuple[str, display.Kind]] = {
 }
 
 
-def plane(found: DataPlane) -> Html:
-    """Where it listens, and what it has seen and done."""
-    facts = {"address": found.url or "no socket", "workspace": found.workspace.name}
-    facts["delivery mode"] = found.workspace.delivery.mode
-    problem = display.message(found.reload_problem, "error") if found.reload_problem else ""
-    return display.page(display.section("Data plane", display.facts(facts)), problem, *counts(found))
-
-
+@shows(View)
 def view(found: View) -> Html:
     return display.page(*counts(found))
 
@@ -58,13 +48,14 @@ def fate(status: str) -> Html:
     return pill(word, kind)
 
 
-# Any: rows of any kind of record
-def rows(found: Rows[Any], masker: Masker) -> Html:
+@shows(Rows)
+def rows(found: Rows[Any]) -> Html:  # Any: rows of any kind of record
     """The last records as a table."""
+    masker = found.masker()
     records = found[-_SHOWN:]
     if not records:
         return display.page(display.message("no records", "info"))
-    head, cells = _COLUMNS[type(records[0]).__name__]
+    head, cells = _COLUMNS[type(records[0])]
     caption = f"{len(found):,} records" + (f", the last {_SHOWN} of them" if len(found) > _SHOWN else "")
     return display.page(display.table(head, [mask(cells(one), masker) for one in records], caption=caption))
 
@@ -73,26 +64,27 @@ def mask(cells: list[Json], masker: Masker) -> list[Json]:
     return [masker.mask(cell) if type(cell) is str else cell for cell in cells]
 
 
-def of_record(one: Record, masker: Masker) -> Html:
-    """One record, whatever it is."""
-    return _DETAILS[type(one).__name__](one, masker)
-
-
-def received(one: Received, masker: Masker) -> Html:
+@shows(Received)
+def received(one: Received) -> Html:
+    masker = one.masker()
     facts = {"source": one.source, "received": _time(one.received_at), "run": one.run}
     title = masker.text(f"{one.type} {one.name}")
     event = display.tree(masker.mask(dict(one.event)), title)
     return display.page(display.facts({k: masker.text(v) for k, v in facts.items() if v}), event)
 
 
-def rejected(one: Rejected, masker: Masker) -> Html:
+@shows(Rejected)
+def rejected(one: Rejected) -> Html:
     """Why, and what: the body may be anything, so it is not shown in full."""
+    masker = one.masker()
     place = "" if one.position is None else f" (event {one.position} of its batch)"
     return display.page(display.message(masker.text(f"{one.status}: {one.reason}{place}"), "error"))
 
 
-def delivery(one: Delivery, masker: Masker) -> Html:
+@shows(Delivery)
+def delivery(one: Delivery) -> Html:
     """The payload, the request as it was sent, and the answer."""
+    masker = one.masker()
     facts = {"destination": one.destination, "attempt": str(one.attempt), "time": _time(one.at), "error": one.error}
     if len(one.events) > 1:
         facts["batch"] = f"{len(one.events)} events: {', '.join(one.events)}"
@@ -101,8 +93,10 @@ def delivery(one: Delivery, masker: Masker) -> Html:
     return display.page(*head, display.columns(payload, display.tree(masker.mask(one.response), "response")))
 
 
-def of_fate(one: Fate, masker: Masker) -> Html:
+@shows(Fate)
+def of_fate(one: Fate) -> Html:
     """What became of the event, and the event."""
+    masker = one.masker()
     facts = {"destination": one.destination, "by": one.by, "reason": one.reason, "attempts": str(one.attempts)}
     if one.delivery is not None:
         facts["request"] = f"number {one.delivery}, in which it has place {one.place}"
@@ -111,17 +105,14 @@ def of_fate(one: Fate, masker: Masker) -> Html:
     return display.page(fate(one.status), table, event)
 
 
-def violation(one: Violation, masker: Masker) -> Html:
+@shows(Violation)
+def violation(one: Violation) -> Html:
     """The rule, and the event that violates it."""
+    masker = one.masker()
     facts = {"plan": f"{one.plan} v{one.version}", "path": one.path, "rule": one.place, "message id": one.message_id}
     message = display.message(masker.text(f"{one.violation}: {one.message}"), "error")
     event = display.tree(masker.mask(dict(one.event)), masker.text(f"{one.type} {one.name}"))
     return display.page(message, display.facts({k: masker.text(v) for k, v in facts.items() if v}), event)
-
-
-_DETAILS: dict[str, Callable[[Any, Masker], Html]] = {
-    "Received": received, "Rejected": rejected, "Delivery": delivery, "Fate": of_fate, "Violation": violation,
-}  # fmt: skip
 
 
 def _status(one: Delivery) -> Html:
@@ -142,27 +133,27 @@ def _clock(at: datetime) -> str:
 
 
 _Cells = Callable[[Any], list[Any]]
-_COLUMNS: dict[str, tuple[list[str], _Cells]] = {
-    "Received": (
+_COLUMNS: dict[type, tuple[list[str], _Cells]] = {
+    Received: (
         ["received (UTC)", "type", "name", "source", "message id"],
         lambda r: [_clock(r.received_at), r.type, r.name, r.source, r.message_id],
     ),
-    "Rejected": (
+    Rejected: (
         ["at (UTC)", "status", "reason", "position", "source"],
         lambda r: [_clock(r.at), pill(r.status, "error"), r.reason, r.position, r.source],
     ),
-    "Delivery": (
+    Delivery: (
         ["at (UTC)", "destination", "status", "attempt", "ms", "request", "events"],
         lambda r: [
             *(_clock(r.at), r.destination, _status(r), r.attempt, r.milliseconds),
             *(f"{r.request.method} {r.request.url.partition('?')[0]}", _events(r.events)),
         ],
     ),
-    "Violation": (
+    Violation: (
         ["at (UTC)", "type", "name", "violation", "path", "message", "plan"],
         lambda r: [_clock(r.at), r.type, r.name, r.violation, r.path, r.message, f"{r.plan} v{r.version}"],
     ),
-    "Fate": (
+    Fate: (
         ["at (UTC)", "type", "name", "destination", "fate", "by", "reason", "attempts"],
         lambda r: [
             *(_clock(r.at), r.type, r.name, r.destination),

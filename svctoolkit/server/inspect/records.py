@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from msgspec import structs
 
 from svctoolkit.delivery import HttpRequest
+from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import Masker
 from svctoolkit.server.inspect.exchange import request_of
@@ -20,14 +21,14 @@ from svctoolkit.server.worker import Engine
 R = TypeVar("R", bound=Record)
 
 
-class _Seen(Record, frozen=True, kw_only=True):
+class _Seen(Displayed, Record, frozen=True, kw_only=True):
     """What the objects have in common: they show themselves, secrets masked, and are equal if their members are."""
 
     def __repr__(self) -> str:
         """The record without its contents."""
         shown = [m.frame for m in members(type(self)) if m.frame and not m.is_large]
         text = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
-        return self._masker().text(f"{type(self).__name__}({text})")
+        return self.masker().text(f"{type(self).__name__}({text})")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self)) and _values(self) == _values(other)
@@ -35,15 +36,10 @@ class _Seen(Record, frozen=True, kw_only=True):
     def __hash__(self) -> int:
         return hash(tuple(_values(self)))
 
-    def _masker(self) -> Masker:
+    def masker(self) -> Masker:
+        """Masks the secrets that are known now."""
         engine: Engine = getattr(self, "_engine")  # noqa: B009 - each of them has one
         return engine.masker()
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.server.inspect._display import of_record
-
-        return display.bundle(of_record(self, self._masker()), repr(self))
 
 
 def _values(record: Record) -> list[Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from svctoolkit.displayed import Displayed
+from svctoolkit.secrets import Masker
 from svctoolkit.server.inspect import arrivals, queries
 from svctoolkit.server.inspect.arrivals import Arrival
 from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected, Violation, seen
@@ -30,7 +32,7 @@ T = TypeVar("T", bound=Record)
 _PAGE = 500
 
 
-class Rows(Sequence[T], Generic[T]):
+class Rows(Displayed, Sequence[T], Generic[T]):
     """Records of one kind, oldest first. Always what is there now: it grows while the data plane works."""
 
     # Any: records of one of several kinds
@@ -75,14 +77,12 @@ class Rows(Sequence[T], Generic[T]):
         few = self[:3] if len(self) <= 3 else [*self[:2], ...]
         return f"[{', '.join('...' if item is ... else repr(item) for item in few)}] ({len(self)} records)"
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.server.inspect._display import rows
-
-        return display.bundle(rows(self, self._engine.masker()), repr(self))
+    def masker(self) -> Masker:
+        """Masks the secrets that are known now."""
+        return self._engine.masker()
 
 
-class View:
+class View(Displayed):
     """What a data plane has of one run, or of all. The sequences are live."""
 
     def __init__(self, engine: Engine, run: str | None = None) -> None:
@@ -90,12 +90,6 @@ class View:
 
     def __repr__(self) -> str:
         return f"<what a data plane has of {f'run {self._run!r}' if self._run else 'all runs'}>"
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.server.inspect._display import view
-
-        return display.bundle(view(self), repr(self))
 
     @property
     def received(self) -> Rows[Received]:

@@ -8,6 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+from svctoolkit.displayed import Displayed
 from svctoolkit.warehouse.loading.batch import Batch, Conflict, Report, make_batch, newest
 from svctoolkit.warehouse.loading.database import Database, quote
 from svctoolkit.warehouse.loading.people import Identities, fold_users, shorten_rule
@@ -18,7 +19,7 @@ _VIEW_DAYS = 60
 
 
 @dataclass(slots=True)
-class Load:
+class Load(Displayed):
     """What a load did: rows by table, the columns that it added, what was discarded and lost.
 
     Of values that do not fit their columns the first 10,000 are told; `more_losses` are only counted.
@@ -34,12 +35,6 @@ class Load:
     def __repr__(self) -> str:
         rows = ", ".join(f"{table} {count:,}" for table, count in self.tables.items()) or "nothing"
         return f"<Load: {rows}; {self.discards:,} discards, {len(self.losses) + self.more_losses:,} losses>"
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.warehouse._display import load_page
-
-        return display.bundle(load_page(self), repr(self))
 
 
 class Loader:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from svctoolkit import display
 from svctoolkit.display import Html
+from svctoolkit.displayed import shows
 from svctoolkit.mapping import json_text
+from svctoolkit.warehouse.rows.explain import Explanation
 
 if TYPE_CHECKING:
     from svctoolkit.warehouse.rows.explain import Explanation
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 _HEAD = ("column", "type", "value", "from", "why this name")
 
 
+@shows(Explanation)
 def page(explanation: Explanation) -> Html:
     tables = dict.fromkeys(column.table for column in explanation.columns)
     parts = [

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
 from svctoolkit.warehouse.providers import Provider
 from svctoolkit.warehouse.rows import own
@@ -38,7 +39,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Displayed):
     """An event's rows, their columns with reasons, and the losses on the way."""
 
     provider: Provider
@@ -61,12 +62,6 @@ class Explanation:
     def __repr__(self) -> str:
         tables = ", ".join(row["table"] for row in self.rows) or "no table"
         return f"<Explanation: {tables}; {len(self.columns)} columns, {len(self.losses)} losses>"
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.warehouse.rows._display import page
-
-        return display.bundle(page(self), repr(self))
 
 
 def explain(

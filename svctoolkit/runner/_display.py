@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from svctoolkit import display
 from svctoolkit.display import Html
+from svctoolkit.displayed import shows
+from svctoolkit.runner.attempts.outcome import Finished, Outcome
+from svctoolkit.runner.coverage.collector import Coverage
+from svctoolkit.runner.record import writer
+from svctoolkit.runner.record.api import Recording
 from svctoolkit.runner.report import view
-
-if TYPE_CHECKING:
-    from svctoolkit.runner.attempts.outcome import Finished, Outcome
-    from svctoolkit.runner.coverage.collector import Coverage
-    from svctoolkit.runner.suite.model import Scenario, Suite
+from svctoolkit.runner.suite.model import Scenario, Suite
 
 
+@shows(Suite)
 def suite(subject: Suite) -> Html:
     """Its scenarios."""
     rows = [
@@ -24,6 +24,7 @@ def suite(subject: Suite) -> Html:
     return display.page(display.table(["id", "scenario", "tags", "line"], rows, caption=caption))
 
 
+@shows(Scenario)
 def scenario(subject: Scenario) -> Html:
     """What is given and what is expected, step by step."""
     masker = subject.suite.masker
@@ -34,11 +35,13 @@ def scenario(subject: Scenario) -> Html:
     return display.page(display.section(masker.mask(subject.title), *columns))
 
 
+@shows(Outcome)
 def outcome(subject: Outcome) -> Html:
     """Whether it is well, why it is not, and what was seen."""
     return display.page(view.outcome(subject))
 
 
+@shows(Finished)
 def summary(subject: Finished) -> Html:
     """The counts."""
     state = "interrupted" if subject.interrupted else "finished"
@@ -47,6 +50,14 @@ def summary(subject: Finished) -> Html:
     return display.page(display.table(["status", "scenarios"], rows, caption=caption))
 
 
+@shows(Coverage)
 def coverage(subject: Coverage) -> Html:
     """What the scenarios touch and miss."""
     return display.page(view.coverage(subject))
+
+
+@shows(Recording)
+def recording(subject: Recording) -> Html:
+    """How many scenarios it has, and their YAML."""
+    head = display.message(repr(subject).strip("<>"), "warning" if subject.skipped else "ok")
+    return display.page(head, display.code(writer.dump(subject.suite), "YAML"))

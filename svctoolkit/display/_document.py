@@ -1,0 +1,19 @@
+"""A whole page in a file of its own."""
+
+from __future__ import annotations
+
+from html import escape
+
+_STYLE = """
+:root { color-scheme: light dark }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
+"""
+
+
+def document(title: str, summary: str, body: str) -> str:
+    """A page that needs no other file: a heading, a summary, and HTML below."""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
+        f"<style>{_STYLE}</style></head>\n<body><h1>{escape(title)}</h1><p>{escape(summary)}</p>\n{body}</body></html>\n"
+    )

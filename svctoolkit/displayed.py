@@ -1,0 +1,63 @@
+"""How objects show themselves in notebooks.
+
+A class that notebooks show inherits `Displayed`. What it looks like is a view: a function in the module `_display`
+of the class's package, or of the nearest package above that has one. The module is imported when an object is first
+shown, so that models neither import their views nor pay for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Literal, TypeAlias, TypeVar
+
+T = TypeVar("T")
+#: `html` for a notebook, `text` where HTML is not possible, `document` is a whole page in a file of its own
+Form: TypeAlias = Literal["html", "text", "document"]
+_VIEWS: dict[tuple[type, Form], Callable[[Any], str]] = {}
+
+
+class Displayed:
+    """Shows an object as HTML, by the view of its class, and as `display_text` where HTML is not possible."""
+
+    __slots__ = ()
+
+    def display_text(self) -> str:
+        """The object as plain text."""
+        return repr(self)
+
+    # Any: IPython's signature
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+
+        return display.bundle(display.Html(render(self)), self.display_text())
+
+
+def shows(kind: type[T], form: Form = "html") -> Callable[[Callable[[T], str]], Callable[[T], str]]:
+    """Declare a function as a view of a class and of its subclasses."""
+
+    def register(function: Callable[[T], str]) -> Callable[[T], str]:
+        _VIEWS[kind, form] = function
+        return function
+
+    return register
+
+
+def render(shown: object, form: Form = "html") -> str:
+    """An object in the view of its class, or of the nearest base. Raises `LookupError` where there is none."""
+    for base in type(shown).__mro__:
+        for module in _display_modules(base.__module__):
+            import_module(module)
+            if (base, form) in _VIEWS:
+                return _VIEWS[base, form](shown)
+    raise LookupError(f"{type(shown).__qualname__} has no view as {form}: a module `_display` must declare one")
+
+
+def _display_modules(module: str) -> Iterator[str]:
+    """The modules with views above a module of this package, the nearest first."""
+    while module.startswith("svctoolkit."):
+        name = f"{module}._display"
+        if find_spec(module).submodule_search_locations and find_spec(name):  # type: ignore[union-attr]
+            yield name
+        module = module.rpartition(".")[0]

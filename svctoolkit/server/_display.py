@@ -1,0 +1,18 @@
+"""How a data plane shows itself."""
+
+from __future__ import annotations
+
+from svctoolkit import display
+from svctoolkit.display import Html
+from svctoolkit.displayed import shows
+from svctoolkit.server.inspect._display import counts
+from svctoolkit.server.plane import DataPlane
+
+
+@shows(DataPlane)
+def plane(found: DataPlane) -> Html:
+    """Where it listens, and what it has seen and done."""
+    facts = {"address": found.url or "no socket", "workspace": found.workspace.name}
+    facts["delivery mode"] = found.workspace.delivery.mode
+    problem = display.message(found.reload_problem, "error") if found.reload_problem else ""
+    return display.page(display.section("Data plane", display.facts(facts)), problem, *counts(found))
