@@ -167,7 +167,7 @@ def test_examples(name: str) -> None:
 
 
 def modules(name: str) -> list[ModuleType]:
-    home = import_module(CATALOGUE[name].settings.__module__)
+    home = import_module(CATALOGUE[name].settings.__module__.removesuffix("._settings"))
     return [home, *(import_module(f"{home.__name__}.{m.name}") for m in iter_modules(home.__path__))]
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from svctoolkit.destinations._variable import Variable
 from svctoolkit.json_types import Json
-
-if TYPE_CHECKING:
-    from svctoolkit.destinations._definition import Variable
 
 #: What stands for a value that the service fills in later, in place of any text.
 _TEMPLATES = r"(^\{\{.*\|\|(.*)\}\}$)|(^env[.].+)"

@@ -3,56 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import msgspec
 
 from svctoolkit.destinations._config_schema import config_schema
+from svctoolkit.destinations._variable import Variable
 from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
 
-Kind: TypeAlias = Literal[
-    "account", "any", "boolean", "choice", "choices", "pairs", "rows", "tags", "text", "time", "timerange"
-]
-
-_JSON_TYPES: Mapping[str, str] = {
-    "boolean": "boolean",
-    "choices": "array",
-    "pairs": "array",
-    "rows": "array",
-    "tags": "array",
-    "timerange": "object",
-    "any": "",
-}
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-
-class Variable(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One configuration variable, as the destination's form shows it.
-
-    `kind` is the kind of form field: `pairs` are rows of `key_left` and `key_right`, `tags` rows of `tag_key` alone,
-    `rows` rows of several members, `choices` a list of options, `account` the id of a connected account, `time` a text
-    `HH:MM` in UTC; of `any` nothing is known. `options` are the values of a choice.
-    """
-
-    kind: Kind
-    label: str = ""
-    required: bool = False
-    secret: bool = False
-    default: Any = None
-    options: list[str] = []
-    key_left: str = ""
-    key_right: str = ""
-    tag_key: str = ""
-
-    @property
-    def type(self) -> str:
-        """The JSON type of the value (`string`, `boolean`, `array`, `object`), or an empty text where any will do.
-
-        Numbers are stored as text (`"2"`).
-        """
-        return _JSON_TYPES.get(self.kind, "string")
 
 
 class Definition(Displayed, msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

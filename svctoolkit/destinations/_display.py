@@ -7,7 +7,8 @@ from typing import Any
 from svctoolkit import display
 from svctoolkit.destinations import _Catalogue
 from svctoolkit.destinations._define import DestinationType
-from svctoolkit.destinations._definition import Definition, Variable
+from svctoolkit.destinations._definition import Definition
+from svctoolkit.destinations._variable import Variable
 from svctoolkit.display import Html
 from svctoolkit.displayed import shows
 from svctoolkit.registry import Registry

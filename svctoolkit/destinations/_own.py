@@ -10,8 +10,9 @@ import msgspec
 from msgspec import inspect
 
 from svctoolkit.destinations._define import DestinationType
-from svctoolkit.destinations._definition import Definition, Kind, Variable
+from svctoolkit.destinations._definition import Definition
 from svctoolkit.destinations._settings import Rows, Tags
+from svctoolkit.destinations._variable import Kind, Variable
 from svctoolkit.secrets import Secret
 
 _SOURCES = ["android", "ios", "web", "unity", "amp", "cloud", "reactnative", "flutter", "shopify", "warehouse"]

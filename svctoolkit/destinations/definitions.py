@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from svctoolkit.destinations import CATALOGUE
-from svctoolkit.destinations._definition import Definition, Variable
+from svctoolkit.destinations._definition import Definition
 from svctoolkit.destinations._own import definition, secret_fields
+from svctoolkit.destinations._variable import Variable
 from svctoolkit.errors import InvalidConfig, Problem, UnknownName, Unsupported, did_you_mean
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.json_types import Json

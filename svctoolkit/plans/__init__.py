@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from svctoolkit.plans.model import Plan, Rule, Verdict, change_event, mark_event
+from svctoolkit.plans.model import Plan, Verdict, change_event, mark_event
 from svctoolkit.plans.project import Link, Project
+from svctoolkit.plans.rule import Rule
 from svctoolkit.plans.settings import FORWARDING, Settings, setting_problems
 from svctoolkit.plans.violation import VIOLATION_TYPES, Violation
 

@@ -6,7 +6,8 @@ from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.displayed import shows
 from svctoolkit.plans.fields import fields
-from svctoolkit.plans.model import Plan, Rule, Verdict
+from svctoolkit.plans.model import Plan, Verdict
+from svctoolkit.plans.rule import Rule
 from svctoolkit.plans.text import limits_text
 
 

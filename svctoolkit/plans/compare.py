@@ -8,7 +8,8 @@ from typing import Any
 
 from svctoolkit.json_types import Json
 from svctoolkit.plans.fields import Field, fields
-from svctoolkit.plans.model import Plan, Rule
+from svctoolkit.plans.model import Plan
+from svctoolkit.plans.rule import Rule
 from svctoolkit.plans.schema.javascript import identity, text_of
 from svctoolkit.plans.settings import FORWARDING, Settings
 from svctoolkit.plans.survey import Survey

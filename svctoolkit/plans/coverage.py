@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from svctoolkit.json_types import Json
 from svctoolkit.plans.fields import ITEMS, Field, fields, section_of, values_at
-from svctoolkit.plans.model import Plan, Rule
+from svctoolkit.plans.model import Plan
+from svctoolkit.plans.rule import Rule
 from svctoolkit.plans.schema.javascript import identity, text_of
 
 EVENTS, PROPERTIES, VALUES = "planned events", "properties", "values"

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from svctoolkit.json_types import Json
+from svctoolkit.plans.rule import Rule
 from svctoolkit.plans.schema.javascript import text_of
 from svctoolkit.plans.schema.references import References
 from svctoolkit.plans.schema.scalars import types_of
-
-if TYPE_CHECKING:
-    from svctoolkit.plans.model import Rule
 
 _MOST_LEVELS: Final = 12
 ITEMS: Final = "[]"

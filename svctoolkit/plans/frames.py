@@ -5,29 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from svctoolkit.json_types import Json
 from svctoolkit.plans.fields import Field, fields
+from svctoolkit.plans.rule import Rule
 from svctoolkit.plans.schema.javascript import text_of
-from svctoolkit.plans.settings import Settings
-from svctoolkit.plans.violation import VIOLATION_TYPES, Violation
+from svctoolkit.plans.violation import VIOLATION_TYPES
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from svctoolkit.plans.model import Plan, Verdict
 
 _PLAN_COLUMNS = "event_type event_name section property types required values format case where description"
 _VIOLATION_COLUMNS = "event event_type event_name message_id violation property path message dropped where"
 
 
-def plan_frame(plan: Plan) -> pd.DataFrame:
+def plan_frame(rules: Iterable[Rule]) -> pd.DataFrame:
     """One row for each planned property; an event without properties has one row, too.
 
     Columns: `event_type`, `event_name`, `section`, `property`, `types`, `required`, `values`, `format`, `case` (of a
     variant), `where` (`file:line:col`), `description`.
     """
     rows: list[dict[str, Any]] = []
-    for rule in plan.rules:
+    for rule in rules:
         head = {"event_type": rule.type, "event_name": rule.name, "section": rule.section}
         planned = fields(rule)
         if not planned:
@@ -49,31 +46,14 @@ def _members(field: Field) -> dict[str, Any]:
     }
 
 
-def violation_frame(plan: Plan, events: Iterable[Mapping[str, Json]], settings: Settings) -> pd.DataFrame:
+# Any: cells of a frame
+def violation_frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     """One row for each violation: `event` is the event's place among them, `where` the place of what it breaks."""
     import pandas as pd
 
-    rows: list[dict[str, Any]] = []
-    for place, event in enumerate(events):
-        verdict = plan.check(event, settings)
-        rows += [{"event": place, **_row(event, verdict, violation)} for violation in verdict.violations]
     frame = _frame(rows, _VIOLATION_COLUMNS.split(), {"event": "Int64", "dropped": "boolean"})
     frame["violation"] = pd.Categorical(frame["violation"], categories=list(VIOLATION_TYPES))
     return frame
-
-
-def _row(event: Mapping[str, Any], verdict: Verdict, violation: Violation) -> dict[str, Any]:
-    return {
-        "event_type": event.get("type"),
-        "event_name": event.get("event"),
-        "message_id": event.get("messageId"),
-        "violation": violation.type,
-        "property": violation.property or None,
-        "path": violation.path or None,
-        "message": violation.message,
-        "dropped": verdict.dropped,
-        "where": verdict.rule.place_of(violation) if verdict.rule else verdict.plan.where,
-    }
 
 
 def _frame(rows: list[dict[str, Any]], names: list[str], dtypes: Mapping[str, str]) -> pd.DataFrame:

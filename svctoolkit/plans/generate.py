@@ -17,7 +17,8 @@ from typing import Any, Final
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.plans.fields import ITEMS, fields
-from svctoolkit.plans.model import Plan, Rule
+from svctoolkit.plans.model import Plan
+from svctoolkit.plans.rule import Rule
 from svctoolkit.plans.schema.compiler import Checker
 from svctoolkit.plans.schema.formats import FORMAT_LIMITS, ORDERED_FORMATS, within
 from svctoolkit.plans.schema.pattern_texts import pattern_text

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
-from svctoolkit.plans.schema.dialect import DEFAULT_OPTIONS, Options
-from svctoolkit.plans.schema.javascript import pointer_tokens, text_of
+from svctoolkit.plans.rule import Rule
+from svctoolkit.plans.schema.dialect import Options
+from svctoolkit.plans.schema.javascript import text_of
 from svctoolkit.plans.schema.node import TooMuch
 from svctoolkit.plans.settings import FORWARDING, TYPES, Settings
-from svctoolkit.plans.violation import REQUIRED_MISSING, UNPLANNED_EVENT, Violation
+from svctoolkit.plans.violation import UNPLANNED_EVENT, Violation
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from svctoolkit.plans.schema.compiler import Checker
-
-Place = tuple[str | int, ...]
 
 
 class Verdict(Displayed):
@@ -68,6 +65,25 @@ class Verdict(Displayed):
         kinds = ", ".join(dict.fromkeys(violation.type for violation in self.violations))
         return f"{kinds}: {self.violations[0].message}" if self.violations else ""
 
+    # Any: cells of a frame
+    def rows(self, place: int, event: Mapping[str, Json]) -> list[dict[str, Any]]:
+        """One row per violation, for a frame; `place` is that of the event, `event` as it came."""
+        return [
+            {
+                "event": place,
+                "event_type": event.get("type"),
+                "event_name": event.get("event"),
+                "message_id": event.get("messageId"),
+                "violation": violation.type,
+                "property": violation.property or None,
+                "path": violation.path or None,
+                "message": violation.message,
+                "dropped": self.dropped,
+                "where": self.rule.place_of(violation) if self.rule else self.plan.where,
+            }
+            for violation in self.violations
+        ]
+
     def __repr__(self) -> str:
         said = self.reason or self.unchecked or "conforms"
         return f"<{'dropped' if self.dropped else 'passes'}: {said}>"
@@ -88,115 +104,6 @@ def change_event(event: Mapping[str, Json], change: Mapping[str, Json] | None) -
         mark = change["mark"]
         return mark_event(altered, mark if isinstance(mark, Mapping) else None)
     return mark_event(event, change)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Rule:
-    """What one event may look like: `schema` is a JSON Schema over the whole event.
-
-    `type` is the event type, `name` the name of a track event (empty for others), `section` where its properties are
-    (`properties`, `traits`, `context.traits`). `where` is `file:line:col`, and `locate` gives that of a part of
-    the schema by its path in it, where the format tells.
-    """
-
-    type: str
-    name: str
-    schema: Mapping[str, Any]
-    section: str = "properties"
-    description: str = ""
-    where: str = ""
-    locate: Callable[[Place, bool], str] | None = field(default=None, repr=False)
-
-    @property
-    def title(self) -> str:
-        """The rule as texts call it: `track 'Order Done'`, `identify`."""
-        return f"{self.type} {self.name!r}" if self.name else self.type
-
-    def __repr__(self) -> str:
-        return f"<rule of {self.title}>"
-
-    @property
-    def section_path(self) -> Place:
-        """The path of the section's schema in `schema`."""
-        return tuple(step for name in self.section.split(".") for step in ("properties", name))
-
-    @cached_property
-    def body(self) -> Mapping[str, Json]:
-        """The schema of the section: properties by name, and what is required."""
-        node: Any = self.schema
-        for step in self.section_path:
-            node = node.get(step, {}) if isinstance(node, Mapping) else {}
-        return node if isinstance(node, Mapping) else {}
-
-    def place_of(self, violation: Violation) -> str:
-        """`file:line:col` of what the violation breaks, or of the nearest thing around it."""
-        path = list(pointer_tokens(violation.schema_path))
-        if violation.type == REQUIRED_MISSING:
-            path = [*path[:-1], "properties", violation.property]
-        return self.place(path)
-
-    def place(self, path: Iterable[str | int], *, key: bool = False) -> str:
-        """`file:line:col` of a part of the schema (or of its key), or of the nearest thing around it."""
-        if self.locate is None:
-            return self.where
-        sought = tuple(path), key
-        if sought not in self._places:
-            self._places[sought] = self.locate(self._steps(sought[0]), key)
-        return self._places[sought]
-
-    @cached_property
-    def _places(self) -> dict[tuple[Place, bool], str]:
-        return {}
-
-    def _steps(self, path: Place) -> Place:
-        """A path as the schema has it: a pointer writes the places of lists as text."""
-        node: Any = self.schema
-        steps: list[str | int] = []
-        for step in path:
-            if isinstance(node, list):
-                step = int(step) if str(step).isdecimal() else step
-                node = node[step] if isinstance(step, int) and step < len(node) else None
-            else:
-                node = node.get(step) if isinstance(node, Mapping) else None
-            steps.append(step)
-        return tuple(steps)
-
-    def checker(self, options: Options = DEFAULT_OPTIONS) -> Compiled:
-        """The compiled schema, or why the service refuses it."""
-        if options is DEFAULT_OPTIONS:
-            return self._checker
-        if options not in self._checkers:
-            self._checkers[options] = _compile(self.schema, options)
-        return self._checkers[options]
-
-    @cached_property
-    def _checker(self) -> Compiled:
-        return _compile(self.schema, DEFAULT_OPTIONS)
-
-    @cached_property
-    def _checkers(self) -> dict[Options, Compiled]:
-        return {}
-
-
-class Compiled(NamedTuple):
-    """A schema ready to check with, or the text of its first refusal."""
-
-    checker: Checker | None
-    refusal: str
-
-
-def rule_schema(schema: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The schema as the service compiles it: without the `version` that may stand in it."""
-    return {key: value for key, value in schema.items() if key != "version"} if "version" in schema else schema
-
-
-def _compile(schema: Mapping[str, Any], options: Options) -> Compiled:
-    from svctoolkit.plans.schema.compiler import Checker  # only where there is an event to check
-    from svctoolkit.plans.schema.strictness import refusals
-
-    schema = rule_schema(schema)
-    wrong = refusals(schema, options)
-    return Compiled(None, wrong[0].message) if wrong else Compiled(Checker(schema, options), "")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -278,13 +185,14 @@ class Plan(Displayed):
         """One row for each planned property: event, type, section, property, types, required, values, where."""
         from svctoolkit.plans.frames import plan_frame
 
-        return plan_frame(self)
+        return plan_frame(self.rules)
 
     def report(self, events: Iterable[Mapping[str, Json]], settings: Settings = FORWARDING) -> pd.DataFrame:
         """One row for each violation of these events, with the event's place among them."""
         from svctoolkit.plans.frames import violation_frame
 
-        return violation_frame(self, events, settings)
+        rows = [row for place, event in enumerate(events) for row in self.check(event, settings).rows(place, event)]
+        return violation_frame(rows)
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(self.rules)

@@ -17,7 +17,8 @@ from svctoolkit.errors import UnknownName
 from svctoolkit.json_types import Json
 from svctoolkit.plans import generate
 from svctoolkit.plans.generate import NearMiss
-from svctoolkit.plans.model import Plan, Rule
+from svctoolkit.plans.model import Plan
+from svctoolkit.plans.rule import Rule
 
 
 def conforming(plan: Plan, *names: str) -> st.SearchStrategy[dict[str, Json]]:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from svctoolkit.errors import did_you_mean
 from svctoolkit.json_types import Json
 from svctoolkit.plans.fields import ITEMS, fields
-from svctoolkit.plans.model import Plan, Rule, Verdict
+from svctoolkit.plans.model import Plan, Verdict
+from svctoolkit.plans.rule import Rule
 from svctoolkit.plans.settings import FORWARDING, Settings
 from svctoolkit.plans.violation import ADDITIONAL_PROPERTIES, UNPLANNED_EVENT, Violation
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from svctoolkit.plans.fields import Field, fields
-from svctoolkit.plans.model import Rule
+from svctoolkit.plans.rule import Rule
 from svctoolkit.plans.schema.javascript import text_of
 
 _MOST_VALUES = 6

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from svctoolkit.errors import ConfigError
+from svctoolkit.profile.shapes import Shape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from svctoolkit.profile.model import Profile
-
 _MOST = 60  # fields
 
 
-def plot(profile: Profile, ax: Axes | None) -> Axes:
+def plot(shapes: Sequence[Shape], ax: Axes | None) -> Axes:
     """A grid of missing shares: fields that are not always there, those that lack most first."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ConfigError("the plot needs matplotlib. Install it with `pip install 'svctoolkit[notebooks]'`.") from None
-    shapes = list(profile.shapes)
     lacking: dict[str, float] = {}
     for shape in shapes:
         for path, field in shape.fields.items():

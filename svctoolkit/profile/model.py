@@ -90,7 +90,7 @@ class Profile(Displayed, ArrowOut):
         """The share of events that lack a field: fields down, names across. Needs matplotlib."""
         from svctoolkit.profile._plot import plot
 
-        return plot(self, ax)
+        return plot(self.shapes, ax)
 
     def to_dict(self) -> dict[str, Json]:
         """All of it as JSON."""

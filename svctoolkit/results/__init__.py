@@ -6,7 +6,8 @@ This package is the only one that imports pandas, and only when a frame is asked
 from __future__ import annotations
 
 from svctoolkit.results._deliveries import SharedDeliveries, SharedRequests
-from svctoolkit.results._model import DestinationResult, EventResult, SourceResult
+from svctoolkit.results._entries import EventResult
+from svctoolkit.results._model import DestinationResult, SourceResult
 from svctoolkit.results._rows import Row, Step, rows, steps
 from svctoolkit.results._types import (
     ABSENT,

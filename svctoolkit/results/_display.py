@@ -10,7 +10,8 @@ from svctoolkit.displayed import shows
 from svctoolkit.json_types import Json
 from svctoolkit.results import blocks
 from svctoolkit.results._deliveries import SharedDeliveries
-from svctoolkit.results._model import DestinationResult, EventResult, SourceResult
+from svctoolkit.results._entries import EventResult
+from svctoolkit.results._model import DestinationResult, SourceResult
 from svctoolkit.results._rows import Row, rows
 from svctoolkit.results.changes import Change, Diff
 from svctoolkit.results.failures import GROUP_COLUMNS, Failures

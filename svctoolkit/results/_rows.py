@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from svctoolkit.causes import Cause
 from svctoolkit.delivery import rejection_of
 from svctoolkit.events import Event
+from svctoolkit.results._entries import DestinationEntries, EventResult
 from svctoolkit.results._types import ABSENT, NO_TRANSFORMATION, error_of
-
-if TYPE_CHECKING:
-    from svctoolkit.results._model import DestinationResult, EventResult
 
 Stage = Literal["user_transform", "dest_transform", "send_to_destination"]
 Status = Literal["ok", "none", "dropped", "failed", "aborted", "disabled", "unmapped"]
@@ -54,7 +52,7 @@ class Row:
     output: Any
 
 
-def rows(results: Iterable[DestinationResult]) -> Iterator[Row]:
+def rows(results: Iterable[DestinationEntries]) -> Iterator[Row]:
     """The rows of results, in the order of events, destinations and stages."""
     for result in results:
         if result.error is not None:
@@ -112,7 +110,7 @@ def _status(entry: EventResult, stage: Stage, error: str) -> Status:
     return "aborted" if error.endswith("Aborting.") else "failed"
 
 
-def _row(result: DestinationResult, event: Mapping[str, Any], step: Step, spent: float | None) -> Row:
+def _row(result: DestinationEntries, event: Mapping[str, Any], step: Step, spent: float | None) -> Row:
     view, text = Event(event), result.masker.text
     # only a payload has headers and parameters of its own, and to look for them in thousands of events takes time
     output = result.mask(step.output) if step.stage == "dest_transform" else result.masker.mask(step.output)

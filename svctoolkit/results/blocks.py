@@ -17,7 +17,8 @@ from svctoolkit.display import Html
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.results import overview
-from svctoolkit.results._model import DestinationResult, EventResult
+from svctoolkit.results._entries import EventResult
+from svctoolkit.results._model import DestinationResult
 from svctoolkit.results._rows import STAGES, Row, Stage, rows
 from svctoolkit.results._types import ABSENT, error_of
 

@@ -16,6 +16,7 @@ from svctoolkit.causes import Cause, CodeError, Refusal, Rejection, map_texts
 from svctoolkit.displayed import Displayed
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
+from svctoolkit.results._entries import DestinationEntries, EventResult
 from svctoolkit.results._rows import Step, steps
 from svctoolkit.results._types import error_of
 from svctoolkit.results.arrow import ArrowOut
@@ -23,7 +24,6 @@ from svctoolkit.results.arrow import ArrowOut
 if TYPE_CHECKING:
     import pandas as pd
 
-    from svctoolkit.results._model import DestinationResult, EventResult
 
 _SHORT = 200  # characters of a value
 _MEASURED = 50  # kinds of failures whose settings are looked for: each costs a run for every setting
@@ -137,7 +137,7 @@ GROUP_COLUMNS = [
 ]
 
 
-def failures(results: Iterable[DestinationResult]) -> Failures:
+def failures(results: Iterable[DestinationEntries]) -> Failures:
     """Every failure of some results. Secrets are masked."""
     pairs = [
         (failure, partial(_deciding, result, number)) for result in results for failure, number in _failures(result)
@@ -145,12 +145,12 @@ def failures(results: Iterable[DestinationResult]) -> Failures:
     return Failures((failure for failure, _ in pairs), [decides for _, decides in pairs])
 
 
-def _deciding(result: DestinationResult, number: int) -> str:
+def _deciding(result: DestinationEntries, number: int) -> str:
     """The settings that decide that an event is refused, in words."""
     return ", ".join(result.lineage(number).refused_by) if result.measure is not None else ""
 
 
-def _failures(result: DestinationResult) -> Iterator[tuple[Failure, int]]:
+def _failures(result: DestinationEntries) -> Iterator[tuple[Failure, int]]:
     """Each failure with the number of its event."""
     for number, entry in enumerate(result.data):
         for step in steps(entry):
@@ -158,7 +158,7 @@ def _failures(result: DestinationResult) -> Iterator[tuple[Failure, int]]:
                 yield _failure(result, step, entry), number
 
 
-def _failure(result: DestinationResult, step: Step, entry: EventResult) -> Failure:
+def _failure(result: DestinationEntries, step: Step, entry: EventResult) -> Failure:
     view, text, output = Event(entry.event), result.masker.text, entry.user_transformed_payload
     # Only a result that was put together by hand has no cause.
     cause = map_texts(step.cause or Refusal("fault", why=step.error), text)

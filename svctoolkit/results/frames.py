@@ -7,18 +7,18 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.json_types import Json
+from svctoolkit.results._entries import DestinationEntries
 from svctoolkit.results._rows import STAGES, STATUSES, rows
 from svctoolkit.results.columns import spread
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from svctoolkit.results._model import DestinationResult
 
 _TEXT = ("event_id", "event_type", "event_name", "user_id", "destination_id", "destination_name", "destination")
 
 
-def frame(results: Iterable[DestinationResult]) -> pd.DataFrame:
+def frame(results: Iterable[DestinationEntries]) -> pd.DataFrame:
     """One row per event, destination and stage; a stage with several payloads gives one row each, numbered by `part`.
 
     Columns: `event_id`, `event_type`, `event_name`, `user_id`, `destination_id`, `destination_name`, `destination` (the

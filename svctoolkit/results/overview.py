@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from svctoolkit import display
 from svctoolkit.json_types import Json
-from svctoolkit.results._model import DestinationResult, EventResult
+from svctoolkit.results._entries import EventResult
+from svctoolkit.results._model import DestinationResult
 from svctoolkit.results._rows import Step, steps
 
 #: Every fate with how it looks, the worst first. `ok` is what would have been sent, had sending been on.

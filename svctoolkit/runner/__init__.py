@@ -17,7 +17,8 @@ from svctoolkit.runner.attempts.attempt import attempt
 from svctoolkit.runner.attempts.causes import Cause, causes
 from svctoolkit.runner.attempts.idle import IdleParts
 from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome, Started, StepOutcome
-from svctoolkit.runner.expect.compare import Difference, differences
+from svctoolkit.runner.expect.compare import differences
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.expectation import problems
 from svctoolkit.runner.expect.snapshots import Snapshots, write
 from svctoolkit.runner.planes.embedded import Planes, open_planes

@@ -19,7 +19,8 @@ from svctoolkit.errors import RequestError, UnknownName, did_you_mean
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import causes, unexpected_failures
 from svctoolkit.runner.attempts.shape import shape_results
-from svctoolkit.runner.expect.compare import Comparison, Difference
+from svctoolkit.runner.expect.compare import Comparison
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.expectation import problems
 from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.planes.fates import run_results, violation_records

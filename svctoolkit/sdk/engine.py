@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from svctoolkit.errors import StorageError
 from svctoolkit.sdk.base import process
@@ -23,9 +22,6 @@ from svctoolkit.sdk.sending.http import HttpTransport
 from svctoolkit.sdk.sending.source import SourceConfig
 from svctoolkit.sdk.sending.worker import Worker
 
-if TYPE_CHECKING:
-    from svctoolkit.sdk.client import ServiceClient
-
 #: How long a call waits for another one of the same client before it is postponed.
 _PATIENCE = 0.01
 
@@ -35,7 +31,7 @@ class Engine:
 
     def __init__(
         self,
-        client: ServiceClient,
+        client: object,
         settings: Settings,
         write_key: str,
         options: Options,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from svctoolkit.errors import DeliveryError, InvalidCall
 from svctoolkit.sdk.base import process
@@ -16,9 +16,6 @@ from svctoolkit.sdk.base.settings import Settings, new_id
 from svctoolkit.sdk.engine import Engine
 from svctoolkit.sdk.events.options import Options
 from svctoolkit.sdk.queue.contents import Numbers
-
-if TYPE_CHECKING:
-    from svctoolkit.sdk.client import ServiceClient
 
 _EARLY_CALLS = 1000
 _EXIT_SECONDS = 5.0
@@ -47,7 +44,7 @@ class Runtime:
         process.at_exit(self, Runtime._at_exit)
         process.at_fork(self, child=Runtime._after_fork)
 
-    def start(self, client: ServiceClient, settings: Settings, key: str, options: Options) -> Ready:
+    def start(self, client: object, settings: Settings, key: str, options: Options) -> Ready:
         """Put a new engine in the place of the old one, do what was called early, let it run."""
         if not self._starting.enter():
             raise InvalidCall("initialize: it is under way in this very thread")
@@ -60,7 +57,7 @@ class Runtime:
         self._reporter.publish()
         return engine.dispatcher.ready
 
-    def _replace(self, client: ServiceClient, settings: Settings, key: str, options: Options) -> Engine:
+    def _replace(self, client: object, settings: Settings, key: str, options: Options) -> Engine:
         before, self.engine = self.engine, None
         if before is not None:
             before.close(1.0)

@@ -18,8 +18,7 @@ from svctoolkit.secrets import Secret, secret_texts
 from svctoolkit.url_secrets import config_url_secrets
 
 if TYPE_CHECKING:
-    from svctoolkit.transformations import Output
-    from svctoolkit.workspace._model import Workspace
+    from svctoolkit.transformations import Output, Runnable
 
 Language = Literal["python", "javascript"]
 LANGUAGES: Mapping[str, Language] = {".py": "python", ".js": "javascript", ".mjs": "javascript"}  # by file name
@@ -205,7 +204,7 @@ class Transformation(Displayed):
     file: Path | None = None
     version_id: str = ""
     code_version: str = ""
-    workspace: Workspace | None = field(default=None, repr=False, compare=False)
+    runnable: Callable[[Transformation], Runnable] | None = field(default=None, repr=False, compare=False)
 
     @property
     def file_name(self) -> str:
@@ -218,14 +217,11 @@ class Transformation(Displayed):
         Requests of the code go where the workspace's delivery mode says; in mode `record` a recorder answers them.
         Raises `ConfigError` where there is no workspace: `Workspace.transformation` gives one that has it.
         """
-        from svctoolkit.delivery import Recorder
-        from svctoolkit.workspace._code import UserCode
-
-        if self.workspace is None:
+        if self.runnable is None:
             raise ConfigError(
                 f"transformation {self.key!r} has no workspace: ask for workspace.transformation({self.key!r})"
             )
-        return UserCode(self.workspace, Recorder()).runnable(self).run([event], [metadata or {}])[0]
+        return self.runnable(self).run([event], [metadata or {}])[0]
 
 
 @dataclass(slots=True)

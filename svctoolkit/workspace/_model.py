@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from svctoolkit.delivery import Recorder, Transport
     from svctoolkit.delivery.modes import Mode, Setting
     from svctoolkit.plans import Plan
+    from svctoolkit.transformations import Runnable
     from svctoolkit.yamlfile import Document
 
 
@@ -269,8 +270,15 @@ class Workspace(Displayed):
                 code = code_of(path if self.folder is None else self.folder / path)
             chosen = language or (LANGUAGES.get(path.suffix) if path else None) or "python"
             item = self.transformations[key] = Transformation(key, key, key, chosen, function, code, path)
-        item.workspace = self
+        item.runnable = self._runnable
         return item
+
+    def _runnable(self, transformation: Transformation) -> Runnable:
+        """The transformation with the libraries, credentials and limits of this workspace; a recorder answers it."""
+        from svctoolkit.delivery import Recorder
+        from svctoolkit.workspace._code import UserCode
+
+        return UserCode(self, Recorder()).runnable(transformation)
 
     def tracking_plan(
         self, key: str, plan: Plan | Path | str | None = None, *, format: str | None = None, strict: bool = True

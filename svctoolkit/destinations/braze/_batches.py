@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from svctoolkit.destinations import Batch, MappedJob, Payload
 from svctoolkit.destinations._payload import json_bytes
+from svctoolkit.destinations.braze._settings import BrazeSettings
 from svctoolkit.destinations.braze._users import UNBILLED
 from svctoolkit.mapping import Missing, in_words
-
-if TYPE_CHECKING:
-    from svctoolkit.destinations.braze import BrazeSettings
 
 _TRACK, _SUBSCRIPTIONS, _MERGES = "/users/track", "/v2/subscription/status/set", "/users/merge"
 _LIMITS = {_TRACK: 75, _SUBSCRIPTIONS: 25, _MERGES: 50}

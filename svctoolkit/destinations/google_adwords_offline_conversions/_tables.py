@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from svctoolkit.destinations.google_adwords_offline_conversions._settings import OfflineConversionsSettings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -32,9 +33,6 @@ from svctoolkit.mapping import (
     required,
     trait,
 )
-
-if TYPE_CHECKING:
-    from svctoolkit.destinations.google_adwords_offline_conversions import OfflineConversionsSettings
 
 _WRITTEN_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d")
 

@@ -11,69 +11,20 @@ whatever the rows of headers say. A path parameter that is an object, or several
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Any
 
-import msgspec
-
-from svctoolkit.destinations import DestinationType, Method, Payload, Settings
-from svctoolkit.destinations._families.json_paths import NOTHING, BodyRow, Many, Name, Value
+from svctoolkit.destinations import DestinationType, Payload
+from svctoolkit.destinations._families.json_paths import NOTHING, BodyRow, Many, Value
 from svctoolkit.destinations.http._batches import batch
+from svctoolkit.destinations.http._settings import HttpSettings, NameRow
 from svctoolkit.events import Event
 from svctoolkit.mapping import Misfit, Missing, basic_auth, in_url, in_words, text, without_nulls, xml_text
-from svctoolkit.secrets import Secret
 
 _CONTENT_TYPES = {
     "JSON": "application/json",
     "XML": "application/xml",
     "FORM": "application/x-www-form-urlencoded",
 }
-_NEEDS = {
-    "noAuth": (),
-    "basicAuth": (("username", "username"),),
-    "bearerTokenAuth": (("bearer_token", "bearerToken"),),
-    "apiKeyAuth": (("api_key_name", "apiKeyName"), ("api_key_value", "apiKeyValue")),
-}
-
-
-class NameRow(msgspec.Struct, frozen=True, rename={"from_": "from"}):
-    """A header or a query parameter."""
-
-    from_: Value = Value("")
-    to: Name = Name("")
-
-
-class PathRow(msgspec.Struct, frozen=True):
-    """One part of the URL's path."""
-
-    path: Value
-
-
-class HttpSettings(Settings, frozen=True, kw_only=True):
-    api_url: str
-    auth: Literal["noAuth", "basicAuth", "bearerTokenAuth", "apiKeyAuth"] = "noAuth"
-    username: str = ""
-    password: Secret = Secret("")
-    bearer_token: Secret = Secret("")
-    api_key_name: str = ""
-    api_key_value: Secret = Secret("")
-    method: Method = "POST"
-    format: Literal["JSON", "XML", "FORM"] = "JSON"
-    xml_root_key: str = "root"
-    is_default_mapping: bool = False
-    properties_mapping: tuple[BodyRow, ...] = ()
-    query_params: tuple[NameRow, ...] = ()
-    headers: tuple[NameRow, ...] = ()
-    path_params: tuple[PathRow, ...] = ()
-    is_batching_enabled: bool = False
-    max_batch_size: Annotated[int, msgspec.Meta(ge=1)] = 1
-
-    def __post_init__(self) -> None:
-        for field, variable in _NEEDS[self.auth]:
-            if not getattr(self, field):
-                raise ValueError(f"{variable}: is required, because auth is {self.auth}")
-        for row in self.path_params:
-            if row.path.steps is None and "/" in str(row.path.constant):
-                raise ValueError(f"pathParams: {row.path.written!r} has a slash; each part of the path is its own row")
 
 
 destination = DestinationType(

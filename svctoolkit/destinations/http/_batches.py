@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from svctoolkit.destinations import Batch, MappedJob
 from svctoolkit.destinations._batches import alone, request_key
-
-if TYPE_CHECKING:
-    from svctoolkit.destinations.http import HttpSettings
+from svctoolkit.destinations.http._settings import HttpSettings
 
 
 def batch(jobs: Sequence[MappedJob], settings: HttpSettings) -> Iterator[Batch]:

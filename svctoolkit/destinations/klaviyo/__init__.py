@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings, Tags
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload
 from svctoolkit.destinations.klaviyo import _v1
 from svctoolkit.destinations.klaviyo._batches import batch
 from svctoolkit.destinations.klaviyo._profile import (
@@ -29,6 +29,7 @@ from svctoolkit.destinations.klaviyo._profile import (
     properties,
     require_contact,
 )
+from svctoolkit.destinations.klaviyo._settings import KlaviyoSettings
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     IP,
@@ -47,25 +48,9 @@ from svctoolkit.mapping import (
     value_of,
     warehouse_row,
 )
-from svctoolkit.secrets import Secret
 
 _REVISIONS = {"v2": "2024-10-15", "v3": "2026-04-15"}
 _E164 = re.compile(r"\+[1-9]\d{1,14}", re.ASCII)
-
-
-class KlaviyoSettings(Settings, frozen=True, kw_only=True):
-    private_api_key: Secret
-    #: stored configurations from before v2 have none: they are v1; v3 is not on the form yet
-    api_version: Literal["v1", "v2", "v3"] | None = None
-    enforce_email_as_primary: bool = False
-    flatten_properties: bool = False
-    list_id: str = ""
-    consent: Tags = Tags()
-
-    @property
-    def is_older(self) -> bool:
-        """Whether the account is served with the first version of the API."""
-        return self.api_version in (None, "v1")
 
 
 destination = DestinationType(

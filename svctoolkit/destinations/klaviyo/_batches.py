@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from svctoolkit.destinations import Batch, MappedJob, Payload
 from svctoolkit.destinations._batches import alone, chunks, request_key
 from svctoolkit.destinations._payload import json_bytes
-
-if TYPE_CHECKING:
-    from svctoolkit.destinations.klaviyo import KlaviyoSettings
+from svctoolkit.destinations.klaviyo._settings import KlaviyoSettings
 
 _LIMIT = 100
 _JOBS = "/profile-subscription-bulk-"

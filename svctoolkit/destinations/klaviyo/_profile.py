@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from svctoolkit.destinations.klaviyo._settings import KlaviyoSettings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import FIRST_NAME, LAST_NAME, Missing, Table, first, is_empty, trait
-
-if TYPE_CHECKING:
-    from svctoolkit.destinations.klaviyo import KlaviyoSettings
 
 HOST = "https://a.klaviyo.com/api"
 

@@ -6,7 +6,7 @@ A profile has to exist before it is changed, so Klaviyo is asked for its ID firs
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from svctoolkit.destinations import Context, Payload
 from svctoolkit.destinations.klaviyo._profile import (
@@ -27,6 +27,7 @@ from svctoolkit.destinations.klaviyo._profile import (
     properties,
     require_contact,
 )
+from svctoolkit.destinations.klaviyo._settings import KlaviyoSettings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -47,9 +48,6 @@ from svctoolkit.mapping import (
     trait,
     value_of,
 )
-
-if TYPE_CHECKING:
-    from svctoolkit.destinations.klaviyo import KlaviyoSettings
 
 _REVISION = "2023-02-22"
 USER = first(USER_ID, "anonymousId")

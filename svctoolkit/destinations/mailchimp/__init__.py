@@ -13,8 +13,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
+from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload
 from svctoolkit.destinations.mailchimp._batches import batch
+from svctoolkit.destinations.mailchimp._settings import MailchimpSettings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -40,16 +41,8 @@ from svctoolkit.mapping import (
     warehouse_id,
     warehouse_row,
 )
-from svctoolkit.secrets import Secret
 
 _STATUSES = ("subscribed", "unsubscribed", "cleaned", "pending", "transactional")
-
-
-class MailchimpSettings(Settings, frozen=True, kw_only=True):
-    api_key: Secret
-    audience_id: str
-    datacenter_id: str
-    enable_merge_fields: bool = False
 
 
 destination = DestinationType(

@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from svctoolkit.destinations import Batch, MappedJob
 from svctoolkit.destinations._batches import alone
-
-if TYPE_CHECKING:
-    from svctoolkit.destinations.mailchimp import MailchimpSettings
+from svctoolkit.destinations.mailchimp._settings import MailchimpSettings
 
 _LIMIT = 500
 

@@ -10,19 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations import Answer, DestinationType, Payload
 from svctoolkit.destinations.mailjet._batches import batch
+from svctoolkit.destinations.mailjet._settings import MailjetSettings
 from svctoolkit.events import Event
 from svctoolkit.mapping import Table, as_object, compact, first, required, trait
-from svctoolkit.secrets import Secret
-
-
-class MailjetSettings(Settings, frozen=True, kw_only=True):
-    api_key: str = ""
-    api_secret: Secret = Secret("")
-    list_id: str = ""
-    contact_properties_mapping: tuple[Rows, ...] = ()
-
 
 destination = DestinationType(
     "Mailjet",

@@ -6,15 +6,13 @@ https://dev.mailjet.com/email/reference/contacts/bulk-contact-management/
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from svctoolkit.destinations import Batch, MappedJob, Merge, Payload
 from svctoolkit.destinations._batches import merge
+from svctoolkit.destinations.mailjet._settings import MailjetSettings
 from svctoolkit.events import Event
 from svctoolkit.mapping import Misconfigured, as_object, basic_auth, in_words, value_of
-
-if TYPE_CHECKING:
-    from svctoolkit.destinations.mailjet import MailjetSettings
 
 LIST_ID = "context.externalId.listId"
 _MERGES = (Merge("Contacts", limit=100),)

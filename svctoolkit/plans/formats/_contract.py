@@ -9,8 +9,9 @@ from pathlib import Path
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, InvalidPlan, Problem
 from svctoolkit.json_types import Json
-from svctoolkit.plans.model import Plan, Rule, rule_schema
+from svctoolkit.plans.model import Plan
 from svctoolkit.plans.project import Project
+from svctoolkit.plans.rule import Rule, rule_schema
 from svctoolkit.yamlfile import Document
 
 #: event types that a plan can have rules for

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from svctoolkit.plans.formats._contract import Format, Notebook, Steps, parse_start, rule_of
-from svctoolkit.plans.model import Plan, Rule
+from svctoolkit.plans.model import Plan
 from svctoolkit.plans.project import Project
+from svctoolkit.plans.rule import Rule
 from svctoolkit.plans.schema.rewrite import without_unknown
 
 

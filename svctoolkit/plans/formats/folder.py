@@ -20,8 +20,9 @@ from svctoolkit.plans.formats._contract import (
     rule_of,
     wrap,
 )
-from svctoolkit.plans.model import Plan, Rule
+from svctoolkit.plans.model import Plan
 from svctoolkit.plans.project import Project
+from svctoolkit.plans.rule import Rule
 from svctoolkit.plans.schema.rewrite import as_2019
 from svctoolkit.yamlfile import display_name
 

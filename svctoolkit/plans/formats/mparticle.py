@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from svctoolkit.plans.formats._contract import Format, Notebook, Steps, parse_start, rule_of, wrap
-from svctoolkit.plans.model import Plan, Rule
+from svctoolkit.plans.model import Plan
 from svctoolkit.plans.project import Project
+from svctoolkit.plans.rule import Rule
 from svctoolkit.plans.schema.rewrite import without_unknown
 from svctoolkit.yamlfile import Document
 

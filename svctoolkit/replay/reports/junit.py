@@ -8,7 +8,8 @@ from xml.etree import ElementTree as ET
 
 from svctoolkit.replay.reports._contract import Report
 from svctoolkit.replay.results.results import Comparison, Replayed
-from svctoolkit.replay.results.text import count_words, describe, example_line, head
+from svctoolkit.replay.results.summary import head
+from svctoolkit.replay.results.text import count_words, describe, example_line
 from svctoolkit.replay.review.terms import Breach
 
 #: What XML 1.0 has no place for.

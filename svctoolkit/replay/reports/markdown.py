@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from svctoolkit.replay.reports._contract import Report
 from svctoolkit.replay.results.results import Comparison, Replayed
-from svctoolkit.replay.results.text import anchor, count_words, describe, example_line, head, notes
+from svctoolkit.replay.results.summary import head, notes
+from svctoolkit.replay.results.text import anchor, count_words, describe, example_line
 from svctoolkit.replay.review.terms import Breach
 from svctoolkit.replay.tally.tally import Group
 

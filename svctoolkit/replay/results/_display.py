@@ -10,7 +10,8 @@ from svctoolkit.display import Html
 from svctoolkit.displayed import shows
 from svctoolkit.replay.results.groups import GROUP_COLUMNS, Groups
 from svctoolkit.replay.results.results import _Result
-from svctoolkit.replay.results.text import anchor, count_words, describe, head, notes, text
+from svctoolkit.replay.results.summary import head, notes, text
+from svctoolkit.replay.results.text import anchor, count_words, describe
 from svctoolkit.replay.tally.tally import Example, Group
 
 _MOST = 500  # groups of one destination

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -159,7 +159,7 @@ class _Result(Displayed, ArrowOut):
 
         Raises `ConfigError` where DuckDB is not installed, the rows were not kept, or the file cannot be written.
         """
-        write_duckdb(self, Path(path))
+        write_duckdb(self._tables(), Path(path))
 
     def dask(self) -> Any:
         """The rows as a Dask DataFrame, on the cluster of the Dask collection that was replayed.
@@ -198,6 +198,23 @@ class _Result(Displayed, ArrowOut):
             "elapsed": round(self.elapsed, 3),
             "seconds": {step: round(spent, 3) for step, spent in self.seconds.items()},
         }
+
+    def _tables(self) -> Iterator[tuple[str, Any]]:
+        """The name and the rows of each table of a database."""
+        import pandas as pd
+
+        yield "rows", self.arrow_reader()
+        counts = [(key, what, count) for key, of in self.counts.items() for what, count in of.items()]
+        texts = {"destination": "string", "fate": "string", "place": "string", "reason": "string", "text": "string"}
+        tables = {
+            "counts": pd.DataFrame(counts, columns=["destination", "fate", "events"]),
+            "groups": self.groups.frame().astype({"kind": "string"}),
+            "rejects": pd.DataFrame(
+                [(r.place, r.reason, r.text) for r in self.rejects], columns=["place", "reason", "text"]
+            ),
+        }
+        for name, table in tables.items():
+            yield name, table.astype({column: kind for column, kind in texts.items() if column in table})
 
     def to_html(self, path: Path | str | None = None) -> str:
         """A page that needs nothing else, with every group and its examples; written to `path`, if it is given."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.records.files import needs
 from svctoolkit.replay.tally.rows import Columns, arrow_batch, arrow_schema
-
-if TYPE_CHECKING:
-    from svctoolkit.replay.results.results import _Result
 
 
 # Any: a reader of pyarrow, which has no types
@@ -26,7 +23,7 @@ def arrow_reader(blocks: Iterable[Columns], kinds: Mapping[str, str]) -> Any:
 
 
 # Any: DuckDB's connection
-def write_duckdb(result: _Result, path: Path) -> None:
+def write_duckdb(tables: Iterable[tuple[str, Any]], path: Path) -> None:
     """Put a result into a database: `replay_rows`, `replay_counts`, `replay_groups`, `replay_rejects`; all or none.
 
     Raises `ConfigError` where DuckDB is not installed, or the file cannot be written.
@@ -39,27 +36,10 @@ def write_duckdb(result: _Result, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with duckdb.connect(str(path)) as database:
             database.execute("BEGIN")
-            for name, table in _tables(result):
+            for name, table in tables:
                 database.register("_svctoolkit", table)
                 database.execute(f"CREATE OR REPLACE TABLE replay_{name} AS SELECT * FROM _svctoolkit")
                 database.unregister("_svctoolkit")
             database.execute("COMMIT")
     except (duckdb.Error, OSError) as error:
         raise ConfigError(f"cannot be written: {str(error).splitlines()[0]}", where=str(path)) from error
-
-
-def _tables(result: _Result) -> Iterator[tuple[str, Any]]:
-    import pandas as pd
-
-    yield "rows", result.arrow_reader()
-    counts = [(key, what, count) for key, of in result.counts.items() for what, count in of.items()]
-    texts = {"destination": "string", "fate": "string", "place": "string", "reason": "string", "text": "string"}
-    frames = {
-        "counts": pd.DataFrame(counts, columns=["destination", "fate", "events"]),
-        "groups": result.groups.frame().astype({"kind": "string"}),
-        "rejects": pd.DataFrame(
-            [(r.place, r.reason, r.text) for r in result.rejects], columns=["place", "reason", "text"]
-        ),
-    }
-    for name, frame in frames.items():
-        yield name, frame.astype({column: kind for column, kind in texts.items() if column in frame})

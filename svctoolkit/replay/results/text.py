@@ -1,53 +1,15 @@
-"""A replay as plain text: what happened to how many, with examples."""
+"""Groups of a replay in plain text: what happened to how many events, with examples."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from svctoolkit.replay.tally.alignment import ORDER
 from svctoolkit.replay.tally.differences import KINDS, PAYLOAD, STATUSES
 from svctoolkit.replay.tally.tally import Example, Group
 
-if TYPE_CHECKING:
-    from svctoolkit.replay.results.results import _Result
-
-_MOST = 20  # groups of one destination
-_REJECTS = 5
 _NAMES = 3
-
-
-def text(result: _Result) -> str:
-    """The summary of a replay or a comparison."""
-    return "\n".join(lines(result))
-
-
-def lines(result: _Result, most: int = _MOST) -> Iterator[str]:
-    """One line that says all, then the groups of each destination, with at most `most` groups each."""
-    yield head(result)
-    for destination in result.counts:
-        groups = [group for group in result.groups if group.destination == destination]
-        if groups or len(result.counts) > 1:
-            yield f"{destination}" + (f"  {count_words(result.counts[destination])}" if len(result.counts) > 1 else "")
-        width = max((len(group.kind) for group in groups[:most]), default=0)
-        for group in groups[:most]:
-            yield f"  {group.kind:<{width}}  {describe(group)}"
-            yield from (f"  {'':<{width}}  {example}" for example in map(example_line, group.examples))
-        if len(groups) > most:
-            yield f"  and {len(groups) - most:,} more groups"
-    yield from notes(result)
-
-
-def head(result: _Result) -> str:
-    """`12,000 events, 2 destinations: 12 changed, 3 newly dropped, 11,985 same`."""
-    many = len(result.counts)
-    totals: dict[str, int] = {}
-    for counts in result.counts.values():
-        for what, count in counts.items():
-            totals[what] = totals.get(what, 0) + count
-    of = f"{result.events:,} event{_s(result.events)}, {many} destination{_s(many)}"
-    return f"{of}: {count_words(totals)}" if totals else of
 
 
 def count_words(counts: Mapping[str, int]) -> str:
@@ -71,7 +33,7 @@ def decision_text(stage: str, decides: str) -> str:
 
 
 def _describe(group: Group) -> str:
-    events = f"{group.count:,} event{_s(group.count)} of {_names(group)}"
+    events = f"{group.count:,} event{plural_s(group.count)} of {_names(group)}"
     if group.kind in STATUSES:
         return f"{group.after} in {events}"
     if group.kind == "lossy":
@@ -122,31 +84,6 @@ def example_line(example: Example) -> str:
     return f"{example.place}  {example.before}" + (f" -> {example.after}" if example.after else " is gone")
 
 
-def notes(result: _Result) -> Iterator[str]:
-    """What a reader has to know to trust the numbers."""
-    if not result.complete:
-        yield "interrupted: this is about a part of the events"
-    if result.sample < 1:
-        yield f"a sample: {result.events:,} of {result.records - result.rejected:,} events were run"
-        for destination, of in result.estimates.items():
-            shares = ", ".join(f"{estimate} {what}" for what, estimate in of.items())
-            yield f"{destination}: of all events probably {shares} (95%)"
-    for destination, paths in result.tally.unstable.items():
-        for path, count in sorted(paths.items(), key=lambda item: -item[1])[:5]:
-            yield f"{destination}: {path} differs between two runs of the same code ({count:,} events); not compared"
-    for destination, patterns in result.tally.ignored.items():
-        for path, count in sorted(patterns.items(), key=lambda item: -item[1])[:5]:
-            yield f"{destination}: {path} is not compared ({count:,} events differ there)"
-    for entry in result.expired:
-        yield f"{entry}: was accepted until {entry.expires}, and counts again ({entry.reason})"
-    if result.more_groups:
-        yield f"{result.more_groups:,} events are in no group: there are too many groups"
-    if result.rejected:
-        yield f"{result.rejected:,} record{_s(result.rejected)} rejected"
-        yield from (f"  {reject.place}: {reject.reason}" for reject in result.rejects[:_REJECTS])
-        if result.rejected > _REJECTS:
-            yield f"  and {result.rejected - _REJECTS:,} more"
-
-
-def _s(count: int) -> str:
+def plural_s(count: int) -> str:
+    """What ends a noun that is counted."""
     return "" if count == 1 else "s"

@@ -22,7 +22,8 @@ from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
 from svctoolkit.runner.attempts.shape import EVERYTHING, exact_part
 from svctoolkit.runner.attempts.violations import forbidden_violations
 from svctoolkit.runner.expect import resources
-from svctoolkit.runner.expect.compare import Comparison, Difference
+from svctoolkit.runner.expect.compare import Comparison
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.expect.paths import at
 from svctoolkit.runner.expect.snapshots import ScenarioSnapshots, Snapshots

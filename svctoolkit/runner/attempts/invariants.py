@@ -8,7 +8,8 @@ from typing import Any
 
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.shape import as_lists
-from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
+from svctoolkit.runner.expect.compare import Comparison, json_text
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers.values.anywhere import places
 from svctoolkit.runner.suite.model import Invariant, Place, Scenario, Step
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
+from svctoolkit.runner.expect.compare import Comparison, json_text
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import MISSING
 
 #: A reason and a status that nobody expects: what holds with them, too, says nothing of the failure.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.runner.attempts.causes import Cause
-from svctoolkit.runner.expect.compare import Difference
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.planes.plane import Answer
 from svctoolkit.runner.suite.model import Place, Scenario, Step
 

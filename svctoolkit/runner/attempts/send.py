@@ -14,7 +14,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import Cause, causes, unexpected_failures
 from svctoolkit.runner.attempts.shape import shape_results
 from svctoolkit.runner.attempts.violations import is_forbidden
-from svctoolkit.runner.expect.compare import Difference
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, basic
 from svctoolkit.runner.suite.calls import spelt_in_python
 from svctoolkit.runner.suite.model import Scenario, Step, as_list

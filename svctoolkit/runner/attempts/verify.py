@@ -30,7 +30,7 @@ from svctoolkit.runner.attempts.stage_failures import (
     statuses,
     variants,
 )
-from svctoolkit.runner.expect.compare import Difference
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.failed import with_cause
 from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.planes.embedded import transformation_id

@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from svctoolkit.json_types import Json
 from svctoolkit.plans import Plan, Violation
-from svctoolkit.runner.expect.compare import Difference
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.suite.model import Scenario, Step
 
 FORBID = "forbid"

@@ -11,45 +11,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from svctoolkit.errors import did_you_mean
 from svctoolkit.json_types import LEAVES, Json
+from svctoolkit.runner.expect.difference import Difference, Path
 from svctoolkit.runner.expect.headers import same_name
 from svctoolkit.runner.expect.matchers import MATCHERS, MISSING
 
-Path: TypeAlias = tuple[str | int, ...]
-_LONGEST = 160
 _MOST_NUMBERS = 5  # of elements that are told
 _MOST_ALIGNED = 2500  # pairs of elements: each is a comparison
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """`path` leads to the value that differs, `expectation` to what expected it. `str()` is one line.
-
-    `text` says it in other words than "expected this, got that"; `place` is where that is written in the file, if it
-    is not below the step's `expect`.
-    """
-
-    expectation: Path
-    path: Path
-    expected: str
-    got: str
-    text: str = ""
-    place: Path = ()
-
-    def shorten(self, hide: Callable[[str], str]) -> Difference:
-        """With secrets hidden, and then cut: half a secret would not be found. Long texts show where they part."""
-        expected, got = hide(self.expected), hide(self.got)
-        if max(len(expected), len(got)) > _LONGEST:
-            same = next((n for n, (a, b) in enumerate(zip(expected, got, strict=False)) if a != b), 0)
-            if same > _LONGEST // 2:
-                expected, got = f"…{expected[same - 30 :]}", f"…{got[same - 30 :]}"
-        return replace(self, expected=_cut(expected), got=_cut(got), text=hide(self.text))
-
-    def __str__(self) -> str:
-        return self.text or f"{'.'.join(map(str, self.path)) or '(value)'}: expected {self.expected}, got {self.got}"
 
 
 class Snapshots(Protocol):
@@ -228,10 +199,6 @@ def json_text(value: Json) -> str:
     except RecursionError:
         return "a value that is nested too deep to show"
     return printable(text)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _elements(expected: list[Any]) -> str:

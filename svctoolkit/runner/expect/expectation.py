@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from svctoolkit.json_types import LEAVES, Json
-from svctoolkit.runner.expect.compare import Path, is_matchers
+from svctoolkit.runner.expect.compare import is_matchers
+from svctoolkit.runner.expect.difference import Path
 from svctoolkit.runner.expect.matchers import MATCHERS, Matcher
 
 _SHORT = 4  # letters: names below this have too many neighbours that payloads use

@@ -11,7 +11,8 @@ from typing import Any, Literal, TypeAlias
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.compare import Comparison, Difference, differences
+from svctoolkit.runner.expect.compare import Comparison, differences
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.failed import Failed
 from svctoolkit.secrets import Masker
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from svctoolkit.errors import DeliveryError, is_survivable
 from svctoolkit.sdk.base.reporter import Reporter
@@ -14,16 +13,13 @@ from svctoolkit.sdk.device.protocol import Factory, Integration
 from svctoolkit.sdk.queue.claims import Row
 from svctoolkit.sdk.sending.source import DeviceDestination, SourceConfig
 
-if TYPE_CHECKING:
-    from svctoolkit.sdk.client import ServiceClient
-
 _OWN = DeviceDestination("", {}, None, frozenset())
 
 
 class Integrations:
     """Used by one thread at a time. One that raises is told to `on_error` and misses that event; the others do not."""
 
-    def __init__(self, factories: Sequence[Factory], client: ServiceClient, reporter: Reporter) -> None:
+    def __init__(self, factories: Sequence[Factory], client: object, reporter: Reporter) -> None:
         self._factories, self._client, self._reporter = factories, client, reporter
         self._active: dict[int, tuple[DeviceDestination, Integration]] = {}
         self._failed: set[int] = set()

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 from svctoolkit.json_types import Json
-
-if TYPE_CHECKING:
-    from svctoolkit.sdk.client import ServiceClient
 
 
 class Integration(Protocol):
@@ -33,5 +30,6 @@ class Factory(Protocol):
 
     display_name: str
 
-    def create(self, config: Mapping[str, Json], client: ServiceClient) -> Integration:
+    # Any: the `ServiceClient`, whose type is known above this layer only
+    def create(self, config: Mapping[str, Json], client: Any) -> Integration:
         """The integration, configured as the dashboard says."""

@@ -9,8 +9,8 @@ from svctoolkit.display import Html, Leaf
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Stages
 from svctoolkit.replay import Comparison, Replayed
+from svctoolkit.replay.results.summary import head as words_of
 from svctoolkit.replay.results.text import count_words, decision_text, describe
-from svctoolkit.replay.results.text import head as words_of
 from svctoolkit.results.lineage.lights import ComparedLights, stopping_fields
 from svctoolkit.widgets.destination_explorer._display import Lit, strips
 from svctoolkit.widgets.replay_explorer.state import MOST, ReplayState

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from svctoolkit.plans.survey import Finding, Survey
 from svctoolkit.runner.attempts.outcome import Finished, Notice, Outcome, Started, StepOutcome
-from svctoolkit.runner.expect.compare import Difference
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.suite import format as suite_format
 from svctoolkit.runner.suite.model import Scenario, Step, Suite
 from svctoolkit.workspace import Workspace

@@ -9,8 +9,9 @@ from svctoolkit.plans.formats._contract import Format, Notebook, default_section
 from svctoolkit.plans.formats.rudder_cli._catalog import Catalog, declare
 from svctoolkit.plans.formats.rudder_cli._files import Item, describes, spec_files
 from svctoolkit.plans.formats.rudder_cli._schemas import Schemas, note_circles
-from svctoolkit.plans.model import Plan, Rule
+from svctoolkit.plans.model import Plan
 from svctoolkit.plans.project import Link, Project
+from svctoolkit.plans.rule import Rule
 from svctoolkit.plans.settings import CLI_KEYS, Settings
 
 _SECTIONS = ("properties", "traits", "context.traits")

@@ -8,7 +8,7 @@ from typing import Any, Final
 from svctoolkit.json_types import Json
 from svctoolkit.plans.formats.rudder_cli._catalog import Catalog, Declaration, Shape
 from svctoolkit.plans.formats.rudder_cli._files import Item
-from svctoolkit.plans.model import Place
+from svctoolkit.plans.rule import Place
 
 _DRAFT: Final = "https://json-schema.org/draft/2019-09/schema"
 _MOST_LEVELS: Final = 3

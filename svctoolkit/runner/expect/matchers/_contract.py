@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-if TYPE_CHECKING:
-    from svctoolkit.runner.expect.compare import Comparison, Difference
+from svctoolkit.runner.expect.difference import Difference
 
 
 class _Missing:
@@ -21,8 +20,9 @@ class _Missing:
 #: What stands in the place of a value that did not come.
 MISSING: Final[Any] = _Missing()
 
-#: `(operand, actual, comparison)` to what differs; `actual` may be `MISSING`.
-Differences: TypeAlias = Callable[[Any, Any, "Comparison"], "Iterable[Difference]"]
+#: `(operand, actual, comparison)` to what differs; `actual` may be `MISSING`. The `Comparison` is Any here, because it
+#: compares with matchers.
+Differences: TypeAlias = Callable[[Any, Any, Any], Iterable[Difference]]
 
 
 def _no_problem(_operand: Any) -> str:

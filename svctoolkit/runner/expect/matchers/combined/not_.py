@@ -16,7 +16,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, Difference, is_matchers, json_text
+from svctoolkit.runner.expect.compare import Comparison, is_matchers, json_text
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import MATCHERS, MISSING, Matcher
 
 _KINDS = ((str, "a text"), (bool, "true or false"), (int, "a number"), (float, "a number"), (list, "a list"))

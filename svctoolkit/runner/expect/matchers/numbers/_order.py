@@ -10,7 +10,8 @@ from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.matchers._contract import Matcher
 
 if TYPE_CHECKING:
-    from svctoolkit.runner.expect.compare import Comparison, Difference
+    from svctoolkit.runner.expect.compare import Comparison
+    from svctoolkit.runner.expect.difference import Difference
 
 
 def order_matcher(words: str, holds: Callable[[Json, Json], bool]) -> Matcher:

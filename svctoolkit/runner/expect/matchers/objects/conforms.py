@@ -17,7 +17,8 @@ from svctoolkit.errors import ConfigError, did_you_mean
 from svctoolkit.plans import Plan, Rule, load
 from svctoolkit.plans.survey import hint
 from svctoolkit.runner.expect import resources
-from svctoolkit.runner.expect.compare import Comparison, Difference
+from svctoolkit.runner.expect.compare import Comparison
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import Matcher
 
 

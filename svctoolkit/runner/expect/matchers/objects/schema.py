@@ -16,7 +16,8 @@ from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, InvalidPlan
 from svctoolkit.plans.schema.node import TooMuch
 from svctoolkit.runner.expect import resources
-from svctoolkit.runner.expect.compare import Comparison, Difference
+from svctoolkit.runner.expect.compare import Comparison
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import Matcher
 
 _MOST = 50

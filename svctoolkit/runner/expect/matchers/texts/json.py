@@ -11,7 +11,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, Difference, is_matchers
+from svctoolkit.runner.expect.compare import Comparison, is_matchers
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import MISSING, Matcher
 
 

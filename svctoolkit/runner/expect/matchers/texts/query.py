@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, Difference
+from svctoolkit.runner.expect.compare import Comparison
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import MISSING, Matcher
 from svctoolkit.runner.expect.paths import at
 

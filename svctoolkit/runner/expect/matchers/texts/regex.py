@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
+from svctoolkit.runner.expect.compare import Comparison, json_text
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import Matcher
 
 #: A dollar sign, or what may hide one: an escaped character, a class of characters.

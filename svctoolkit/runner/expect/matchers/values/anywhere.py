@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
+from svctoolkit.runner.expect.compare import Comparison, json_text
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import MISSING, Matcher
 
 _TELLING = 6  # digits: shorter numbers stand in dates and ids by chance

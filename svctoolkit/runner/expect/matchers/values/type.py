@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from svctoolkit.errors import did_you_mean
-from svctoolkit.runner.expect.compare import Comparison, Difference
+from svctoolkit.runner.expect.compare import Comparison
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import Matcher
 
 

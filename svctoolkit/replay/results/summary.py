@@ -1,0 +1,69 @@
+"""A replay in plain text: how many events had which outcome, with examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from svctoolkit.replay.results.results import _Result
+from svctoolkit.replay.results.text import count_words, describe, example_line, plural_s
+
+_MOST = 20  # groups of one destination
+_REJECTS = 5
+
+
+def text(result: _Result) -> str:
+    """The summary of a replay or a comparison."""
+    return "\n".join(lines(result))
+
+
+def lines(result: _Result, most: int = _MOST) -> Iterator[str]:
+    """One line that says all, then the groups of each destination, with at most `most` groups each."""
+    yield head(result)
+    for destination in result.counts:
+        groups = [group for group in result.groups if group.destination == destination]
+        if groups or len(result.counts) > 1:
+            yield f"{destination}" + (f"  {count_words(result.counts[destination])}" if len(result.counts) > 1 else "")
+        width = max((len(group.kind) for group in groups[:most]), default=0)
+        for group in groups[:most]:
+            yield f"  {group.kind:<{width}}  {describe(group)}"
+            yield from (f"  {'':<{width}}  {example}" for example in map(example_line, group.examples))
+        if len(groups) > most:
+            yield f"  and {len(groups) - most:,} more groups"
+    yield from notes(result)
+
+
+def head(result: _Result) -> str:
+    """`12,000 events, 2 destinations: 12 changed, 3 newly dropped, 11,985 same`."""
+    many = len(result.counts)
+    totals: dict[str, int] = {}
+    for counts in result.counts.values():
+        for what, count in counts.items():
+            totals[what] = totals.get(what, 0) + count
+    of = f"{result.events:,} event{plural_s(result.events)}, {many} destination{plural_s(many)}"
+    return f"{of}: {count_words(totals)}" if totals else of
+
+
+def notes(result: _Result) -> Iterator[str]:
+    """What a reader has to know to trust the numbers."""
+    if not result.complete:
+        yield "interrupted: this is about a part of the events"
+    if result.sample < 1:
+        yield f"a sample: {result.events:,} of {result.records - result.rejected:,} events were run"
+        for destination, of in result.estimates.items():
+            shares = ", ".join(f"{estimate} {what}" for what, estimate in of.items())
+            yield f"{destination}: of all events probably {shares} (95%)"
+    for destination, paths in result.tally.unstable.items():
+        for path, count in sorted(paths.items(), key=lambda item: -item[1])[:5]:
+            yield f"{destination}: {path} differs between two runs of the same code ({count:,} events); not compared"
+    for destination, patterns in result.tally.ignored.items():
+        for path, count in sorted(patterns.items(), key=lambda item: -item[1])[:5]:
+            yield f"{destination}: {path} is not compared ({count:,} events differ there)"
+    for entry in result.expired:
+        yield f"{entry}: was accepted until {entry.expires}, and counts again ({entry.reason})"
+    if result.more_groups:
+        yield f"{result.more_groups:,} events are in no group: there are too many groups"
+    if result.rejected:
+        yield f"{result.rejected:,} record{plural_s(result.rejected)} rejected"
+        yield from (f"  {reject.place}: {reject.reason}" for reject in result.rejects[:_REJECTS])
+        if result.rejected > _REJECTS:
+            yield f"  and {result.rejected - _REJECTS:,} more"
