@@ -11,8 +11,9 @@ from svctoolkit.destinations import (
     Settings,
     authorization,
     basic,
+    basic_key,
     bearer,
-    setting,
+    by_setting,
 )
 from svctoolkit.secrets import Secret
 
@@ -28,6 +29,7 @@ PARTS = {
     "bearer": (bearer("api_key"), "Bearer k3y"),
     "authorization": (authorization("Token", "api_key"), "Token k3y"),
     "basic of a user": (basic("api_key"), "Basic azN5Og=="),
+    "basic of a key alone": (basic_key("api_key"), "Basic azN5"),
     "basic of user and password": (basic("user", "api_key"), "Basic bWlyYTprM3k="),
 }
 
@@ -51,15 +53,20 @@ def test_each_way_of_authorization() -> None:
 
 def test_the_address_and_parameters_may_depend_on_the_settings() -> None:
     """A region in the address, a key in the query; the parameters of a request are added."""
-    api = Endpoint(
-        lambda settings: f"https://{settings.region}.harbor.example", Param("key", setting("api_key")), Header("A", "b")
-    )
+    api = Endpoint("https://{region}.harbor.example", Param("key", "{api_key}"), Header("A", "b"))
 
     payload = api.post(SETTINGS, "visits", {"id": 1}, params={"dry": "1"})
 
     assert payload.endpoint == "https://eu.harbor.example/visits"
     assert payload.params == {"key": "k3y", "dry": "1"}
     assert payload.headers == {"A": "b"}
+
+
+def test_a_setting_chooses_the_address() -> None:
+    """Where the address is not made of the setting's text."""
+    api = Endpoint(by_setting("region", {"us": "https://harbor.example", "eu": "https://harbor.eu.example"}))
+
+    assert api.get(SETTINGS).endpoint == "https://harbor.eu.example"
 
 
 def test_a_form_is_sent_as_a_form() -> None:

@@ -19,6 +19,7 @@ from svctoolkit.destinations._batches import Batch, Batching, Job, MappedJob, Me
 from svctoolkit.destinations._context import Context, Lookup
 from svctoolkit.destinations._define import DestinationType
 from svctoolkit.destinations._endpoint import (
+    ACCEPT_JSON,
     FORM,
     JSON,
     Endpoint,
@@ -26,8 +27,10 @@ from svctoolkit.destinations._endpoint import (
     Param,
     authorization,
     basic,
+    basic_key,
     bearer,
-    setting,
+    by_setting,
+    oauth,
 )
 from svctoolkit.destinations._examples import (
     Asked,
@@ -48,6 +51,7 @@ from svctoolkit.displayed import Displayed
 from svctoolkit.registry import Registry
 
 __all__ = [
+    "ACCEPT_JSON",
     "CATALOGUE",
     "FORM",
     "JSON",
@@ -83,13 +87,15 @@ __all__ = [
     "Tags",
     "authorization",
     "basic",
+    "basic_key",
     "batch_examples",
     "bearer",
+    "by_setting",
     "difference",
     "examples",
+    "oauth",
     "outcome_examples",
     "outcome_of_status",
-    "setting",
 ]
 
 

@@ -6,16 +6,19 @@
     def send_visit(event: Event, settings: HarborSettings) -> Payload:
         return API.post(settings, "visits", VISIT(event))
 
-The parts after the address are headers and query parameters, in the order in which they are sent. Credentials are
-named by the attribute of the settings that holds them.
+The parts after the address are headers and query parameters, in the order in which they are sent. `{name}` in the
+address, a header or a parameter is the attribute `name` of the settings; a secret is revealed.
 """
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from svctoolkit.destinations._context import Context
 from svctoolkit.destinations._payload import Method, Payload
 from svctoolkit.destinations._settings import Settings
 from svctoolkit.json_types import Json
@@ -24,7 +27,8 @@ from svctoolkit.secrets import Secret
 
 _NUMBERS = count()  # an id() may come again for another endpoint
 _NO_MEMBERS: Mapping[str, Any] = {}
-#: A text that is always the same, or one that is made of the settings.
+_PLACE = re.compile(r"\{(\w+)\}")
+#: A text with `{name}` for what the settings say, or a function that makes the text of the settings.
 Value: TypeAlias = "str | Callable[[Any], str]"
 BodyForm: TypeAlias = Literal["json", "json_array", "form", "xml"]
 
@@ -45,23 +49,17 @@ class Param(NamedTuple):
 
 JSON = Header("Content-Type", "application/json")
 FORM = Header("Content-Type", "application/x-www-form-urlencoded")
+ACCEPT_JSON = Header("Accept", "application/json")
 
 
-# Any: each type has settings of its own class
-def setting(name: str) -> Callable[[Any], str]:
-    """The text of an attribute of the settings; a secret is revealed."""
-
-    def read(settings: Settings) -> str:
-        value = getattr(settings, name)
-        return value.reveal() if isinstance(value, Secret) else str(value)
-
-    return read
+def by_setting(name: str, texts: Mapping[str, str]) -> Callable[[Any], str]:
+    """The text of `texts` that the attribute `name` of the settings chooses: the address of a region."""
+    return lambda settings: texts[getattr(settings, name)]
 
 
 def authorization(scheme: str, name: str) -> Header:
     """`Authorization: <scheme> <setting>`: `authorization("Token", "api_key")`."""
-    read = setting(name)
-    return Header("Authorization", lambda settings: f"{scheme} {read(settings)}")
+    return Header("Authorization", f"{scheme} {{{name}}}")
 
 
 def bearer(name: str) -> Header:
@@ -71,35 +69,67 @@ def bearer(name: str) -> Header:
 
 def basic(user: str, password: str = "") -> Header:
     """`Authorization: Basic ...` of one setting as the user, and another as the password (empty by default)."""
-    read_user, read_password = setting(user), setting(password) if password else _empty
-    return Header("Authorization", lambda settings: basic_auth(read_user(settings), read_password(settings)))
+    return Header(
+        "Authorization", lambda settings: basic_auth(_read(settings, user), password and _read(settings, password))
+    )
 
 
-def _empty(_settings: Settings) -> str:
-    return ""
+def basic_key(name: str) -> Header:
+    """`Authorization: Basic ...` of a key alone, without the colon that separates a user from a password."""
+    return Header("Authorization", lambda settings: f"Basic {b64encode(_read(settings, name).encode()).decode()}")
+
+
+class Token(NamedTuple):
+    """A header with a token that the service holds of the destination's account."""
+
+    token: str
+    name: str = "Authorization"
+    value: str = ""  # known when a request is made
+
+
+def oauth(name: str = "access_token") -> Token:
+    """`Authorization: Bearer <token>` of the destination's account; requests need the `context` of the handler."""
+    return Token(name)
+
+
+def _read(settings: Settings, name: str) -> str:
+    value = getattr(settings, name)
+    return value.reveal() if isinstance(value, Secret) else str(value)
+
+
+def _fill(value: Value, settings: Settings) -> str:
+    return _PLACE.sub(lambda place: _read(settings, place[1]), value) if isinstance(value, str) else value(settings)
 
 
 class Endpoint:
     """The address of a destination's API, with what every request to it has in common.
 
-    `base` is the address, or a function that makes it of the settings. `body` is the form of the bodies; without it, a
+    `base` is the address. `body` is the form of the bodies; without it, a
     form where `FORM` is among the parts, else JSON. What depends on the settings alone is made once for each settings.
     """
 
-    def __init__(self, base: Value, *parts: Header | Param, body: BodyForm | None = None) -> None:
+    def __init__(self, base: Value, *parts: Header | Param | Token, body: BodyForm | None = None) -> None:
         self._base, self._parts = base, parts
         self._key = f"endpoint-{next(_NUMBERS)}"
         self._body: BodyForm = body or ("form" if FORM in parts else "json")
+        self._token = next((part.token for part in parts if isinstance(part, Token)), "")
 
     def post(
-        self, settings: Settings, path: str = "", body: Json = None, *, params: Mapping[str, Json] = _NO_MEMBERS
+        self,
+        settings: Settings,
+        path: str = "",
+        body: Json = None,
+        *,
+        params: Mapping[str, Json] = _NO_MEMBERS,
+        headers: Mapping[str, Json] = _NO_MEMBERS,
+        context: Context | None = None,
     ) -> Payload:
         """A POST request to `path` below the address, with `body` in the form of this endpoint."""
-        return self.request(settings, "POST", path, body, params=params)
+        return self.request(settings, "POST", path, body, params=params, headers=headers, context=context)
 
-    def put(self, settings: Settings, path: str = "", body: Json = None) -> Payload:
+    def put(self, settings: Settings, path: str = "", body: Json = None, *, context: Context | None = None) -> Payload:
         """A PUT request, as `post`."""
-        return self.request(settings, "PUT", path, body)
+        return self.request(settings, "PUT", path, body, context=context)
 
     def get(self, settings: Settings, path: str = "", *, params: Mapping[str, Json] = _NO_MEMBERS) -> Payload:
         """A GET request with `params` as its query."""
@@ -114,9 +144,13 @@ class Endpoint:
         *,
         params: Mapping[str, Json] = _NO_MEMBERS,
         headers: Mapping[str, Json] = _NO_MEMBERS,
+        context: Context | None = None,
     ) -> Payload:
-        """A request; `params` and `headers` are added to those that all requests have in common."""
-        base, own_headers, own_params = self._common(settings)
+        """A request; `params` and `headers` are added to those that all requests have in common.
+
+        Raises `Misconfigured` where the endpoint needs a token of the account (`oauth`) and `context` has none.
+        """
+        base, own_headers, own_params = self._common(settings, context)
         return Payload(
             endpoint=f"{base}/{path}" if path else base,
             method=method,
@@ -125,25 +159,35 @@ class Endpoint:
             **({} if body is None else {self._body: body}),
         )
 
-    def lookup(self, settings: Settings, path: str = "", method: Method = "GET", body: Json = None) -> dict[str, Json]:
+    def lookup(
+        self,
+        settings: Settings,
+        path: str = "",
+        method: Method = "GET",
+        body: Json = None,
+        *,
+        params: Mapping[str, Json] = _NO_MEMBERS,
+        context: Context | None = None,
+    ) -> dict[str, Json]:
         """A request that a mapping asks before it can answer: for `context.ask`."""
-        base, headers, params = self._common(settings)
+        base, headers, own_params = self._common(settings, context)
         request: dict[str, Json] = {"method": method, "url": f"{base}/{path}" if path else base, "headers": {**headers}}
-        if params:
-            request["params"] = {**params}
+        if query := {**own_params, **params}:
+            request["params"] = query
         if body is not None:
             request["body"] = body
         return request
 
-    def _common(self, settings: Settings) -> tuple[str, dict[str, str], dict[str, str]]:
-        """The address, the headers and the parameters, made once for each settings."""
+    def _common(self, settings: Settings, context: Context | None) -> tuple[str, dict[str, str], dict[str, str]]:
+        """The address, the headers and the parameters; what the settings alone decide is made once for each."""
         common = settings.__dict__.get(self._key)
         if common is None:
-            base = self._base if isinstance(self._base, str) else self._base(settings)
-            texts = [
-                (part, part.value if isinstance(part.value, str) else part.value(settings)) for part in self._parts
-            ]
-            headers = {part.name: text for part, text in texts if isinstance(part, Header)}
-            params = {part.name: text for part, text in texts if isinstance(part, Param)}
+            base = _fill(self._base, settings)
+            headers = {part.name: _fill(part.value, settings) for part in self._parts if not isinstance(part, Param)}
+            params = {part.name: _fill(part.value, settings) for part in self._parts if isinstance(part, Param)}
             common = settings.__dict__[self._key] = (base, headers, params)
-        return common
+        if not self._token:
+            return common
+        base, headers, params = common
+        token = (context or Context()).secret(self._token)
+        return base, {**headers, "Authorization": f"Bearer {token}"}, params

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, basic
 from svctoolkit.events import Event
-from svctoolkit.mapping import ANY_ID, TIME, USER_ID, Missing, Table, as_it_is, basic_auth, required
+from svctoolkit.mapping import ANY_ID, TIME, USER_ID, Missing, Table, as_it_is, required
 from svctoolkit.secrets import Secret
 
 
@@ -33,6 +33,14 @@ destination = DestinationType(
         Answer("invalid body", 400, {"message": "userId is required"}),
     ],
 )
+
+
+def _address(settings: AccoilAnalyticsSettings) -> str:
+    staging = settings.api_key.reveal().startswith("stg_")
+    return f"https://{'instaging' if staging else 'in'}.accoil.com/segment"
+
+
+API = Endpoint(_address, basic("api_key"), JSON)
 
 WHO = Table({"userId": required(as_it_is(USER_ID)), "timestamp": required(as_it_is(TIME))})
 WHO_OF_GROUP = Table({"userId": required(as_it_is(ANY_ID)), "timestamp": required(as_it_is(TIME))})
@@ -71,12 +79,8 @@ def _traits(traits: Any) -> dict[str, Any]:
 
 
 def _send(event: Event, settings: AccoilAnalyticsSettings, who: Table, more: Mapping[str, Any]) -> Payload:
-    identity, key = who(event), settings.api_key.reveal()
+    identity = who(event)
     for field, value in identity.items():
         if value == "":
             raise Missing(field)
-    return Payload(
-        endpoint=f"https://{'instaging' if key.startswith('stg_') else 'in'}.accoil.com/segment",
-        headers={"Authorization": basic_auth(key), "Content-Type": "application/json"},
-        json={"type": event.type, **identity, **more},
-    )
+    return API.post(settings, body={"type": event.type, **identity, **more})

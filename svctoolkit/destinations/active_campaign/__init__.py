@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.destinations import FORM, Answer, Context, DestinationType, Endpoint, Header, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     FIRST_NAME,
@@ -30,7 +30,6 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-_EVENTS = "https://trackcmp.net/event"
 _STATUSES = {"subscribe": "1", "unsubscribe": "2"}
 
 
@@ -58,6 +57,8 @@ destination = DestinationType(
         Answer("invalid field", 422, {"errors": [{"title": "Email address is invalid.", "code": "email_invalid"}]}),
     ],
 )
+
+EVENTS = Endpoint("https://trackcmp.net/event", Header("Api-Token", "{api_key}"), FORM)
 
 CONTACT = Table(
     {
@@ -104,8 +105,7 @@ def send_action(event: Event, settings: ActiveCampaignSettings, context: Context
         account.ask("POST", "/eventTrackingEvents", {"eventTrackingEvent": {"name": name}}, field="event")
     keys = compact({"key": settings.event_key.reveal(), "actid": settings.actid})
     form = {**keys, "event": name, **DETAIL(event), "visit": json_text(VISITOR(event))}
-    headers = {"Api-Token": settings.api_key.reveal(), "Content-Type": "application/x-www-form-urlencoded"}
-    return Payload(endpoint=_EVENTS, headers=headers, form=form)
+    return EVENTS.post(settings, body=form)
 
 
 @destination.on("page")

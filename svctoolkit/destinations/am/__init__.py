@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, Tags, by_setting
 from svctoolkit.destinations.am._batches import batch
 from svctoolkit.destinations.am._judge import judge
 from svctoolkit.destinations.am._tables import (
@@ -51,7 +51,6 @@ from svctoolkit.mapping import (
 from svctoolkit.secrets import Secret
 
 _HOSTS = {"standard": "https://api2.amplitude.com", "EU": "https://api.eu.amplitude.com"}
-_HEADERS = {"Content-Type": "application/json"}
 
 
 class AmplitudeSettings(Settings, frozen=True, kw_only=True):
@@ -97,6 +96,8 @@ destination = DestinationType(
         "Of an address only street, city, state, country and postal code become properties of a person.",
     ],
 )
+
+API = Endpoint(by_setting("residency_server", _HOSTS), JSON)
 destination.batch(batch)
 
 _MAP = {"global_user_id": "userId", "user_id": "previousId"}
@@ -297,7 +298,7 @@ def _event_id(event: Event) -> dict[str, float]:
 
 def _post(settings: AmplitudeSettings, event: Mapping[str, Any]) -> Payload:
     body = {"api_key": settings.api_key.reveal(), "events": [event], "options": {"min_id_length": 1}}
-    return Payload(endpoint=f"{_HOSTS[settings.residency_server]}/2/httpapi", headers=_HEADERS, json=body)
+    return API.post(settings, "2/httpapi", body)
 
 
 def _form(settings: AmplitudeSettings, path: str, field: str, value: Mapping[str, Any]) -> Payload:

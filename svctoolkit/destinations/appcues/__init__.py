@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -40,6 +40,8 @@ destination = DestinationType(
     ],
     quirks=["Numbers and booleans among the properties of a page are left out."],
 )
+
+API = Endpoint("https://api.appcues.com/v1/accounts/{account_id}/users", JSON)
 
 
 @converter
@@ -98,5 +100,4 @@ def _send(event: Event, body: dict[str, Any], settings: AppcuesSettings) -> Payl
     user = event.raw.get("userId")
     if user is None or user == "":
         raise Missing("userId")
-    endpoint = f"https://api.appcues.com/v1/accounts/{settings.account_id}/users/{in_words(user)}/activity"
-    return Payload(endpoint=endpoint, headers={"Content-Type": "application/json"}, json={**REQUEST(event), **body})
+    return API.post(settings, f"{in_words(user)}/activity", {**REQUEST(event), **body})

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, Context, DestinationType, Endpoint, Payload, Settings, bearer
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -37,7 +37,6 @@ from svctoolkit.mapping import (
 from svctoolkit.mapping.table import getter
 from svctoolkit.secrets import Secret
 
-_API = "https://api.attentivemobile.com/v1"
 _SHOP = {
     "product list viewed": "product-view",
     "product viewed": "product-view",
@@ -75,6 +74,8 @@ destination = DestinationType(
         Answer("invalid field", 400, {"message": "Invalid parameter in request query or body"}),
     ],
 )
+
+API = Endpoint("https://api.attentivemobile.com/v1", bearer("api_key"), JSON)
 
 
 @converter
@@ -130,9 +131,9 @@ def send_person(event: Event, settings: AttentiveSettings) -> Iterator[Payload]:
     _check_contact(user)
     if str(options.get("identifyOperation")).lower() == "unsubscribe":
         change = {key: options.get(key) for key in ("subscriptions", "notification")}
-        yield _post(settings, "/subscriptions/unsubscribe", {"user": user, **compact(change)})
+        yield API.post(settings, "subscriptions/unsubscribe", {"user": user, **compact(change)})
     else:
-        yield _post(settings, "/subscriptions", {"user": user, **_source(event, settings), **_external(event)})
+        yield API.post(settings, "subscriptions", {"user": user, **_source(event, settings), **_external(event)})
 
 
 @destination.on("track")
@@ -145,13 +146,13 @@ def send_event(event: Event, settings: AttentiveSettings, context: Context) -> I
     body: dict[str, Any] = {"user": USER(event), **_occurrence(event, context)}
     kind = _SHOP.get(name.strip().lower())
     if kind:
-        yield _post(settings, f"/events/ecommerce/{kind}", {**body, "items": _items(event)})
+        yield API.post(settings, f"events/ecommerce/{kind}", {**body, "items": _items(event)})
     else:
         strange = [key for key in event.properties if _NOT_IN_KEYS & set(key)]
         if strange:
             raise Misfit("properties", "no quotes, brackets, backslashes or commas in its keys", strange[0])
         custom = {"type": name, "properties": dict(event.properties), **CUSTOM(event)}
-        yield _post(settings, "/events/custom", {**body, **custom})
+        yield API.post(settings, "events/custom", {**body, **custom})
 
 
 def _items(event: Event) -> list[dict[str, Any]]:
@@ -188,9 +189,9 @@ def _person(event: Event, settings: AttentiveSettings) -> Iterator[Payload]:
             "traits", wants="two identifiers to join (phone, email, externalId), or one of them and attributes to set"
         )
     if joins:
-        yield _post(settings, "/identity-resolution/user-identifiers", identifiers)
+        yield API.post(settings, "identity-resolution/user-identifiers", identifiers)
     if user and attributes:
-        yield _post(settings, "/attributes/custom", {"user": user, "properties": attributes})
+        yield API.post(settings, "attributes/custom", {"user": user, "properties": attributes})
 
 
 def _subscriptions(event: Event, settings: AttentiveSettings) -> Iterator[Payload]:
@@ -212,10 +213,10 @@ def _subscriptions(event: Event, settings: AttentiveSettings) -> Iterator[Payloa
     if not consented and not refused:
         raise Misfit(where, "a channel (email or sms) for which the person has an address", consents, case="channel")
     if consented:
-        yield _post(settings, "/subscriptions", {"user": consented, **_source(event, settings)})
+        yield API.post(settings, "subscriptions", {"user": consented, **_source(event, settings)})
     if refused:
         change = {"subscriptions": ended, "notification": event.properties.get("notification")}
-        yield _post(settings, "/subscriptions/unsubscribe", {"user": refused, **compact(change)})
+        yield API.post(settings, "subscriptions/unsubscribe", {"user": refused, **compact(change)})
 
 
 def _check_contact(contact: Mapping[str, Any]) -> None:
@@ -244,8 +245,3 @@ def _occurrence(event: Event, context: Context) -> dict[str, Any]:
     if when is not None:
         check_age(when, context.clock(), past=_PAST)
     return {} if timestamp is None else {"occuredAt": timestamp}
-
-
-def _post(settings: AttentiveSettings, path: str, body: Mapping[str, Any]) -> Payload:
-    headers = {"Authorization": f"Bearer {settings.api_key.reveal()}", "Content-Type": "application/json"}
-    return Payload(endpoint=_API + path, headers=headers, json=body)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, basic
 from svctoolkit.events import Event
-from svctoolkit.mapping import TIME, as_object, basic_auth, value_of, without
+from svctoolkit.mapping import TIME, as_object, value_of, without
 from svctoolkit.secrets import Secret
 
 
@@ -19,6 +19,8 @@ destination = DestinationType(
     answers=[Answer("success", 200, {"success": True}), Answer("bad key", 401, {"error": "Unauthorized"})],
 )
 
+API = Endpoint("https://track.attributionapp.com/v1/import", JSON, basic("write_key"))
+
 
 @destination.on()
 def send_event(event: Event, settings: AttributionSettings) -> Payload:
@@ -31,5 +33,4 @@ def send_event(event: Event, settings: AttributionSettings) -> Payload:
     elif "traits" in event.context:
         item["traits"] = without(as_object(event.context["traits"]), ["anonymousId"])
         item["context"] = {**event.context, "traits": item["traits"]}
-    headers = {"Content-Type": "application/json", "Authorization": basic_auth(settings.write_key.reveal())}
-    return Payload(endpoint="https://track.attributionapp.com/v1/import", headers=headers, json={"batch": [item]})
+    return API.post(settings, body={"batch": [item]})

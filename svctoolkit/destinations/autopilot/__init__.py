@@ -5,10 +5,7 @@ identify writes the contact; track starts the journey of the destination's trigg
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import ACCEPT_JSON, JSON, Answer, DestinationType, Endpoint, Header, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     EMAIL,
@@ -44,6 +41,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("https://api2.autopilothq.com/v1", Header("autopilotapikey", "{api_key}"), JSON, ACCEPT_JSON)
+
 CONTACT = Table(
     {
         "Email": as_it_is(trait("email")),
@@ -65,7 +64,7 @@ def send_contact(event: Event, settings: AutopilotSettings) -> Payload:
     custom = {key: value for key, value in traits.items() if key not in _NOT_CUSTOM}
     if custom:
         contact["custom"] = custom
-    return _send(settings, "contact", {"contact": contact})
+    return API.post(settings, "contact", {"contact": contact})
 
 
 @destination.on("track")
@@ -76,13 +75,4 @@ def send_trigger(event: Event, settings: AutopilotSettings) -> Payload:
         raise Missing(*ADDRESS.paths)
     properties = event.raw.get("properties")
     body = {"property": properties} if isinstance(properties, dict) else {}
-    return _send(settings, f"trigger/{settings.trigger_id}/contact/{in_words(email)}", body)
-
-
-def _send(settings: AutopilotSettings, path: str, body: Mapping[str, Any]) -> Payload:
-    headers = {
-        "autopilotapikey": settings.api_key.reveal(),
-        "Content-Type": "application/json",
-        "Accept": "application/json",
-    }
-    return Payload(endpoint=f"https://api2.autopilothq.com/v1/{path}", headers=headers, json=body)
+    return API.post(settings, f"trigger/{settings.trigger_id}/contact/{in_words(email)}", body)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Merge, Payload, Settings, basic
 from svctoolkit.destinations.bloomreach._judge import answer_batch, judge
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -25,7 +25,6 @@ from svctoolkit.mapping import (
     Missing,
     Table,
     as_object,
-    basic_auth,
     custom_traits,
     first,
     in_words,
@@ -62,6 +61,8 @@ destination = DestinationType(
     ],
     merges=[Merge("commands", wraps=True, limit=50)],
 )
+
+API = Endpoint("{api_base_url}/track/v2/projects/{project_token}/batch", JSON, basic("api_key", "api_secret"))
 
 
 CUSTOMER = Table(
@@ -125,14 +126,7 @@ def _ids(event: Event, settings: BloomreachSettings) -> dict[str, Any]:
 
 
 def _send(settings: BloomreachSettings, name: str, data: Mapping[str, Any]) -> Payload:
-    return Payload(
-        endpoint=f"{settings.api_base_url}/track/v2/projects/{settings.project_token}/batch",
-        headers={
-            "Content-Type": "application/json",
-            "Authorization": basic_auth(settings.api_key.reveal(), settings.api_secret.reveal()),
-        },
-        json={"name": name, "data": data},
-    )
+    return API.post(settings, body={"name": name, "data": data})
 
 
 destination.judge(judge)

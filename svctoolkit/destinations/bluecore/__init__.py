@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Rows, Settings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -82,6 +82,8 @@ destination = DestinationType(
         Answer("invalid field", 400, "Bad Request"),
     ],
 )
+
+API = Endpoint("https://api.bluecore.app/api/track/mobile/v1", JSON)
 
 CUSTOMER = Table(
     {
@@ -183,14 +185,8 @@ def _product(product: Mapping[str, Json]) -> dict[str, Any]:
 
 
 def _send(settings: BluecoreSettings, event: Json, properties: Mapping[str, Any]) -> Payload:
-    return Payload(
-        endpoint="https://api.bluecore.app/api/track/mobile/v1",
-        headers={"Content-Type": "application/json"},
-        json={
-            "event": event,
-            "properties": {**properties, "token": settings.bluecore_namespace.reveal()},
-        },
-    )
+    token = settings.bluecore_namespace.reveal()
+    return API.post(settings, body={"event": event, "properties": {**properties, "token": token}})
 
 
 def _prune(value: Any) -> Any:

@@ -7,11 +7,10 @@ identify with the traits of the group.
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, basic_key, by_setting
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -55,6 +54,9 @@ destination = DestinationType(
         Answer("invalid field", 400, {"errors": ["email is invalid"]}),
     ],
 )
+
+PEOPLE = Endpoint(by_setting("data_center", _HOSTS), JSON, basic_key("users_api_key"))
+EVENTS = Endpoint(by_setting("data_center", _HOSTS), JSON, basic_key("event_api_key"))
 
 CUSTOMER = Table(
     {
@@ -141,9 +143,4 @@ def _send(settings: BlueshiftSettings, kind: str, body: Mapping[str, Any]) -> Pa
     )
     if not key.reveal():
         raise Misconfigured(name, "is required")
-    credentials = b64encode(key.reveal().encode()).decode()
-    return Payload(
-        endpoint=f"{_HOSTS[settings.data_center]}/api/v1/{kind}",
-        headers={"Content-Type": "application/json", "Authorization": f"Basic {credentials}"},
-        json=body,
-    )
+    return (PEOPLE if kind == "customers" else EVENTS).post(settings, f"api/v1/{kind}", body)

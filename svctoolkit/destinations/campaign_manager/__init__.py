@@ -14,13 +14,16 @@ from typing import Any
 import msgspec
 
 from svctoolkit.destinations import (
+    JSON,
     Answer,
     Batch,
     Context,
     DestinationType,
+    Endpoint,
     MappedJob,
     Payload,
     Settings,
+    oauth,
 )
 from svctoolkit.destinations._batches import chunks
 from svctoolkit.destinations.campaign_manager._judge import answer_batch, judge
@@ -51,7 +54,6 @@ from svctoolkit.mapping import (
     trait,
 )
 
-_HOST = "https://dfareporting.googleapis.com/dfareporting/v5/userprofiles"
 _KINDS = {
     "batchinsert": "dfareporting#conversionsBatchInsertRequest",
     "batchupdate": "dfareporting#conversionsBatchUpdateRequest",
@@ -110,6 +112,8 @@ destination = DestinationType(
         Answer("invalid field", 400, {"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "ordinal"}}),
     ],
 )
+
+API = Endpoint("https://dfareporting.googleapis.com/dfareporting/v5/userprofiles", oauth(), JSON)
 
 
 @converter
@@ -196,8 +200,7 @@ def send_conversion(event: Event, settings: CampaignManagerSettings, context: Co
     profile = properties.get("profileId") or settings.profile_id
     if not profile:
         raise Missing("properties.profileId", setting="profileId", why="or set profileId in the configuration")
-    headers = {"Authorization": f"Bearer {context.secret('access_token')}", "Content-Type": "application/json"}
-    return Payload(endpoint=f"{_HOST}/{in_url(profile)}/conversions/{request}", headers=headers, json=body)
+    return API.post(settings, f"{in_url(profile)}/conversions/{request}", body, context=context)
 
 
 def _consents(event: Event, settings: CampaignManagerSettings, request: str) -> dict[str, Json]:

@@ -5,9 +5,7 @@ identify sends the traits, track an event with its properties and the traits.
 
 from __future__ import annotations
 
-from base64 import b64encode
-
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, basic_key
 from svctoolkit.events import Event
 from svctoolkit.mapping import USER_ID, Shape, Table, const, converter, first, in_words, required
 from svctoolkit.secrets import Secret
@@ -30,6 +28,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("https://api.candu.ai/api/eventWebhook", basic_key("api_key"), JSON)
+
 as_text = converter(in_words)
 
 _PERSON: Shape = {
@@ -48,9 +48,4 @@ ACTION = Table({**_PERSON, "type": const("track"), "event": required("event"), "
 def send_event(event: Event, settings: CanduSettings) -> Payload:
     """The person, with the event if there is one."""
     table = PERSON if event.type == "identify" else ACTION
-    key = b64encode(settings.api_key.reveal().encode()).decode()
-    return Payload(
-        endpoint="https://api.candu.ai/api/eventWebhook",
-        headers={"Authorization": f"Basic {key}", "Content-Type": "application/json"},
-        json=table(event),
-    )
+    return API.post(settings, body=table(event))

@@ -14,7 +14,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations import (
+    FORM,
+    JSON,
+    Answer,
+    Context,
+    DestinationType,
+    Endpoint,
+    Payload,
+    Rows,
+    Settings,
+    authorization,
+)
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -37,7 +48,6 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-_API = "https://canny.io/api/v1"
 _KNOWN_TRAITS = ("name", "email", "avatar", "avatarURL", "avatar_URL", "companies")
 
 
@@ -58,6 +68,9 @@ destination = DestinationType(
         Answer("invalid field", 400, {"error": "invalid boardID"}),
     ],
 )
+
+API = Endpoint("https://canny.io/api/v1", JSON, authorization("Basic", "api_key"))
+LOOKUP = Endpoint("https://canny.io/api/v1", FORM)
 
 USER = Table(
     {
@@ -85,14 +98,14 @@ POST = Table(
 )
 VOTE = Table({"postID": required(first("properties.postID", "properties.postId", "properties.post.id"))})
 #: What events become: where it is sent, its table, and the member for the person.
-_ACTIONS = {"createPost": ("/posts/create", POST, "authorID"), "createVote": ("/votes/create", VOTE, "voterID")}
+_ACTIONS = {"createPost": ("posts/create", POST, "authorID"), "createVote": ("votes/create", VOTE, "voterID")}
 
 
 @destination.on("identify")
 def send_user(event: Event, settings: CannySettings) -> Payload:
     """A user, with the other traits as custom fields."""
     body = {**USER(event), "customFields": without(event.traits, _KNOWN_TRAITS)}
-    return _send(settings, "/users/create_or_update", body)
+    return _send(settings, "users/create_or_update", body)
 
 
 @destination.on("track")
@@ -121,12 +134,8 @@ def _user_id(event: Event, settings: CannySettings, context: Context) -> Json:
     where, identity = (
         ("traits.email", {"email": in_words(email)}) if email else ("userId", {"userID": in_words(user_id)})
     )
-    request = {
-        "method": "POST",
-        "url": f"{_API}/users/retrieve",
-        "headers": {"Content-Type": "application/x-www-form-urlencoded"},
-        "body": urlencode({"apiKey": settings.api_key.reveal(), **identity}),
-    }
+    form = urlencode({"apiKey": settings.api_key.reveal(), **identity})
+    request = LOOKUP.lookup(settings, "users/retrieve", "POST", form)
     answer = as_object(context.ask(request, field=where))
     user = as_object(answer.get("data", answer))
     if not user.get("id"):
@@ -135,6 +144,4 @@ def _user_id(event: Event, settings: CannySettings, context: Context) -> Json:
 
 
 def _send(settings: CannySettings, place: str, body: Mapping[str, Any]) -> Payload:
-    key = settings.api_key.reveal()
-    headers = {"Content-Type": "application/json", "Authorization": f"Basic {key}"}
-    return Payload(endpoint=_API + place, headers=headers, json={**body, "apiKey": key})
+    return API.post(settings, place, {**body, "apiKey": settings.api_key.reveal()})

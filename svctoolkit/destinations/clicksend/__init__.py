@@ -6,10 +6,9 @@ message to the user or, with such a list, a campaign to all of its contacts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Merge, Method, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Merge, Payload, Settings, basic
 from svctoolkit.destinations.clicksend._judge import answer_batch, judge
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
@@ -24,7 +23,6 @@ from svctoolkit.mapping import (
     Missing,
     Table,
     as_it_is,
-    basic_auth,
     converter,
     in_words,
     leading_number,
@@ -77,6 +75,8 @@ destination = DestinationType(
     ],
     merges=[Merge("messages", wraps=True, limit=1000, at="/v3/sms/send")],
 )
+
+API = Endpoint("https://rest.clicksend.com/v3", basic("clicksend_username", "clicksend_password"), JSON)
 destination.judge(judge)
 destination.answer_batch(answer_batch)
 
@@ -131,8 +131,8 @@ def send_contact(event: Event, settings: ClickSendSettings) -> Payload:
         raise Missing("context.externalId.CLICKSEND_CONTACT_LIST_ID", wants="the ID of a list")
     place = f"lists/{in_words(list_id)}/contacts"
     if "contact_id" in contact:
-        return _send(settings, f"{place}/{in_words(contact['contact_id'])}", contact, method="PUT")
-    return _send(settings, place, contact)
+        return API.put(settings, f"{place}/{in_words(contact['contact_id'])}", contact)
+    return API.post(settings, place, contact)
 
 
 @destination.on("track")
@@ -141,14 +141,14 @@ def send_message(event: Event, settings: ClickSendSettings) -> Payload:
     sender = settings.default_sender_id.reveal()
     list_id = value_of(event, LIST_ID)
     if list_id is not None:
-        return _send(settings, "sms-campaigns/send", _campaign(event, settings, list_id, sender))
+        return API.post(settings, "sms-campaigns/send", _campaign(event, settings, list_id, sender))
     message = MESSAGE(event)
     _check_sender(sender)
     for member, field in (("to", "traits.phone"), ("body", "properties.body")):
         if member not in message:
             raise Missing(field)
     source = {} if "source" in message or not settings.default_source else {"source": settings.default_source}
-    return _send(settings, "sms/send", {"from": sender, **message, **source, "schedule": _schedule(event, settings)})
+    return API.post(settings, "sms/send", {"from": sender, **message, **source, "schedule": _schedule(event, settings)})
 
 
 def _campaign(event: Event, settings: ClickSendSettings, list_id: Any, sender: str) -> dict[str, Any]:
@@ -179,15 +179,3 @@ def _schedule(event: Event, settings: ClickSendSettings) -> Any:
     when = value_of(event, WHEN)
     when = moment(int(when) if isinstance(when, bool) else when)
     return None if when is None else microseconds(when) // 1_000_000 + settings.delay
-
-
-def _send(settings: ClickSendSettings, place: str, body: Mapping[str, Any], method: Method = "POST") -> Payload:
-    return Payload(
-        endpoint=f"https://rest.clicksend.com/v3/{place}",
-        method=method,
-        headers={
-            "Authorization": basic_auth(settings.clicksend_username.reveal(), settings.clicksend_password.reveal()),
-            "Content-Type": "application/json",
-        },
-        json=body,
-    )

@@ -9,7 +9,7 @@ Decisions. A phone number needs its country code, as ClickUp asks for it; which 
 
 from __future__ import annotations
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations import JSON, Answer, Context, DestinationType, Endpoint, Header, Payload, Rows, Settings
 from svctoolkit.destinations.clickup._fields import custom_fields, milliseconds
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
@@ -25,8 +25,6 @@ from svctoolkit.mapping import (
     text,
 )
 from svctoolkit.secrets import Secret
-
-_API = "https://api.clickup.com/api/v2/list"
 
 
 class ClickUpSettings(Settings, frozen=True, kw_only=True):
@@ -48,6 +46,8 @@ destination = DestinationType(
     ],
     quirks=["A list of whitelistedEvents that holds only empty names lets no event pass; no list lets all pass."],
 )
+
+API = Endpoint("https://api.clickup.com/api/v2/list/{list_id}", JSON, Header("Authorization", "{api_token}"))
 
 
 def _priority(value: Json) -> Json:
@@ -81,14 +81,10 @@ def send_task(event: Event, settings: ClickUpSettings, context: Context) -> Payl
     priority = event.properties.get("priority")
     if priority is not None:
         task["priority"] = _priority(priority)
-    headers = {"Content-Type": "application/json", "Authorization": settings.api_token.reveal()}
     if settings.key_to_custom_field_name:
-        question = {"method": "GET", "url": f"{_API}/{settings.list_id}/field", "headers": headers}
-        by_name = {
-            field.get("name"): field
-            for field in objects(as_object(context.ask(question, setting="listId")).get("fields"))
-        }
+        answer = as_object(context.ask(API.lookup(settings, "field"), setting="listId"))
+        by_name = {field.get("name"): field for field in objects(answer.get("fields"))}
         rows = ((row.from_, by_name.get(row.to)) for row in settings.key_to_custom_field_name)
         if fields := custom_fields(event.properties, rows):
             task["custom_fields"] = fields
-    return Payload(endpoint=f"{_API}/{settings.list_id}/task", headers=headers, json=task)
+    return API.post(settings, "task", task)

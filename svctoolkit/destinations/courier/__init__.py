@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, bearer
 from svctoolkit.events import Event
 from svctoolkit.mapping import Missing
 from svctoolkit.secrets import Secret
@@ -25,6 +25,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("https://api.courier.com/inbound/rudderstack", JSON, bearer("api_key"))
+
 
 @destination.on("identify", "track")
 def send_event(event: Event, settings: CourierSettings) -> Payload:
@@ -34,8 +36,4 @@ def send_event(event: Event, settings: CourierSettings) -> Payload:
         body["traits"] = body.get("traits") or event.context.get("traits")
         if not body["traits"]:
             raise Missing("traits")
-    return Payload(
-        endpoint="https://api.courier.com/inbound/rudderstack",
-        headers={"Content-Type": "application/json", "Authorization": f"Bearer {settings.api_key.reveal()}"},
-        json=body,
-    )
+    return API.post(settings, body=body)

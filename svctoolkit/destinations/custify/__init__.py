@@ -11,7 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.destinations import (
+    ACCEPT_JSON,
+    JSON,
+    Answer,
+    Context,
+    DestinationType,
+    Endpoint,
+    Payload,
+    Settings,
+    bearer,
+)
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     EMAIL,
@@ -56,6 +66,8 @@ destination = DestinationType(
         Answer("invalid field", 400, {"errors": [{"message": "invalid email"}]}),
     ],
 )
+
+API = Endpoint("https://api.custify.com", JSON, bearer("api_key"), ACCEPT_JSON)
 
 PERSON = Table(
     {
@@ -102,22 +114,22 @@ def send_person(event: Event, settings: CustifySettings) -> Payload:
     """The person, with attributes, and the company of the traits."""
     traits = _traits(event)
     if event.context.get("mappedToDestination"):
-        return _send(settings, "people", {**_attributes(as_object(traits)), **warehouse_id(event)})
+        return API.post(settings, "people", {**_attributes(as_object(traits)), **warehouse_id(event)})
     company = as_object(as_object(traits).get("company"))
-    return _send(settings, "people", _person(event, settings, PERSON, USER_ID, traits, company))
+    return API.post(settings, "people", _person(event, settings, PERSON, USER_ID, traits, company))
 
 
 @destination.on("track")
 def send_action(event: Event, settings: CustifySettings) -> Payload:
     """An event of its name."""
     if event.context.get("mappedToDestination"):
-        return _send(settings, "event", {**as_object(_traits(event)), **warehouse_id(event)})
+        return API.post(settings, "event", {**as_object(_traits(event)), **warehouse_id(event)})
     action, user_id = ACTION(event), _user_id(event, settings)
     metadata = {key: value for key, value in _scalars(event.properties).items() if value}
     whose = compact({"user_id": user_id})
     if "userId" not in metadata:
         metadata |= whose
-    return _send(settings, "event", {**whose, **action, "metadata": metadata})
+    return API.post(settings, "event", {**whose, **action, "metadata": metadata})
 
 
 @destination.on("group")
@@ -132,10 +144,8 @@ def send_member(event: Event, settings: CustifySettings, context: Context) -> Pa
     fields = {key: event.traits[key] for key in _COMPANY_FIELDS if event.traits.get(key) is not None}
     own = {key: value for key, value in event.traits.items() if key not in _COMPANY_FIELDS and key != "id"}
     body = {"company_id": group_id, **fields, **compact({"custom_attributes": _scalars(own)})}
-    context.ask(
-        {"method": "POST", "url": _endpoint("company"), "headers": _headers(settings), "body": body}, field="groupId"
-    )
-    return _send(settings, "people", person)
+    context.ask(API.lookup(settings, "company", "POST", body), field="groupId")
+    return API.post(settings, "people", person)
 
 
 def _person(
@@ -172,19 +182,3 @@ def _attributes(traits: Mapping[str, Any]) -> dict[str, Any]:
 def _scalars(values: Mapping[str, Any]) -> dict[str, Any]:
     """What Custify takes as attributes."""
     return {key: value for key, value in values.items() if value is not None and not isinstance(value, (list, dict))}
-
-
-def _endpoint(path: str) -> str:
-    return f"https://api.custify.com/{path}"
-
-
-def _headers(settings: CustifySettings) -> dict[str, str]:
-    return {
-        "Content-Type": "application/json",
-        "Authorization": f"Bearer {settings.api_key.reveal()}",
-        "Accept": "application/json",
-    }
-
-
-def _send(settings: CustifySettings, path: str, body: Mapping[str, Any]) -> Payload:
-    return Payload(endpoint=_endpoint(path), headers=_headers(settings), json=body)

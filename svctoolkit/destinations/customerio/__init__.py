@@ -12,13 +12,11 @@ a name is never a device's event, even where no event is configured to be one.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import Answer, DestinationType, Endpoint, Payload, Settings, basic, by_setting
 from svctoolkit.destinations.customerio._batches import batch
 from svctoolkit.destinations.customerio._judge import answer_batch, judge
 from svctoolkit.events import Event
@@ -32,7 +30,6 @@ from svctoolkit.mapping import (
     Missing,
     Table,
     as_object,
-    basic_auth,
     const,
     converter,
     default,
@@ -68,10 +65,6 @@ class CustomerioSettings(Settings, frozen=True, kw_only=True):
     datacenter: Literal["US", "EU"] = "US"
     device_token_event_name: str = ""
 
-    @cached_property
-    def headers(self) -> dict[str, str]:
-        return {"Authorization": basic_auth(self.site_id, self.api_key.reveal())}
-
 
 destination = DestinationType(
     "Customer IO",
@@ -96,6 +89,8 @@ destination = DestinationType(
         "The first external ID, of whatever type, stands in for an e-mail address that is not there.",
     ],
 )
+
+API = Endpoint(by_setting("datacenter", _HOSTS), basic("site_id", "api_key"))
 destination.batch(batch)
 
 
@@ -136,7 +131,7 @@ def send_person(event: Event, settings: CustomerioSettings) -> Payload:
         **_seconds("_timestamp", value_of(event, TIME)),
         **PERSON(event),
     }
-    return _send(settings, f"/api/v1/customers/{in_url(who)}", attributes, "PUT")
+    return API.put(settings, f"api/v1/customers/{in_url(who)}", attributes)
 
 
 @destination.on("track")
@@ -147,7 +142,7 @@ def send_event(event: Event, settings: CustomerioSettings) -> Payload:
         if not who or not token:
             where = ("context.device.token",) if who else ("userId", "context.traits.email")
             raise Missing(*where, why="without it no device can be removed")
-        return _send(settings, f"/api/v1/customers/{in_url(who)}/devices/{in_url(token)}", None, "DELETE")
+        return API.request(settings, "DELETE", f"api/v1/customers/{in_url(who)}/devices/{in_url(token)}")
     if who and token and name in (*_DEVICE_ADDED, settings.device_token_event_name):
         device = {
             "last_used": None,
@@ -155,7 +150,7 @@ def send_event(event: Event, settings: CustomerioSettings) -> Payload:
             **event.properties,
             **DEVICE(event),
         }
-        return _send(settings, f"/api/v1/customers/{in_url(who)}/devices", {"device": device}, "PUT")
+        return API.put(settings, f"api/v1/customers/{in_url(who)}/devices", {"device": device})
     return _event(event, settings, "event", event_name(event))
 
 
@@ -184,7 +179,7 @@ def send_group(event: Event, settings: CustomerioSettings) -> Payload:
         "attributes": {key: value for key, value in traits.items() if key != "action"},
         "cio_relationships": [{"identifiers": _identifier(who)}] if who else [],
     }
-    return _send(settings, "/api/v2/batch", body)
+    return API.post(settings, "api/v2/batch", body)
 
 
 @destination.on("alias")
@@ -197,7 +192,7 @@ def send_alias(event: Event, settings: CustomerioSettings) -> Payload:
         if not isinstance(who, str):
             raise Misfit(where, "a text", who)
     both = {"primary": _identifier(ids["userId"]), "secondary": _identifier(ids["previousId"])}
-    return _send(settings, "/api/v1/merge_customers", both)
+    return API.post(settings, "api/v1/merge_customers", both)
 
 
 def _text(name: Any) -> str:
@@ -214,9 +209,9 @@ def _event(event: Event, settings: CustomerioSettings, kind: str, name: Any, fra
     who, title = _who(event, WHO), in_words(name)
     if who:
         title_member = {"name": frame.format(title)} if title else {}
-        return _send(settings, f"/api/v1/customers/{in_url(who)}/events", {**body, **title_member})
+        return API.post(settings, f"api/v1/customers/{in_url(who)}/events", {**body, **title_member})
     room = _NAME_LIMIT - len(frame.format(""))
-    return _send(settings, "/api/v1/events", {**body, **ANONYMOUS(event), "name": frame.format(title[:room])})
+    return API.post(settings, "api/v1/events", {**body, **ANONYMOUS(event), "name": frame.format(title[:room])})
 
 
 def _seconds(name: str, value: Any) -> dict[str, int | None]:
@@ -234,20 +229,6 @@ def _who(event: Event, leaf: Leaf) -> Any:
 def _identifier(who: Any) -> dict[str, str]:
     who = text(who)
     return {"email" if _EMAIL.fullmatch(who) else "id": who}
-
-
-def _send(
-    settings: CustomerioSettings,
-    path: str,
-    body: Mapping[str, Any] | None,
-    method: Literal["POST", "PUT", "DELETE"] = "POST",
-) -> Payload:
-    return Payload(
-        endpoint=_HOSTS[settings.datacenter] + path,
-        method=method,
-        headers=settings.headers,
-        json=body,
-    )
 
 
 destination.judge(judge)

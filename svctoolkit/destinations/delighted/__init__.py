@@ -12,12 +12,11 @@ Decisions. The golden case of a limit (429) was recorded with another answer, wh
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from typing import Any, Literal
 
 import msgspec
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, Context, DestinationType, Endpoint, Payload, Settings, basic_key
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -37,7 +36,6 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-_PEOPLE = "https://api.delighted.com/v1/people.json"
 _FIELDS = {"email": "email", "sms": "phone_number"}
 _ADDRESSES = {"email": re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+"), "sms": re.compile(r"\+[1-9][0-9]{1,14}")}
 
@@ -53,12 +51,6 @@ class DelightedSettings(Settings, frozen=True, kw_only=True):
     channel: Literal["email", "sms"] = "email"
     delay: int = 0
     event_names_settings: tuple[SurveyedEvent, ...] = ()
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """The headers of every request."""
-        key = b64encode(self.api_key.reveal().encode()).decode()
-        return {"Authorization": f"Basic {key}", "Content-Type": "application/json"}
 
 
 destination = DestinationType(
@@ -76,6 +68,8 @@ destination = DestinationType(
         Answer("invalid field", 422, {"status": 422, "message": "Unprocessable", "errors": {"email": ["is invalid"]}}),
     ],
 )
+
+API = Endpoint("https://api.delighted.com/v1/people.json", basic_key("api_key"), JSON)
 
 
 def _is_address(value: Any, channel: str) -> bool:
@@ -110,7 +104,7 @@ def send_person(event: Event, settings: DelightedSettings) -> Payload:
     """The person, who is sent no survey."""
     name = value_of(event, NAME) or full_name(event)
     body = {"send": False, "delay": settings.delay, **({"name": name} if name else {}), **PERSON(event)}
-    return _send(settings, {**body, **_address(event, settings)})
+    return API.post(settings, body={**body, **_address(event, settings)})
 
 
 @destination.on("track")
@@ -120,20 +114,14 @@ def send_survey(event: Event, settings: DelightedSettings, context: Context) -> 
     if event_name(event).lower() not in names:
         raise NotConfigured("event", event_name(event), setting="eventNamesSettings")
     address = _address(event, settings)
-    request = {
-        "method": "GET",
-        "url": _PEOPLE,
-        "headers": settings.headers,
-        "params": without(address, ["channel"]),
-    }
-    if not context.ask(request, field="userId"):
+    if not context.ask(API.lookup(settings, params=without(address, ["channel"])), field="userId"):
         raise NotFound("person", address[_FIELDS[address["channel"]]], field="userId")
     properties = event.properties
     body = {"send": True, "delay": settings.delay, **compact({"last_sent_at": properties.get("last_sent_at")})}
     if properties.get("delay"):
         body["delay"] = leading_number(properties["delay"])
     rest = without(properties, ["delay", "last_sent_at"])
-    return _send(settings, {**body, **address, **({"properties": rest} if rest else {})})
+    return API.post(settings, body={**body, **address, **({"properties": rest} if rest else {})})
 
 
 @destination.on("alias")
@@ -144,7 +132,7 @@ def change_address(event: Event, settings: DelightedSettings) -> Payload:
     previous = event.raw.get("previousId")
     if not _is_address(previous, address["channel"]):
         raise Misfit("previousId", f"an address for the channel {address['channel']}", previous)
-    return _send(settings, {field: previous, f"{field}_update": address[field]})
+    return API.post(settings, body={field: previous, f"{field}_update": address[field]})
 
 
 def _address(event: Event, settings: DelightedSettings) -> dict[str, Any]:
@@ -157,7 +145,3 @@ def _address(event: Event, settings: DelightedSettings) -> dict[str, Any]:
     if not _is_address(address, kind):
         raise Misfit("userId", f"an address for the channel {kind}", address)
     return {_FIELDS[kind]: address, "channel": kind}
-
-
-def _send(settings: DelightedSettings, body: dict[str, Any]) -> Payload:
-    return Payload(endpoint=_PEOPLE, headers=settings.headers, json=body)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, Tags
 from svctoolkit.destinations._families.chat import TemplateRow, fitting_row, listing, person_values, render
 from svctoolkit.events import Event
 from svctoolkit.mapping import event_name
@@ -40,6 +40,8 @@ destination = DestinationType(
         "A property `name` stands in for the person's name in messages of track events.",
     ],
 )
+
+API = Endpoint("{webhook_url}", JSON)
 
 
 @destination.on("identify")
@@ -78,4 +80,4 @@ def _send(kind: str, template: str, values: Mapping[str, Any], settings: Discord
                 "description": render(description, values, "embedDescriptionTemplate"),
             }
         ]
-    return Payload(endpoint=settings.webhook_url, headers={"Content-Type": "application/json"}, json=message)
+    return API.post(settings, body=message)

@@ -11,11 +11,20 @@ Decisions. Traits that are null are left out of the custom fields; the service f
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.destinations import (
+    JSON,
+    Answer,
+    Context,
+    DestinationType,
+    Endpoint,
+    Method,
+    Payload,
+    Settings,
+    basic_key,
+)
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -39,7 +48,6 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-_API = "https://api.getdrip.com"
 _EMAIL = re.compile(r"[^\s@/?#%]+@[^\s@/?#%]+\.[^\s@/?#%]+")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
 _FIELD_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
@@ -86,6 +94,9 @@ destination = DestinationType(
         Answer("invalid field", 422, {"errors": [{"code": "presence_error", "message": "Email is required"}]}),
     ],
 )
+
+V2 = Endpoint("https://api.getdrip.com/v2/{account_id}", basic_key("api_key"), JSON)
+V3 = Endpoint("https://api.getdrip.com/v3/{account_id}", basic_key("api_key"), JSON)
 
 
 @converter
@@ -190,11 +201,11 @@ def send_subscriber(event: Event, settings: DripSettings, context: Context) -> P
     if "custom_fields" not in subscriber and (fields := _custom_fields(event)):
         subscriber["custom_fields"] = fields
     if not settings.campaign_id:
-        return _send(settings, "/v2", "/subscribers", {"subscribers": [subscriber]})
-    _ask(settings, context, "POST", "/subscribers", {"subscribers": [subscriber]})
+        return V2.post(settings, "subscribers", {"subscribers": [subscriber]})
+    _ask(settings, context, "POST", "subscribers", {"subscribers": [subscriber]})
     identity = {key: subscriber[key] for key in ("id", "email") if key in subscriber}
-    place = f"/campaigns/{settings.campaign_id}/subscribers"
-    return _send(settings, "/v2", place, {"subscribers": [{**MEMBERSHIP(event), **identity}]})
+    place = f"campaigns/{settings.campaign_id}/subscribers"
+    return V2.post(settings, place, {"subscribers": [{**MEMBERSHIP(event), **identity}]})
 
 
 @destination.on("track")
@@ -204,17 +215,17 @@ def send_event(event: Event, settings: DripSettings, context: Context) -> Payloa
     actor = ACTOR(event)
     _check_identity(actor, "properties.email")
     if not settings.enable_user_creation:
-        _ask(settings, context, "GET", f"/subscribers/{in_words(actor.get('id') or actor['email'])}")
+        _ask(settings, context, "GET", f"subscribers/{in_words(actor.get('id') or actor['email'])}")
     action = _ORDER_ACTIONS.get(name)
     if action:
         items = _items(event)
         order = {**ORDER(event), **actor, **({"items": items} if items else {}), "action": action}
-        return _send(settings, "/v3", "/shopper_activity/order", order)
+        return V3.post(settings, "shopper_activity/order", order)
     body = EVENT(event)
     rest = without(event.properties, _KNOWN_PROPERTIES)
     if "properties" not in body and rest:
         body["properties"] = rest
-    return _send(settings, "/v2", "/events", {"events": [{**body, "action": name, **actor}]})
+    return V2.post(settings, "events", {"events": [{**body, "action": name, **actor}]})
 
 
 def _check_identity(person: Mapping[str, Any], field: str) -> None:
@@ -246,17 +257,6 @@ def _items(event: Event) -> list[dict[str, Any]]:
 
 
 def _ask(
-    settings: DripSettings, context: Context, method: str, place: str, body: Mapping[str, Any] | None = None
+    settings: DripSettings, context: Context, method: Method, place: str, body: Mapping[str, Any] | None = None
 ) -> None:
-    url = f"{_API}/v2/{settings.account_id}{place}"
-    context.ask({"method": method, "url": url, "headers": _headers(settings), "body": body}, field="traits.email")
-
-
-def _headers(settings: DripSettings) -> dict[str, str]:
-    key = b64encode(settings.api_key.reveal().encode()).decode()
-    return {"Authorization": f"Basic {key}", "Content-Type": "application/json"}
-
-
-def _send(settings: DripSettings, version: str, place: str, body: Mapping[str, Any]) -> Payload:
-    endpoint = f"{_API}{version}/{settings.account_id}{place}"
-    return Payload(endpoint=endpoint, headers=_headers(settings), json=body)
+    context.ask(V2.lookup(settings, place, method, body), field="traits.email")

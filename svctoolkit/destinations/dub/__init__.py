@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Rows, Settings, bearer
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -52,6 +52,8 @@ destination = DestinationType(
         Answer("invalid field", 422, {"error": {"code": "unprocessable_entity", "message": "clickId is required"}}),
     ],
 )
+
+API = Endpoint("https://api.dub.co/track", bearer("api_key"), JSON)
 
 
 @converter
@@ -109,11 +111,7 @@ def send_conversion(event: Event, settings: DubSettings) -> Payload:
             body["amount"] = math.floor(body["amount"] * 100 + 0.5)
     metadata = {key: value for key, value in event.properties.items() if key not in _NOT_METADATA[kind]}
     metadata = _without_empty(metadata)
-    return Payload(
-        endpoint=f"https://api.dub.co/track/{kind}",
-        headers={"Authorization": f"Bearer {settings.api_key.reveal()}", "Content-Type": "application/json"},
-        json={**body, **({"metadata": metadata} if metadata else {})},
-    )
+    return API.post(settings, kind, {**body, **({"metadata": metadata} if metadata else {})})
 
 
 def _kind(name: str, settings: DubSettings) -> Kind:

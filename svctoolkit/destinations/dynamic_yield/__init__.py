@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Header, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     ANY_ID,
@@ -50,6 +50,8 @@ destination = DestinationType(
         Answer("invalid field", 422, {"warnings": [{"code": "1", "message": "Invalid event"}]}),
     ],
 )
+
+API = Endpoint("https://dy-api.com/v2/collect/user/event", JSON, Header("DY-API-Key", "{api_key}"))
 
 VISIT = Table({"user": {"id": required(not_null(ANY_ID))}, "context": {"device": {"ip": required("context.ip")}}})
 EMAIL = as_it_is(EMAIL_OR_EXTERNAL_ID)
@@ -121,8 +123,4 @@ def _send(
     if session is not None:
         visit["session"] = {"custom": in_words(session)}
     action = {"name": name, **({"properties": properties} if properties else {})}
-    return Payload(
-        endpoint="https://dy-api.com/v2/collect/user/event",
-        headers={"Content-Type": "application/json", "DY-API-Key": settings.api_key.reveal()},
-        json={**visit, "events": [action]},
-    )
+    return API.post(settings, body={**visit, "events": [action]})

@@ -18,7 +18,17 @@ from typing import Any
 
 import msgspec
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations import (
+    ACCEPT_JSON,
+    JSON,
+    Answer,
+    Context,
+    DestinationType,
+    Endpoint,
+    Payload,
+    Rows,
+    Settings,
+)
 from svctoolkit.destinations.emarsys._batches import batch
 from svctoolkit.destinations.emarsys._judge import answer_batch, judge
 from svctoolkit.errors import MappingError
@@ -69,6 +79,8 @@ destination = DestinationType(
         Answer("invalid field", 400, {"replyCode": 2004, "replyText": "Invalid key field id: 99", "data": ""}),
     ],
 )
+
+API = Endpoint("https://api.emarsys.net/api/v2", JSON, ACCEPT_JSON)
 
 ACTION = Table(
     {
@@ -161,15 +173,8 @@ def _key_value(event: Event, settings: EmarsysSettings, key: Any) -> Any:
 def _send(
     event: Event, settings: EmarsysSettings, context: Context, kind: str, place: str, body: Mapping[str, Any]
 ) -> Payload:
-    return Payload(
-        endpoint=f"{_API}/{place}",
-        headers={
-            "Content-Type": "application/json",
-            "Accept": "application/json",
-            "X-WSSE": _signature(event, settings, context),
-        },
-        json={"eventType": kind, "destinationPayload": body},
-    )
+    signature = {"X-WSSE": _signature(event, settings, context)}
+    return API.post(settings, place, {"eventType": kind, "destinationPayload": body}, headers=signature)
 
 
 def _signature(event: Event, settings: EmarsysSettings, context: Context) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from svctoolkit.destinations import Answer, DestinationType, Method, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Method, Payload, Settings, basic
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     FIRST_NAME,
@@ -22,7 +22,6 @@ from svctoolkit.mapping import (
     Missing,
     Table,
     as_object,
-    basic_auth,
     default,
     first,
     in_words,
@@ -63,6 +62,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("https://api.engage.so/v1", basic("public_key", "private_key"), JSON)
+
 USER = Table(
     {
         "email": trait("email"),
@@ -102,7 +103,7 @@ def send_user(event: Event, settings: EngageSettings) -> Payload:
     body = {**USER(event), "meta": unnest(own)}
     if lists:
         body["lists"] = lists
-    return _send(settings, f"users/{_user_id(event)}", body, method="PUT")
+    return API.put(settings, f"users/{_user_id(event)}", body)
 
 
 @destination.on("track")
@@ -131,9 +132,9 @@ def send_member(event: Event, settings: EngageSettings) -> Payload:
         raise Misfit("traits.operation", "add or remove", operation)
     path = f"lists/{in_words(group_id)}/subscribers"
     if not value_of(event, ENGAGE_ID) and operation == "add":
-        return _send(settings, path, {**USER(event), **MEMBER(event)})
+        return API.post(settings, path, {**USER(event), **MEMBER(event)})
     method: Method = "DELETE" if operation == "remove" else "PUT"
-    return _send(settings, f"{path}/{_user_id(event)}", MEMBER(event), method=method)
+    return API.request(settings, method, f"{path}/{_user_id(event)}", MEMBER(event))
 
 
 def _list_ids(event: Event) -> Iterator[Any]:
@@ -152,12 +153,4 @@ def _user_id(event: Event) -> str:
 
 def _send_event(event: Event, settings: EngageSettings, name: str, properties: Mapping[str, Any]) -> Payload:
     body = {"event": name, **MOMENT(event), "properties": properties}
-    return _send(settings, f"users/{_user_id(event)}/events", body)
-
-
-def _send(settings: EngageSettings, path: str, body: Mapping[str, Any], *, method: Method = "POST") -> Payload:
-    headers = {
-        "Authorization": basic_auth(settings.public_key, settings.private_key.reveal()),
-        "Content-Type": "application/json",
-    }
-    return Payload(endpoint=f"https://api.engage.so/v1/{path}", method=method, headers=headers, json=body)
+    return API.post(settings, f"users/{_user_id(event)}/events", body)

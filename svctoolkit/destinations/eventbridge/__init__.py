@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from svctoolkit.destinations import DestinationType, Payload, Settings
+from svctoolkit.destinations import DestinationType, Endpoint, Header, Payload, Settings
 from svctoolkit.destinations._families.streams import ANSWERS
 from svctoolkit.events import Event
 
@@ -24,6 +24,12 @@ destination = DestinationType(
     quirks=["The detail is shown as an object; on the wire it is JSON in a text."],
 )
 
+API = Endpoint(
+    "https://events.{region}.amazonaws.com/",
+    Header("Content-Type", "application/x-amz-json-1.1"),
+    Header("X-Amz-Target", "AWSEvents.PutEvents"),
+)
+
 
 @destination.on()
 def send_entry(event: Event, settings: EventBridgeSettings) -> Payload:
@@ -34,7 +40,4 @@ def send_entry(event: Event, settings: EventBridgeSettings) -> Payload:
         "EventBusName": settings.event_bus_name,
         "Resources": [part.strip() for part in settings.resource_id.split(",") if part.strip()],
     }
-    headers = {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": "AWSEvents.PutEvents"}
-    return Payload(
-        endpoint=f"https://events.{settings.region}.amazonaws.com/", headers=headers, json={"Entries": [entry]}
-    )
+    return API.post(settings, body={"Entries": [entry]})

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, basic
 from svctoolkit.events import Event
-from svctoolkit.mapping import IP, TIME, Table, basic_auth, flatten, required, value_of
+from svctoolkit.mapping import IP, TIME, Table, flatten, required, value_of
 from svctoolkit.secrets import Secret
 
 
@@ -23,6 +23,8 @@ destination = DestinationType(
     answers=[Answer("success", 200, {"status": "success"}), Answer("bad key", 401, {"error": "unauthorized"})],
     quirks=["The properties of a track event are flattened, those of a page are not."],
 )
+
+API = Endpoint("https://api.factors.ai/integrations/rudderstack_platform", JSON, basic("factors_ai_api_key"))
 COMMON = Table(
     {
         "userId": "userId",
@@ -63,8 +65,4 @@ def _send(event: Event, details: dict[str, Any], settings: FactorsaiSettings) ->
     context, ip = event.context, value_of(event, IP)
     if context or ip:
         body["context"] = {**context, "ip": ip} if ip else context
-    return Payload(
-        endpoint="https://api.factors.ai/integrations/rudderstack_platform",
-        headers={"Content-Type": "application/json", "Authorization": basic_auth(settings.factors_ai_api_key.reveal())},
-        json=body,
-    )
+    return API.post(settings, body=body)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svctoolkit.destinations import DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations import DestinationType, Endpoint, Header, Payload, Rows, Settings
 from svctoolkit.destinations._families.streams import ANSWERS, require_target
 from svctoolkit.events import Event
 
@@ -20,12 +20,14 @@ destination = DestinationType(
     quirks=["The data of a record are shown as the event; on the wire they are its JSON in Base64."],
 )
 
+API = Endpoint(
+    "https://firehose.{region}.amazonaws.com/",
+    Header("Content-Type", "application/x-amz-json-1.1"),
+    Header("X-Amz-Target", "Firehose_20150804.PutRecord"),
+)
+
 
 @destination.on()
 def send_record(event: Event, settings: FirehoseSettings) -> Payload:
     stream = require_target(event, settings.map_events, "mapEvents")
-    return Payload(
-        endpoint=f"https://firehose.{settings.region}.amazonaws.com/",
-        headers={"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": "Firehose_20150804.PutRecord"},
-        json={"DeliveryStreamName": stream, "Record": {"Data": event.raw}},
-    )
+    return API.post(settings, body={"DeliveryStreamName": stream, "Record": {"Data": event.raw}})

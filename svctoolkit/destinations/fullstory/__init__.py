@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, authorization
 from svctoolkit.events import Event
 from svctoolkit.mapping import Table, as_it_is, as_object, first, required
 from svctoolkit.secrets import Secret
@@ -35,6 +35,8 @@ destination = DestinationType(
         Answer("invalid field", 400, {"code": "invalid_request", "message": "name is required"}),
     ],
 )
+
+API = Endpoint("https://api.fullstory.com/v2", authorization("Basic", "api_key"), JSON)
 
 USER = Table(
     {
@@ -68,7 +70,7 @@ def send_user(event: Event, settings: FullstorySettings) -> Payload:
     """The user; the traits of the context count where the event has none."""
     traits = event.raw.get("traits") or event.context.get("traits")
     properties = {"properties": traits} if isinstance(traits, dict) else {}
-    return _send(settings, "users", {**properties, **USER(event)})
+    return API.post(settings, "users", {**properties, **USER(event)})
 
 
 @destination.on("track")
@@ -85,18 +87,10 @@ def send_action(event: Event, settings: FullstorySettings) -> Payload:
         "location": {**_rename(event.context, {"ip": "ip_address"}), **_rename(event.properties, _PLACE)},
     }
     beside = {"context": context, "session": SESSION(event), "user": ACTOR(event)}
-    return _send(settings, "events", {**ACTION(event), **properties, **beside})
+    return API.post(settings, "events", {**ACTION(event), **properties, **beside})
 
 
 def _rename(value: Any, names: Mapping[str, str]) -> dict[str, Any]:
     """Those members of an object that have a name, under it; null is sent, as the service does."""
     members = as_object(value)
     return {name: members[key] for key, name in names.items() if key in members}
-
-
-def _send(settings: FullstorySettings, path: str, body: Mapping[str, Any]) -> Payload:
-    return Payload(
-        endpoint=f"https://api.fullstory.com/v2/{path}",
-        headers={"Authorization": f"Basic {settings.api_key.reveal()}", "Content-Type": "application/json"},
-        json=body,
-    )

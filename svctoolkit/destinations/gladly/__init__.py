@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, Context, DestinationType, Endpoint, Payload, Settings, basic
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     LookupFailed,
@@ -16,7 +16,6 @@ from svctoolkit.mapping import (
     Table,
     as_it_is,
     as_object,
-    basic_auth,
     in_url,
     json_text,
     pick,
@@ -49,6 +48,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("https://{domain}/api/v1", JSON, basic("user_name", "api_token"))
+
 PROFILE = Table({"name": trait("name"), "image": trait("avatar"), "address": as_it_is(trait("address"))})
 #: What travels in fields of its own, if there is anything in it.
 _NOT_CUSTOM = frozenset({"address", "avatar", "email", "firstName", "lastName", "name", "phone", "userId"})
@@ -58,20 +59,15 @@ _NOT_CUSTOM = frozenset({"address", "avatar", "email", "firstName", "lastName", 
 def send_profile(event: Event, settings: GladlySettings, context: Context) -> Payload:
     """The profile that is there, with new values; or a new profile."""
     body = _profile(event)
-    url = f"https://{settings.domain}/api/v1/customer-profiles"
-    headers = {
-        "Content-Type": "application/json",
-        "Authorization": basic_auth(settings.user_name, settings.api_token.reveal()),
-    }
-    request = {"method": "GET", "url": f"{url}?{_query(body)}", "headers": headers}
-    profiles = context.ask(request, may_miss=True, field="userId")
+    question = API.lookup(settings, f"customer-profiles?{_query(body)}")
+    profiles = context.ask(question, may_miss=True, field="userId")
     if not profiles:
-        return Payload(endpoint=url, headers=headers, json=body)
+        return API.post(settings, "customer-profiles", body)
     body.pop("id", None)
     profile_id = as_object(profiles[0] if isinstance(profiles, list) else None).get("id")
     if not profile_id:
         raise LookupFailed("userId", "Gladly's profile of this customer has no ID")
-    return Payload(endpoint=f"{url}/{text(profile_id)}", method="PATCH", headers=headers, json=body)
+    return API.request(settings, "PATCH", f"customer-profiles/{text(profile_id)}", body)
 
 
 def _profile(event: Event) -> dict[str, Any]:

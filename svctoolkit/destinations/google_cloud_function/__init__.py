@@ -6,7 +6,7 @@ service: requests here have none. With `enableBatchInput` events go one by one, 
 
 from __future__ import annotations
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.secrets import Secret
 
@@ -34,8 +34,9 @@ destination = DestinationType(
     quirks=["A function that requires authentication refuses what is sent from here live: requests have no token."],
 )
 
+API = Endpoint("{google_cloud_function_url}", JSON)
+
 
 @destination.on()
 def send_event(event: Event, settings: GoogleCloudFunctionSettings) -> Payload:
-    headers = {"Content-Type": "application/json"}
-    return Payload(endpoint=settings.google_cloud_function_url, headers=headers, json=event.raw)
+    return API.post(settings, body=event.raw)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Method, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, bearer
 from svctoolkit.events import Event
 from svctoolkit.mapping import EMAIL, USER_ID, Missing, Table, as_it_is, as_object, event_name
 from svctoolkit.secrets import Secret
@@ -30,6 +30,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("https://app.loops.so/api/v1", JSON, bearer("api_key"))
+
 CONTACT = Table({"email": as_it_is(EMAIL), "userId": as_it_is(USER_ID)})
 
 
@@ -39,7 +41,7 @@ def send_contact(event: Event, settings: LoopsSettings) -> Payload:
     contact = _contact(event)
     if not contact.get("email"):
         raise Missing("traits.email", "context.traits.email")
-    return _send(settings, "contacts/update", contact, method="PUT")
+    return API.put(settings, "contacts/update", contact)
 
 
 @destination.on("track")
@@ -52,19 +54,10 @@ def send_event(event: Event, settings: LoopsSettings) -> Payload:
     body = {**contact, "eventName": name}
     if isinstance(event.raw.get("properties"), dict):
         body["eventProperties"] = event.properties
-    return _send(settings, "events/send", body)
+    return API.post(settings, "events/send", body)
 
 
 def _contact(event: Event) -> dict[str, Any]:
     """The traits, and who it is over them. What is null is left out."""
     traits = as_object(event.raw.get("traits") or event.context.get("traits"))
     return {key: value for key, value in traits.items() if value is not None} | CONTACT(event)
-
-
-def _send(settings: LoopsSettings, path: str, body: dict[str, Any], *, method: Method = "POST") -> Payload:
-    return Payload(
-        endpoint=f"https://app.loops.so/api/v1/{path}",
-        method=method,
-        headers={"Content-Type": "application/json", "Authorization": f"Bearer {settings.api_key.reveal()}"},
-        json=body,
-    )

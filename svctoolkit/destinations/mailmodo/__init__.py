@@ -5,9 +5,7 @@ identify adds the contact to the list of the settings, many in a request; track 
 
 from __future__ import annotations
 
-from typing import Any
-
-from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Header, Merge, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     ANY_POSTAL_CODE,
@@ -51,6 +49,8 @@ destination = DestinationType(
     ],
     merges=[Merge("values", limit=100)],
 )
+
+API = Endpoint("https://api.mailmodo.com/api/v1", Header("mmApiKey", "{api_key}"), JSON)
 
 CONTACT = Table({"email": required(EMAIL)})
 DATA = Table(
@@ -98,7 +98,7 @@ def send_contact(event: Event, settings: MailmodoSettings) -> Payload:
     if data:
         contact["data"] = data
     body = {"listName": settings.list_name or "Rudderstack", "values": [contact]}
-    return _send(settings, "addToList/batch", body)
+    return API.post(settings, "addToList/batch", body)
 
 
 @destination.on("track")
@@ -107,7 +107,7 @@ def send_event(event: Event, settings: MailmodoSettings) -> Payload:
     body = ACTION(event)
     if isinstance(event.raw.get("properties"), dict):
         body["event_properties"] = event.properties
-    return _send(settings, "addEvent", body)
+    return API.post(settings, "addEvent", body)
 
 
 def _address(event: Event) -> dict[str, str]:
@@ -122,11 +122,3 @@ def _address(event: Event) -> dict[str, str]:
         raise Misfit("traits.address", "a text or an object", address)
     lines = (address[:_ADDRESS_LENGTH], address[_ADDRESS_LENGTH + 1 :])
     return {f"address{number}": line for number, line in enumerate(lines, 1) if line}
-
-
-def _send(settings: MailmodoSettings, path: str, body: dict[str, Any]) -> Payload:
-    return Payload(
-        endpoint=f"https://api.mailmodo.com/api/v1/{path}",
-        headers={"mmApiKey": settings.api_key.reveal(), "Content-Type": "application/json"},
-        json=body,
-    )

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import quote
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, Context, DestinationType, Endpoint, Payload, Settings, basic
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -33,7 +33,6 @@ from svctoolkit.mapping import (
     NotFound,
     Table,
     as_object,
-    basic_auth,
     converter,
     in_words,
     trait,
@@ -73,12 +72,6 @@ class MauticSettings(Settings, frozen=True, kw_only=True):
             return self.domain_name
         return f"https://{self.sub_domain_name}.mautic.net" if self.sub_domain_name else ""
 
-    @property
-    def headers(self) -> dict[str, str]:
-        """The headers of every request."""
-        key = basic_auth(self.user_name, self.password.reveal())
-        return {"Content-Type": "application/json", "Authorization": key}
-
 
 destination = DestinationType(
     "Mautic",
@@ -96,6 +89,8 @@ destination = DestinationType(
         Answer("invalid field", 400, {"errors": [{"code": 400, "message": "email: is not valid"}]}),
     ],
 )
+
+API = Endpoint("{server}/api", JSON, basic("user_name", "password"))
 
 
 @converter
@@ -138,8 +133,8 @@ def send_contact(event: Event, settings: MauticSettings, context: Context) -> Pa
     _check(contact)
     known = _contact_id(event, settings, context)
     if known is None:
-        return _send(settings, "/contacts/new", contact)
-    return _send(settings, f"/contacts/{_in_path(known)}/edit", contact, "PATCH")
+        return API.post(settings, "contacts/new", contact)
+    return API.request(settings, "PATCH", f"contacts/{_in_path(known)}/edit", contact)
 
 
 @destination.on("group")
@@ -157,7 +152,7 @@ def send_membership(event: Event, settings: MauticSettings, context: Context) ->
     contact = _contact_id(event, settings, context)
     if contact is None:
         raise NotFound("contact in Mautic", field=settings.look_up_field, setting="lookUpField")
-    return _send(settings, f"/{kind.lower()}/{_in_path(group)}/contact/{_in_path(contact)}/{operation}")
+    return API.post(settings, f"{kind.lower()}/{_in_path(group)}/contact/{_in_path(contact)}/{operation}")
 
 
 def _address(address: Json) -> dict[str, Any]:
@@ -201,16 +196,10 @@ def _contact_id(event: Event, settings: MauticSettings, context: Context) -> Jso
     query = (
         f"where%5B0%5D%5Bcol%5D={field}&where%5B0%5D%5Bexpr%5D=eq&where%5B0%5D%5Bval%5D={quote(in_words(value), '@')}"
     )
-    request = {"method": "GET", "url": f"{settings.server}/api/contacts?{query}", "headers": settings.headers}
-    contacts = as_object(as_object(context.ask(request, setting="lookUpField")).get("contacts"))
+    answer = as_object(context.ask(API.lookup(settings, f"contacts?{query}"), setting="lookUpField"))
+    contacts = as_object(answer.get("contacts"))
     return next(iter(contacts), None)
 
 
 def _in_path(value: Json) -> str:
     return quote(in_words(value), ",")
-
-
-def _send(
-    settings: MauticSettings, place: str, body: Mapping[str, Any] | None = None, method: Method = "POST"
-) -> Payload:
-    return Payload(endpoint=f"{settings.server}/api{place}", method=method, headers=settings.headers, json=body)

@@ -5,10 +5,19 @@ identify updates the subscriber with the event's ID or telephone number, or make
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
+from svctoolkit.destinations import (
+    ACCEPT_JSON,
+    Answer,
+    Context,
+    DestinationType,
+    Endpoint,
+    Header,
+    Payload,
+    Settings,
+    bearer,
+)
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -41,8 +50,6 @@ class PostscriptSettings(Settings, frozen=True, kw_only=True):
     api_key: Secret
 
 
-_API = "https://api.postscript.io/api/v2"
-
 destination = DestinationType(
     "Postscript",
     PostscriptSettings,
@@ -54,6 +61,10 @@ destination = DestinationType(
         Answer("rate limit", 429, {"error": {"type": "rate_limit_error", "code": "rate_limit_exceeded"}}),
         Answer("invalid field", 400, {"error": {"type": "validation_error", "code": "missing_required_fields"}}),
     ],
+)
+
+API = Endpoint(
+    "https://api.postscript.io/api/v2", Header("Content-type", "application/json"), ACCEPT_JSON, bearer("api_key")
 )
 
 
@@ -107,8 +118,8 @@ def send_subscriber(event: Event, settings: PostscriptSettings, context: Context
         _demand_keyword(event)
         subscriber_id = _find(body["phone_number"], settings, context)
     if subscriber_id:
-        return _send(settings, f"subscribers/{in_words(subscriber_id)}", body, method="PATCH")
-    return _send(settings, "subscribers", body)
+        return API.request(settings, "PATCH", f"subscribers/{in_words(subscriber_id)}", body)
+    return API.post(settings, "subscribers", body)
 
 
 @destination.on("track")
@@ -117,7 +128,7 @@ def send_event(event: Event, settings: PostscriptSettings) -> Payload:
     body = {"type": event_name(event), **ACTION(event)}
     if isinstance(event.raw.get("properties"), dict):
         body["properties"] = {key: value for key, value in event.properties.items() if value is not None}
-    return _send(settings, "events", body)
+    return API.post(settings, "events", body)
 
 
 def _demand_keyword(event: Event) -> None:
@@ -129,21 +140,7 @@ def _demand_keyword(event: Event) -> None:
 
 def _find(phone: Any, settings: PostscriptSettings, context: Context) -> Any:
     """The ID of the subscriber with this telephone number."""
-    url = f"{_API}/subscribers?phone_number__in={in_url(in_words(phone))}"
-    answer = as_object(
-        context.ask({"method": "GET", "url": url, "headers": _headers(settings)}, may_miss=True, field="traits.phone")
-    )
+    question = API.lookup(settings, f"subscribers?phone_number__in={in_url(in_words(phone))}")
+    answer = as_object(context.ask(question, may_miss=True, field="traits.phone"))
     subscribers = objects(answer.get("subscribers"))
     return subscribers[0].get("id") if subscribers else None
-
-
-def _headers(settings: PostscriptSettings) -> dict[str, str]:
-    return {
-        "Content-type": "application/json",
-        "Accept": "application/json",
-        "Authorization": f"Bearer {settings.api_key.reveal()}",
-    }
-
-
-def _send(settings: PostscriptSettings, path: str, body: Mapping[str, Any], *, method: Method = "POST") -> Payload:
-    return Payload(endpoint=f"{_API}/{path}", method=method, headers=_headers(settings), json=body)

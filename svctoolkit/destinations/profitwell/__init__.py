@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, Context, DestinationType, Endpoint, Header, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -30,16 +30,9 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-_API = "https://api.profitwell.com/v2"
-
 
 class ProfitWellSettings(Settings, frozen=True, kw_only=True):
     private_api_key: Secret
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """The headers of every request."""
-        return {"Content-Type": "application/json", "Authorization": self.private_api_key.reveal()}
 
 
 destination = DestinationType(
@@ -57,6 +50,8 @@ destination = DestinationType(
         Answer("invalid field", 400, {"plan_interval": ["must be month or year"]}),
     ],
 )
+
+API = Endpoint("https://api.profitwell.com/v2", JSON, Header("Authorization", "{private_api_key}"))
 
 
 @converter
@@ -122,13 +117,13 @@ def send_subscription(event: Event, settings: ProfitWellSettings, context: Conte
     for row in _subscriptions(event, settings, context):
         name = "subscription_id" if key is not None else "subscription_alias"
         if row.get(name) and row[name] == (alias if key is None else key):
-            path = f"/subscriptions/{in_words(row[name])}/"
-            return _send(settings, path, UPDATE(event), method="PUT")
+            path = f"subscriptions/{in_words(row[name])}/"
+            return API.put(settings, path, UPDATE(event))
     if key is not None and value_of(event, USER) is not None:
         raise NotFound("subscription of the customer", key, field=SUBSCRIPTION)
     body = CREATION(event)
     body.setdefault("effective_date", whole_second(value_of(event, TIME)))
-    return _send(settings, "/subscriptions/", body)
+    return API.post(settings, "subscriptions/", body)
 
 
 def _subscriptions(event: Event, settings: ProfitWellSettings, context: Context) -> list[Mapping[str, Any]]:
@@ -136,12 +131,7 @@ def _subscriptions(event: Event, settings: ProfitWellSettings, context: Context)
     user = value_of(event, CUSTOMER)
     if user is None:
         return []
-    request = {"method": "GET", "url": f"{_API}/users/{in_words(user)}/", "headers": settings.headers}
-    answer = context.ask(request, may_miss=True, field=USER)
+    answer = context.ask(API.lookup(settings, f"users/{in_words(user)}/"), may_miss=True, field=USER)
     if answer is None and value_of(event, USER) is not None:
         raise NotFound("customer", user, field=USER)
     return [as_object(row) for row in answer] if isinstance(answer, list) else []
-
-
-def _send(settings: ProfitWellSettings, path: str, body: Mapping[str, Any], method: Method = "POST") -> Payload:
-    return Payload(endpoint=_API + path, method=method, headers=settings.headers, json=body)

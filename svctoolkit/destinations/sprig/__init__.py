@@ -5,10 +5,18 @@ identify writes the visitor with all traits; track adds an event to the visitor.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import (
+    ACCEPT_JSON,
+    JSON,
+    Answer,
+    DestinationType,
+    Endpoint,
+    Payload,
+    Settings,
+    authorization,
+)
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     EMAIL,
@@ -47,6 +55,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("https://api.sprig.com/v2/users", ACCEPT_JSON, JSON, authorization("API-Key", "api_key"))
+
 
 VISITOR = Table({"userId": required(as_it_is(USER_ID)), "emailAddress": as_it_is(EMAIL)})
 WHEN = as_it_is(TIME)
@@ -57,13 +67,13 @@ def send_visitor(event: Event, settings: SprigSettings) -> Payload:
     """The visitor, with the traits of the context as attributes."""
     traits = event.context.get("traits")
     attributes = {"attributes": traits} if isinstance(traits, dict) else {}
-    return _send(settings, {**_visitor(event), **attributes})
+    return API.post(settings, body={**_visitor(event), **attributes})
 
 
 @destination.on("track")
 def send_action(event: Event, settings: SprigSettings) -> Payload:
     """An event of the visitor: its name and its time."""
-    return _send(settings, {**_visitor(event), "events": [{"event": event_name(event), **_moment(event)}]})
+    return API.post(settings, body={**_visitor(event), "events": [{"event": event_name(event), **_moment(event)}]})
 
 
 def _moment(event: Event) -> dict[str, int]:
@@ -77,15 +87,3 @@ def _visitor(event: Event) -> dict[str, Any]:
     if visitor["userId"] == "":
         raise Missing("userId")
     return visitor
-
-
-def _send(settings: SprigSettings, body: Mapping[str, Any]) -> Payload:
-    return Payload(
-        endpoint="https://api.sprig.com/v2/users",
-        headers={
-            "Accept": "application/json",
-            "Content-Type": "application/json",
-            "Authorization": f"API-Key {settings.api_key.reveal()}",
-        },
-        json=body,
-    )

@@ -5,10 +5,7 @@ identify writes a user, group a group, and track is an event, which may belong t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, authorization
 from svctoolkit.events import Event
 from svctoolkit.mapping import TIME, USER_ID, Table, first, required, without
 from svctoolkit.secrets import Secret
@@ -30,6 +27,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("https://rudderstack.t.stormly.com/webhook/rudderstack", authorization("Basic", "api_key"), JSON)
+
 USER = Table({"userId": required(USER_ID), "timestamp": required(TIME)})
 NAME = Table({"event": required("event")})
 GROUP_OF_ACTION = Table({"context": {"groupId": first("context.externalId.stormlyGroupId", "properties.groupId")}})
@@ -40,14 +39,14 @@ GROUP = Table({"userId": USER_ID, "groupId": required(first("groupId", "traits.g
 def send_user(event: Event, settings: StormlySettings) -> Payload:
     """The user; the traits of the context count where the event has none."""
     traits = event.raw.get("traits") or event.context.get("traits")
-    return _send(settings, "identify", {**USER(event), **({"traits": traits} if isinstance(traits, dict) else {})})
+    return API.post(settings, "identify", {**USER(event), **({"traits": traits} if isinstance(traits, dict) else {})})
 
 
 @destination.on("track")
 def send_action(event: Event, settings: StormlySettings) -> Payload:
     """An event of its name, with its group beside its properties."""
     own = {"properties": without(event.properties, ["groupId"])} if "properties" in event.raw else {}
-    return _send(settings, "track", {**USER(event), **NAME(event), **own, **GROUP_OF_ACTION(event)})
+    return API.post(settings, "track", {**USER(event), **NAME(event), **own, **GROUP_OF_ACTION(event)})
 
 
 @destination.on("group")
@@ -55,12 +54,4 @@ def send_group(event: Event, settings: StormlySettings) -> Payload:
     """The group, with its traits; it need not be known whose it is."""
     traits = event.raw.get("traits") or event.context.get("traits")
     own = {"traits": without(traits, ["groupId"])} if isinstance(traits, dict) else {}
-    return _send(settings, "group", {**GROUP(event), **own})
-
-
-def _send(settings: StormlySettings, path: str, body: Mapping[str, Any]) -> Payload:
-    return Payload(
-        endpoint=f"https://rudderstack.t.stormly.com/webhook/rudderstack/{path}",
-        headers={"Authorization": f"Basic {settings.api_key.reveal()}", "Content-Type": "application/json"},
-        json=body,
-    )
+    return API.post(settings, "group", {**GROUP(event), **own})

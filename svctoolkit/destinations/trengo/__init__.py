@@ -11,11 +11,21 @@ Decisions. A ticket needs a contact that Trengo finds, and a template without te
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import quote
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Rows, Settings
+from svctoolkit.destinations import (
+    ACCEPT_JSON,
+    JSON,
+    Answer,
+    Context,
+    DestinationType,
+    Endpoint,
+    Payload,
+    Rows,
+    Settings,
+    bearer,
+)
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -37,7 +47,6 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-_API = "https://app.trengo.com/api/v2"
 _IDENTIFIERS = {"email": EMAIL, "phone": PHONE}
 NAME = trait("name")
 CHANNEL = "context.externalId.trengoChannelId"
@@ -73,6 +82,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("https://app.trengo.com/api/v2", JSON, ACCEPT_JSON, bearer("api_token"))
+
 
 @destination.on("identify")
 def send_contact(event: Event, settings: TrengoSettings, context: Context) -> Payload:
@@ -81,10 +92,10 @@ def send_contact(event: Event, settings: TrengoSettings, context: Context) -> Pa
     name = value_of(event, NAME) or " ".join(in_words(value_of(event, word)) for word in (FIRST_NAME, LAST_NAME))
     contact = _contact(identifier, settings, context) if settings.enable_dedup else None
     if contact is not None:
-        return _send(settings, f"/contacts/{contact}", {"name": name}, "PUT")
+        return API.put(settings, f"contacts/{contact}", {"name": name})
     channel = _channel(event, settings)
     body = {"name": name, "identifier": identifier, "channel_id": channel}
-    return _send(settings, f"/channels/{in_url(channel)}/contacts", body)
+    return API.post(settings, f"channels/{in_url(channel)}/contacts", body)
 
 
 @destination.on("track")
@@ -100,7 +111,7 @@ def send_ticket(event: Event, settings: TrengoSettings, context: Context) -> Pay
     body = {"contact_id": contact, "channel_id": _channel(event, settings)}
     if settings.identifier == "email" and template:
         body["subject"] = _subject(template, event)
-    return _send(settings, "/tickets", body)
+    return API.post(settings, "tickets", body)
 
 
 def _channel(event: Event, settings: TrengoSettings) -> Json:
@@ -130,10 +141,8 @@ def _identifier(event: Event, settings: TrengoSettings) -> Any:
 
 def _contact(identifier: Json, settings: TrengoSettings, context: Context) -> Json:
     """The ID of the contact that Trengo finds; None when it finds none. Several of one identifier are refused."""
-    url = f"{_API}/contacts?page=1&term={quote(in_words(identifier), safe='@+')}"
-    answer = as_object(
-        context.ask({"method": "GET", "url": url, "headers": _headers(settings)}, field=f"traits.{settings.identifier}")
-    )
+    question = API.lookup(settings, f"contacts?page=1&term={quote(in_words(identifier), safe='@+')}")
+    answer = as_object(context.ask(question, field=f"traits.{settings.identifier}"))
     contacts = answer.get("data")
     if not isinstance(contacts, list):
         raise LookupFailed(
@@ -148,15 +157,3 @@ def _contact(identifier: Json, settings: TrengoSettings, context: Context) -> Js
             case="several",
         )
     return as_object(contacts[0]).get("id") if contacts else None
-
-
-def _headers(settings: TrengoSettings) -> dict[str, str]:
-    return {
-        "Content-Type": "application/json",
-        "Accept": "application/json",
-        "Authorization": f"Bearer {settings.api_token.reveal()}",
-    }
-
-
-def _send(settings: TrengoSettings, place: str, body: Mapping[str, Any], method: Method = "POST") -> Payload:
-    return Payload(endpoint=_API + place, method=method, headers=_headers(settings), json=body)

@@ -10,11 +10,23 @@ Decisions. `lookup` takes the e-mail address only: what other fields the service
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations import (
+    JSON,
+    Answer,
+    Context,
+    DestinationType,
+    Endpoint,
+    Header,
+    Method,
+    Payload,
+    Rows,
+    Settings,
+    authorization,
+)
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -82,6 +94,13 @@ destination = DestinationType(
         Answer("rate limit", 429, {"detail": "Request was throttled."}),
         Answer("invalid field", 400, {"email": ["Enter a valid email address."]}),
     ],
+)
+
+API = Endpoint(
+    "https://{app_subdomain}.user.com/api/public",
+    JSON,
+    authorization("Token", "api_key"),
+    Header("Accept", "*/*;version=2"),
 )
 
 
@@ -160,8 +179,8 @@ def send_person(event: Event, settings: UserSettings, context: Context) -> Paylo
     body = {**PERSON(event), **_values_of_rows(traits, settings.user_attributes_mapping), **own}
     person_id = as_object(_person(event, settings, context)).get("id")
     if not person_id:
-        return _send(settings, "users/", body)
-    return _send(settings, f"users/{text(person_id)}/", body, "PUT")
+        return API.post(settings, "users/", body)
+    return API.put(settings, f"users/{text(person_id)}/", body)
 
 
 @destination.on("track")
@@ -174,7 +193,7 @@ def send_action(event: Event, settings: UserSettings, context: Context) -> Paylo
     own = {key: value for key, value in properties.items() if key not in {row.from_ for row in rows}}
     user_id = _person_value(event, settings, context, "id")
     body["name"] = chosen.user_event_name or body["name"]
-    return _send(
+    return API.post(
         settings, "events/", {"user_id": user_id, **body, "data": {**own, **_values_of_rows(properties, rows)}}
     )
 
@@ -183,7 +202,9 @@ def send_action(event: Event, settings: UserSettings, context: Context) -> Paylo
 def send_view(event: Event, settings: UserSettings, context: Context) -> Payload:
     """A view of a page, by a person whom user.com knows."""
     view = VIEW(event)
-    return _send(settings, "site-views/", {"client_user": _person_value(event, settings, context, "user_key"), **view})
+    return API.post(
+        settings, "site-views/", {"client_user": _person_value(event, settings, context, "user_key"), **view}
+    )
 
 
 @destination.on("group")
@@ -202,7 +223,7 @@ def send_member(event: Event, settings: UserSettings, context: Context) -> Paylo
     if not company_id:
         raise LookupFailed("groupId", "user.com did not answer with the ID of the company", case="id")
     member = {"user_id": person["id"], "user_custom_id": user_id}
-    return _send(settings, f"companies/{text(company_id)}/add_member/", member)
+    return API.post(settings, f"companies/{text(company_id)}/add_member/", member)
 
 
 def _company(event: Event, settings: UserSettings) -> dict[str, Any]:
@@ -244,25 +265,7 @@ def _person_value(event: Event, settings: UserSettings, context: Context, name: 
 
 
 def _ask(
-    settings: UserSettings, context: Context, path: str, method: str = "GET", body: Mapping[str, Any] | None = None
+    settings: UserSettings, context: Context, path: str, method: Method = "GET", body: Mapping[str, Any] | None = None
 ) -> Mapping[str, Any]:
-    request = {"method": method, "url": f"{_api(settings)}/{path}", "headers": _headers(settings), "body": body}
+    request = API.lookup(settings, path, method, body)
     return as_object(context.ask(request, may_miss=True, field="userId"))
-
-
-def _api(settings: UserSettings) -> str:
-    return f"https://{settings.app_subdomain}.user.com/api/public"
-
-
-def _headers(settings: UserSettings) -> dict[str, str]:
-    return {
-        "Content-Type": "application/json",
-        "Authorization": f"Token {settings.api_key.reveal()}",
-        "Accept": "*/*;version=2",
-    }
-
-
-def _send(
-    settings: UserSettings, path: str, body: Mapping[str, Any], method: Literal["POST", "PUT"] = "POST"
-) -> Payload:
-    return Payload(endpoint=f"{_api(settings)}/{path}", method=method, headers=_headers(settings), json=body)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Header, Payload, Settings, authorization
 from svctoolkit.events import Event
 from svctoolkit.mapping import Table, as_object, required
 from svctoolkit.secrets import Secret
@@ -33,6 +33,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("{api_endpoint}", authorization("Token", "api_key"), JSON, Header("X-API-Version", "2020-09-22"))
+
 USER = Table({"user_id": required("userId")})
 ACTION = Table({"user_id": required("userId"), "event_name": required("event")})
 COMPANY = Table({"company_id": required("groupId")})
@@ -44,20 +46,20 @@ def send_user(event: Event, settings: UserpilotSettings) -> Payload:
     traits = _traits(event)
     company = as_object(traits.get("company"))
     beside = {"company": company} if company.get("id") is not None else {}
-    return _send(settings, "/v1/identify", {**USER(event), **beside, "metadata": _with_creation(traits)})
+    return API.post(settings, "v1/identify", {**USER(event), **beside, "metadata": _with_creation(traits)})
 
 
 @destination.on("track")
 def send_action(event: Event, settings: UserpilotSettings) -> Payload:
     """An event of its name."""
-    return _send(settings, "/v1/track", {**ACTION(event), "metadata": _without_nulls(event.properties)})
+    return API.post(settings, "v1/track", {**ACTION(event), "metadata": _without_nulls(event.properties)})
 
 
 @destination.on("group")
 def send_company(event: Event, settings: UserpilotSettings) -> Payload:
     """The company, with every trait of the event; those of the context are a user's."""
     traits = as_object(event.raw.get("traits"))
-    return _send(settings, "/v1/companies/identify", {**COMPANY(event), "metadata": _with_creation(traits)})
+    return API.post(settings, "v1/companies/identify", {**COMPANY(event), "metadata": _with_creation(traits)})
 
 
 def _traits(event: Event) -> Mapping[str, Any]:
@@ -72,15 +74,3 @@ def _with_creation(traits: Mapping[str, Any]) -> dict[str, Any]:
 
 def _without_nulls(members: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in members.items() if value is not None}
-
-
-def _send(settings: UserpilotSettings, path: str, body: Mapping[str, Any]) -> Payload:
-    return Payload(
-        endpoint=settings.api_endpoint + path,
-        headers={
-            "Authorization": f"Token {settings.api_key.reveal()}",
-            "Content-Type": "application/json",
-            "X-API-Version": "2020-09-22",
-        },
-        json=body,
-    )
