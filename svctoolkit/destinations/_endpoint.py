@@ -52,6 +52,7 @@ FORM = Header("Content-Type", "application/x-www-form-urlencoded")
 ACCEPT_JSON = Header("Accept", "application/json")
 
 
+# Any: each type has settings of its own class
 def by_setting(name: str, texts: Mapping[str, str]) -> Callable[[Any], str]:
     """The text of `texts` that the attribute `name` of the settings chooses: the address of a region."""
     return lambda settings: texts[getattr(settings, name)]
@@ -127,9 +128,17 @@ class Endpoint:
         """A POST request to `path` below the address, with `body` in the form of this endpoint."""
         return self.request(settings, "POST", path, body, params=params, headers=headers, context=context)
 
-    def put(self, settings: Settings, path: str = "", body: Json = None, *, context: Context | None = None) -> Payload:
+    def put(
+        self,
+        settings: Settings,
+        path: str = "",
+        body: Json = None,
+        *,
+        headers: Mapping[str, Json] = _NO_MEMBERS,
+        context: Context | None = None,
+    ) -> Payload:
         """A PUT request, as `post`."""
-        return self.request(settings, "PUT", path, body, context=context)
+        return self.request(settings, "PUT", path, body, headers=headers, context=context)
 
     def get(self, settings: Settings, path: str = "", *, params: Mapping[str, Json] = _NO_MEMBERS) -> Payload:
         """A GET request with `params` as its query."""
@@ -167,11 +176,13 @@ class Endpoint:
         body: Json = None,
         *,
         params: Mapping[str, Json] = _NO_MEMBERS,
+        headers: Mapping[str, Json] = _NO_MEMBERS,
         context: Context | None = None,
     ) -> dict[str, Json]:
         """A request that a mapping asks before it can answer: for `context.ask`."""
-        base, headers, own_params = self._common(settings, context)
-        request: dict[str, Json] = {"method": method, "url": f"{base}/{path}" if path else base, "headers": {**headers}}
+        base, own_headers, own_params = self._common(settings, context)
+        url = f"{base}/{path}" if path else base
+        request: dict[str, Json] = {"method": method, "url": url, "headers": {**own_headers, **headers}}
         if query := {**own_params, **params}:
             request["params"] = query
         if body is not None:

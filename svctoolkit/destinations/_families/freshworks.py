@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from svctoolkit.destinations._answers import Answer
 from svctoolkit.destinations._context import Context
+from svctoolkit.destinations._endpoint import JSON, Endpoint, Header
 from svctoolkit.destinations._payload import Payload
 from svctoolkit.destinations._settings import Rows, Settings
 from svctoolkit.events import Event
@@ -150,26 +151,23 @@ Kind: TypeAlias = Literal["sales_activity_types", "lifecycle_stages"]
 _KINDS: Mapping[Kind, str] = {"sales_activity_types": "type of sales activity", "lifecycle_stages": "lifecycle stage"}
 
 
+API = Endpoint("https://{domain}/crm/sales/api", Header("Authorization", "Token token={api_key}"), JSON)
+
+
 class Crm:
     """The API of one organisation: what is sent to it, and what it is asked."""
 
     def __init__(self, settings: FreshworksSettings, context: Context) -> None:
-        self._api = f"https://{settings.domain}/crm/sales/api"
-        self._context = context
-        self._headers = {
-            "Authorization": f"Token token={settings.api_key.reveal()}",
-            "Content-Type": "application/json",
-        }
+        self._settings, self._context = settings, context
 
     def send(self, path: str, body: Mapping[str, Json]) -> Payload:
         """A request that writes."""
-        return Payload(endpoint=f"{self._api}/{path}", headers=self._headers, json=body)
+        return API.post(self._settings, path, body)
 
     def ask(self, path: str, body: Mapping[str, Json] | None = None) -> Mapping[str, Json]:
         """What the API answers to a question, or to what it has to create before an event can be sent."""
-        method = "GET" if body is None else "POST"
-        request = {"method": method, "url": f"{self._api}/{path}", "headers": self._headers, "body": body}
-        return as_object(self._context.ask({**request, "params": {}}, field="traits.email"))
+        question = API.lookup(self._settings, path, "GET" if body is None else "POST", body)
+        return as_object(self._context.ask(question, field="traits.email"))
 
     def contact(self, email: Json, query: str = "") -> Mapping[str, Json]:
         """The contact with this address, which is made where there is none."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from svctoolkit.destinations._answers import Answer
 from svctoolkit.destinations._context import Context
+from svctoolkit.destinations._endpoint import JSON, Endpoint, Header, Param
 from svctoolkit.destinations._outcomes import Delivery, Outcome
 from svctoolkit.destinations._payload import Payload
 from svctoolkit.destinations._settings import Settings, Tags
@@ -39,7 +40,12 @@ from svctoolkit.mapping.table import getter
 from svctoolkit.mapping.times import microseconds
 from svctoolkit.secrets import Secret
 
-_HOST = "www.google-analytics.com"
+API = Endpoint(
+    "https://www.google-analytics.com",
+    Header("HOST", "www.google-analytics.com"),
+    JSON,
+    Param("api_secret", "{api_secret}"),
+)
 EVENT_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 USER_PROPERTY = re.compile(r"[A-Za-z]\w{0,23}", re.ASCII)
 RESERVED_PREFIX = re.compile(r"_|firebase_|ga_|google_|gtag\.")
@@ -246,12 +252,7 @@ def send_body(settings: MeasurementSettings, body: dict[str, Json]) -> Payload:
     """A request to the data stream of the configuration."""
     web = settings.types_of_client == "gtag"
     stream = {"measurement_id": settings.measurement_id} if web else {"firebase_app_id": settings.firebase_app_id}
-    return Payload(
-        endpoint=f"https://{_HOST}{'/debug' if settings.debug_mode else ''}/mp/collect",
-        headers={"HOST": _HOST, "Content-Type": "application/json"},
-        params={"api_secret": settings.api_secret.reveal(), **stream},
-        json=compact(body),
-    )
+    return API.post(settings, "debug/mp/collect" if settings.debug_mode else "mp/collect", compact(body), params=stream)
 
 
 def _is_hybrid(settings: MeasurementSettings) -> bool:

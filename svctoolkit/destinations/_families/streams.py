@@ -16,7 +16,6 @@ from svctoolkit.json_types import Json
 from svctoolkit.mapping import NotConfigured, as_object, path
 
 ANSWERS = [Answer("success", 200, {})]
-JSON_HEADERS = {"Content-Type": "application/json"}
 
 
 def target_of(event: Event, rows: Iterable[Rows]) -> str:

@@ -11,7 +11,18 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from svctoolkit.destinations import FORM, Answer, Context, DestinationType, Endpoint, Header, Payload, Settings
+from svctoolkit.destinations import (
+    FORM,
+    JSON,
+    Answer,
+    Context,
+    DestinationType,
+    Endpoint,
+    Header,
+    Method,
+    Payload,
+    Settings,
+)
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     FIRST_NAME,
@@ -58,6 +69,7 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("{api_url}/api/3", JSON, Header("Api-Token", "{api_key}"))
 EVENTS = Endpoint("https://trackcmp.net/event", Header("Api-Token", "{api_key}"), FORM)
 
 CONTACT = Table(
@@ -79,18 +91,18 @@ TAGS, LISTS, FIELDS = trait("tags"), trait("lists"), trait("fieldInfo")
 def send_person(event: Event, settings: ActiveCampaignSettings, context: Context) -> Payload:
     """The contact, with the fields that ActiveCampaign has; its tags and lists are set by the look-ups."""
     account, contact = _Account(settings, context), CONTACT(event)
-    answer = as_object(account.ask("POST", "/contact/sync", {"contact": contact}, field="traits.email").get("contact"))
+    answer = as_object(account.ask("POST", "contact/sync", {"contact": contact}, field="traits.email").get("contact"))
     for tag in account.tag_ids(_texts(value_of(event, TAGS))):
         account.ask(
-            "POST", "/contactTags", {"contactTag": {"contact": answer.get("id"), "tag": tag}}, field="traits.tags"
+            "POST", "contactTags", {"contactTag": {"contact": answer.get("id"), "tag": tag}}, field="traits.tags"
         )
     for entry in objects(value_of(event, LISTS)):
         status = _STATUSES.get(str(entry.get("status")))
         if status:
             membership = {"list": entry.get("id"), "contact": answer.get("id"), "status": status}
-            account.ask("POST", "/contactLists", {"contactList": membership}, field="traits.lists")
+            account.ask("POST", "contactLists", {"contactList": membership}, field="traits.lists")
     fields = account.field_values(as_object(value_of(event, FIELDS)))
-    return account.send("/contact/sync", {"contact": {**contact, "fieldValues": fields}})
+    return account.send("contact/sync", {"contact": {**contact, "fieldValues": fields}})
 
 
 @destination.on("track", "screen")
@@ -99,10 +111,10 @@ def send_action(event: Event, settings: ActiveCampaignSettings, context: Context
     account, name = _Account(settings, context), value_of(event, NAME)
     names = [
         entry.get("name")
-        for entry in objects(account.ask("GET", "/eventTrackingEvents", field="event").get("eventTrackingEvents"))
+        for entry in objects(account.ask("GET", "eventTrackingEvents", field="event").get("eventTrackingEvents"))
     ]
     if name not in names:
-        account.ask("POST", "/eventTrackingEvents", {"eventTrackingEvent": {"name": name}}, field="event")
+        account.ask("POST", "eventTrackingEvents", {"eventTrackingEvent": {"name": name}}, field="event")
     keys = compact({"key": settings.event_key.reveal(), "actid": settings.actid})
     form = {**keys, "event": name, **DETAIL(event), "visit": json_text(VISITOR(event))}
     return EVENTS.post(settings, body=form)
@@ -115,22 +127,22 @@ def send_page(event: Event, settings: ActiveCampaignSettings, context: Context) 
     site = urlsplit(url).hostname if "://" in url else None
     if not site:
         raise Misfit("properties.domain", "an address such as https://shop.example", url)
-    return _Account(settings, context).send("/siteTrackingDomains", {"siteTrackingDomain": {"name": site}})
+    return _Account(settings, context).send("siteTrackingDomains", {"siteTrackingDomain": {"name": site}})
 
 
 class _Account:
     """The questions that are put to one account, and the requests for it."""
 
     def __init__(self, settings: ActiveCampaignSettings, context: Context) -> None:
-        self._api, self._context = f"{settings.api_url}/api/3", context
-        self._headers = {"Content-Type": "application/json", "Api-Token": settings.api_key.reveal()}
+        self._settings, self._context = settings, context
 
-    def ask(self, method: str, place: str, body: Mapping[str, Any] | None = None, *, field: str) -> Mapping[str, Any]:
-        request = {"method": method, "url": self._api + place, "headers": self._headers, "body": body}
-        return as_object(self._context.ask(request, field=field))
+    def ask(
+        self, method: Method, place: str, body: Mapping[str, Any] | None = None, *, field: str
+    ) -> Mapping[str, Any]:
+        return as_object(self._context.ask(API.lookup(self._settings, place, method, body), field=field))
 
     def send(self, place: str, body: Mapping[str, Any]) -> Payload:
-        return Payload(endpoint=self._api + place, headers=self._headers, json=body)
+        return API.post(self._settings, place, body)
 
     def tag_ids(self, tags: list[str]) -> list[Any]:
         """The numbers of these tags; those that do not exist yet are created."""
@@ -138,19 +150,19 @@ class _Account:
             return []
         ids = {
             entry.get("tag"): entry.get("id")
-            for entry in objects(self.ask("GET", "/tags?limit=100", field="traits.tags").get("tags"))
+            for entry in objects(self.ask("GET", "tags?limit=100", field="traits.tags").get("tags"))
         }
         return [ids[tag] if tag in ids else self._new_tag(tag) for tag in tags]
 
     def _new_tag(self, tag: str) -> Any:
         body = {"tag": {"tag": tag, "tagType": "contact", "description": ""}}
-        return as_object(self.ask("POST", "/tags", body, field="traits.tags").get("tag")).get("id")
+        return as_object(self.ask("POST", "tags", body, field="traits.tags").get("tag")).get("id")
 
     def field_values(self, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The values of the fields that ActiveCampaign has, under their numbers; several values stand between bars."""
         if not fields:
             return []
-        listed = objects(self.ask("GET", "/fields?limit=100", field="traits.fieldInfo").get("fields"))
+        listed = objects(self.ask("GET", "fields?limit=100", field="traits.fieldInfo").get("fields"))
         ids = {entry.get("title"): entry.get("id") for entry in listed}
         return [{"field": ids[name], "value": _field_value(value)} for name, value in fields.items() if name in ids]
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Rows, Settings
+from svctoolkit.destinations import Answer, DestinationType, Endpoint, Header, Merge, Payload, Rows, Settings
 from svctoolkit.destinations.algolia._judge import judge
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
@@ -57,6 +57,12 @@ destination = DestinationType(
         Answer("rate limit", 429, {"status": 429, "message": "Too Many Requests"}),
     ],
     merges=[Merge("events", limit=1000, honours_alone=True)],
+)
+
+API = Endpoint(
+    "https://insights.algolia.io/1/events",
+    Header("X-Algolia-Application-Id", "{application_id}"),
+    Header("X-Algolia-API-Key", "{api_key}"),
 )
 destination.judge(judge)
 
@@ -110,14 +116,7 @@ def send_interaction(event: Event, settings: AlgoliaSettings) -> Payload:
     body |= _clicked_objects(event, body) if kind == "click" else _objects(event, body)
     if not body.get("filters") and not body.get("objectIDs"):
         raise Missing("properties.filters", "properties.products", wants="filters or products with an objectId")
-    return Payload(
-        endpoint="https://insights.algolia.io/1/events",
-        headers={
-            "X-Algolia-Application-Id": settings.application_id.reveal(),
-            "X-Algolia-API-Key": settings.api_key.reveal(),
-        },
-        json={"events": [body]},
-    )
+    return API.post(settings, body={"events": [body]})
 
 
 def _kind(event: Event, name: str, settings: AlgoliaSettings) -> str:

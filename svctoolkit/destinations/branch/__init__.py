@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations import Answer, DestinationType, Endpoint, Header, Payload, Rows, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import ANY_ID, Missing, Table, as_it_is, as_object, in_words
 
@@ -37,6 +37,10 @@ destination = DestinationType(
         Answer("rate limit", 429, {"error": {"code": 429, "message": "Rate limit exceeded"}}),
         Answer("invalid field", 400, {"error": {"code": 400, "message": "Invalid or missing value for name"}}),
     ],
+)
+
+API = Endpoint(
+    "https://api2.branch.io/v2/event", Header("content-type", "application/json"), Header("accept", "application/json")
 )
 
 #: standard events by their kinds (https://help.branch.io/using-branch/docs/event-ontology-data-schema)
@@ -130,11 +134,7 @@ def _send(event: Event, settings: BranchSettings, values: Any, name: Any) -> Pay
         body["name"] = name
     if settings.branch_key is not None:
         body["branch_key"] = settings.branch_key
-    return Payload(
-        endpoint=f"https://api2.branch.io/v2/event/{kind}",
-        headers={"content-type": "application/json", "accept": "application/json"},
-        json=body,
-    )
+    return API.post(settings, kind, body)
 
 
 def _contents(values: Mapping[str, Any], name: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload
+from svctoolkit.destinations import ACCEPT_JSON, JSON, Answer, Context, DestinationType, Endpoint, Payload, bearer
 from svctoolkit.destinations.braze._batches import batch
 from svctoolkit.destinations.braze._settings import BrazeSettings
 from svctoolkit.destinations.braze._shop import RECOMMENDED, shop_properties
@@ -69,6 +69,14 @@ destination = DestinationType(
         ),
     ],
 )
+
+
+def _host(settings: BrazeSettings) -> str:
+    region, _, number = settings.data_center.upper().partition("-")
+    return _HOSTS[region].format(number)
+
+
+API = Endpoint(_host, JSON, ACCEPT_JSON, bearer("rest_api_key"))
 destination.batch(batch)
 
 _NOT_IN_EVENTS = frozenset({"time", "event_name"})  # Braze keeps these names for itself
@@ -102,7 +110,7 @@ def send_person(event: Event, settings: BrazeSettings, context: Context) -> Payl
     about = _attributes(event, settings, context, identity)
     if not about:
         raise Missing("traits", wants="an attribute that Braze does not have yet")
-    return _post(settings, "/users/track", {"attributes": [{**about, **identity}]})
+    return API.post(settings, "users/track", {"attributes": [{**about, **identity}]})
 
 
 @destination.on("track")
@@ -132,7 +140,7 @@ def send_group(event: Event, settings: BrazeSettings) -> Payload:
     group = value_of(event, GROUP)
     if not settings.enable_subscription_group_in_group_call:
         member = {f"ab_rudder_group_{in_words(group)}": True, **compact({"external_id": _user(event)})}
-        return _post(settings, "/users/track", {"attributes": [member], "partner": "RudderStack"})
+        return API.post(settings, "users/track", {"attributes": [member], "partner": "RudderStack"})
     traits = as_object(event.raw.get("traits"))
     if not traits.get("phone") and not traits.get("email"):
         raise Missing("traits.phone", "traits.email")
@@ -145,13 +153,13 @@ def send_group(event: Event, settings: BrazeSettings) -> Payload:
         change["external_ids"] = [event.raw["userId"]]
     kind, address = next(iter(SUBSCRIBER(event).items()))  # one kind of group: of telephone numbers or of addresses
     change[kind] = [address]
-    return _post(settings, "/v2/subscription/status/set", {"subscription_groups": [change]})
+    return API.post(settings, "v2/subscription/status/set", {"subscription_groups": [change]})
 
 
 @destination.on("alias")
 def send_alias(event: Event, settings: BrazeSettings) -> Payload:
     """`previousId` is merged into `userId` and then gone."""
-    return _post(settings, "/users/merge", {"merge_updates": [MERGE(event)]})
+    return API.post(settings, "users/merge", {"merge_updates": [MERGE(event)]})
 
 
 def _custom_event(
@@ -170,7 +178,7 @@ def _track(
     about = _attributes(event, settings, context, identity)
     if about:
         body["attributes"] = [{**about, **identity}]
-    return _post(settings, "/users/track", body)
+    return API.post(settings, "users/track", body)
 
 
 def _attributes(event: Event, settings: BrazeSettings, context: Context, identity: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,7 +197,7 @@ def _profile(identity: Mapping[str, Any], settings: BrazeSettings, context: Cont
     else:
         return {}
     body = {**whose, "fields_to_export": [*EXPORTED, "custom_attributes"]}
-    users = as_object(_ask(settings, context, "/users/export/ids", body)).get("users")
+    users = as_object(_ask(settings, context, "users/export/ids", body)).get("users")
     return as_object(users[0]) if isinstance(users, list) and users else {}
 
 
@@ -250,27 +258,11 @@ def _join(event: Event, settings: BrazeSettings, context: Context, who: str) -> 
         "merge_behavior": "merge",
     }
     try:
-        _ask(settings, context, "/users/identify", body)
+        _ask(settings, context, "users/identify", body)
     except MappingError:
         if not context.in_batch:  # in a batch the service goes on: what others did is not lost for one alias
             raise
 
 
 def _ask(settings: BrazeSettings, context: Context, path: str, body: Mapping[str, Any]) -> Any:
-    return context.ask(
-        {"method": "POST", "url": _host(settings) + path, "headers": _headers(settings), "body": body}, field="userId"
-    )
-
-
-def _host(settings: BrazeSettings) -> str:
-    region, _, number = settings.data_center.upper().partition("-")
-    return _HOSTS[region].format(number)
-
-
-def _headers(settings: BrazeSettings) -> dict[str, str]:
-    authorization = f"Bearer {settings.rest_api_key.reveal()}"
-    return {"Content-Type": "application/json", "Accept": "application/json", "Authorization": authorization}
-
-
-def _post(settings: BrazeSettings, path: str, body: Mapping[str, Any]) -> Payload:
-    return Payload(endpoint=_host(settings) + path, headers=_headers(settings), json=body)
+    return context.ask(API.lookup(settings, path, "POST", body), field="userId")

@@ -5,10 +5,9 @@ identify creates a contact, or updates the one that a look-up finds by its e-mai
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, Context, DestinationType, Endpoint, Payload, Settings, basic
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     EMAIL,
@@ -17,7 +16,6 @@ from svctoolkit.mapping import (
     Table,
     as_it_is,
     as_object,
-    basic_auth,
     in_words,
     required,
     trait,
@@ -49,6 +47,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("{api_base_url}/v2", JSON, basic("api_key"))
+
 #: The ID that Cordial gave the contact; it goes before the e-mail address.
 CONTACT_ID = "context.externalId.cordialContactId"
 CHANNEL = Table({"address": as_it_is(trait("email")), "subscribeStatus": trait("subscribeStatus")})
@@ -63,12 +63,10 @@ def send_contact(event: Event, settings: CordialSettings, context: Context) -> P
     contact_id = value_of(event, CONTACT_ID)
     _check_identity(contact_id, channel.get("address"))
     body = {"channels": {"email": channel}, **_own_traits(event)} if channel else _own_traits(event)
-    place = (
-        f"/v2/contacts/{in_words(contact_id)}" if contact_id else f"/v2/contacts/email:{in_words(channel['address'])}"
-    )
+    place = f"contacts/{in_words(contact_id)}" if contact_id else f"contacts/email:{in_words(channel['address'])}"
     if _exists(settings, context, place):
-        return _send(settings, place, body, method="PUT")
-    return _send(settings, "/v2/contacts", body)
+        return API.put(settings, place, body)
+    return API.post(settings, "contacts", body)
 
 
 @destination.on("track")
@@ -78,7 +76,7 @@ def send_activity(event: Event, settings: CordialSettings) -> Payload:
     _check_identity(body.get("cID"), body.get("email"))
     properties = event.raw.get("properties")
     more = {"properties": properties} if isinstance(properties, dict) else {}
-    return _send(settings, "/v2/contactactivities", {**body, **more, **MOMENT(event)})
+    return API.post(settings, "contactactivities", {**body, **more, **MOMENT(event)})
 
 
 def _own_traits(event: Event) -> dict[str, Any]:
@@ -97,14 +95,4 @@ def _check_identity(contact_id: Any, address: Any) -> None:
 
 def _exists(settings: CordialSettings, context: Context, place: str) -> bool:
     """Whether Cordial knows the contact. Raises `MappingError` where it cannot say."""
-    url = f"{settings.api_base_url}{place}"
-    request = {"method": "GET", "url": url, "headers": _headers(settings), "params": {}, "body": None}
-    return bool(as_object(context.ask(request, may_miss=True, field="traits.email")).get("_id"))
-
-
-def _headers(settings: CordialSettings) -> dict[str, str]:
-    return {"Content-Type": "application/json", "Authorization": basic_auth(settings.api_key.reveal())}
-
-
-def _send(settings: CordialSettings, place: str, body: Mapping[str, Any], method: Method = "POST") -> Payload:
-    return Payload(endpoint=f"{settings.api_base_url}{place}", method=method, headers=_headers(settings), json=body)
+    return bool(as_object(context.ask(API.lookup(settings, place), may_miss=True, field="traits.email")).get("_id"))

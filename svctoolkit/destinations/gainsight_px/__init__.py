@@ -11,7 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Rows, Settings
+from svctoolkit.destinations import (
+    JSON,
+    Answer,
+    Context,
+    DestinationType,
+    Endpoint,
+    Header,
+    Method,
+    Payload,
+    Rows,
+    Settings,
+)
 from svctoolkit.destinations.gainsight_px._tables import (
     ACCOUNT,
     EVENT,
@@ -36,7 +47,6 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-_API = "https://api.aptrinsic.com/v1"
 _NOT_FOUND = {"externalapierror": {"status": "NOT_FOUND", "message": "User was not found for parameters {id=u1}"}}
 _USER, _GROUP = required(ANY_ID), required(GROUP_ID)
 
@@ -69,11 +79,13 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("https://api.aptrinsic.com/v1", Header("X-APTRINSIC-API-KEY", "{api_key}"), JSON)
+
 
 @destination.on("identify")
 def send_user(event: Event, settings: GainsightPxSettings, context: Context) -> Payload:
     user = value_of(event, _USER)
-    at = f"/users/{javascript_text(user)}"
+    at = f"users/{javascript_text(user)}"
     person = {
         **PERSON(event),
         **names(event),
@@ -83,9 +95,9 @@ def send_user(event: Event, settings: GainsightPxSettings, context: Context) -> 
         "type": "USER",
     }
     if _ask(settings, context, "GET", at) is not None:
-        return _request(settings, "PUT", at, person)
+        return API.request(settings, "PUT", at, person)
     now = milliseconds(value_of(event, TIME))
-    return _request(settings, "POST", "/users", {"signUpDate": now, "createDate": now, **person, "identifyId": user})
+    return API.post(settings, "users", {"signUpDate": now, "createDate": now, **person, "identifyId": user})
 
 
 @destination.on("track")
@@ -99,13 +111,13 @@ def send_event(event: Event, settings: GainsightPxSettings) -> Payload:
         "userType": "USER",
         **({"globalContext": context} if context else {}),
     }
-    return _request(settings, "POST", "/events/custom", body)
+    return API.post(settings, "events/custom", body)
 
 
 @destination.on("group")
 def send_group(event: Event, settings: GainsightPxSettings, context: Context) -> Payload:
     user, group = value_of(event, _USER), value_of(event, _GROUP)
-    at = f"/accounts/{javascript_text(group)}"
+    at = f"accounts/{javascript_text(group)}"
     created = milliseconds(value_of(event, TIME))
     custom = _custom(event, settings.account_attribute_map)
     account = {"createDate": created, **ACCOUNT(event), **_location(event)}
@@ -113,13 +125,13 @@ def send_group(event: Event, settings: GainsightPxSettings, context: Context) ->
     if destination.options(event).get("limitAPIForGroup"):
         _change(settings, context, at, account)
     else:
-        if _ask(settings, context, "GET", f"/users/{javascript_text(user)}") is None:
+        if _ask(settings, context, "GET", f"users/{javascript_text(user)}") is None:
             raise NotFound("user", user, field="userId")
         if _ask(settings, context, "GET", at) is None:
-            _ask(settings, context, "POST", "/accounts", {"id": group, **account}, may_miss=False)
+            _ask(settings, context, "POST", "accounts", {"id": group, **account}, may_miss=False)
         else:
             _change(settings, context, at, account)
-    return _request(settings, "PUT", f"/users/{javascript_text(user)}", {"accountId": group})
+    return API.request(settings, "PUT", f"users/{javascript_text(user)}", {"accountId": group})
 
 
 def _change(settings: GainsightPxSettings, context: Context, at: str, account: Mapping[str, Json]) -> None:
@@ -129,22 +141,13 @@ def _change(settings: GainsightPxSettings, context: Context, at: str, account: M
 def _ask(
     settings: GainsightPxSettings,
     context: Context,
-    method: str,
+    method: Method,
     at: str,
     body: Mapping[str, Json] | None = None,
     may_miss: bool = True,
 ) -> Json:
     """What Gainsight PX answers; None where it knows no such thing and that `may_miss`."""
-    question = {"method": method, "url": _API + at, "headers": _headers(settings), **({"body": body} if body else {})}
-    return context.ask(question, may_miss=may_miss, field="userId")
-
-
-def _request(settings: GainsightPxSettings, method: Method, at: str, body: Mapping[str, Json]) -> Payload:
-    return Payload(endpoint=_API + at, method=method, headers=_headers(settings), json=body)
-
-
-def _headers(settings: GainsightPxSettings) -> dict[str, str]:
-    return {"X-APTRINSIC-API-KEY": settings.api_key.reveal(), "Content-Type": "application/json"}
+    return context.ask(API.lookup(settings, at, method, body or None), may_miss=may_miss, field="userId")
 
 
 def _location(event: Event) -> dict[str, Json]:

@@ -5,8 +5,8 @@ Attributes take the values that `eventToAttributesMap` names for the event, by t
 
 from __future__ import annotations
 
-from svctoolkit.destinations import DestinationType, Payload, Rows, Settings
-from svctoolkit.destinations._families.streams import ANSWERS, JSON_HEADERS, require_target, target_of, value_named
+from svctoolkit.destinations import JSON, DestinationType, Endpoint, Payload, Rows, Settings
+from svctoolkit.destinations._families.streams import ANSWERS, require_target, target_of, value_named
 from svctoolkit.events import Event
 from svctoolkit.mapping import text
 
@@ -25,6 +25,8 @@ destination = DestinationType(
     quirks=["The data of a message are shown as the event; on the wire they are its JSON in Base64."],
 )
 
+API = Endpoint("https://pubsub.googleapis.com/v1/projects/{project_id}/topics", JSON)
+
 
 @destination.on()
 def send_message(event: Event, settings: PubSubSettings) -> Payload:
@@ -33,10 +35,7 @@ def send_message(event: Event, settings: PubSubSettings) -> Payload:
     values = {row.to.rpartition(".")[2]: value_named(event, row.to) for row in _rows_of(event, settings)}
     if attributes := {key: text(value) for key, value in values.items() if value is not None}:
         message["attributes"] = attributes
-    place = f"projects/{settings.project_id}/topics/{topic}"
-    return Payload(
-        endpoint=f"https://pubsub.googleapis.com/v1/{place}:publish", headers=JSON_HEADERS, json={"messages": [message]}
-    )
+    return API.post(settings, f"{topic}:publish", {"messages": [message]})
 
 
 def _rows_of(event: Event, settings: PubSubSettings) -> list[Rows]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from svctoolkit.destinations import DestinationType, Payload, Rows, Settings
-from svctoolkit.destinations._families.streams import ANSWERS, JSON_HEADERS, value_named
+from svctoolkit.destinations import JSON, DestinationType, Endpoint, Payload, Rows, Settings
+from svctoolkit.destinations._families.streams import ANSWERS, value_named
 from svctoolkit.events import Event
 from svctoolkit.mapping import in_url
 
@@ -22,6 +22,8 @@ destination = DestinationType(
     quirks=["A row is shown by its columns; on the wire it is a list of values below a row of names."],
 )
 
+API = Endpoint("https://sheets.googleapis.com/v4/spreadsheets", JSON)
+
 
 @destination.on()
 def send_row(event: Event, settings: SheetsSettings) -> Payload:
@@ -29,8 +31,4 @@ def send_row(event: Event, settings: SheetsSettings) -> Payload:
     values = {"messageId": event.raw.get("messageId"), **columns}
     row = {column: "" if value is None else value for column, value in values.items()}
     place = f"{in_url(settings.sheet_id)}/values/{in_url(settings.sheet_name)}"
-    return Payload(
-        endpoint=f"https://sheets.googleapis.com/v4/spreadsheets/{place}:append",
-        headers=JSON_HEADERS,
-        json={"range": settings.sheet_name, "row": row},
-    )
+    return API.post(settings, f"{place}:append", {"range": settings.sheet_name, "row": row})

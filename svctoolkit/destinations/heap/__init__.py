@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import ACCEPT_JSON, JSON, Answer, DestinationType, Endpoint, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import ANY_ID, TIME, Missing, Table, flatten, required, without
 
@@ -31,6 +31,9 @@ destination = DestinationType(
         Answer("invalid field", 400, {"error": "identity is required"}),
     ],
 )
+
+API = Endpoint("https://heapanalytics.com/api", ACCEPT_JSON, JSON)
+EUROPE = Endpoint("https://c.eu.heap-api.com/api", ACCEPT_JSON, JSON)
 
 ACTOR = Table({"identity": required(ANY_ID)})
 ACTION = Table(
@@ -60,9 +63,6 @@ def send_action(event: Event, settings: HeapSettings) -> Payload:
 
 
 def _send(settings: HeapSettings, path: str, body: Mapping[str, Any]) -> Payload:
-    host = "c.eu.heap-api.com" if settings.data_residency == "eu" else "heapanalytics.com"
-    return Payload(
-        endpoint=f"https://{host}/api/{path}",
-        headers={"Accept": "application/json", "Content-Type": "application/json"},
-        json={"app_id": settings.app_id, **body},
+    return (EUROPE if settings.data_residency == "eu" else API).post(
+        settings, path, {"app_id": settings.app_id, **body}
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings, Tags
+from svctoolkit.destinations import FORM, Answer, DestinationType, Endpoint, Payload, Rows, Settings, Tags, basic
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -29,7 +29,6 @@ from svctoolkit.mapping import (
     Unsupported,
     as_it_is,
     as_object,
-    basic_auth,
     first,
     path,
     required,
@@ -64,12 +63,6 @@ class ImpactSettings(Settings, frozen=True, kw_only=True):
     enable_page_events: bool = False
     enable_screen_events: bool = False
     action_event_names: Tags = Tags()
-
-    @cached_property
-    def headers(self) -> dict[str, str]:
-        """With the account's key."""
-        authorization = basic_auth(self.account_sid, self.api_key.reveal())
-        return {"Content-Type": "application/x-www-form-urlencoded", "Authorization": authorization}
 
     @cached_property
     def actions(self) -> frozenset[str]:
@@ -119,6 +112,9 @@ destination = DestinationType(
         Answer("invalid field", 400, {"Status": "ERROR", "Message": "The value of 'EventDate' is not valid."}),
     ],
 )
+
+API = Endpoint("https://api.impact.com/Advertisers/{account_sid}", FORM, basic("account_sid", "api_key"))
+PAGES = Endpoint("https://trkapi.impact.com/PageLoad", FORM, basic("account_sid", "api_key"))
 
 _COMMON: Shape = {
     "CustomerEmail": EMAIL,
@@ -182,8 +178,7 @@ def send_event(event: Event, settings: ImpactSettings) -> Payload:
     if settings.impact_app_id is not None:
         form["ImpactAppId"] = settings.impact_app_id
     _hash_email(form, settings.enable_email_hashing)
-    endpoint = f"https://api.impact.com/Advertisers/{settings.account_sid}/Conversions"
-    return Payload(endpoint=endpoint, headers=settings.headers, form=form)
+    return API.post(settings, "Conversions", form)
 
 
 @destination.on("identify", "page", "screen")
@@ -200,7 +195,7 @@ def _load_page(event: Event, settings: ImpactSettings, *, hashes: bool) -> Paylo
     if settings.impact_app_id is not None:
         form["PropertyId"] = form["ImpactAppId"] = settings.impact_app_id
     _hash_email(form, hashes)
-    return Payload(endpoint="https://trkapi.impact.com/PageLoad", headers=settings.headers, form=form)
+    return PAGES.post(settings, body=form)
 
 
 def _device_ids(event: Event) -> dict[str, Json]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Header, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -32,8 +32,6 @@ from svctoolkit.mapping import (
 from svctoolkit.mapping.times import microseconds
 from svctoolkit.secrets import Secret
 
-_API = "https://api.indicative.com/service"
-_HEADERS = {"Indicative-Client": "RudderStack", "Content-Type": "application/json"}
 _PAGE = ("url", "path", "referrer", "search", "title", "initial_referrer", "referring_domain")
 _IDS = frozenset({"userId", "id", "anonymousId"})
 _SYSTEMS = {"Mac OS X": "Mac OS"}
@@ -59,6 +57,8 @@ destination = DestinationType(
         "An identify event with a user ID and no anonymous ID is refused: there is no ID to join it with.",
     ],
 )
+
+API = Endpoint("https://api.indicative.com/service", Header("Indicative-Client", "RudderStack"), JSON)
 
 
 @converter
@@ -134,7 +134,7 @@ def _event(event: Event, settings: IndicativeSettings, name: Json, visit: Mappin
 
 def _post(path: str, settings: IndicativeSettings, body: dict[str, Json]) -> Payload:
     key = settings.api_key.reveal()
-    return Payload(endpoint=f"{_API}/{path}", headers=_HEADERS, json={**body, "apiKey": key} if key else body)
+    return API.post(settings, path, {**body, "apiKey": key} if key else body)
 
 
 def _browser(event: Event) -> dict[str, Json]:

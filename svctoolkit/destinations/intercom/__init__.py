@@ -14,7 +14,19 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.destinations import (
+    ACCEPT_JSON,
+    JSON,
+    Answer,
+    Context,
+    DestinationType,
+    Endpoint,
+    Header,
+    Method,
+    Payload,
+    Settings,
+    bearer,
+)
 from svctoolkit.destinations._families.intercom import (
     PERSON,
     amount,
@@ -99,6 +111,21 @@ destination = DestinationType(
     ],
 )
 
+
+def _host(settings: IntercomSettings) -> str:
+    """Version 1 has one server."""
+    return _HOSTS["standard" if settings.api_version == "v1" else settings.api_server]
+
+
+API = Endpoint(
+    _host,
+    JSON,
+    bearer("api_key"),
+    ACCEPT_JSON,
+    Header("Intercom-Version", lambda settings: _VERSIONS[settings.api_version]),
+    Header("User-Agent", "RudderStack"),
+)
+
 CONTACT = Table(
     {
         "external_id": as_it_is(USER_ID),
@@ -122,7 +149,7 @@ def send_person(event: Event, settings: IntercomSettings, context: Context) -> P
     if settings.api_version == "v1":
         seen, lookup = settings.update_last_request_at, _lookup_field(event)
         body = _v1.user_body(event, settings.send_anonymous_id, seen=seen, lookup=lookup)
-        return _post(settings, "/users", body)
+        return API.post(settings, "users", body)
     contact = _search(event, settings, context)
     if event.context.get("mappedToDestination"):
         body = {**_as_contact(warehouse_traits(event)), **name_of(event)}
@@ -131,11 +158,11 @@ def send_person(event: Event, settings: IntercomSettings, context: Context) -> P
     if not body.get("external_id") and not body.get("email"):
         raise Missing("userId", "traits.email")
     if not contact:
-        return _post(settings, "/contacts", body)
+        return API.post(settings, "contacts", body)
     employer = as_object(event.traits.get("company"))
     if employer.get("remove") and employer.get("id"):
         _leave(settings, context, contact, employer["id"])
-    return _post(settings, f"/contacts/{contact}", body, "PUT")
+    return API.put(settings, f"contacts/{contact}", body)
 
 
 @destination.on("track")
@@ -145,9 +172,9 @@ def send_action(event: Event, settings: IntercomSettings) -> Payload:
         body = _as_contact(warehouse_traits(event))
         if not body.get("event_name"):
             raise Missing("traits.event_name")
-        return _post(settings, "/events", body)
+        return API.post(settings, "events", body)
     time = compact({"created" if settings.api_version == "v1" else "created_at": time_of(event)})
-    return _post(settings, "/events", {**time, **event_body(event, _user(event, settings))})
+    return API.post(settings, "events", {**time, **event_body(event, _user(event, settings))})
 
 
 @destination.on("group")
@@ -156,22 +183,22 @@ def send_group(event: Event, settings: IntercomSettings, context: Context) -> It
     if settings.api_version == "v1":
         ask = partial(_ask, settings, context)
         for place, body in _v1.group_bodies(event, settings.send_anonymous_id, ask):
-            yield _post(settings, place, body)
+            yield API.post(settings, place, body)
         return
     if not event.raw.get("groupId"):
         raise Missing("groupId")
     contact, about = _search(event, settings, context), company(event, "_", {"email"})
     tags = event.traits.get("tags")
     if not contact and not isinstance(tags, list):
-        yield _post(settings, "/companies", about)
+        yield API.post(settings, "companies", about)
         return
-    company_id = as_object(_ask(settings, context, "POST", "/companies", about)).get("id")
+    company_id = as_object(_ask(settings, context, "POST", "companies", about)).get("id")
     for body in tag_bodies(event, {"id": company_id}):
-        _ask(settings, context, "POST", "/tags", body)
+        _ask(settings, context, "POST", "tags", body)
     if contact:
-        yield _post(settings, f"/contacts/{contact}/companies", {"id": company_id})
+        yield API.post(settings, f"contacts/{contact}/companies", {"id": company_id})
     else:
-        yield _post(settings, "/companies", about)
+        yield API.post(settings, "companies", about)
 
 
 def _user(event: Event, settings: IntercomSettings) -> Any:
@@ -220,50 +247,28 @@ def _search(event: Event, settings: IntercomSettings, context: Context) -> str:
     if not terms:
         return ""
     query = {"query": {"operator": "OR" if len(terms) > 1 else "AND", "value": terms}}
-    answer = as_object(_ask(settings, context, "POST", "/contacts/search", query))
+    answer = as_object(_ask(settings, context, "POST", "contacts/search", query))
     listed = answer.get("data")
     return str(as_object(listed[0]).get("id") or "") if isinstance(listed, list) and listed else ""
 
 
 def _leave(settings: IntercomSettings, context: Context, contact: str, company_id: Any) -> None:
     """Asks for Intercom's own ID of the company, and takes it from the contact."""
-    company = _ask(settings, context, "GET", "/companies", params={"company_id": company_id})
-    place = f"/contacts/{contact}/companies/{as_object(company).get('id')}"
+    company = _ask(settings, context, "GET", "companies", params={"company_id": company_id})
+    place = f"contacts/{contact}/companies/{as_object(company).get('id')}"
     _ask(settings, context, "DELETE", place)
 
 
 def _ask(
     settings: IntercomSettings,
     context: Context,
-    method: str,
+    method: Method,
     place: str,
     body: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
 ) -> Any:
-    url = _host(settings) + place
-    request = {"method": method, "url": url, "headers": _headers(settings), "body": body, "params": params or {}}
+    request = API.lookup(settings, place, method, body, params=params or {})
     return context.ask(request, field="userId")
-
-
-def _host(settings: IntercomSettings) -> str:
-    """Version 1 has one server."""
-    return _HOSTS["standard" if settings.api_version == "v1" else settings.api_server]
-
-
-def _headers(settings: IntercomSettings) -> dict[str, str]:
-    return {
-        "Content-Type": "application/json",
-        "Authorization": f"Bearer {settings.api_key.reveal()}",
-        "Accept": "application/json",
-        "Intercom-Version": _VERSIONS[settings.api_version],
-        "User-Agent": "RudderStack",
-    }
-
-
-def _post(
-    settings: IntercomSettings, place: str, body: Mapping[str, Any], method: Literal["POST", "PUT"] = "POST"
-) -> Payload:
-    return Payload(endpoint=_host(settings) + place, method=method, headers=_headers(settings), json=body)
 
 
 destination.judge(judge)

@@ -61,15 +61,15 @@ def group_bodies(event: Event, anonymous: bool, look_up: Callable[..., Any]) -> 
     about = company(event, ".")
     tags = tag_bodies(event, {"company_id": about.get("company_id")})
     if tags:
-        look_up("POST", "/companies", about)
+        look_up("POST", "companies", about)
     for tag in tags:
-        look_up("POST", "/tags", tag)
-    yield "/companies", about
+        look_up("POST", "tags", tag)
+    yield "companies", about
     user = {**compact({"user_id": _user_id(event, "userId", anonymous)}), **MEMBER(event)}
     if user:
         employer = {"company_id": event.raw["groupId"]} if "groupId" in event.raw else {}
         employer |= compact({"name": as_object(event.raw.get("traits")).get("name")})
-        yield "/users", {**user, "companies": [employer]}
+        yield "users", {**user, "companies": [employer]}
 
 
 def _user_id(event: Event, source: Leaf, anonymous: bool) -> Any:

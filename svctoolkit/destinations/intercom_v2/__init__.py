@@ -9,7 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.destinations import (
+    ACCEPT_JSON,
+    JSON,
+    Answer,
+    Context,
+    DestinationType,
+    Endpoint,
+    Header,
+    Payload,
+    Settings,
+    by_setting,
+    oauth,
+)
 from svctoolkit.destinations._families.intercom import metadata, name_of
 from svctoolkit.destinations.intercom_v2._judge import judge
 from svctoolkit.events import Event
@@ -61,6 +73,10 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint(
+    by_setting("api_server", _HOSTS), JSON, oauth("accessToken"), ACCEPT_JSON, Header("Intercom-Version", "2.10")
+)
+
 
 CONTACT = Table(
     {
@@ -103,8 +119,8 @@ def send_person(event: Event, settings: IntercomV2Settings, context: Context) ->
     contact = _search(event, settings, context)
     body = _contact(event, settings)
     if contact:
-        return _send(settings, context, f"/contacts/{contact}", body, "PUT")
-    return _send(settings, context, "/contacts", body)
+        return API.put(settings, f"contacts/{contact}", body, context=context)
+    return API.post(settings, "contacts", body, context=context)
 
 
 @destination.on("track")
@@ -115,7 +131,7 @@ def send_action(event: Event, settings: IntercomV2Settings, context: Context) ->
         raise Missing("userId", "context.traits.email")
     if isinstance(event.raw.get("properties"), dict):
         body["metadata"] = metadata(event.properties)
-    return _send(settings, context, "/events", body)
+    return API.post(settings, "events", body, context=context)
 
 
 @destination.on("group")
@@ -123,18 +139,18 @@ def send_group(event: Event, settings: IntercomV2Settings, context: Context) -> 
     """The company; or, where Intercom knows the contact, the contact's membership in it."""
     own = {key: value for key, value in event.traits.items() if key not in _NOT_COMPANY}
     about = {**COMPANY(event), **compact({"custom_attributes": flatten(own, "_")})}
-    company_id = as_object(_ask(settings, context, "/companies", about)).get("id")
+    company_id = as_object(_ask(settings, context, "companies", about)).get("id")
     contact = _search(event, settings, context)
-    place = f"/contacts/{contact}/companies"
+    place = f"contacts/{contact}/companies"
     if contact:
         _ask(settings, context, place, {"id": company_id})
     tags = event.traits.get("tags")
     for tag in tags if isinstance(tags, list) else []:
-        _ask(settings, context, "/tags", {"name": tag, "companies": [{"id": company_id}]})
+        _ask(settings, context, "tags", {"name": tag, "companies": [{"id": company_id}]})
     return (
-        _send(settings, context, place, {"id": company_id})
+        API.post(settings, place, {"id": company_id}, context=context)
         if contact
-        else _send(settings, context, "/companies", about)
+        else API.post(settings, "companies", about, context=context)
     )
 
 
@@ -162,35 +178,12 @@ def _search(event: Event, settings: IntercomV2Settings, context: Context) -> str
     if value is None:
         raise Missing(f"traits.{field}")
     query = {"operator": "AND", "value": [{"field": field, "operator": "=", "value": value}]}
-    listed = as_object(_ask(settings, context, "/contacts/search", {"query": query})).get("data")
+    listed = as_object(_ask(settings, context, "contacts/search", {"query": query})).get("data")
     return str(as_object(listed[0]).get("id") or "") if isinstance(listed, list) and listed else ""
 
 
 def _ask(settings: IntercomV2Settings, context: Context, place: str, body: Mapping[str, Any]) -> Any:
-    url = _HOSTS[settings.api_server] + place
-    return context.ask(
-        {"method": "POST", "url": url, "headers": _headers(context), "body": body, "params": {}}, field="userId"
-    )
-
-
-def _headers(context: Context) -> dict[str, str]:
-    return {
-        "Content-Type": "application/json",
-        "Authorization": f"Bearer {context.secret('accessToken')}",
-        "Accept": "application/json",
-        "Intercom-Version": "2.10",
-    }
-
-
-def _send(
-    settings: IntercomV2Settings,
-    context: Context,
-    place: str,
-    body: Mapping[str, Any],
-    method: Literal["POST", "PUT"] = "POST",
-) -> Payload:
-    endpoint = _HOSTS[settings.api_server] + place
-    return Payload(endpoint=endpoint, method=method, headers=_headers(context), json=body)
+    return context.ask(API.lookup(settings, place, "POST", body, context=context), field="userId")
 
 
 destination.judge(judge)

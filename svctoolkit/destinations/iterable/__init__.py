@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Header, Payload, Settings, by_setting
 from svctoolkit.destinations.iterable._batches import batch
 from svctoolkit.destinations.iterable._judge import answer_batch, judge
 from svctoolkit.events import Event
@@ -72,6 +72,9 @@ destination = DestinationType(
         Answer("invalid field", 400, {"msg": "Invalid email", "code": "InvalidEmailAddressError", "params": None}),
     ],
 )
+
+API = Endpoint(by_setting("data_center", _HOSTS), JSON, Header("api_key", "{api_key}"))
+DEVICES = Endpoint(by_setting("data_center", _HOSTS), JSON, Header("api_key", "{register_device_or_browser_api_key}"))
 destination.batch(batch)
 
 
@@ -109,7 +112,7 @@ def send_person(event: Event, settings: IterableSettings) -> Iterator[Payload]:
         yield _item_of(catalog, event, settings)
         return
     user = _user(event, settings)
-    yield _post(settings, "/users/update", user)
+    yield API.post(settings, "users/update", user)
     key = settings.register_device_or_browser_api_key
     device, os = as_object(event.context.get("device")), as_object(event.context.get("os"))
     ids: dict[str, Any] = {name: user[name] for name in ("email", "userId") if name in user}
@@ -117,9 +120,9 @@ def send_person(event: Event, settings: IterableSettings) -> Iterator[Payload]:
         service = "APNS" if platform(device.get("type")) == "ios" else "GCM"
         about = {"token": _token(device, "device"), "platform": service, **APPLICATION(event)}
         body = {**ids, "device": about, "preferUserId": settings.prefer_user_id}
-        yield _post(settings, "/users/registerDeviceToken", body, key)
+        yield DEVICES.post(settings, "users/registerDeviceToken", body)
     elif key and os.get("token"):
-        yield _post(settings, "/users/registerBrowserToken", {**ids, "browserToken": _token(os, "os")}, key)
+        yield DEVICES.post(settings, "users/registerBrowserToken", {**ids, "browserToken": _token(os, "os")})
 
 
 def _token(place: Mapping[str, Any], name: str) -> str:
@@ -134,11 +137,11 @@ def send_action(event: Event, settings: IterableSettings) -> Payload:
     name = event.raw.get("event")
     key = name.lower() if isinstance(name, str) else ""
     if key in ("product added", "product removed"):
-        return _post(settings, "/commerce/updateCart", {"user": _user(event, settings), "items": _items(event)})
+        return API.post(settings, "commerce/updateCart", {"user": _user(event, settings), "items": _items(event)})
     if key == "order completed":
         total = _require_number(event.properties, "total", "properties.total")
         order = {**PURCHASE(event), "user": _user(event, settings), "total": total, "items": _items(event)}
-        return _post(settings, "/commerce/trackPurchase", {**order, **_details(event)})
+        return API.post(settings, "commerce/trackPurchase", {**order, **_details(event)})
     return _action(event, settings, name, ACTION_ID(event))
 
 
@@ -163,12 +166,12 @@ def send_page(event: Event, settings: IterableSettings) -> Payload:
 @destination.on("alias")
 def send_alias(event: Event, settings: IterableSettings) -> Payload:
     """The user whose e-mail address is `previousId` has the address `userId` from now on."""
-    return _post(settings, "/users/updateEmail", EMAILS(event))
+    return API.post(settings, "users/updateEmail", EMAILS(event))
 
 
 def _action(event: Event, settings: IterableSettings, name: Any, more: Mapping[str, Any] = {}) -> Payload:
     body = {**more, **_require_user(ACTOR(event)), **_details(event)}
-    return _post(settings, "/events/track", body if name in (None, "") else {**body, "eventName": name})
+    return API.post(settings, "events/track", body if name in (None, "") else {**body, "eventName": name})
 
 
 def _details(event: Event) -> dict[str, Any]:
@@ -227,12 +230,7 @@ def _catalog(event: Event) -> str:
 def _item_of(catalog: str, event: Event, settings: IterableSettings) -> Payload:
     documents = {str(warehouse_row(event).id): event.traits}
     body = {"documents": documents, "replaceUploadedFieldsOnly": True}
-    return _post(settings, f"/catalogs/{in_url(catalog)}/items", body)
-
-
-def _post(settings: IterableSettings, path: str, body: Mapping[str, Any], key: Secret | None = None) -> Payload:
-    headers = {"Content-Type": "application/json", "api_key": (key or settings.api_key).reveal()}
-    return Payload(endpoint=_HOSTS[settings.data_center] + path, headers=headers, json=body)
+    return API.post(settings, f"catalogs/{in_url(catalog)}/items", body)
 
 
 destination.judge(judge)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, authorization
 from svctoolkit.events import Event
 from svctoolkit.mapping import TIME, USER_ID, Table, as_object, first, required, trait, without
 from svctoolkit.secrets import Secret
@@ -28,6 +28,8 @@ destination = DestinationType(
         Answer("bad key", 401, {"message": "Unauthorized"}),
     ],
 )
+
+API = Endpoint("https://api.june.so/api", JSON, authorization("Basic", "api_key"))
 USER = Table({"userId": required(USER_ID), "anonymousId": "anonymousId", "timestamp": required(TIME)})
 ACTION = Table({**USER.shape, "event": required("event")})
 PAGE = Table({"userId": USER_ID, "anonymousId": "anonymousId", "timestamp": TIME, "properties": required("properties")})
@@ -89,5 +91,4 @@ def _send(
     context = context or without(event.context, _NOT_CONTEXT)
     if context:
         body["context"] = context
-    headers = {"Content-Type": "application/json", "Authorization": f"Basic {settings.api_key.reveal()}"}
-    return Payload(endpoint=f"https://api.june.so/api/{path}", headers=headers, json=body)
+    return API.post(settings, path, body)

@@ -14,18 +14,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload
+from svctoolkit.destinations import Answer, Context, DestinationType, Endpoint, Header, Payload
 from svctoolkit.destinations.klaviyo import _v1
 from svctoolkit.destinations.klaviyo._batches import batch
 from svctoolkit.destinations.klaviyo._profile import (
+    ADDRESS,
     CONTACT,
-    HOST,
     LOCATION,
     NOT_CUSTOM,
+    PARTS,
     PERSON,
     channels,
     flat,
-    headers,
     properties,
     require_contact,
 )
@@ -97,6 +97,8 @@ destination = DestinationType(
         ),
     ],
 )
+
+API = Endpoint(ADDRESS, *PARTS, Header("revision", lambda settings: _REVISIONS[settings.api_version or "v2"]))
 destination.batch(batch)
 
 PROFILE = Table(
@@ -135,7 +137,7 @@ def send_person(event: Event, settings: KlaviyoSettings, context: Context) -> It
         return
     attributes, changes = _profile(event, settings)
     data = {"type": "profile", **PROFILE_ID(event), "attributes": attributes, "meta": {"patch_properties": changes}}
-    yield _send(settings, "/profile-import", data)
+    yield API.post(settings, "profile-import", {"data": data})
     options = as_object(event.traits.get("properties"))
     where, subscribe = options.get("listId") or settings.list_id, options.get("subscribe")
     if where and subscribe is not None:
@@ -157,7 +159,7 @@ def send_action(event: Event, settings: KlaviyoSettings) -> Payload:
     if settings.flatten_properties or isinstance(event.raw.get("properties"), dict):
         custom = {key: value for key, value in event.properties.items() if key not in _IN_ACTION}
         attributes["properties"] = flat(custom, settings)
-    return _send(settings, "/events", {"type": "event", "attributes": attributes})
+    return API.post(settings, "events", {"data": {"type": "event", "attributes": attributes}})
 
 
 def _name(event: Event) -> dict[str, Any]:
@@ -221,10 +223,4 @@ def _subscription(event: Event, settings: KlaviyoSettings, where: Any, subscribe
         "attributes": {"profiles": {"data": [{"type": "profile", "attributes": person}]}},
         "relationships": {"list": {"data": {"type": "list", "id": where}}},
     }
-    return _send(settings, f"/{job}s", data)
-
-
-def _send(settings: KlaviyoSettings, place: str, data: Mapping[str, Any]) -> Payload:
-    return Payload(
-        endpoint=HOST + place, headers=headers(settings, _REVISIONS[settings.api_version or "v2"]), json={"data": data}
-    )
+    return API.post(settings, f"{job}s", {"data": data})

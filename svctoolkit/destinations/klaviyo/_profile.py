@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from svctoolkit.destinations import ACCEPT_JSON, JSON, authorization
 from svctoolkit.destinations.klaviyo._settings import KlaviyoSettings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import FIRST_NAME, LAST_NAME, Missing, Table, first, is_empty, trait
 
-HOST = "https://a.klaviyo.com/api"
-
+ADDRESS = "https://a.klaviyo.com/api"
+PARTS = (authorization("Klaviyo-API-Key", "private_api_key"), JSON, ACCEPT_JSON)
 CONTACT = Table({"email": trait("email"), "phone_number": trait("phone")})
 _ZIP = ("zip", "postalcode", "postalCode", "address.zip", "address.postalcode", "address.postalCode")
 
@@ -92,13 +93,3 @@ def require_contact(event: Event, settings: KlaviyoSettings) -> None:
 def channels(consent: Json, settings: KlaviyoSettings) -> Json:
     """The channels that the person agreed to: the event's own go before the configured ones; None without any."""
     return (list(settings.consent) or None) if is_empty(consent) and consent != {} else consent
-
-
-def headers(settings: KlaviyoSettings, revision: str) -> dict[str, str]:
-    key = f"Klaviyo-API-Key {settings.private_api_key.reveal()}"
-    return {
-        "Authorization": key,
-        "Content-Type": "application/json",
-        "Accept": "application/json",
-        "revision": revision,
-    }

@@ -6,24 +6,24 @@ A profile has to exist before it is changed, so Klaviyo is asked for its ID firs
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
-from svctoolkit.destinations import Context, Payload
+from svctoolkit.destinations import Context, Endpoint, Header, Payload
 from svctoolkit.destinations.klaviyo._profile import (
+    ADDRESS,
     CITY,
     CONTACT,
     COUNTRY,
-    HOST,
     IMAGE,
     LOCATION,
     NOT_CUSTOM,
+    PARTS,
     PERSON,
     REGION,
     STREET,
     ZIP,
     channels,
     flat,
-    headers,
     properties,
     require_contact,
 )
@@ -50,6 +50,7 @@ from svctoolkit.mapping import (
 )
 
 _REVISION = "2023-02-22"
+API = Endpoint(ADDRESS, *PARTS, Header("revision", _REVISION))
 USER = first(USER_ID, "anonymousId")
 NAME = first("event", "properties.event", "properties.name")
 PROFILE = Table({**PERSON, "location": LOCATION})
@@ -144,7 +145,7 @@ def send_person(event: Event, settings: KlaviyoSettings, context: Context) -> It
         attributes["external_id"] = user
     profile = {"type": "profile", "attributes": {**attributes, **properties(custom or None, settings)}}
     klaviyo_id = _profile_id(settings, context, profile)
-    yield _send(settings, f"/profiles/{klaviyo_id}", {**profile, "id": klaviyo_id}, "PATCH")
+    yield API.request(settings, "PATCH", f"profiles/{klaviyo_id}", {"data": {**profile, "id": klaviyo_id}})
     options = as_object(event.traits.get("properties"))
     where = options.get("listId") or settings.list_id
     if where and options.get("subscribe") is True:
@@ -173,7 +174,7 @@ def send_action(event: Event, settings: KlaviyoSettings) -> Payload:
     }
     if not shop:
         attributes |= VALUE(event)
-    return _send(settings, "/events", {"type": "event", "attributes": attributes})
+    return API.post(settings, "events", {"data": {"type": "event", "attributes": attributes}})
 
 
 def _items(event: Event) -> dict[str, Any]:
@@ -192,9 +193,7 @@ def send_group(event: Event, settings: KlaviyoSettings, where: Json) -> Payload:
 
 def _profile_id(settings: KlaviyoSettings, context: Context, profile: Mapping[str, Any]) -> str:
     """Klaviyo's ID of the person. It creates the profile, or refuses and says which one there is (409)."""
-    url = f"{HOST}/profiles"
-    request = {"method": "POST", "url": url, "headers": headers(settings, _REVISION), "body": {"data": profile}}
-    status, answer = context.lookup(request)
+    status, answer = context.lookup(API.lookup(settings, "profiles", "POST", {"data": profile}))
     place = "errors.0.meta.duplicate_profile_id" if status == 409 else "data.id"
     klaviyo_id = path(place)(as_object(answer))
     if not isinstance(klaviyo_id, str) or not klaviyo_id:
@@ -214,10 +213,4 @@ def _subscription(event: Event, settings: KlaviyoSettings, where: Any) -> Payloa
         person["channels"] = {name: ["MARKETING"] for name in ("email", "sms") if name in chosen}
     attributes = {"list_id": where, "subscriptions": [person]}
     body = {"type": "profile-subscription-bulk-create-job", "attributes": attributes}
-    return _send(settings, "/profile-subscription-bulk-create-jobs", body)
-
-
-def _send(
-    settings: KlaviyoSettings, place: str, data: Mapping[str, Any], method: Literal["POST", "PATCH"] = "POST"
-) -> Payload:
-    return Payload(endpoint=HOST + place, method=method, headers=headers(settings, _REVISION), json={"data": data})
+    return API.post(settings, "profile-subscription-bulk-create-jobs", {"data": body})

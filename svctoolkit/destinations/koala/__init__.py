@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import Answer, DestinationType, Endpoint, Header, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import EMAIL, IP, TIME, Missing, Table, as_it_is, first, trait, without
 
@@ -19,6 +19,8 @@ destination = DestinationType(
     docs="https://getkoala.com/docs/api",
     answers=[Answer("success", 200, {"success": True})],
 )
+
+API = Endpoint("https://api2.getkoala.com/web/projects/{public_key}/batch", Header("content-type", "application/json"))
 VISITOR = Table({"email": as_it_is(EMAIL), "profile_id": first(trait("ko_profile_id"), "properties.ko_profile_id")})
 ACTION = Table({"ip": IP})
 SENT = Table({"sent_at": as_it_is(TIME)})
@@ -52,5 +54,4 @@ def _visitor(event: Event) -> dict[str, Any]:
 
 
 def _send(body: dict[str, Any], settings: KoalaSettings) -> Payload:
-    endpoint = f"https://api2.getkoala.com/web/projects/{settings.public_key}/batch"
-    return Payload(endpoint=endpoint, headers={"content-type": "application/json"}, json=body)
+    return API.post(settings, body=body)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import ACCEPT_JSON, JSON, Answer, DestinationType, Endpoint, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     ANY_ID,
@@ -42,6 +42,8 @@ destination = DestinationType(
         Answer("invalid field", 400, {"error": "bidders: must not be empty"}),
     ],
 )
+
+API = Endpoint("{api_base_url}", ACCEPT_JSON, JSON)
 
 _ADVERTISEMENT: Shape = {
     "trackingData": required("properties.tracking_data"),
@@ -93,11 +95,8 @@ def _advertisement(settings: KoddiSettings, action: str, values: dict[str, Any])
 def _conversion(event: Event, settings: KoddiSettings) -> Payload:
     body = CONVERSION(event)
     _check_bidders(body["bidders"])
-    return Payload(
-        endpoint=f"{settings.api_base_url}/conversion",
-        headers={"Accept": "application/json", "Content-Type": "application/json"},
-        json={**body, "unixtime": whole_second(value_of(event, TIME)), "client_name": settings.client_name},
-    )
+    time = whole_second(value_of(event, TIME))
+    return API.post(settings, "conversion", {**body, "unixtime": time, "client_name": settings.client_name})
 
 
 def _check_bidders(bidders: Any) -> None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, Context, DestinationType, Endpoint, Payload, Settings, bearer
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     ANY_ID,
@@ -61,6 +61,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("{base_endpoint}/v1", JSON, bearer("api_key"))
+
 CUSTOMER = Table(
     {
         "name": trait("name"),
@@ -109,8 +111,8 @@ def send_customer(event: Event, settings: KustomerSettings, context: Context) ->
     """The customer: new values for one that Kustomer knows, or a new one."""
     customer_id = _customer_id(event, settings, context)
     if customer_id is None:
-        return _send(settings, "customers", _customer(event))
-    return _send(settings, f"customers/{in_words(customer_id)}?replace=false", _customer(event), "PUT")
+        return API.post(settings, "customers", _customer(event))
+    return API.put(settings, f"customers/{in_words(customer_id)}?replace=false", _customer(event))
 
 
 def _customer(event: Event) -> dict[str, Any]:
@@ -148,9 +150,8 @@ def _customer_id(event: Event, settings: KustomerSettings, context: Context) -> 
         value = value_of(event, source)
         if value is None:
             continue
-        url = f"{settings.base_endpoint}/v1/customers/{name}={in_words(value)}"
         answer = context.ask(
-            {"method": "GET", "url": url, "headers": _headers(settings)},
+            API.lookup(settings, f"customers/{name}={in_words(value)}"),
             may_miss=True,
             field=source if isinstance(source, str) else source.paths[0],
         )
@@ -188,7 +189,7 @@ def _send_action(event: Event, settings: KustomerSettings, name: Any) -> Payload
     if isinstance(event.raw.get("properties"), dict):
         meta = {key: value for key, value in event.properties.items() if key not in _NOT_META}
         action["meta"] = dict(_attributes(meta)) if settings.advanced_transform else meta
-    return _send(settings, "tracking/identityEvent", {"identity": identity, "event": action})
+    return API.post(settings, "tracking/identityEvent", {"identity": identity, "event": action})
 
 
 def _attributes(meta: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -204,14 +205,3 @@ def _attributes(meta: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield key if key.endswith("At") else f"{key}At", value
         else:
             yield key, value
-
-
-def _headers(settings: KustomerSettings) -> dict[str, str]:
-    return {"Content-Type": "application/json", "Authorization": f"Bearer {settings.api_key.reveal()}"}
-
-
-def _send(
-    settings: KustomerSettings, path: str, body: Mapping[str, Any], method: Literal["POST", "PUT"] = "POST"
-) -> Payload:
-    endpoint = f"{settings.base_endpoint}/v1/{path}"
-    return Payload(endpoint=endpoint, method=method, headers=_headers(settings), json=body)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from svctoolkit.destinations import DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, DestinationType, Endpoint, Header, Payload, Settings
 from svctoolkit.destinations._families.streams import ANSWERS
 from svctoolkit.events import Event
 from svctoolkit.mapping import in_url
@@ -27,11 +27,12 @@ destination = DestinationType(
     quirks=["The client context is shown as it is configured; on the wire it is in Base64."],
 )
 
+API = Endpoint(
+    "https://lambda.{region}.amazonaws.com/2015-03-31/functions", JSON, Header("X-Amz-Invocation-Type", "Event")
+)
+
 
 @destination.on()
 def call_function(event: Event, settings: LambdaSettings) -> Payload:
-    headers = {"Content-Type": "application/json", "X-Amz-Invocation-Type": "Event"}
-    if settings.client_context:
-        headers["X-Amz-Client-Context"] = settings.client_context
-    place = f"https://lambda.{settings.region}.amazonaws.com/2015-03-31/functions/{in_url(settings.function)}"
-    return Payload(endpoint=f"{place}/invocations", headers=headers, json=event.raw)
+    headers = {"X-Amz-Client-Context": settings.client_context} if settings.client_context else {}
+    return API.post(settings, f"{in_url(settings.function)}/invocations", event.raw, headers=headers)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import ANY_ID, TIME, USER_ID, Source, Table, first, moment, required, trait, value_of
@@ -42,6 +42,8 @@ destination = DestinationType(
         Answer("invalid field", 400, {"response": [{"success": False, "error": {"message": "Invalid attributes"}}]}),
     ],
 )
+
+API = Endpoint("https://api.leanplum.com/api", JSON)
 
 
 WHERE: dict[str, Any] = {
@@ -143,9 +145,5 @@ def _nearest_second(value: Json) -> int | None:
 
 def _send(settings: LeanplumSettings, action: str, body: Mapping[str, Any]) -> Payload:
     app = {"appId": settings.application_id, "clientKey": settings.client_key.reveal(), "apiVersion": "1.0.6"}
-    return Payload(
-        endpoint=ENDPOINT,
-        headers={"Content-Type": "application/json"},
-        params={"action": action},
-        json={**app, **body, "devMode": True} if settings.is_develop else {**app, **body},
-    )
+    body = {**app, **body, "devMode": True} if settings.is_develop else {**app, **body}
+    return API.post(settings, body=body, params={"action": action})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import ANY_ID, TIME, Misconfigured, Source, Table, first, required
 from svctoolkit.secrets import Secret
@@ -25,6 +25,8 @@ destination = DestinationType(
     docs="https://www.rudderstack.com/docs/destinations/streaming-destinations/lemnisk/",
     answers=[Answer("success", 200, {"status": "success"})],
 )
+
+API = Endpoint("{pl}", JSON)
 COMMON: dict[str, Source | str] = {
     "type": "type",
     "messageId": required("messageId"),
@@ -86,4 +88,4 @@ def _send(event: Event, table: Table, settings: LemniskSettings) -> Payload:
     agent = context.pop("userAgent", None)
     body = {**table(event), "context": {**context, "userAgent": {"ua": agent} if agent else {}}}
     body["writeKey"] = settings.pl_write_key.reveal()
-    return Payload(endpoint=settings.pl, headers={"Content-Type": "application/json"}, json=body)
+    return API.post(settings, body=body)

@@ -15,7 +15,19 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Merge, Payload, Rows, Settings
+from svctoolkit.destinations import (
+    JSON,
+    Answer,
+    Context,
+    DestinationType,
+    Endpoint,
+    Header,
+    Merge,
+    Payload,
+    Rows,
+    Settings,
+    oauth,
+)
 from svctoolkit.destinations._families.oauth_answers import judge_account
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -66,6 +78,15 @@ destination = DestinationType(
     merges=[Merge("elements", limit=5000)],
 )
 
+API = Endpoint(
+    "https://api.linkedin.com/rest/conversionEvents",
+    JSON,
+    Header("X-RestLi-Method", "BATCH_CREATE"),
+    Header("X-Restli-Protocol-Version", "2.0.0"),
+    Header("LinkedIn-Version", "202511"),
+    oauth("accessToken"),
+)
+
 USER_INFO = Table(
     {
         "firstName": FIRST_NAME,
@@ -84,17 +105,8 @@ def send_conversions(event: Event, settings: LinkedInSettings, context: Context)
     """One conversion for each rule of the event's name."""
     rules = _rules(event_name(event), settings)
     conversion = _conversion(event, settings, context)
-    return Payload(
-        endpoint="https://api.linkedin.com/rest/conversionEvents",
-        headers={
-            "Content-Type": "application/json",
-            "X-RestLi-Method": "BATCH_CREATE",
-            "X-Restli-Protocol-Version": "2.0.0",
-            "LinkedIn-Version": "202511",
-            "Authorization": f"Bearer {context.secret('accessToken')}",
-        },
-        json={"elements": [{**conversion, "conversion": f"urn:lla:llaPartnerConversion:{rule}"} for rule in rules]},
-    )
+    elements = [{**conversion, "conversion": f"urn:lla:llaPartnerConversion:{rule}"} for rule in rules]
+    return API.post(settings, body={"elements": elements}, context=context)
 
 
 def _rules(name: str, settings: LinkedInSettings) -> list[str]:

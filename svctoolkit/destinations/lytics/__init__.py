@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import FIRST_NAME, LAST_NAME, USER_ID, Table, flatten
 from svctoolkit.secrets import Secret
@@ -25,6 +25,8 @@ destination = DestinationType(
         Answer("bad key", 401, {"message": "Not Authorized", "status": 401}),
     ],
 )
+
+API = Endpoint("https://api.lytics.io/collect/json/{stream}?access_token={api_key}", JSON)
 PERSON = Table({"user_id": USER_ID, "anonymous_id": "anonymousId", "first_name": FIRST_NAME, "last_name": LAST_NAME})
 ACTION = Table({**PERSON.shape, "_e": "event"})
 VIEW = Table({**PERSON.shape, "event": "name"})
@@ -48,8 +50,4 @@ def send_view(event: Event, settings: LyticsSettings) -> Payload:
 
 def _send(members: Mapping[str, Any], columns: Mapping[str, Any], settings: LyticsSettings) -> Payload:
     flat = {key: value for key, value in flatten(members).items() if key not in _NAMES and value is not None}
-    return Payload(
-        endpoint=f"https://api.lytics.io/collect/json/{settings.stream}?access_token={settings.api_key.reveal()}",
-        headers={"Content-Type": "application/json"},
-        json={**flat, **columns},
-    )
+    return API.post(settings, body={**flat, **columns})

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload
+from svctoolkit.destinations import JSON, Answer, Context, DestinationType, Endpoint, Header, Payload
 from svctoolkit.destinations.mailchimp._batches import batch
 from svctoolkit.destinations.mailchimp._settings import MailchimpSettings
 from svctoolkit.events import Event
@@ -71,6 +71,13 @@ destination = DestinationType(
         ),
     ],
 )
+
+API = Endpoint(
+    "https://{datacenter_id}.api.mailchimp.com/3.0",
+    JSON,
+    # Mailchimp takes any user name.
+    Header("Authorization", lambda settings: basic_auth("apiKey", settings.api_key.reveal())),
+)
 destination.batch(batch)
 
 
@@ -114,15 +121,15 @@ def send_person(event: Event, settings: MailchimpSettings, context: Context) -> 
         raise Misfit("traits.address", "an address with addressLine1, city, state and zip", address)
     if settings.enable_merge_fields:
         member |= compact({"merge_fields": _merge_fields(event, address)})
-    place = f"/lists/{audience}/members/{_hash(member['email_address'])}"
+    place = f"lists/{audience}/members/{_hash(member['email_address'])}"
     known = _lookup(context, settings, place, may_miss=True)
     if known is None:
-        double_optin = as_object(_lookup(context, settings, f"/lists/{audience}")).get("double_optin")
+        double_optin = as_object(_lookup(context, settings, f"lists/{audience}")).get("double_optin")
         status = "pending" if double_optin else "subscribed"
     else:
         now = known.get("status") if known.get("status") in _STATUSES else "subscribed"  # `archived` cannot be sent
         status = _check_status(destination.options(event).get("subscriptionStatus") or now, "subscriptionStatus")
-    return _send("PUT", place, settings, {**member, "status": status})
+    return API.put(settings, place, {**member, "status": status})
 
 
 @destination.on("track")
@@ -135,7 +142,7 @@ def send_action(event: Event, settings: MailchimpSettings) -> Payload:
     member, body = _hash(MEMBER(event)["email_address"]), {"name": name, **ACTION(event)}
     if isinstance(event.raw.get("properties"), dict):
         body["properties"] = {k: text(v) for k, v in event.properties.items() if k != "isSyncing"}
-    return _send("POST", f"/lists/{_audience(event, settings)}/members/{member}/events", settings, body)
+    return API.post(settings, f"lists/{_audience(event, settings)}/members/{member}/events", body)
 
 
 def _warehouse_member(event: Event, settings: MailchimpSettings) -> Payload:
@@ -148,7 +155,7 @@ def _warehouse_member(event: Event, settings: MailchimpSettings) -> Payload:
     if "status" in body:
         _check_status(body["status"], "traits.status")
     address = text(row.id or MEMBER(event)["email_address"])
-    return _send("PUT", f"/lists/{row.object or settings.audience_id}/members/{_hash(address)}", settings, body)
+    return API.put(settings, f"lists/{row.object or settings.audience_id}/members/{_hash(address)}", body)
 
 
 def _merge_fields(event: Event, address: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,19 +188,5 @@ def _lookup(
     context: Context, settings: MailchimpSettings, place: str, *, may_miss: bool = False
 ) -> Mapping[str, Any] | None:
     """What Mailchimp knows of a member or an audience; None when it knows no such thing, if it `may_miss`."""
-    request = {"method": "GET", "url": _url(settings, place), "headers": _headers(settings)}
-    answer = context.ask(request, may_miss=may_miss, field="traits.email")
+    answer = context.ask(API.lookup(settings, place), may_miss=may_miss, field="traits.email")
     return None if answer is None else as_object(answer)
-
-
-def _url(settings: MailchimpSettings, place: str) -> str:
-    return f"https://{settings.datacenter_id}.api.mailchimp.com/3.0{place}"
-
-
-def _headers(settings: MailchimpSettings) -> dict[str, str]:
-    key = basic_auth("apiKey", settings.api_key.reveal())  # Mailchimp takes any user name
-    return {"Content-Type": "application/json", "Authorization": key}
-
-
-def _send(method: Method, place: str, settings: MailchimpSettings, body: Mapping[str, Any]) -> Payload:
-    return Payload(endpoint=_url(settings, place), method=method, headers=_headers(settings), json=body)

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from svctoolkit.destinations import Batch, MappedJob, Merge, Payload
+from svctoolkit.destinations import JSON, Batch, Endpoint, MappedJob, Merge, Payload, basic
 from svctoolkit.destinations._batches import merge
 from svctoolkit.destinations.mailjet._settings import MailjetSettings
 from svctoolkit.events import Event
-from svctoolkit.mapping import Misconfigured, as_object, basic_auth, in_words, value_of
+from svctoolkit.mapping import Misconfigured, as_object, in_words, value_of
 
+API = Endpoint("https://api.mailjet.com/v3/REST/contactslist", JSON, basic("api_key", "api_secret"))
 LIST_ID = "context.externalId.listId"
 _MERGES = (Merge("Contacts", limit=100),)
 
@@ -35,11 +36,5 @@ def _address_job(job: MappedJob, settings: MailjetSettings) -> MappedJob:
 
 def _address(contact: Any, event: Event, list_id: str, settings: MailjetSettings) -> Payload:
     options = as_object(as_object(event.raw.get("integrations")).get("mailjet"))
-    return Payload(
-        endpoint=f"https://api.mailjet.com/v3/REST/contactslist/{list_id}/managemanycontacts",
-        headers={
-            "Content-Type": "application/json",
-            "Authorization": basic_auth(settings.api_key, settings.api_secret.reveal()),
-        },
-        json={"Action": options.get("Action") or "addnoforce", "Contacts": [contact]},
-    )
+    action = options.get("Action") or "addnoforce"
+    return API.post(settings, f"{list_id}/managemanycontacts", {"Action": action, "Contacts": [contact]})

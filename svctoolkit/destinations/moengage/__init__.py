@@ -10,22 +10,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
-from svctoolkit.events import Event
-from svctoolkit.mapping import (
-    TIME,
-    USER_ID,
-    Table,
-    as_object,
-    basic_auth,
-    first,
-    flatten,
-    platform,
-    required,
-    string,
-    text,
-    trait,
+from svctoolkit.destinations import (
+    JSON,
+    Answer,
+    Context,
+    DestinationType,
+    Endpoint,
+    Header,
+    Payload,
+    Settings,
+    basic,
+    by_setting,
 )
+from svctoolkit.events import Event
+from svctoolkit.mapping import TIME, USER_ID, Table, as_object, first, flatten, platform, required, string, text, trait
 from svctoolkit.secrets import Secret
 
 _HOSTS = {"US": "https://api-01.moengage.com/v1", "EU": "https://api-02.moengage.com/v1"}
@@ -51,6 +49,9 @@ destination = DestinationType(
         Answer("invalid field", 400, {"status": "fail", "error": {"message": "attributes: must be an object"}}),
     ],
 )
+
+API = Endpoint(by_setting("region", _HOSTS), JSON, basic("api_id", "api_key"))
+APP = Endpoint(by_setting("region", _HOSTS), JSON, basic("api_id", "api_key"), Header("MOE-APPKEY", "{api_id}"))
 
 CUSTOMER = Table({"customer_id": required(first(USER_ID, "anonymousId"))})
 ATTRIBUTES = Table(
@@ -134,8 +135,7 @@ def send_action(event: Event, settings: MoengageSettings, context: Context) -> P
 @destination.on("alias")
 def send_alias(event: Event, settings: MoengageSettings) -> Payload:
     """`previousId` is merged into `userId`."""
-    place = f"{_HOSTS[settings.region]}/customer/merge?app_id={settings.api_id}"
-    return Payload(endpoint=place, headers=_headers(settings), json={"merge_data": [MERGE(event)]})
+    return API.post(settings, f"customer/merge?app_id={settings.api_id}", {"merge_data": [MERGE(event)]})
 
 
 def _platform(event: Event) -> dict[str, str]:
@@ -158,10 +158,4 @@ def _offset(zone: Any, context: Context) -> int | None:
 
 
 def _send(settings: MoengageSettings, kind: str, body: Mapping[str, Any]) -> Payload:
-    headers = {**_headers(settings), "MOE-APPKEY": settings.api_id}
-    return Payload(endpoint=f"{_HOSTS[settings.region]}/{kind}/{settings.api_id}", headers=headers, json=body)
-
-
-def _headers(settings: MoengageSettings) -> dict[str, str]:
-    authorization = basic_auth(settings.api_id, settings.api_key.reveal())
-    return {"Content-Type": "application/json", "Authorization": authorization}
+    return APP.post(settings, f"{kind}/{settings.api_id}", body)

@@ -12,10 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from svctoolkit.destinations import (
+    JSON,
     Answer,
     Context,
     Delivery,
     DestinationType,
+    Endpoint,
+    Header,
     Outcome,
     Payload,
     Reply,
@@ -38,7 +41,6 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-_API = "https://api.monday.com/v2"
 #: The first member of a column's value, by the type of the column; those without one take a plain value.
 _MEMBERS = {
     "color": "label", "status": "label", "email": "email", "boolean": "checked", "checkbox": "checked", "date": "date",
@@ -74,6 +76,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("https://api.monday.com/v2", JSON, Header("Authorization", "{api_token}"))
+
 
 @destination.judge
 def judge(delivery: Delivery) -> Outcome | None:
@@ -104,17 +108,13 @@ def send_item(event: Event, settings: MondaySettings, context: Context) -> Paylo
         f"mutation {{ create_item (board_id: {settings.board_id}, item_name: {json_text(item)}, "
         f"column_values: {columns}{group}) {{id}}}}"
     )
-    return Payload(endpoint=_API, headers=_headers(settings), json={"query": query})
-
-
-def _headers(settings: MondaySettings) -> dict[str, str]:
-    return {"Content-Type": "application/json", "Authorization": settings.api_token.reveal()}
+    return API.post(settings, body={"query": query})
 
 
 def _board(settings: MondaySettings, context: Context) -> Mapping[str, Json]:
     fields = "name, columns {id title type settings_str}, groups {id title}"
     query = f"query {{ boards (ids: {settings.board_id}) {{ {fields} }}}}"
-    question = {"method": "POST", "url": _API, "headers": _headers(settings), "body": {"query": query}}
+    question = API.lookup(settings, method="POST", body={"query": query})
     boards = objects(as_object(as_object(context.ask(question, setting="boardId")).get("data")).get("boards"))
     if not boards:
         raise NotFound("board for this token", settings.board_id, setting="boardId")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import Misfit, Table, first, in_words, objects, required
 
@@ -29,6 +29,8 @@ destination = DestinationType(
         "A track event without a name sends nothing but the channel.",
     ],
 )
+
+API = Endpoint("https://engine.monetate.net/api/engine/v1/decide/{retailer_short_name}", JSON)
 ADDRESS = Table({"ipAddress": "context.ip"})
 OWN_PAGE = Table({"url": "properties.page.url", "path": "properties.page.path"})
 CONTEXT_PAGE = Table({"url": "context.page.url", "path": "context.page.path"})
@@ -180,5 +182,4 @@ def _is_quantity(value: Any) -> bool:
 def _send(body: dict[str, Any], settings: MonetateSettings) -> Payload:
     if settings.monetate_channel:
         body["channel"] = settings.monetate_channel
-    endpoint = f"https://engine.monetate.net/api/engine/v1/decide/{settings.retailer_short_name}"
-    return Payload(endpoint=endpoint, headers={"Content-Type": "application/json"}, json=body)
+    return API.post(settings, body=body)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
+from svctoolkit.destinations import Answer, DestinationType, Endpoint, Header, Merge, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import EMAIL, TIME, USER_ID, Missing, basic_auth, event_key, moment, not_null
 from svctoolkit.mapping.table import getter
@@ -37,6 +37,12 @@ destination = DestinationType(
         Answer("invalid field", 400, {"error": "timestamp is invalid"}),
     ],
     merges=[Merge("events", wraps=True, size=1_000_000)],
+)
+
+API = Endpoint(
+    "{endpoint}",
+    Header("content-type", "application/json"),
+    Header("authorization", lambda settings: basic_auth(settings.access_key.reveal(), settings.access_secret.reveal())),
 )
 
 #: what the properties of each of these events must have
@@ -77,14 +83,7 @@ def _send(event: Event, settings: MovableInkSettings) -> Payload:
     body = {**event.raw, "timestamp": _milliseconds(when)}
     if user:
         body["userId"] = user
-    return Payload(
-        endpoint=settings.endpoint,
-        headers={
-            "content-type": "application/json",
-            "authorization": basic_auth(settings.access_key.reveal(), settings.access_secret.reveal()),
-        },
-        json=body,
-    )
+    return API.post(settings, body=body)
 
 
 def _milliseconds(value: Any) -> int | float | None:

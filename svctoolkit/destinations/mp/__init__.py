@@ -16,7 +16,17 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings, Tags
+from svctoolkit.destinations import (
+    JSON,
+    Answer,
+    Context,
+    DestinationType,
+    Endpoint,
+    Payload,
+    Settings,
+    Tags,
+    by_setting,
+)
 from svctoolkit.destinations.mp._batches import batch
 from svctoolkit.destinations.mp._judge import answer_batch, judge
 from svctoolkit.destinations.mp._people import Traits, browser, person
@@ -42,7 +52,6 @@ from svctoolkit.secrets import Secret
 
 _HOSTS = {"us": "https://api.mixpanel.com", "eu": "https://api-eu.mixpanel.com", "in": "https://api-in.mixpanel.com"}
 _FIVE_YEARS = timedelta(days=5 * 365)
-_HEADERS = {"Content-Type": "application/json"}
 
 
 class MixpanelSettings(Settings, frozen=True, kw_only=True):
@@ -100,6 +109,8 @@ destination = DestinationType(
         "Identify and the simplified ID merge with neither user nor anonymous ID send no `$distinct_id`.",
     ],
 )
+
+API = Endpoint(by_setting("data_residency", _HOSTS), JSON, body="json_array")
 destination.batch(batch)
 
 
@@ -176,7 +187,7 @@ def send_group(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
         yield _profile(event, settings, {"$set": {key: groups}}, ADDRESS(event))
         for group in groups:
             body = {"$token": settings.token, "$group_key": key, "$group_id": group, "$set": members}
-            yield _post(settings, "/groups/", {"verbose": 2}, body)
+            yield API.post(settings, "groups/", [body], params={"verbose": 2})
     if not any_group:
         raise Missing(*(f"traits.{key}" for key in settings.group_key_settings), setting="groupKeySettings")
 
@@ -279,7 +290,7 @@ def _profile(
     event: Event, settings: MixpanelSettings, change: Mapping[str, Any], meta: Mapping[str, Any] | None = None
 ) -> Payload:
     about = {"$token": settings.token, **{f"${name}": value for name, value in _distinct_id(event, settings).items()}}
-    return _post(settings, "/engage/", {"verbose": 2}, {**change, **about, **(meta or {})})
+    return API.post(settings, "engage/", [{**change, **about, **(meta or {})}], params={"verbose": 2})
 
 
 def _import(settings: MixpanelSettings, name: Any, properties: Mapping[str, Any]) -> Payload:
@@ -289,22 +300,7 @@ def _import(settings: MixpanelSettings, name: Any, properties: Mapping[str, Any]
         user, password = settings.service_account_user_name, settings.service_account_secret.reveal()
         params["project_id"] = settings.project_id
     body = {"event": name, "properties": properties} if name is not None else {"properties": properties}
-    return _post(settings, "/import/", params, body, {"Authorization": basic_auth(user, password)})
-
-
-def _post(
-    settings: MixpanelSettings,
-    endpoint: str,
-    params: Mapping[str, Any],
-    body: Mapping[str, Any],
-    headers: Mapping[str, str] | None = None,
-) -> Payload:
-    return Payload(
-        endpoint=_HOSTS[settings.data_residency] + endpoint,
-        headers={**_HEADERS, **(headers or {})},
-        params=params,
-        json_array=[body],
-    )
+    return API.post(settings, "import/", [body], params=params, headers={"Authorization": basic_auth(user, password)})
 
 
 destination.judge(judge)

@@ -11,13 +11,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Header, Payload, Settings, by_setting
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import TIME, Table, as_it_is, converter, flatten, moment, text
 from svctoolkit.secrets import Secret
 
-_HOSTS = {"us": "insights-collector.newrelic.com", "eu": "insights-collector.eu01.nr-data.net"}
+_HOSTS = {"us": "https://insights-collector.newrelic.com", "eu": "https://insights-collector.eu01.nr-data.net"}
 
 
 class NewRelicSettings(Settings, frozen=True, kw_only=True):
@@ -42,6 +42,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint(by_setting("data_center", _HOSTS), JSON, Header("Api-Key", "{insert_key}"))
+
 
 @converter
 def whole_second(value: Json) -> int | str:
@@ -62,11 +64,8 @@ def send_action(event: Event, settings: NewRelicSettings) -> Payload:
         body |= PERSON(event)
     if settings.send_device_context:
         body |= flatten(event.context)
-    return Payload(
-        endpoint=f"https://{_HOSTS[settings.data_center]}/v1/accounts/{settings.account_id.reveal()}/events",
-        headers={"Content-Type": "application/json", "Api-Key": settings.insert_key.reveal()},
-        json={**_plain(body), "eventType": settings.custom_event_type},
-    )
+    path = f"v1/accounts/{settings.account_id.reveal()}/events"
+    return API.post(settings, path, {**_plain(body), "eventType": settings.custom_event_type})
 
 
 def _plain(members: Mapping[str, Any]) -> dict[str, Any]:

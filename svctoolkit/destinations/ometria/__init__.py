@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
+from svctoolkit.destinations import Answer, DestinationType, Endpoint, Header, Merge, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -82,6 +82,8 @@ destination = DestinationType(
         Answer("invalid field", 400, {"error": "Bad Request"}),
     ],
 )
+
+API = Endpoint("https://api.ometria.com/v2/push", Header("X-Ometria-Auth", "{api_key}"), body="json_array")
 
 
 @converter
@@ -270,5 +272,4 @@ def _item(product: Mapping[str, Json]) -> dict[str, Any]:
 
 
 def _push(settings: OmetriaSettings, record: dict[str, Any]) -> Payload:
-    headers = {"X-Ometria-Auth": settings.api_key.reveal()}
-    return Payload(endpoint="https://api.ometria.com/v2/push", headers=headers, json_array=[record])
+    return API.post(settings, body=[record])

@@ -13,7 +13,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
+from svctoolkit.destinations import (
+    ACCEPT_JSON,
+    JSON,
+    Answer,
+    DestinationType,
+    Endpoint,
+    Header,
+    Payload,
+    Settings,
+    Tags,
+)
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     COUNTRY,
@@ -39,10 +49,6 @@ from svctoolkit.mapping import (
 from svctoolkit.mapping.table import getter
 from svctoolkit.secrets import Secret
 
-_V1 = "https://onesignal.com/api/v1"
-_V2 = "https://api.onesignal.com"
-_HEADERS = {"Accept": "application/json", "Content-Type": "application/json"}
-_PARTNER = {"OneSignal-Usage": "Rudderstack | Partner Integration"}
 #: What a device is called: by the device model, by the user model
 _KINDS: dict[str, tuple[int, str]] = {
     "ios": (0, "iOSPush"),
@@ -87,6 +93,14 @@ destination = DestinationType(
         Answer("invalid field", 400, {"errors": [{"code": "payload-1", "title": "Invalid subscription type"}]}),
     ],
 )
+
+V1 = Endpoint(
+    "https://onesignal.com/api/v1",
+    ACCEPT_JSON,
+    JSON,
+    Header("OneSignal-Usage", "Rudderstack | Partner Integration"),
+)
+V2 = Endpoint("https://api.onesignal.com/apps/{app_id}", ACCEPT_JSON, JSON)
 
 
 _CREATED = lenient_seconds(first(trait("createdAt"), TIME))
@@ -138,7 +152,7 @@ def send_person(event: Event, settings: OneSignalSettings) -> Iterator[Payload]:
         return
     body = {**DEVICE(event), "app_id": settings.app_id.reveal(), **compact({"tags": tags})}
     if player := _player(event.raw):
-        yield _v1("PUT", f"/players/{in_url(player)}", body)
+        yield V1.put(settings, f"players/{in_url(player)}", body)
         return
     if not addresses and not device:
         raise Missing(
@@ -151,7 +165,7 @@ def send_person(event: Event, settings: OneSignalSettings) -> Iterator[Payload]:
         )
     for kind, identifier in [*addresses, *device]:
         device_type = _KINDS[kind][0] if kind in _KINDS else _device_type(kind)
-        yield _v1("POST", "/players", {**body, "device_type": device_type, **compact({"identifier": identifier})})
+        yield V1.post(settings, "players", {**body, "device_type": device_type, **compact({"identifier": identifier})})
 
 
 @destination.on("track")
@@ -237,7 +251,7 @@ def _tag_user(event: Event, settings: OneSignalSettings, tags: Mapping[str, Any]
         user = _user_id(event.raw)
         if user is None:
             raise Missing("userId")
-        return _v1("PUT", f"/apps/{settings.app_id.reveal()}/users/{in_url(in_words(user))}", {"tags": tags})
+        return V1.put(settings, f"apps/{settings.app_id.reveal()}/users/{in_url(in_words(user))}", {"tags": tags})
     return _user(event, settings, {"tags": tags, **bought}, [])
 
 
@@ -257,12 +271,4 @@ def _user(
     subscriptions: list[dict[str, Any]],
 ) -> Payload:
     body = {"properties": properties, "identity": _identity(event), "subscriptions": subscriptions}
-    return Payload(
-        endpoint=f"{_V2}/apps/{settings.app_id.reveal()}/users",
-        headers=_HEADERS,
-        json=compact(body),
-    )
-
-
-def _v1(method: Literal["POST", "PUT"], path: str, body: Mapping[str, Any]) -> Payload:
-    return Payload(endpoint=_V1 + path, method=method, headers={**_HEADERS, **_PARTNER}, json=body)
+    return V2.post(settings, "users", compact(body))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations import JSON, Answer, Context, DestinationType, Endpoint, Payload, Rows, Settings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -64,6 +64,8 @@ destination = DestinationType(
         "An event that the data file does not know is refused, though Optimizely would answer 204 to it.",
     ],
 )
+
+API = Endpoint("https://logx.optimizely.com/v1/events", JSON)
 
 
 @destination.on("identify")
@@ -187,8 +189,7 @@ def _send(
         "client_version": "1.0.0",
         "visitors": [person],
     }
-    headers = {"Content-Type": "application/json"}
-    return Payload(endpoint="https://logx.optimizely.com/v1/events", headers=headers, json=body)
+    return API.post(settings, body=body)
 
 
 def _attributes(event: Event, settings: OptimizelySettings, file: Mapping[str, Json]) -> list[Members]:

@@ -16,7 +16,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
+from svctoolkit.destinations import (
+    JSON,
+    Answer,
+    DestinationType,
+    Endpoint,
+    Header,
+    Merge,
+    Payload,
+    Settings,
+    by_setting,
+)
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -109,6 +119,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint(by_setting("instance_region", _HOSTS), Header("X-Api-Key", "{private_api_key}"), JSON)
+
 
 @converter
 def day(value: Json) -> dict[str, int] | None:
@@ -154,7 +166,7 @@ LOCATION = Table({"source_ip": "context.ip"})
 def send_person(event: Event, settings: OrttoSettings) -> Payload:
     """A person, with its tags."""
     person = {"fields": {**_fields(event, settings), **CONSENT(event)}, **TAGS(event)}
-    return _send(settings, "/v1/person/merge", {"people": [person]})
+    return _send(settings, "v1/person/merge", {"people": [person]})
 
 
 @destination.on("track")
@@ -171,7 +183,7 @@ def send_activity(event: Event, settings: OrttoSettings) -> Payload:
         "attributes": _chosen(event.properties, fields),
         "location": LOCATION(event),
     }
-    return _send(settings, "/v1/activities/create", {"activities": [activity]})
+    return _send(settings, "v1/activities/create", {"activities": [activity]})
 
 
 def _fields(event: Event, settings: OrttoSettings) -> dict[str, Any]:
@@ -200,8 +212,4 @@ def _field_name(name: str) -> str:
 
 
 def _send(settings: OrttoSettings, place: str, body: dict[str, Any]) -> Payload:
-    return Payload(
-        endpoint=_HOSTS[settings.instance_region] + place,
-        headers={"X-Api-Key": settings.private_api_key.reveal(), "Content-Type": "application/json"},
-        json={**body, "merge_by": ["str::ei", "str::email"]},
-    )
+    return API.post(settings, place, {**body, "merge_by": ["str::ei", "str::email"]})

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, Context, DestinationType, Endpoint, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     TIME,
@@ -45,6 +45,8 @@ destination = DestinationType(
     ],
     quirks=["A wrong routing key is answered with status 400: `routing_key` is invalid."],
 )
+
+API = Endpoint("https://events.pagerduty.com/v2", JSON)
 CHANGE = Table(
     {
         "summary": required("event"),
@@ -96,8 +98,4 @@ def _media(event: Event) -> dict[str, Any]:
 
 
 def _send(where: str, body: Mapping[str, Any], settings: PagerdutySettings) -> Payload:
-    return Payload(
-        endpoint=f"https://events.pagerduty.com/v2/{where}",
-        headers={"Content-Type": "application/json"},
-        json={**body, "routing_key": settings.routing_key.reveal()},
-    )
+    return API.post(settings, where, {**body, "routing_key": settings.routing_key.reveal()})

@@ -6,7 +6,7 @@ the one with the e-mail address.
 
 from __future__ import annotations
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.destinations import Answer, Context, DestinationType, Endpoint, Header, Payload, Settings, oauth
 from svctoolkit.destinations.pardot._judge import judge
 from svctoolkit.events import Event
 from svctoolkit.mapping import Missing, Table, first, in_words, objects, trait, value_of
@@ -29,6 +29,13 @@ destination = DestinationType(
         Answer("rate limit", 429, {"@attributes": {"stat": "fail", "err_code": 122}, "err": "Daily API limit met"}),
         Answer("invalid field", 400, {"@attributes": {"stat": "fail", "err_code": 4}, "err": "Invalid email address"}),
     ],
+)
+
+API = Endpoint(
+    "https://pi.pardot.com/api/prospect/version/4/do/upsert",
+    oauth(),
+    Header("Pardot-Business-Unit-Id", "{business_unit_id}"),
+    body="form",
 )
 
 PROSPECT = Table(
@@ -72,14 +79,8 @@ _KEYS = {"pardotid": "id", "crmfid": "fid"}
 @destination.on("identify")
 def send_prospect(event: Event, settings: PardotSettings, context: Context) -> Payload:
     """The prospect, made or updated."""
-    return Payload(
-        endpoint=f"https://pi.pardot.com/api/prospect/version/4/do/upsert/{_key(event)}",
-        headers={
-            "Authorization": f"Bearer {context.secret('access_token')}",
-            "Pardot-Business-Unit-Id": settings.business_unit_id.reveal(),
-        },
-        form={"campaign_id": settings.campaign_id, **PROSPECT(event)},
-    )
+    form = {"campaign_id": settings.campaign_id, **PROSPECT(event)}
+    return API.post(settings, _key(event), form, context=context)
 
 
 def _key(event: Event) -> str:

@@ -6,11 +6,10 @@ group adds that lead to a campaign, or removes it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Method, Payload, Rows, Settings
+from svctoolkit.destinations import Answer, DestinationType, Endpoint, Header, Payload, Rows, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     FIRST_NAME,
@@ -56,6 +55,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("https://api.persistiq.com/v1", Header("x-api-key", "{api_key}"))
+
 LEAD = Table(
     {
         "email": trait("email"),
@@ -89,10 +90,10 @@ def send_lead(event: Event, settings: PersistiqSettings) -> Payload:
     """The lead that the event names gets new values; without one there is a new lead."""
     lead, lead_id = _lead(event, settings), value_of(event, LEAD_ID)
     if lead_id:
-        return _send(settings, f"leads/{in_words(lead_id)}", {**STATUS(event), "data": lead}, method="PATCH")
+        return API.request(settings, "PATCH", f"leads/{in_words(lead_id)}", {**STATUS(event), "data": lead})
     if "email" not in lead:
         raise Missing("traits.email", "context.traits.email", wants="the e-mail address of a new lead")
-    return _send(settings, "leads", {"leads": [lead], **COMMON(event)})
+    return API.post(settings, "leads", {"leads": [lead], **COMMON(event)})
 
 
 @destination.on("group")
@@ -107,10 +108,10 @@ def send_member(event: Event, settings: PersistiqSettings) -> Payload:
     path = f"campaigns/{in_words(group_id)}/leads"
     operation = as_object(event.raw.get("traits")).get("operation") or "add"
     if operation == "remove":
-        return _send(settings, f"{path}/{in_words(member['lead_id'])}", {}, method="DELETE")
+        return API.request(settings, "DELETE", f"{path}/{in_words(member['lead_id'])}", {})
     if operation != "add":
         raise Misfit("traits.operation", "add or remove", operation)
-    return _send(settings, path, member)
+    return API.post(settings, path, member)
 
 
 def _lead(event: Event, settings: PersistiqSettings) -> dict[str, Any]:
@@ -125,8 +126,3 @@ def _lead(event: Event, settings: PersistiqSettings) -> dict[str, Any]:
         **unnest(custom),
         **{key: value for key, value in attributes.items() if value is not None and not isinstance(value, dict)},
     }
-
-
-def _send(settings: PersistiqSettings, path: str, body: Mapping[str, Any], *, method: Method = "POST") -> Payload:
-    headers = {"x-api-key": settings.api_key.reveal()}
-    return Payload(endpoint=f"https://api.persistiq.com/v1/{path}", method=method, headers=headers, json=body)

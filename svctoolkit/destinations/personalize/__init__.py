@@ -10,8 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from svctoolkit.destinations import DestinationType, Payload, Rows, Settings
-from svctoolkit.destinations._families.streams import ANSWERS, JSON_HEADERS, value_named
+from svctoolkit.destinations import JSON, DestinationType, Endpoint, Payload, Rows, Settings
+from svctoolkit.destinations._families.streams import ANSWERS, value_named
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -47,6 +47,8 @@ destination = DestinationType(
     answers=ANSWERS,
     quirks=["Properties are shown as an object; on the wire they are JSON in a text."],
 )
+
+API = Endpoint("https://personalize-events.{region}.amazonaws.com", JSON)
 EVENT = Table({"sessionId": "anonymousId", "sentAt": required(epoch_s(TIME))})
 
 
@@ -61,7 +63,7 @@ def send_event(event: Event, settings: PersonalizeSettings) -> Payload:
         if not item:
             raise Missing("properties.itemId")
         items: dict[str, Json] = {"datasetArn": arn, "items": [{"itemId": text(item), "properties": properties}]}
-        return _send(settings, "items", items)
+        return API.post(settings, "items", items)
     if not settings.tracking_id:
         raise Misconfigured("trackingId", "is required by PutEvents")
     name, properties, visit = event_name(event), _mapped(event, settings), EVENT(event)
@@ -74,7 +76,7 @@ def send_event(event: Event, settings: PersonalizeSettings) -> Payload:
         **visit,
         "eventList": [entry],
     }
-    return _send(settings, "events", body)
+    return API.post(settings, "events", body)
 
 
 @destination.on("identify")
@@ -83,7 +85,7 @@ def send_user(event: Event, settings: PersonalizeSettings) -> Payload:
         raise Unsupported("identify events", setting="eventChoice: PutUsers")
     arn = _dataset(settings, "USERS")
     user = {"userId": text(value_of(event, _USER)), "properties": _mapped(event, settings)}
-    return _send(settings, "users", {"datasetArn": arn, "users": [user]})
+    return API.post(settings, "users", {"datasetArn": arn, "users": [user]})
 
 
 def _dataset(settings: PersonalizeSettings, kind: str) -> str:
@@ -104,8 +106,3 @@ def _mapped(event: Event, settings: PersonalizeSettings) -> dict[str, Json]:
         first, *words = row.from_.strip().lower().split("_")
         properties[first + "".join(map(str.title, words))] = value if settings.disable_stringify else text(value)
     return properties
-
-
-def _send(settings: PersonalizeSettings, path: str, body: dict[str, Json]) -> Payload:
-    place = f"https://personalize-events.{settings.region}.amazonaws.com"
-    return Payload(endpoint=f"{place}/{path}", headers=JSON_HEADERS, json=body)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Merge, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     IP,
@@ -59,6 +59,8 @@ destination = DestinationType(
     ],
     merges=[Merge("batch", wraps=True, common=("api_key",), size=10_000_000, honours_alone=True)],
 )
+
+API = Endpoint(lambda settings: settings.your_instance.rstrip("/"), JSON)
 
 DISTINCT_ID = string(first(USER_ID, "anonymousId"))
 CONTEXT = Table(
@@ -177,11 +179,7 @@ def _payload(
     settings: PostHogSettings, kind: str, name: str, properties: Mapping[str, Any], beside: Mapping[str, Any]
 ) -> Payload:
     body = {**beside, "api_key": settings.team_api_key, "type": kind, "event": name, "properties": properties}
-    return Payload(
-        endpoint=settings.your_instance.rstrip("/") + "/batch",
-        headers={"Content-Type": "application/json"},
-        json=body,
-    )
+    return API.post(settings, "batch", body)
 
 
 def _page_and_browser(event: Event) -> dict[str, str]:

@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from svctoolkit.destinations import Answer, Delivery, DestinationType, Outcome, Payload, Settings
+from svctoolkit.destinations import (
+    ACCEPT_JSON,
+    JSON,
+    Answer,
+    Delivery,
+    DestinationType,
+    Endpoint,
+    Outcome,
+    Payload,
+    Settings,
+)
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     Misfit,
@@ -42,6 +52,8 @@ destination = DestinationType(
         Answer("invalid field", 200, "<response><summary><error><bad_amount/></error></summary></response>"),
     ],
 )
+
+API = Endpoint("https://track.linksynergy.com/ep", ACCEPT_JSON, JSON)
 
 
 @destination.judge
@@ -126,12 +138,8 @@ def send_order(event: Event, settings: RakutenSettings) -> Payload:
     if not isinstance(items, list) or not items:
         raise Misfit("properties.products", "a list of items", items)
     lists = _lists([as_object(item) for item in items])
-    return Payload(
-        endpoint="https://track.linksynergy.com/ep",
-        method="GET",
-        headers={"Accept": "application/json", "Content-Type": "application/json"},
-        params={**order, **lists, "xml": 1, "source": "rudderstack", "mid": settings.mid.reveal()},
-    )
+    account = {"xml": 1, "source": "rudderstack", "mid": settings.mid.reveal()}
+    return API.get(settings, params={**order, **lists, **account})
 
 
 def _lists(items: Sequence[Mapping[str, Any]]) -> dict[str, str]:

@@ -14,7 +14,20 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, Batch, Context, DestinationType, MappedJob, Merge, Payload, Rows, Settings
+from svctoolkit.destinations import (
+    JSON,
+    Answer,
+    Batch,
+    Context,
+    DestinationType,
+    Endpoint,
+    MappedJob,
+    Merge,
+    Payload,
+    Rows,
+    Settings,
+    oauth,
+)
 from svctoolkit.destinations._batches import merge
 from svctoolkit.destinations._families.oauth_answers import judge_expired_token
 from svctoolkit.destinations.reddit import _v3
@@ -38,7 +51,6 @@ from svctoolkit.mapping import (
     string,
 )
 
-_HOST = "https://ads-api.reddit.com"
 _MERGE = Merge("events", limit=500, honours_alone=True)
 #: by the event's name in lower case
 _EVENTS = {
@@ -81,6 +93,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("https://ads-api.reddit.com/api", oauth("accessToken"), JSON)
+
 
 @converter
 def hash_without_spaces(value: Json) -> str:
@@ -119,23 +133,17 @@ ONLY_ITEM = Table(_ITEM, of="properties")
 def send_event(event: Event, settings: RedditSettings, context: Context) -> Payload:
     """One request with an event for each name that the configuration maps to."""
     name = event_name(event)
-    headers = {"Authorization": f"Bearer {context.secret('accessToken')}", "Content-Type": "application/json"}
     if context.in_batch and settings.version == "v3":
         items = _items(event.properties)
         body = _v3.body_of(event, _kinds(name, settings), _user(event, settings), items, context)
-        endpoint = f"{_HOST}/api/v3/pixels/{settings.account_id}/conversion_events"
-        return Payload(endpoint=endpoint, headers=headers, json=body)
+        return API.post(settings, f"v3/pixels/{settings.account_id}/conversion_events", body, context=context)
     shared: dict[str, Any] = EVENT(event)
     user = _user(event, settings)
     events = [
         {**shared, "event_type": kind, "user": user, "event_metadata": _metadata(event, kind["tracking_type"])}
         for kind in _kinds(name, settings)
     ]
-    return Payload(
-        endpoint=f"{_HOST}/api/v2.0/conversions/events/{settings.account_id}",
-        headers=headers,
-        json={"events": events},
-    )
+    return API.post(settings, f"v2.0/conversions/events/{settings.account_id}", {"events": events}, context=context)
 
 
 def _kinds(name: str, settings: RedditSettings) -> list[dict[str, str]]:

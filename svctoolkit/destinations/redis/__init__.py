@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
-from svctoolkit.destinations import DestinationType, Payload, Settings
-from svctoolkit.destinations._families.streams import ANSWERS, JSON_HEADERS
+from svctoolkit.destinations import JSON, DestinationType, Endpoint, Payload, Settings
+from svctoolkit.destinations._families.streams import ANSWERS
 from svctoolkit.events import Event
 from svctoolkit.mapping import USER_ID, Missing, as_object, javascript_text, required, text, value_of
 
@@ -27,6 +27,8 @@ destination = DestinationType(
     answers=ANSWERS,
     quirks=["The database of the configuration is chosen when the store is opened; no command shows it."],
 )
+
+API = Endpoint("http://{address}/", JSON)
 _USER = required(USER_ID)
 
 
@@ -42,4 +44,4 @@ def send_traits(event: Event, settings: RedisSettings) -> Payload:
     else:
         fields = {name: text(value) for name, value in traits.items() if value is not None}
         command = {"command": "HSET", "key": key, "fields": fields}
-    return Payload(endpoint=f"http://{settings.address}/", headers=JSON_HEADERS, json=command)
+    return API.post(settings, body=command)

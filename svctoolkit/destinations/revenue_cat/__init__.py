@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, authorization
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     ANY_ID,
@@ -43,6 +43,8 @@ destination = DestinationType(
     ],
     quirks=["Traits without a field of their own are texts: of an object `[object Object]` is all that arrives."],
 )
+
+API = Endpoint("https://api.revenuecat.com/v1", JSON, authorization("Basic", "api_key"))
 _SERVICE_IDS = (
     *("adjustId", "appsflyerId", "fbAnonId", "iterableUserId", "iterableCampaignId", "iterableTemplateId"),
     *("mixpanelDistinctId", "mparticleId", "onesignalId", "airshipChannelId", "amazonAdId", "clevertapId"),
@@ -94,11 +96,8 @@ def send_subscriber(event: Event, settings: RevenueCatSettings) -> list[Payload]
     custom = {key: value for key, value in traits.items() if key not in _NOT_CUSTOM and value is not None}
     attributes = {key: {"value": value} for key, value in known.items()}
     attributes |= {key: {"value": javascript_text(value)} for key, value in custom.items()}
-    url = f"https://api.revenuecat.com/v1/subscribers/{in_words(known['app_user_id'])}"
-    return [
-        Payload(endpoint=url, method="GET", headers=_headers(settings)),
-        Payload(endpoint=f"{url}/attributes", headers=_headers(settings), json={"attributes": attributes}),
-    ]
+    path = f"subscribers/{in_words(known['app_user_id'])}"
+    return [API.get(settings, path), API.post(settings, f"{path}/attributes", {"attributes": attributes})]
 
 
 @destination.on("track")
@@ -109,10 +108,6 @@ def send_receipts(event: Event, settings: RevenueCatSettings) -> list[Payload]:
     receipt = RECEIPT(event)
     products = event.properties.get("products")
     items: list[Any] = products if isinstance(products, list) else [{}]
-    headers = {**_headers(settings), "X-Platform": settings.x_platform}
+    platform = {"X-Platform": settings.x_platform}
     bodies = [{**receipt, **PRODUCT(as_object(item))} for item in items]
-    return [Payload(endpoint="https://api.revenuecat.com/v1/receipts", headers=headers, json=body) for body in bodies]
-
-
-def _headers(settings: RevenueCatSettings) -> dict[str, str]:
-    return {"Content-Type": "application/json", "Authorization": f"Basic {settings.api_key.reveal()}"}
+    return [API.post(settings, "receipts", body, headers=platform) for body in bodies]

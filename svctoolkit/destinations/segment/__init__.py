@@ -5,11 +5,9 @@ A write key is needed here; the service sends requests without one.
 
 from __future__ import annotations
 
-from functools import cached_property
-
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, basic
 from svctoolkit.events import Event
-from svctoolkit.mapping import ANY_ID, TIME, Table, as_it_is, as_object, basic_auth, first, without
+from svctoolkit.mapping import ANY_ID, TIME, Table, as_it_is, as_object, first, without
 
 
 class SegmentSettings(Settings, frozen=True, kw_only=True):
@@ -18,10 +16,6 @@ class SegmentSettings(Settings, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not self.write_key:
             raise ValueError("writeKey: is required")
-
-    @cached_property
-    def headers(self) -> dict[str, str]:
-        return {"Content-Type": "application/json", "Authorization": basic_auth(self.write_key)}
 
 
 destination = DestinationType(
@@ -39,6 +33,8 @@ destination = DestinationType(
         "Names and categories of pages and screens, the `groupId` of groups and the `previousId` of aliases stay here.",
     ],
 )
+
+API = Endpoint("https://api.segment.io/v1/batch", JSON, basic("write_key"))
 
 CALL = Table(
     {
@@ -59,8 +55,4 @@ def send_call(event: Event, settings: SegmentSettings) -> Payload:
     call = CALL(event)
     if "anonymousId" in as_object(call.get("traits")):
         call["traits"] = without(call["traits"], ["anonymousId"])
-    return Payload(
-        endpoint="https://api.segment.io/v1/batch",
-        headers=settings.headers,
-        json={"batch": [call]},
-    )
+    return API.post(settings, body={"batch": [call]})

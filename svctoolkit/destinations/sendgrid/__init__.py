@@ -15,7 +15,18 @@ from typing import Any
 
 import msgspec
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings, Tags
+from svctoolkit.destinations import (
+    JSON,
+    Answer,
+    Context,
+    DestinationType,
+    Endpoint,
+    Payload,
+    Rows,
+    Settings,
+    Tags,
+    bearer,
+)
 from svctoolkit.destinations.sendgrid._batches import batch
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -33,7 +44,6 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-_API = "https://api.sendgrid.com/v3"
 #: properties that are parts of a mail
 _MAIL = frozenset({
     "asm", "attachments", "batchId", "categories", "content", "customArgs", "from", "headers", "IPPoolName",
@@ -112,6 +122,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("https://api.sendgrid.com/v3", JSON, bearer("api_key"))
+
 CONTACT = Table(
     {
         "email": required(trait("email")),
@@ -139,7 +151,7 @@ def send_person(event: Event, settings: SendgridSettings, context: Context) -> P
     """The contact, for the list of the configuration."""
     contact = {**CONTACT(event), "custom_fields": _custom_fields(event, settings, context)}
     body = {"contactDetails": contact, "contactListIds": settings.list_id}
-    return Payload(endpoint=f"{_API}/marketing/contacts", method="PUT", headers=_headers(settings), json=body)
+    return API.put(settings, "marketing/contacts", body)
 
 
 @destination.on("track")
@@ -166,7 +178,7 @@ def send_mail(event: Event, settings: SendgridSettings) -> Payload:
     }
     if not mail["content"] and not mail["template_id"]:
         raise Missing("properties.content", setting="templateId", wants="a text or a template")
-    return Payload(endpoint=f"{_API}/mail/send", headers=_headers(settings), json=compact(mail))
+    return API.post(settings, "mail/send", compact(mail))
 
 
 def _personalizations(event: Event, settings: SendgridSettings) -> list[dict[str, Any]]:
@@ -254,17 +266,10 @@ def _custom_fields(event: Event, settings: SendgridSettings, context: Context) -
     values = {row.to: event.traits.get(row.from_) for row in settings.custom_fields_mapping if row.to}
     if not values:
         return {}
-    url = f"{_API}/marketing/field_definitions"
-    answer = as_object(
-        context.ask({"method": "GET", "url": url, "headers": _headers(settings)}, setting="customFieldsMapping")
-    )
+    answer = as_object(context.ask(API.lookup(settings, "marketing/field_definitions"), setting="customFieldsMapping"))
     listed = [*objects(answer.get("custom_fields")), *objects(answer.get("reserved_fields"))]
     ids = {field.get("name"): field.get("id") for field in listed}
     return {str(ids[name]): value for name, value in values.items() if name in ids and value is not None}
-
-
-def _headers(settings: SendgridSettings) -> dict[str, str]:
-    return {"Content-Type": "application/json", "Authorization": f"Bearer {settings.api_key.reveal()}"}
 
 
 destination.batch(batch)

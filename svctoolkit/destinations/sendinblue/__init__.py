@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Rows, Settings
+from svctoolkit.destinations import JSON, Answer, Context, DestinationType, Endpoint, Header, Payload, Rows, Settings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -41,8 +41,6 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-_CONTACTS = "https://api.sendinblue.com/v3/contacts"
-_TRACKER = "https://in-automate.sendinblue.com/api/v2"
 _EMAIL = re.compile(r"[^\s@<>(),;:\"\[\]\\]+@[^\s@]+\.[^\s@.]{2,}")
 _PHONE = re.compile(r"(?:\+|00)[1-9][0-9]{9,14}")
 _KNOWN = ("email", "phone", "firstName", "firstname", "first_name", "lastName", "lastname", "last_name")
@@ -79,6 +77,9 @@ destination = DestinationType(
     ],
 )
 
+CONTACTS = Endpoint("https://api.sendinblue.com/v3/contacts", JSON, Header("api-key", "{api_key}"))
+TRACKER = Endpoint("https://in-automate.sendinblue.com/api/v2", JSON, Header("ma-key", "{client_key}"))
+
 NEW_EMAIL = trait("newEmail")
 CONTACT_ID = "context.externalId.sendinblueContactId"
 JOINED = "context.externalId.sendinblueIncludeListIds"
@@ -107,12 +108,12 @@ def send_contact(event: Event, settings: SendinblueSettings, context: Context) -
     identity = _address(email, phone)
     left = _list_ids(event, LEFT)
     for list_id in left:
-        yield _contact(settings, f"/lists/{in_url(list_id)}/contacts/remove", {"emails": [identity]})
+        yield CONTACTS.post(settings, f"lists/{in_url(list_id)}/contacts/remove", {"emails": [identity]})
     if left:
         return
     attributes = _with_new_email(_rename(_attributes(event.traits, event, phone), settings), event)
     body = {**({"email": email} if email else {}), "attributes": attributes}
-    yield _contact(settings, "", {**body, "updateEnabled": True, **_membership(event)})
+    yield CONTACTS.post(settings, body={**body, "updateEnabled": True, **_membership(event)})
 
 
 @destination.on("track")
@@ -125,14 +126,14 @@ def send_event(event: Event, settings: SendinblueSettings) -> Payload:
     identity = _address(email, phone)
     if name.lower() == "tracklink":
         body = {"email": identity, "link": value_of(event, LINK)}
-        return _action(
+        return TRACKER.post(
             settings, "trackLink", {**body, **compact({"properties": without(event.properties, _LINK_FIELDS)})}
         )
     of_person = as_object(event.context.get("traits"))
     traits = _rename(_attributes(of_person, event, phone), settings) if settings.send_traits_in_track else {}
     data = EVENT_DATA(event) if event.properties else {}
     body = {"email": identity, "event": name, **compact({"properties": traits}), "eventdata": data}
-    return _action(settings, "trackEvent", body)
+    return TRACKER.post(settings, "trackEvent", body)
 
 
 @destination.on("page")
@@ -141,7 +142,9 @@ def send_page(event: Event, settings: SendinblueSettings) -> Payload:
     identity = _address(value_of(event, EMAIL), value_of(event, PHONE))
     own = without(event.properties, _PAGE_FIELDS)
     properties = {**own, **PAGE_PROPERTIES(event)}
-    return _action(settings, "trackPage", {"email": identity, "page": value_of(event, PAGE), "properties": properties})
+    return TRACKER.post(
+        settings, "trackPage", {"email": identity, "page": value_of(event, PAGE), "properties": properties}
+    )
 
 
 def _confirm(event: Event, settings: SendinblueSettings, context: Context, email: Any, phone: Any) -> Payload:
@@ -149,15 +152,11 @@ def _confirm(event: Event, settings: SendinblueSettings, context: Context, email
     identifier = value_of(event, CONTACT_ID) or email
     if not identifier:
         raise Missing("traits.email", "context.externalId.sendinblueContactId", why="double opt-in needs it")
-    place = f"/{in_url(identifier)}"
-    contact = context.ask(
-        {"method": "GET", "url": _CONTACTS + place, "headers": _headers(settings)}, may_miss=True, field="traits.email"
-    )
+    place = in_url(identifier)
+    contact = context.ask(CONTACTS.lookup(settings, place), may_miss=True, field="traits.email")
     attributes = _attributes(event.traits, event, phone)
     if contact is not None:
-        return _contact(
-            settings, place, {"attributes": _with_new_email(attributes, event), **_membership(event)}, "PUT"
-        )
+        return CONTACTS.put(settings, place, {"attributes": _with_new_email(attributes, event), **_membership(event)})
     lists = _list_ids(event, JOINED)
     for setting, value in (("templateId", settings.template_id), ("redirectionUrl", settings.redirection_url)):
         if not value:
@@ -166,7 +165,7 @@ def _confirm(event: Event, settings: SendinblueSettings, context: Context, email
         if not given:
             raise Missing(field, why="double opt-in needs it")
     asked = {"templateId": settings.template_id, "redirectionUrl": settings.redirection_url, "includeListIds": lists}
-    return _contact(settings, "/doubleOptinConfirmation", {"email": email, "attributes": attributes, **asked})
+    return CONTACTS.post(settings, "doubleOptinConfirmation", {"email": email, "attributes": attributes, **asked})
 
 
 def _identity(event: Event) -> tuple[Any, Any]:
@@ -228,16 +227,3 @@ def _membership(event: Event) -> dict[str, Any]:
 def _list_ids(event: Event, place: str) -> list[Any]:
     ids = value_of(event, place)
     return ids if isinstance(ids, list) else []
-
-
-def _headers(settings: SendinblueSettings) -> dict[str, str]:
-    return {"Content-Type": "application/json", "api-key": settings.api_key.reveal()}
-
-
-def _contact(settings: SendinblueSettings, place: str, body: dict[str, Any], method: Method = "POST") -> Payload:
-    return Payload(endpoint=_CONTACTS + place, method=method, headers=_headers(settings), json=body)
-
-
-def _action(settings: SendinblueSettings, action: str, body: dict[str, Any]) -> Payload:
-    headers = {"Content-Type": "application/json", "ma-key": settings.client_key}
-    return Payload(endpoint=f"{_TRACKER}/{action}", headers=headers, json=body)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, Context, DestinationType, Endpoint, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import Table, required
 
@@ -23,6 +23,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("{shynet_service_url}", JSON)
+
 VIEW = Table(
     {
         "idempotency": "messageId",
@@ -38,4 +40,4 @@ def send_view(event: Event, settings: ShynetSettings, context: Context) -> Paylo
     """A view; one without a message ID gets an ID of its own."""
     view = VIEW(event)
     view.setdefault("idempotency", context.new_id())
-    return Payload(endpoint=settings.shynet_service_url, headers={"Content-Type": "application/json"}, json=view)
+    return API.post(settings, body=view)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Rows, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import Missing, without_scalars
 from svctoolkit.secrets import Secret
@@ -61,6 +61,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("https://connect.signl4.com/webhook/{api_key}", JSON)
+
 
 @destination.on("track")
 def send_alert(event: Event, settings: Signl4Settings) -> Payload:
@@ -72,8 +74,4 @@ def send_alert(event: Event, settings: Signl4Settings) -> Payload:
     read = {source for source, _ in settings.fields.values()}
     body: dict[str, Any] = {key: value for key, value in event.properties.items() if key not in read}
     body["Title"] = settings.titles.get(name, name) if isinstance(name, str) else name
-    return Payload(
-        endpoint=f"https://connect.signl4.com/webhook/{settings.api_key.reveal()}",
-        headers={"Content-Type": "application/json"},
-        json=without_scalars({**body, **fields}),
-    )
+    return API.post(settings, body=without_scalars({**body, **fields}))

@@ -16,7 +16,19 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Merge, Payload, Rows, Settings
+from svctoolkit.destinations import (
+    JSON,
+    Answer,
+    Context,
+    DestinationType,
+    Endpoint,
+    Merge,
+    Param,
+    Payload,
+    Rows,
+    Settings,
+    bearer,
+)
 from svctoolkit.destinations.snapchat_conversion._tables import (
     COMMON_2,
     COMMON_3,
@@ -105,6 +117,9 @@ destination = DestinationType(
     merges=[Merge("data", limit=2000, at="/v3/"), Merge(wraps=True, limit=2000, at="/v2/")],
 )
 
+V2 = Endpoint("https://tr.snapchat.com/v2/conversion", bearer("api_key"), JSON)
+V3 = Endpoint("https://tr.snapchat.com/v3", JSON, Param("access_token", "{api_key}"))
+
 _WEEK, _PAST = timedelta(days=7), timedelta(days=37)
 _time, _url, _timezone = getter(TIME), getter(URL), getter("context.timezone")
 _device_type = getter("context.device.type")
@@ -165,12 +180,8 @@ def _version_3(event: Event, settings: SnapchatSettings, context: Context, key: 
         "app_data": _app_data(event, settings, context, place),
     }
     account = settings.snap_app_id if place == "MOBILE_APP" else settings.pixel_id
-    return Payload(
-        endpoint=f"https://tr.snapchat.com/v3/{account}/events",
-        headers={"Content-Type": "application/json"},
-        params={"access_token": settings.api_key.reveal()},
-        json={"data": [{name: value for name, value in body.items() if value not in (None, "", {})}]},
-    )
+    data = {name: value for name, value in body.items() if value not in (None, "", {})}
+    return V3.post(settings, f"{account}/events", {"data": [data]})
 
 
 def _version_2(event: Event, settings: SnapchatSettings, context: Context, key: str, place: str) -> Payload:
@@ -195,9 +206,7 @@ def _version_2(event: Event, settings: SnapchatSettings, context: Context, key: 
         body.update(snap_app_id=settings.snap_app_id, app_id=settings.app_id)
     elif place:
         body["pixel_id"] = settings.pixel_id
-    headers = {"Authorization": f"Bearer {settings.api_key.reveal()}", "Content-Type": "application/json"}
-    body = {name: value for name, value in body.items() if value is not None}
-    return Payload(endpoint="https://tr.snapchat.com/v2/conversion", headers=headers, json=body)
+    return V2.post(settings, body={name: value for name, value in body.items() if value is not None})
 
 
 def _transaction(event: Event, key: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, bearer
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -47,6 +47,8 @@ destination = DestinationType(
     ],
     quirks=["The traffic type of an event is that of its traits, before that of the configuration."],
 )
+
+API = Endpoint("https://events.split.io/api/events", JSON, bearer("api_key"))
 
 
 @converter
@@ -108,5 +110,4 @@ def _send(event: Event, name: str, members: Mapping[str, Any], settings: Splitio
         body["trafficTypeName"] = in_words(traffic)
     flat = flatten({key: value for key, value in members.items() if key not in _TAKEN})
     body["properties"] = {key: value for key, value in flat.items() if value not in (None, {}, [])}
-    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {settings.api_key.reveal()}"}
-    return Payload(endpoint="https://events.split.io/api/events", headers=headers, json=body)
+    return API.post(settings, body=body)

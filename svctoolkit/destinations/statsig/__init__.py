@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import Answer, DestinationType, Endpoint, Header, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.secrets import Secret
 
@@ -18,8 +18,13 @@ destination = DestinationType(
     answers=[Answer("success", 202, {"success": True}), Answer("bad key", 401, {"message": "Invalid API key"})],
 )
 
+API = Endpoint(
+    "https://api.statsig.com/v1/webhooks/rudderstack",
+    Header("content-type", "application/json"),
+    Header("STATSIG-API-KEY", "{secret_key}"),
+)
+
 
 @destination.on()
 def send_event(event: Event, settings: StatsigSettings) -> Payload:
-    headers = {"content-type": "application/json", "STATSIG-API-KEY": settings.secret_key.reveal()}
-    return Payload(endpoint="https://api.statsig.com/v1/webhooks/rudderstack", headers=headers, json=event.raw)
+    return API.post(settings, body=event.raw)

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations import Answer, DestinationType, Endpoint, Header, Payload, Rows, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     IP,
@@ -60,6 +60,8 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("https://insight.adsrvr.org/track/realtimeconversion", Header("content-type", "application/json"))
+
 #: standard events of single products, and of several
 PRODUCT_EVENTS = {
     "product added": "addtocart",
@@ -101,11 +103,7 @@ def send_conversion(event: Event, settings: TradeDeskSettings) -> Payload:
             data[row.trade_desk_property] = value
             taken.add(row.rudder_property.removeprefix("properties."))
     rest = {key: value for key, value in event.properties.items() if key not in taken and value is not None}
-    return Payload(
-        endpoint="https://insight.adsrvr.org/track/realtimeconversion",
-        headers={"content-type": "application/json"},
-        json={"data": [{**data, **_privacy(event), **fields, **rest}]},
-    )
+    return API.post(settings, body={"data": [{**data, **_privacy(event), **fields, **rest}]})
 
 
 def _shop_fields(event: Event, key: str) -> tuple[dict[str, Any], set[str]]:

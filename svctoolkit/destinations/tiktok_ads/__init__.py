@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Rows, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Header, Merge, Payload, Rows, Settings
 from svctoolkit.destinations._families.tiktok_answers import judge
 from svctoolkit.destinations.tiktok_ads._tables import (
     CALLBACK_1,
@@ -53,7 +53,6 @@ from svctoolkit.mapping import (
 from svctoolkit.mapping.table import getter
 from svctoolkit.secrets import Secret
 
-_API = "https://business-api.tiktok.com/open_api/v1.3"
 #: by the event's name in lower case
 _EVENTS = {
     "product added to wishlist": "AddToWishlist",
@@ -114,12 +113,14 @@ destination = DestinationType(
             adds={"type": "track"},
             apart_with="test_event_code",
             limit=50,
-            at="/pixel/track/",
-            to="/pixel/batch/",
+            at="pixel/track/",
+            to="pixel/batch/",
         ),
-        Merge("data", apart_with="test_event_code", limit=1000, at="/event/track/"),
+        Merge("data", apart_with="test_event_code", limit=1000, at="event/track/"),
     ],
 )
+
+API = Endpoint("https://business-api.tiktok.com/open_api/v1.3", Header("Access-Token", "{access_token}"), JSON)
 
 
 _event_id, _time, _callback = getter(EVENT_ID_2), getter(TIME), getter(CALLBACK_1)
@@ -134,11 +135,11 @@ def send_event(event: Event, settings: TikTokSettings) -> Iterator[Payload]:
     if settings.version == "v2":
         source = {"event_source": "web", **PLACE_2(event), "event_source_id": settings.pixel_code}
         data = [_version_2(event, settings, name) for name in names]
-        yield _payload(settings, "/event/track/", {**source, **TEST(event), "data": data})
+        yield _payload(settings, "event/track/", {**source, **TEST(event), "data": data})
         return
     shared = _version_1(event, settings, times_hashed=len(names))
     for name in names:
-        yield _payload(settings, "/pixel/track/", {"pixel_code": settings.pixel_code, "event": name, **shared})
+        yield _payload(settings, "pixel/track/", {"pixel_code": settings.pixel_code, "event": name, **shared})
 
 
 def _standard_names(name: str, settings: TikTokSettings) -> list[str]:
@@ -237,11 +238,7 @@ def _seconds(event: Event) -> Any:
 
 
 def _payload(settings: TikTokSettings, path: str, body: Mapping[str, Any]) -> Payload:
-    return Payload(
-        endpoint=_API + path,
-        headers={"Access-Token": settings.access_token.reveal(), "Content-Type": "application/json"},
-        json={**body, "partner_name": "RudderStack"},
-    )
+    return API.post(settings, path, {**body, "partner_name": "RudderStack"})
 
 
 destination.judge(judge)

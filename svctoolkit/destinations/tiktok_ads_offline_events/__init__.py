@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Rows, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Header, Merge, Payload, Rows, Settings
 from svctoolkit.destinations._families.tiktok_answers import judge
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
@@ -86,6 +86,10 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint(
+    "https://business-api.tiktok.com/open_api/v1.3/offline/track/", Header("Access-Token", "{access_token}"), JSON
+)
+
 
 @converter
 def as_list(value: Json) -> Json:
@@ -143,11 +147,7 @@ def send_event(event: Event, settings: TikTokOfflineSettings) -> Iterator[Payloa
     if user := (HASHED if settings.hash_user_properties else PLAIN)(event):
         body["context"] = {"user": user}
     for name in names:
-        yield Payload(
-            endpoint="https://business-api.tiktok.com/open_api/v1.3/offline/track/",
-            headers={"Access-Token": settings.access_token.reveal(), "Content-Type": "application/json"},
-            json={**body, "event": name, "partner_name": "RudderStack"},
-        )
+        yield API.post(settings, body={**body, "event": name, "partner_name": "RudderStack"})
 
 
 def _standard_names(given: str, settings: TikTokOfflineSettings) -> list[str]:

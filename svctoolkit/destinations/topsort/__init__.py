@@ -15,7 +15,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from svctoolkit.destinations import Answer, Batch, DestinationType, MappedJob, Payload, Rows, Settings
+from svctoolkit.destinations import Answer, Batch, DestinationType, Endpoint, Header, MappedJob, Payload, Rows, Settings
 from svctoolkit.destinations._batches import alone
 from svctoolkit.events import Event
 from svctoolkit.mapping import TIME, NotConfigured, Table, as_it_is, as_object, event_name, md5, required
@@ -41,6 +41,12 @@ destination = DestinationType(
         Answer("rate limit", 429, {"errCode": "too_many_requests", "message": "Too many requests"}),
         Answer("invalid field", 400, {"errCode": "bad_request", "message": "occurredAt is invalid"}),
     ],
+)
+
+API = Endpoint(
+    "https://api.topsort.com/v2/events",
+    Header("content-type", "application/json"),
+    Header("authorization", "Bearer {api_key}"),
 )
 
 #: events whose products are looked at, by exactly these names
@@ -86,11 +92,7 @@ def send_interaction(event: Event, settings: TopsortSettings) -> Payload:
     """What the event's name is configured to be."""
     kind = _kind(event_name(event), settings)
     entries = [_purchase(event)] if kind == "purchases" else _interactions(event)
-    return Payload(
-        endpoint="https://api.topsort.com/v2/events",
-        headers={"content-type": "application/json", "authorization": f"Bearer {settings.api_key.reveal()}"},
-        json={**{name: [] for name in KINDS}, kind: entries},
-    )
+    return API.post(settings, body={**{name: [] for name in KINDS}, kind: entries})
 
 
 def _kind(name: str, settings: TopsortSettings) -> str:

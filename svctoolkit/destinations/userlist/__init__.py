@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, authorization
 from svctoolkit.events import Event
 from svctoolkit.mapping import USER_ID, Table, as_it_is, required
 from svctoolkit.secrets import Secret
@@ -25,14 +25,12 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint("https://incoming.userlist.com/rudderstack/events", JSON, authorization("Push", "push_key"))
+
 USER = Table({"userId": required(as_it_is(USER_ID))})
 
 
 @destination.on("identify", "track", "group")
 def send_event(event: Event, settings: UserlistSettings) -> Payload:
     """The event itself."""
-    return Payload(
-        endpoint="https://incoming.userlist.com/rudderstack/events",
-        headers={"Content-Type": "application/json", "Authorization": f"Push {settings.push_key.reveal()}"},
-        json={**event.raw, **USER(event)},
-    )
+    return API.post(settings, body={**event.raw, **USER(event)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svctoolkit.destinations import DestinationType, Payload, Settings
+from svctoolkit.destinations import DestinationType, Endpoint, Header, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.secrets import Secret
 
@@ -15,8 +15,13 @@ destination = DestinationType(
     "Vitally", VitallySettings, docs="https://docs.vitally.io/en/articles/9880656-rudderstack-integration"
 )
 
+API = Endpoint(
+    "https://api.vitally.io/rudderstack",
+    Header("authorization", "Basic {api_key_vitally}"),
+    Header("content-type", "application/json"),
+)
+
 
 @destination.on("identify", "track", "group")
 def send_event(event: Event, settings: VitallySettings) -> Payload:
-    headers = {"authorization": f"Basic {settings.api_key_vitally.reveal()}", "content-type": "application/json"}
-    return Payload(endpoint="https://api.vitally.io/rudderstack", headers=headers, json=event.raw)
+    return API.post(settings, body=event.raw)

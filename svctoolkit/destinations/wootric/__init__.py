@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
+from svctoolkit.destinations import FORM, Answer, Context, DestinationType, Endpoint, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -42,7 +42,6 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-_API = "https://api.wootric.com"
 _KNOWN_TRAITS = ("email", "phone", "createdAt", "userId", "id", "anonymousId")
 
 
@@ -71,6 +70,9 @@ destination = DestinationType(
         Answer("invalid field", 422, {"type": "error_list", "errors": [{"status": "invalid", "field": "score"}]}),
     ],
 )
+
+API = Endpoint("https://api.wootric.com/v1/end_users", FORM)
+LOGIN = Endpoint("https://api.wootric.com/oauth", FORM)
 
 
 @converter
@@ -111,15 +113,16 @@ DECLINE = Table({"origin_url": ORIGIN, "created_at": epoch(trait("createdAt"))})
 @destination.on("identify")
 def send_user(event: Event, settings: WootricSettings, context: Context) -> Payload:
     """An end user, created or updated."""
-    headers = _headers(settings, context)
-    user = _known_user(event, headers, context)
+    token = _log_in(settings, context)
+    user = _known_user(event, settings, token, context)
     form = USER(event)
     if user:
         form.update(_properties(event, user, "properties"))
-        return _send(headers, f"/{user['id']}", form, "PUT")
+        return API.put(settings, f"{user['id']}", form, headers=token)
     if "email" not in form and "phone_number" not in form:
         raise Missing("traits.email", "traits.phone")
-    return _send(headers, "", {**form, "external_id": value_of(event, USER_ID), **_properties(event, {}, "properties")})
+    form = {**form, "external_id": value_of(event, USER_ID), **_properties(event, {}, "properties")}
+    return API.post(settings, body=form, headers=token)
 
 
 @destination.on("track")
@@ -129,17 +132,17 @@ def send_answer(event: Event, settings: WootricSettings, context: Context) -> Pa
     action = kind.lower() if isinstance(kind, str) else ""
     if action not in ("create response", "create decline"):
         raise Misfit("integrations.wootric.eventType", "create response or create decline", kind)
-    headers = _headers(settings, context)
-    user = _known_user(event, headers, context)
+    token = _log_in(settings, context)
+    user = _known_user(event, settings, token, context)
     if not user:
         raise NotFound("end user", event.raw.get("userId"), field="userId")
     if action == "create decline":
         form = {**DECLINE(event), **_properties(event, user, "end_user[properties]")}
-        return _send(headers, f"/{user['id']}/declines", form)
+        return API.post(settings, f"{user['id']}/declines", form, headers=token)
     response = RESPONSE(event)
     _check_score(response["score"])
     form = {**response, **_properties(event, user, "end_user[properties]")}
-    return _send(headers, f"/{user['id']}/responses", form)
+    return API.post(settings, f"{user['id']}/responses", form, headers=token)
 
 
 def _check_score(score: Json) -> None:
@@ -155,11 +158,13 @@ def _properties(event: Event, known: Mapping[str, Any], name: str) -> dict[str, 
     return {f"{name}[{key}]": javascript_text(value) for key, value in properties.items()}
 
 
-def _known_user(event: Event, headers: Mapping[str, str], context: Context) -> Mapping[str, Any]:
+def _known_user(
+    event: Event, settings: WootricSettings, token: Mapping[str, str], context: Context
+) -> Mapping[str, Any]:
     """The end user as Wootric has it; empty when it knows none."""
     for place in _places(event):
-        answer = context.ask({"method": "GET", "url": _API + place, "headers": headers}, may_miss=True, field="userId")
-        user = as_object(answer)
+        question = API.lookup(settings, place, headers=token)
+        user = as_object(context.ask(question, may_miss=True, field="userId"))
         return user if user.get("id") else {}
     raise Missing("userId", "context.externalId.wootricEndUserId")
 
@@ -168,23 +173,15 @@ def _places(event: Event) -> Iterator[str]:
     """Where to ask for the end user."""
     own, user_id = value_of(event, END_USER_ID), value_of(event, USER_ID)
     if isinstance(own, str):
-        yield f"/v1/end_users/{quote(own)}"
+        yield f"{quote(own)}"
     elif user_id and not isinstance(user_id, (int, float)):
-        yield f"/v1/end_users/{quote(in_words(user_id), safe='@,')}?lookup_by_external_id=true"
+        yield f"{quote(in_words(user_id), safe='@,')}?lookup_by_external_id=true"
 
 
-def _headers(settings: WootricSettings, context: Context) -> dict[str, str]:
-    """With the token that Wootric gives for the account's password."""
-    request = {
-        "method": "POST",
-        "url": f"{_API}/oauth/token?account_token={quote(settings.account_token.reveal())}",
-        "headers": {"Content-Type": "application/x-www-form-urlencoded"},
-        "body": f"grant_type=password&username={quote(settings.username)}&password={quote(settings.password.reveal())}",
-    }
+def _log_in(settings: WootricSettings, context: Context) -> dict[str, str]:
+    """The header with the token that Wootric gives for the account's password."""
+    form = f"grant_type=password&username={quote(settings.username)}&password={quote(settings.password.reveal())}"
+    request = LOGIN.lookup(settings, f"token?account_token={quote(settings.account_token.reveal())}", "POST", form)
     token = as_object(context.ask(request, setting="username")).get("access_token")
     bearer = "undefined" if token is None else in_words(token)
-    return {"Content-Type": "application/x-www-form-urlencoded", "Authorization": f"Bearer {bearer}"}
-
-
-def _send(headers: Mapping[str, str], place: str, form: Mapping[str, Any], method: Method = "POST") -> Payload:
-    return Payload(endpoint=f"{_API}/v1/end_users{place}", method=method, headers=headers, form=form)
+    return {"Authorization": f"Bearer {bearer}"}

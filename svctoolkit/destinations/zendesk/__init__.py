@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, Context, DestinationType, Endpoint, Header, Method, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     LookupFailed,
@@ -68,6 +68,15 @@ destination = DestinationType(
     ],
 )
 
+API = Endpoint(
+    "https://{domain}.zendesk.com/api/v2",
+    Header("Authorization", lambda settings: basic_auth(f"{settings.email}/token", settings.api_token.reveal())),
+    JSON,
+    Header("X-Zendesk-Marketplace-Name", "RudderStack"),
+    Header("X-Zendesk-Marketplace-Organization-Id", "3339"),
+    Header("X-Zendesk-Marketplace-App-Id", "263241"),
+)
+
 #: of the traits: those of the event, and those of its context for an event without
 USER = Table(
     {
@@ -107,7 +116,7 @@ def send_person(event: Event, settings: ZendeskSettings, context: Context) -> It
         yield from _leave(zendesk, user["email"], company["id"])
     if settings.search_by_external_id and "email" in user:
         yield from _primary_address(zendesk, body, text(user["email"]))
-    yield zendesk.send("POST", "/users/create_or_update.json", body)
+    yield zendesk.send("POST", "users/create_or_update.json", body)
 
 
 @destination.on("track")
@@ -123,7 +132,7 @@ def send_action(event: Event, settings: ZendeskSettings, context: Context) -> Pa
         action["properties"] = event.properties
     profile = {**about, "identifiers": [{"type": "email", "value": user["email"]}]}
     body = {"event": {**about, **action}, "profile": profile}
-    return zendesk.send("POST", f"/users/{user['id']}/events", body)
+    return zendesk.send("POST", f"users/{user['id']}/events", body)
 
 
 @destination.on("group")
@@ -147,7 +156,7 @@ def send_group(event: Event, settings: ZendeskSettings, context: Context) -> Pay
         organization["external_id"] = group_id
     if fields:
         organization["organization_fields"] = fields
-    place, body = "/organizations/create_or_update.json", {"organization": organization}
+    place, body = "organizations/create_or_update.json", {"organization": organization}
     if not event.raw.get("userId"):
         return zendesk.send("POST", place, body)
     organization_id = as_object(zendesk.ask("POST", place, body).get("organization")).get("id")
@@ -157,7 +166,7 @@ def send_group(event: Event, settings: ZendeskSettings, context: Context) -> Pay
     if zendesk.membership(user_id, organization_id):
         raise Misfit("groupId", "an organization that the user is not in yet", event.raw.get("groupId"))
     membership = {"user_id": user_id, "organization_id": organization_id}
-    return zendesk.send("POST", "/organization_memberships.json", {"organization_membership": membership})
+    return zendesk.send("POST", "organization_memberships.json", {"organization_membership": membership})
 
 
 class _Zendesk:
@@ -165,42 +174,33 @@ class _Zendesk:
 
     def __init__(self, settings: ZendeskSettings, context: Context) -> None:
         self.settings, self._context = settings, context
-        self._api = f"https://{settings.domain}.zendesk.com/api/v2"
-        self._headers = {
-            "Authorization": basic_auth(f"{settings.email}/token", settings.api_token.reveal()),
-            "Content-Type": "application/json",
-            "X-Zendesk-Marketplace-Name": "RudderStack",
-            "X-Zendesk-Marketplace-Organization-Id": "3339",
-            "X-Zendesk-Marketplace-App-Id": "263241",
-        }
 
     def ask(self, method: Method, place: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         """The answer's object; an empty one when Zendesk knows no such thing."""
-        return as_object(self._context.ask(self._request(method, place, body), may_miss=True, field="userId"))
+        return as_object(
+            self._context.ask(API.lookup(self.settings, place, method, body), may_miss=True, field="userId")
+        )
 
     def change(self, method: Method, place: str, body: Mapping[str, Any] | None = None) -> Payload:
         """A change that is made while the event is mapped, and sent once more. A refused one refuses the event."""
-        self._context.ask(self._request(method, place, body), may_miss=method == "DELETE", field="userId")
+        self._context.ask(API.lookup(self.settings, place, method, body), may_miss=method == "DELETE", field="userId")
         return self.send(method, place, body)
 
-    def _request(self, method: Method, place: str, body: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        return {"method": method, "url": self._api + place, "headers": self._headers, "body": body}
-
     def send(self, method: Method, place: str, body: Mapping[str, Any] | None = None) -> Payload:
-        return Payload(endpoint=self._api + place, method=method, headers=self._headers, json=body)
+        return API.request(self.settings, method, place, body)
 
     def create_fields(self, of: str, values: Mapping[str, Any]) -> None:
         """Custom fields for these values where Zendesk has none: it would drop the values."""
-        fields = self.ask("GET", f"/{of}_fields.json").get(f"{of}_fields") if values.keys() - {"id"} else None
+        fields = self.ask("GET", f"{of}_fields.json").get(f"{of}_fields") if values.keys() - {"id"} else None
         if isinstance(fields, list):
             keys = {as_object(field).get("key") for field in fields} | {"id"}
             for key in (key for key in values if key not in keys):
                 field = {"title": key, "key": key, "description": key, "type": "text", "active": True}
-                self.ask("POST", f"/{of}_fields.json", {f"{of}_field": field})
+                self.ask("POST", f"{of}_fields.json", {f"{of}_field": field})
 
     def membership(self, user_id: Any, organization_id: Any) -> Any:
         """The number of the user's membership in an organization, or None."""
-        memberships = self.ask("GET", f"/users/{user_id}/organization_memberships.json").get("organization_memberships")
+        memberships = self.ask("GET", f"users/{user_id}/organization_memberships.json").get("organization_memberships")
         listed = map(as_object, memberships if isinstance(memberships, list) else [])
         return next((m.get("id") for m in listed if str(m.get("organization_id")) == str(organization_id)), None)
 
@@ -223,7 +223,7 @@ def _custom(traits: Mapping[str, Any]) -> dict[str, Any]:
 
 def _find_user(zendesk: _Zendesk, email: Any) -> Mapping[str, Any]:
     """The user with this e-mail address; empty when there is none."""
-    users = zendesk.ask("GET", f"/users/search.json?query={quote(text(email), safe='@')}").get("users")
+    users = zendesk.ask("GET", f"users/search.json?query={quote(text(email), safe='@')}").get("users")
     return as_object(users[0]) if isinstance(users, list) and users else {}
 
 
@@ -236,7 +236,7 @@ def _user(zendesk: _Zendesk, event: Event, traits: Mapping[str, Any]) -> dict[st
     if user_id:
         return {"id": user_id, "email": email}
     new = {**NEW_USER(traits), "external_id": event.raw.get("userId"), **zendesk.verification()}
-    user = as_object(zendesk.ask("POST", "/users/create_or_update.json", {"user": new}).get("user"))
+    user = as_object(zendesk.ask("POST", "users/create_or_update.json", {"user": new}).get("user"))
     if not user.get("id"):
         raise LookupFailed("traits.email", "Zendesk neither has this user nor creates it", case="user")
     return {"id": user["id"], "email": user.get("email") or email}
@@ -246,19 +246,19 @@ def _leave(zendesk: _Zendesk, email: Any, organization_id: Any) -> Iterator[Payl
     user_id = _find_user(zendesk, email).get("id")
     membership = zendesk.membership(user_id, organization_id) if user_id else None
     if membership:
-        yield zendesk.send("DELETE", f"/users/{user_id}/organization_memberships/{membership}.json")
+        yield zendesk.send("DELETE", f"users/{user_id}/organization_memberships/{membership}.json")
 
 
 def _primary_address(zendesk: _Zendesk, body: Mapping[str, Any], address: str) -> Iterator[Payload]:
     """Zendesk adds a new address as a further one. To become the first, it must not be a further one any more."""
-    user_id = as_object(zendesk.ask("POST", "/users/create_or_update.json", body).get("user")).get("id")
-    listed = zendesk.ask("GET", f"/users/{user_id}/identities").get("identities") if user_id else None
+    user_id = as_object(zendesk.ask("POST", "users/create_or_update.json", body).get("user")).get("id")
+    listed = zendesk.ask("GET", f"users/{user_id}/identities").get("identities") if user_id else None
     addresses = [i for i in map(as_object, listed if isinstance(listed, list) else []) if i.get("type") == "email"]
     primary = next((i for i in addresses if i.get("primary")), None)
     if primary is None or primary.get("value") == address:
         return
     for other in addresses:
         if other.get("value") == address:
-            yield zendesk.change("DELETE", f"/users/{user_id}/identities/{other.get('id')}")
+            yield zendesk.change("DELETE", f"users/{user_id}/identities/{other.get('id')}")
     identity = {"type": "email", "value": address, "verified": zendesk.settings.create_users_as_verified}
-    yield zendesk.change("PUT", f"/users/{user_id}/identities/{primary.get('id')}", {"identity": identity})
+    yield zendesk.change("PUT", f"users/{user_id}/identities/{primary.get('id')}", {"identity": identity})
