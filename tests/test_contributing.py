@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.__main__ import copies
+from tests.mutants.__main__ import ABOUT, copies
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^```\w+\n# (svctoolkit/\S+)\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE))
 WORKSPACE = """
-destinations: {bay: {type: HARBOR, config: {apiKey: k-1}}}
+destinations: {bay: {type: MOORING, config: {apiKey: k-1}}}
 sources: {web: {destinations: [bay]}}
 """
 SUITE = f"""{WORKSPACE}
@@ -47,6 +47,19 @@ from svctoolkit.widgets import EventCounter
 counter = EventCounter([events.track("A", user_id="u"), events.track("B", user_id="u")])
 print(counter.counts, "<td" in counter.static())
 """
+
+ABOUT_DESTINATIONS = [
+    *ABOUT["destinations"],
+    "tests/test_cli.py",
+    "tests/test_docs.py",
+    "tests/test_every_output_is_masked.py",
+    "tests/test_every_refusal.py",
+    "tests/test_layers.py",
+    "tests/test_own_types.py",
+    "tests/test_runner.py",
+    "tests/test_samples.py",
+    "tests/test_workspace.py",
+]
 
 pytestmark = pytest.mark.slow
 
@@ -80,13 +93,24 @@ def test_the_page_shows_six_things() -> None:
 def test_the_destination_proves_itself(repository: Path) -> None:
     """Its examples cover its handler and its table, as the catalogue's own tests want them."""
     assert " passed" in run(
-        repository, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_destinations.py", "-k", "HARBOR"
+        repository, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_destinations.py", "-k", "MOORING"
     )
+
+
+def test_every_test_about_all_destinations_passes_with_the_new_one() -> None:
+    """What walks the catalogue knows no list of types that would have to be edited."""
+    with copies(1) as (folder,):
+        for name in [name for name in FILES if name.startswith("svctoolkit/destinations/")]:
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(FILES[name], encoding="utf-8")
+        (command,) = re.findall(r"`svctoolkit (definitions --markdown) > (\S+)`", TEXT)
+        (folder / command[1]).write_text(run(folder, "-m", "svctoolkit", *command[0].split()), encoding="utf-8")
+        assert " passed" in run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", *ABOUT_DESTINATIONS)
 
 
 def test_the_matcher_and_the_reporter_take_part(repository: Path, tmp_path: Path) -> None:
     """A suite uses the matcher, and the reporter tells of it; the matcher's docstring is true."""
-    (tmp_path / "harbor.suite.yaml").write_text(SUITE, encoding="utf-8")
+    (tmp_path / "mooring.suite.yaml").write_text(SUITE, encoding="utf-8")
 
     assert run(repository, "-m", "svctoolkit", "run", ".", "--report", "dots", cwd=tmp_path).endswith("..")
     doctest = "import doctest; from svctoolkit.runner.expect.matchers import even; print(doctest.testmod(even))"
