@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mutants.__main__ import ABOUT, rooms
 from tests.mutants.changes import changes
 
 ROOT = Path(__file__).parent.parent
@@ -44,6 +45,20 @@ def test_every_line_that_runs_can_change_and_no_other() -> None:
 def test_a_changed_module_is_still_python(change: object) -> None:
     """A change that is no Python would be noticed by every test, and show nothing."""
     compile(change.apply(SOURCE), "module", "exec")  # type: ignore[attr-defined]
+
+
+def test_every_room_has_tests_about_it() -> None:
+    """Without them each change to it would be tried against every test, which takes hours."""
+    assert sorted(set(rooms()) - ABOUT.keys()) == []
+
+
+def test_what_the_table_names_is_there() -> None:
+    """Rooms that have gone, and tests that have been renamed, leave the table."""
+    package = ROOT / "svctoolkit"
+    paths = {about: package.joinpath(*about.split(".")) for about in ABOUT}
+
+    assert [about for about, path in paths.items() if not path.is_dir() and not path.with_suffix(".py").exists()] == []
+    assert sorted({test for tests in ABOUT.values() for test in tests if not (ROOT / test).exists()}) == []
 
 
 @pytest.mark.slow

@@ -24,16 +24,37 @@ NEEDED = ("svctoolkit", "tests", "suites", "notebooks", "pyproject.toml", "READM
 #: folder or module of the package -> the tests that are about it; the longest match counts
 ABOUT = {
     "": ["tests"],
+    "__main__": ["tests/test_cli.py"],
+    "accessor": ["tests/notebooks/test_accessor.py"],
+    "causes": ["tests/test_causes.py", "tests/test_mapping.py"],
     "cli": ["tests/test_cli.py"],
-    "delivery._request": ["tests/test_delivery.py"],
+    "cli._site": ["tests/test_site.py"],
+    "client": ["tests/test_client.py", "tests/data_plane/test_client_faults.py"],
     "delivery": ["tests/test_delivery.py", "tests/test_network_policy.py", "tests/test_pipeline.py"],
-    "destinations": ["tests/test_destinations.py", "tests/test_own_destination.py", "tests/test_definitions.py"],
-    "mapping.table": ["tests/test_mapping.py"],
+    "delivery._request": ["tests/test_delivery.py"],
+    "delivery.cassette": ["tests/data_plane/test_cassette.py", "tests/test_delivery.py"],
+    "destinations": [
+        "tests/test_destinations.py",
+        "tests/test_endpoint.py",
+        "tests/test_own_destination.py",
+        "tests/test_definitions.py",
+    ],
+    "destinations._endpoint": ["tests/test_endpoint.py"],
+    "display": ["tests/notebooks/test_display.py", "tests/notebooks/test_rich_display.py"],
+    "displayed": ["tests/notebooks/test_display.py", "tests/notebooks/test_rich_display.py"],
+    "errors": ["tests/test_front_door.py", "tests/test_failures.py", "tests/test_cli.py"],
+    "events": ["tests/test_events.py", "tests/data_plane/test_any_event.py"],
+    "interrupts": ["tests/notebooks/test_magics.py", "tests/data_plane/test_control.py"],
+    "json_types": ["tests/test_layers.py"],
+    "magics": ["tests/notebooks/test_magics.py"],
     "mapping": ["tests/test_mapping.py", "tests/test_destinations.py"],
+    "mapping.table": ["tests/test_mapping.py"],
+    "personal": ["tests/test_personal.py"],
     "pipeline": [
         "tests/test_pipeline.py",
         "tests/test_stage_rules.py",
         "tests/test_results.py",
+        "tests/test_lineage.py",
         "tests/test_server.py",
     ],
     "pipeline.run": [
@@ -43,9 +64,27 @@ ABOUT = {
         "tests/warehouse/test_product.py",
         "tests/data_plane/test_routing.py",
     ],
+    "plans": ["tests/plans"],
+    "profile": ["tests/test_profile.py"],
+    "project": ["tests/test_import.py", "tests/test_cli.py"],
+    "pytest_plugin": ["tests/test_pytest_plugin.py"],
+    "registry": ["tests/test_own_destination.py", "tests/test_own_types.py", "tests/test_runner_matchers.py"],
     "replay": ["tests/replay"],
-    "results": ["tests/test_results.py", "tests/test_pipeline.py"],
+    "results": ["tests/test_results.py", "tests/test_failures.py", "tests/test_arrow.py", "tests/test_pipeline.py"],
+    "retries": ["tests/test_client.py", "tests/sdk/test_faults.py", "tests/data_plane/test_delivery.py"],
     "runner": ["tests/test_runner_matchers.py", "tests/test_runner.py", "tests/test_runner_format.py", "tests/suites"],
+    "runner.attempts": [
+        "tests/test_runner.py",
+        "tests/test_runner_send.py",
+        "tests/suites/test_causes.py",
+        "tests/suites/test_false_passes.py",
+        "tests/suites/test_generated.py",
+        "tests/suites/test_live.py",
+        "tests/suites/test_rules.py",
+        "tests/suites/test_time.py",
+        "tests/warehouse/test_suites.py",
+        "tests/plans/test_suites.py",
+    ],
     "runner.expect": [
         "tests/test_runner_matchers.py",
         "tests/plans/test_suites.py",
@@ -55,9 +94,26 @@ ABOUT = {
         "tests/suites/test_false_passes.py",
         "tests/suites/test_helpers.py",
     ],
+    "runner.report": ["tests/test_runner_reports.py", "tests/suites/test_page.py"],
     "sdk": ["tests/sdk"],
+    "sdk.engine": [
+        "tests/sdk/test_calls.py",
+        "tests/sdk/test_durability.py",
+        "tests/sdk/test_faults.py",
+        "tests/sdk/test_pauses.py",
+        "tests/sdk/test_reentrancy.py",
+        "tests/sdk/test_device.py",
+    ],
     "sdk.queue.claims": ["tests/sdk/test_claims.py"],
+    "secrets": ["tests/test_secrets.py", "tests/test_no_secret_shows.py"],
     "server": ["tests/test_server.py", "tests/data_plane"],
+    "server.store": [
+        "tests/data_plane/test_records.py",
+        "tests/data_plane/test_store.py",
+        "tests/data_plane/test_inspect.py",
+        "tests/data_plane/test_newest.py",
+        "tests/data_plane/test_overview.py",
+    ],
     "server.worker": [
         "tests/data_plane/test_waiting.py",
         "tests/data_plane/test_verdicts.py",
@@ -72,8 +128,14 @@ ABOUT = {
         "tests/data_plane/test_store.py",
         "tests/warehouse/test_product.py",
     ],
+    "sqlite": ["tests/data_plane/test_store.py", "tests/sdk/test_durability.py"],
     "transformations": ["tests/test_transformations.py", "tests/test_user_code.py"],
-    "workspace": ["tests/test_workspace.py"],
+    "url_secrets": ["tests/test_secrets.py", "tests/test_no_secret_shows.py"],
+    "warehouse": ["tests/warehouse"],
+    "warehouse.rows": ["tests/warehouse/test_rows.py", "tests/warehouse/test_change.py"],
+    "widgets": ["tests/notebooks"],
+    "workspace": ["tests/test_workspace.py", "tests/test_environments.py", "tests/test_import.py"],
+    "workspace._load": ["tests/test_workspace.py"],
     "yamlfile": ["tests/test_yamlfile.py"],
 }
 
@@ -115,6 +177,14 @@ def choose(all_changes: list[tuple[Path, Change]], most: int, chance: random.Ran
     if not all_changes:
         raise SystemExit("there is nothing to change")
     return [all_changes[i] for i in sorted(chance.sample(range(len(all_changes)), min(most, len(all_changes))))]
+
+
+def rooms() -> list[str]:
+    """The folders and modules right below the package."""
+    names = (
+        file.stem for file in (ROOT / "svctoolkit").iterdir() if file.suffix == ".py" or (file / "__init__.py").exists()
+    )
+    return sorted(name for name in names if name != "__init__")
 
 
 def tests_about(modules: Sequence[Path]) -> list[str]:
