@@ -95,7 +95,7 @@ def test_events_beyond_the_limit_wait_in_the_store(workspace: Workspace) -> None
             plane.send([{**EVENT, "userId": f"u{number}-{n}"} for n in range(100)], source="web")
         plane.wait(lambda: len([fate for fate in plane.fates if fate.attempts]) >= 20)
         plane.wait(lambda: plane._engine._deliveries.is_quiet())
-        in_memory = len(plane._engine._deliveries._lanes["crm"]._held)
+        in_memory = len(plane._engine._deliveries._lanes["crm"]._memory)
         plane.advance(24 * 3600)
         plane.drain()
 

@@ -25,7 +25,7 @@ from svctoolkit.server.worker.calls.attempts import Attempts
 from svctoolkit.server.worker.crew import Crew
 from svctoolkit.server.worker.journal import Journal
 from svctoolkit.server.worker.knobs import Knobs
-from svctoolkit.server.worker.lanes.lane import Lane
+from svctoolkit.server.worker.lanes.lane import Lane, Terms
 from svctoolkit.server.worker.lanes.throttle import Limiter
 from svctoolkit.server.worker.pending import Pending
 from svctoolkit.server.worker.task import Exchange, Outcome, Record, Result, Step, Task, owner_of
@@ -63,6 +63,7 @@ class Deliveries:
         self._timers, self._retries, self._lock = Timers(), Timers(lambda: 0.0) if still else Timers(), Lock()
         self._crew = Crew()
         self._limiters: dict[str, Limiter] = {}
+        self._terms: dict[str, tuple[object, Terms]] = {}  # by destination, with what they were made of
         self._stopped = False
         # Before anybody adds new events: a lane that is made here knows that older ones are in the store. A lane that
         # is made later starts with the first event that its destination ever had.
@@ -171,15 +172,18 @@ class Deliveries:
     def is_paused(self, destination: str) -> bool:
         return self._pending.is_paused(destination)
 
-    def calls(self) -> Calls:
-        return self._workspace.delivery.batch or _ALONE
-
-    def shares(self, destination: str) -> bool:
+    def terms(self, destination: str) -> Terms:
         """By the type that the destination has now: whether its settings are right shows when it is sent to."""
         target = self._workspace.destinations.get(destination)
-        if target is None or self._workspace.delivery.batch is None:
-            return False
-        return definitions.shares_requests(target.type)
+        batch, waiting = self._workspace.delivery.batch, self._knobs.limits.waiting
+        state = target.type if target else "", batch, waiting
+        known = self._terms.get(destination)
+        if known is None or known[0] != state:
+            calls = batch or _ALONE
+            shares = target is not None and batch is not None and definitions.shares_requests(target.type)
+            known = state, Terms(calls.jobs, calls.wait, shares, max(waiting, 2 * calls.jobs))
+            self._terms[destination] = known
+        return known[1]
 
     def limiter(self, destination: str) -> Limiter | None:
         target = self._workspace.destinations.get(destination)

@@ -8,22 +8,34 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from threading import Condition
 from time import monotonic
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol
 
 from svctoolkit.server.worker.crew import Crew
 from svctoolkit.server.worker.knobs import Knobs
-from svctoolkit.server.worker.lanes.overflow import Overflow
-from svctoolkit.server.worker.lanes.queue import Queue
+from svctoolkit.server.worker.lanes.flow import Flow, State
+from svctoolkit.server.worker.lanes.memory import Memory
 from svctoolkit.server.worker.lanes.results import Results
 from svctoolkit.server.worker.lanes.throttle import Limiter
 from svctoolkit.server.worker.task import Outcome, Record, Result, Step, Task
 from svctoolkit.server.worker.timers import Timers
-from svctoolkit.workspace import Calls
 
 _LOG = logging.getLogger("svctoolkit.delivery")
 _SLOW = 0.02  # seconds that a task may wait for a worker before there is another one
 _STALLED = 0.25  # the same where the destination was quick: who waits for the processor gains nothing by more threads
 _QUICK = 0.005  # seconds for an event, up to which a worker takes several at once: then nobody waits long for others
+
+
+class Terms(NamedTuple):
+    """How tasks reach a call: `jobs` at most, with a wait of so many seconds for others.
+
+    `shares`: the tasks of a call may share requests, so that it matters which are together. `window`: how many tasks
+    are in memory; the rest waits in the store.
+    """
+
+    jobs: int
+    wait: float
+    shares: bool
+    window: int
 
 
 class Owner(Protocol):
@@ -39,12 +51,8 @@ class Owner(Protocol):
         ...
 
     def is_paused(self, destination: str) -> bool: ...
-    def calls(self) -> Calls:
-        """How tasks reach a call."""
-        ...
-
-    def shares(self, destination: str) -> bool:
-        """Whether the tasks of a call may share requests, so that it matters which are together."""
+    def terms(self, destination: str) -> Terms:
+        """What holds for the destination at the moment."""
         ...
 
     def limiter(self, destination: str) -> Limiter | None: ...
@@ -69,9 +77,10 @@ class Lane:
 
     `timers` are for what happens behind the scenes, `retries` for the pauses between attempts, whose time may be moved.
 
-    Order rests on three things. Tasks come in the order of their events, from `add` or from the store, never from both:
-    while the lane is `behind`, new ones stay in the store until it has caught up. Only the first tasks of an owner are
-    ever ready. And a lane that may have events in the store starts behind.
+    When calls are made is the state of `Flow`; which tasks are in memory is that of `Memory`. The number of workers
+    follows from both: none while there is nothing to do, one that takes tasks, and more while those at hand are slow.
+
+         no worker ──_staff(): there is work──> workers ──_leave(): nothing is left, paused or stopped──> no worker
     """
 
     def __init__(
@@ -88,37 +97,27 @@ class Lane:
         self._destination, self._owner, self._timers = destination, owner, timers
         self._retries, self._crew, self._knobs = retries, crew, knobs
         self._changed = Condition()
-        self._queue, self._overflow = Queue(), Overflow()
+        self._flow = Flow()
+        self._memory = Memory(partial(owner.pending, destination), behind=behind)
+        self._queue = self._memory.queue
         self._undecided: dict[str, int] = {}  # by owner: tasks of a call without an outcome
         self._pauses: dict[str, float] = {}  # by owner: seconds until the next attempt, once the call is over
-        self._held: set[int] = set()
-        self._loaded_to = 0
-        self._behind = behind  # some pending events are in the store only
         self._workers = 0
         self._results = Results(destination, owner.settle, timers, self._changed, self._forget)
         self._last_taken = 0.0
         self._watched_until = 0.0  # when a timer looks whether there is something to do
-        self._timed = False
-        self._due = False  # what waits for company has waited long enough
-        self._throttled = False
         self._pace = 1  # events that a worker takes at once where it does not matter which are together
-        self._stopped = False
 
     def add(self, tasks: Sequence[Task]) -> None:
         """New tasks in the order of their events, which are in the store already."""
         with self._changed:
-            for task in tasks:
-                self._behind = self._behind or len(self._held) >= self._window()
-                if not self._behind and task.seq > self._loaded_to:
-                    self._push(task)
-            self._overflow.forget(self._loaded_to)
+            self._memory.add(tasks, self._terms().window)
             self._staff()
 
     def reload(self) -> None:
         """Look again at everything that is pending in the store."""
         with self._changed:
-            self._behind, self._loaded_to = True, 0
-            self._overflow.start_over()
+            self._memory.reload()
             self._staff()
 
     def wake(self) -> None:
@@ -129,7 +128,7 @@ class Lane:
     def stop(self, timeout: float) -> None:
         """Return when no attempt is under way any more, or after `timeout` seconds. What waits stays pending."""
         with self._changed:
-            self._stopped = True
+            self._flow.stop()
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._workers == 0, timeout)
         self._results.close()
@@ -137,36 +136,27 @@ class Lane:
     def is_quiet(self) -> bool:
         """Whether nothing happens here until somebody comes, or the time of a retry."""
         with self._changed:
-            busy = self._has_work() and not self._owner.is_paused(self._destination)
+            busy = self._has_work(self._terms()) and not self._owner.is_paused(self._destination)
             return self._workers == 0 and self._results.unstored == 0 and not busy
 
-    def _window(self) -> int:
-        """How many tasks are in memory; the rest waits in the store."""
-        return max(self._knobs.limits.waiting, 2 * self._owner.calls().jobs)
+    def _terms(self) -> Terms:
+        return self._owner.terms(self._destination)
 
-    def _push(self, task: Task) -> None:
-        self._loaded_to = max(self._loaded_to, task.seq)
-        if self._overflow.keeps(task):
-            return
-        last = self._queue.last(task.owner)
-        if self._is_full() and self._queue.is_under_way(task.owner) and last < task.seq:
-            self._overflow.leave(task.owner, last)
-            return
-        self._held.add(task.seq)
-        self._queue.push(task)
-
-    def _is_full(self) -> bool:
-        """Whether who waits for a failed event should make room for others."""
-        return len(self._held) >= self._window() // 2
+    def _is_stopped(self) -> bool:
+        return self._flow.state is State.STOPPED
 
     def _staff(self) -> None:
         """Have a worker if there is work, and another one if those at hand are slow."""
-        if self._stopped or not self._has_work():
+        terms = self._terms()
+        if self._flow.state is State.STOPPED:
+            return
+        if not self._has_work(terms):
+            self._gather(terms)
             return
         if self._owner.is_paused(self._destination):
             self._watch(0.25)
             return
-        width = 1 if self._owner.shares(self._destination) else self._knobs.width
+        width = 1 if terms.shares else self._knobs.width
         late = monotonic() - self._last_taken >= (_SLOW if self._pace == 1 else _STALLED)
         if self._workers == 0 or (late and self._queue.ready and self._workers < width):
             self._workers += 1
@@ -175,31 +165,30 @@ class Lane:
         if self._queue.ready and self._workers < width:
             self._watch(_SLOW)
 
-    def _has_work(self) -> bool:
-        if self._throttled:
+    def _has_work(self, terms: Terms) -> bool:
+        if self._flow.state is State.THROTTLED:
             return False
-        may_load = (self._behind and not self._is_full()) or self._overflow.wants_some
-        return may_load or self._runs_due() != frozenset()
+        return self._memory.wants_some(terms.window) or self._runs_due(terms) != frozenset()
 
-    def _runs_due(self) -> AbstractSet[str] | None:
-        """The runs of which a call may be made now; None for any. While there are none, time runs for those at hand."""
+    def _runs_due(self, terms: Terms) -> AbstractSet[str] | None:
+        """The runs of which a call may be made now; None for any."""
         if not self._queue.ready:
             return frozenset()
-        calls = self._owner.calls()
-        if not calls.wait or self._due or self._stopped or not self._owner.shares(self._destination):
+        if not (terms.wait and terms.shares) or self._flow.state in (State.DUE, State.STOPPED):
             return None
         hurried = self._owner.hurried()
         if None in hurried:
             return None
-        due = {run for run, number in self._queue.ready.items() if number >= calls.jobs or run in hurried}
-        if not due and not self._timed and calls.wait != float("inf"):
-            self._timed = True
-            self._retries.after(calls.wait * self._knobs.backoff.scale, self._end_wait)
-        return due
+        return {run for run, number in self._queue.ready.items() if number >= terms.jobs or run in hurried}
 
-    def _end_wait(self) -> None:
+    def _gather(self, terms: Terms) -> None:
+        """Tasks that are ready and not due wait for others, but not for ever."""
+        if self._queue.ready and terms.wait != float("inf") and self._flow.gather():
+            self._retries.after(terms.wait * self._knobs.backoff.scale, self._end_gathering)
+
+    def _end_gathering(self) -> None:
         with self._changed:
-            self._timed, self._due = False, True
+            self._flow.end_gathering()
             self._staff()
 
     def _watch(self, seconds: float) -> None:
@@ -213,7 +202,7 @@ class Lane:
         try:
             self._deliver()
         except Exception:  # noqa: BLE001 - a worker that ends in silence would stop the lane
-            if not self._stopped:  # else the store is closed, and what came too late for it stays pending
+            if not self._is_stopped():  # else the store is closed, and what came too late for it stays pending
                 _LOG.exception("a worker of %s failed; going on in a second", self._destination)
             with self._changed:
                 self._workers -= 1
@@ -222,34 +211,34 @@ class Lane:
 
     def _deliver(self) -> None:
         while True:
-            shares = self._owner.shares(self._destination)
-            if shares:
+            if self._terms().shares:
                 self._owner.await_routing()
-            call = self._take(whole=shares)
+            terms = self._terms()
+            call = self._take(terms)
             if call:
-                self._attempt(call, whole=shares)
+                self._attempt(call, terms)
                 continue
             self._results.flush()
             if self._leave():
                 self._owner.rest()
                 return
 
-    def _take(self, *, whole: bool) -> list[Task]:
+    def _take(self, terms: Terms) -> list[Task]:
         with self._changed:
-            self._changed.wait_for(lambda: self._stopped or self._results.have_room())
-            if self._stopped or self._owner.is_paused(self._destination):
+            self._changed.wait_for(lambda: self._is_stopped() or self._results.have_room())
+            if self._flow.state in (State.STOPPED, State.THROTTLED) or self._owner.is_paused(self._destination):
                 return []
-            self._load_overflow()
-            if self._behind and not self._is_full():
-                self._refill()
-            runs = self._runs_due()
-            jobs = self._owner.calls().jobs
-            limit = self._allowance(jobs if whole else min(jobs, self._pace))
-            if runs == frozenset() or not limit:
+            if self._memory.wants_some(terms.window):
+                self._memory.refill(terms.window)
+            runs = self._runs_due(terms)
+            if runs == frozenset():
+                return []
+            limit = self._allowance(terms.jobs if terms.shares else min(terms.jobs, self._pace))
+            if not limit:
                 return []
             self._last_taken = monotonic()
             self._results.watch()
-            self._due = False
+            self._flow.take()
             call = self._queue.take(limit, runs)
             for task in call:
                 self._undecided[task.owner] = self._undecided.get(task.owner, 0) + 1
@@ -261,59 +250,38 @@ class Lane:
         if limiter is None:
             return jobs
         allowed = limiter.take(min(jobs, self._queue.ready.total()))
-        if not allowed and self._queue.ready:
-            self._throttled = True
+        if not allowed and self._queue.ready and self._flow.throttle():
             self._retries.after(limiter.seconds_left() * self._knobs.backoff.scale, self._end_throttle)
         return allowed
 
     def _end_throttle(self) -> None:
         with self._changed:
-            self._throttled = False
+            self._flow.end_throttle()
             self._staff()
 
-    def _refill(self) -> None:
-        room = self._window() - len(self._held)
-        # Those at hand may be pending in the store as well: their results are not there yet.
-        limit = room + len(self._held)
-        stored = self._owner.pending(self._destination, self._loaded_to, limit)
-        new = [task for task in stored if task.seq not in self._held][:room]
-        self._behind = len(new) == room or len(stored) == limit
-        if stored:
-            self._loaded_to = max(self._loaded_to, (new or stored)[-1].seq)
-        for task in new:
-            self._push(task)
-
-    def _load_overflow(self) -> None:
-        """The next events of users whose later ones were left in the store."""
-        limit = self._window() // 4
-        for owner, last in self._overflow.wanted().items():
-            stored = self._owner.pending(self._destination, last, limit, owner)
-            self._overflow.load(owner, stored[-1].seq if stored else last, is_all=len(stored) < limit)
-            for task in stored:
-                self._held.add(task.seq)
-                self._queue.push(task)
-
-    def _attempt(self, call: Sequence[Task], *, whole: bool) -> None:
+    def _attempt(self, call: Sequence[Task], terms: Terms) -> None:
         """Deliver a call. Unless it matters who is together, what a slow destination delays goes back for others."""
         undecided = dict.fromkeys(call)
         started = monotonic()
         for step in self._owner.attempt(call, self._destination):
             for task, _ in step.outcomes:
                 del undecided[task]
-            self._advance(step)
-            slow = not whole and not step.halfway and monotonic() - started >= _SLOW
-            if undecided and (self._stopped or slow):
+            self._advance(step, terms)
+            slow = not terms.shares and not step.halfway and monotonic() - started >= _SLOW
+            if undecided and (slow or self._is_stopped()):
                 break
             started = monotonic()
-        if not whole:
+        if not terms.shares:
             quick = monotonic() - self._last_taken < _QUICK * len(call) and not undecided
             # Halved only, since one slow moment of this machine says little about the destination.
-            self._pace = min(2 * self._pace, self._owner.calls().jobs) if quick else max(1, self._pace // 2)
+            self._pace = min(2 * self._pace, terms.jobs) if quick else max(1, self._pace // 2)
         if undecided:
             limiter = self._owner.limiter(self._destination)
             if limiter is not None:
                 limiter.give_back(len(undecided))
-            self._advance(Step((), [(task, Outcome("pending", again=True, attempted=False)) for task in undecided]))
+            self._advance(
+                Step((), [(task, Outcome("pending", again=True, attempted=False)) for task in undecided]), terms
+            )
 
     def _result(self, task: Task, outcome: Outcome, pauses: dict[tuple[int, float | None], float]) -> Result:
         """The outcome with the pause after it, which is the same for all who failed together: they meet again."""
@@ -327,7 +295,7 @@ class Lane:
             pauses[key] = self._knobs.backoff.pause(*key)
         return Result(task, outcome, task.attempts, pauses[key])
 
-    def _advance(self, step: Step) -> None:
+    def _advance(self, step: Step, terms: Terms) -> None:
         """Users whose events all have outcomes may go on, or again after a pause. The results go to the store."""
         pauses: dict[tuple[int, float | None], float] = {}
         results = [self._result(*pair, pauses) for pair in step.outcomes]
@@ -350,21 +318,13 @@ class Lane:
                     del self._undecided[owner]
                     if owner in self._pauses:
                         again.setdefault(self._pauses.pop(owner), []).append(owner)
-                        self._make_room(owner)
+                        self._memory.make_room(owner, terms.window)
                     else:
-                        self._queue.release(owner)
-                        if not self._queue.last(owner):
-                            self._overflow.want(owner)
+                        self._memory.release(owner)
         for pause, owners in again.items():
             self._retries.after(pause, partial(self._again, owners))
         if self._results.are_many():
             self._results.flush()
-
-    def _make_room(self, owner: str) -> None:
-        """A user waits for the next attempt: if many others may have to wait for that, the later events leave."""
-        if self._is_full() and (gone := self._queue.cut(owner)):
-            self._held -= {task.seq for task in gone}
-            self._overflow.leave(owner, self._queue.last(owner))
 
     def _again(self, owners: Sequence[str]) -> None:
         with self._changed:
@@ -374,20 +334,24 @@ class Lane:
 
     def _forget(self, records: Sequence[Record]) -> None:
         """These results are stored. Called with the lock."""
-        self._held -= {r.task.seq for record in records for r in record.results if r.retry_in is None}
+        self._memory.forget(records)
         self._staff()
 
     def _leave(self) -> bool:
+        """Whether the worker goes: it stays where there is work again."""
         with self._changed:
-            if not self._stopped and not self._owner.is_paused(self._destination):
-                if self._has_work():
+            if not self._is_stopped():
+                terms = self._terms()
+                if self._owner.is_paused(self._destination):
+                    self._watch(0.25)
+                elif self._has_work(terms):
                     return False
-            elif not self._stopped:
-                self._watch(0.25)
+                else:
+                    self._gather(terms)
             self._workers -= 1
             self._changed.notify_all()
             return True
 
     def __repr__(self) -> str:
-        state: dict[str, Any] = {"held": len(self._held), "workers": self._workers, "ready": self._queue.ready.total()}
-        return f"<Lane {self._destination} {state}>"
+        state = f"{self._flow.state.value}, {self._memory.state.value}"
+        return f"<Lane {self._destination}: {state}, {len(self._memory)} tasks, {self._workers} workers>"

@@ -1,0 +1,124 @@
+"""Which pending tasks of a destination are in memory; the others wait in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import TypeAlias
+
+from svctoolkit.server.worker.lanes.overflow import Overflow
+from svctoolkit.server.worker.lanes.queue import Queue
+from svctoolkit.server.worker.task import Record, Task
+
+#: `load(after, limit, owner)`: the stored tasks behind a seq, of one owner or of all.
+Load: TypeAlias = Callable[[int, int, "str | None"], list[Task]]
+
+
+class State(Enum):
+    """See the diagram of `Memory`."""
+
+    CURRENT = "current"
+    BEHIND = "behind"
+
+
+class Memory:
+    """The queue of a lane, and how it is filled. Every method is called with the lane's lock.
+
+                  a new task finds no room, or reload()
+         CURRENT ───────────────────────────────────────> BEHIND
+            ^                                               │
+            └──────── refill() finds nothing more ──────────┘
+
+    `CURRENT`: every pending task is in memory, but for those in the overflow; new ones come from the router.
+    `BEHIND`: new tasks stay in the store, and `refill` loads from there. Tasks therefore come in the order of their
+    events, from the router or from the store, never from both. A lane whose destination may have tasks in the store
+    when it is made starts `BEHIND`.
+    """
+
+    def __init__(self, load: Load, *, behind: bool) -> None:
+        self._load = load
+        self.state = State.BEHIND if behind else State.CURRENT
+        self.queue, self._overflow = Queue(), Overflow()
+        self._held: set[int] = set()
+        self._loaded_to = 0
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def add(self, tasks: Sequence[Task], window: int) -> None:
+        """New tasks in the order of their events, which are in the store already."""
+        for task in tasks:
+            if len(self._held) >= window:
+                self.state = State.BEHIND
+            if self.state is State.CURRENT and task.seq > self._loaded_to:
+                self._push(task, window)
+        self._overflow.forget(self._loaded_to)
+
+    def reload(self) -> None:
+        """Tasks that were settled may be pending in the store again."""
+        self.state, self._loaded_to = State.BEHIND, 0
+        self._overflow.start_over()
+
+    def wants_some(self, window: int) -> bool:
+        """Whether `refill` has something to do."""
+        return self._overflow.wants_some or (self.state is State.BEHIND and not self.is_full(window))
+
+    def is_full(self, window: int) -> bool:
+        """Whether who waits for a failed event should make room for others."""
+        return len(self._held) >= window // 2
+
+    def refill(self, window: int) -> None:
+        """Load what there is room for from the store. Raises `StoreError`."""
+        self._load_overflow(window)
+        if self.state is State.CURRENT or self.is_full(window):
+            return
+        room = window - len(self._held)
+        # Tasks in memory may be pending in the store as well: their results are not there yet.
+        limit = room + len(self._held)
+        stored = self._load(self._loaded_to, limit, None)
+        new = [task for task in stored if task.seq not in self._held][:room]
+        self.state = State.BEHIND if len(new) == room or len(stored) == limit else State.CURRENT
+        if stored:
+            self._loaded_to = max(self._loaded_to, (new or stored)[-1].seq)
+        for task in new:
+            self._push(task, window)
+
+    def _load_overflow(self, window: int) -> None:
+        """The next tasks of owners whose later ones were left in the store."""
+        if not self._overflow.wants_some:
+            return
+        limit = window // 4
+        for owner, last in self._overflow.wanted().items():
+            stored = self._load(last, limit, owner)
+            self._overflow.load(owner, stored[-1].seq if stored else last, is_all=len(stored) < limit)
+            for task in stored:
+                self._held.add(task.seq)
+                self.queue.push(task)
+
+    def _push(self, task: Task, window: int) -> None:
+        self._loaded_to = max(self._loaded_to, task.seq)
+        if self._overflow.keeps(task):
+            return
+        if self.is_full(window) and self.queue.is_under_way(task.owner):
+            last = self.queue.last(task.owner)
+            if last < task.seq:
+                self._overflow.leave(task.owner, last)
+                return
+        self._held.add(task.seq)
+        self.queue.push(task)
+
+    def release(self, owner: str) -> None:
+        """Nothing of an owner is under way any more: its next tasks may go, or are loaded."""
+        self.queue.release(owner)
+        if not self.queue.last(owner):
+            self._overflow.want(owner)
+
+    def make_room(self, owner: str, window: int) -> None:
+        """An owner waits for the next attempt: if many others may have to wait for that, its later tasks leave."""
+        if self.is_full(window) and (gone := self.queue.cut(owner)):
+            self._held -= {task.seq for task in gone}
+            self._overflow.leave(owner, self.queue.last(owner))
+
+    def forget(self, records: Sequence[Record]) -> None:
+        """These results are stored."""
+        self._held -= {r.task.seq for record in records for r in record.results if r.retry_in is None}
