@@ -10,7 +10,7 @@ import base64
 import gzip
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from svctoolkit import __version__
 from svctoolkit.delivery import _encode
@@ -31,32 +31,14 @@ _FRAMING = ("content-length", "transfer-encoding")
 _CONTENTS = (dict, str, list, tuple, Mapping)  # plain ones first: asking for an abstract class takes long
 
 
-class _Headers:
-    """Header fields whose names differ in more than case. Setting one again keeps its place and spelling."""
+#: Header fields by name in lower case, with their spelling: names differ in more than case.
+_Fields: TypeAlias = "dict[str, tuple[str, str]]"
 
-    def __init__(self) -> None:
-        self._fields: dict[str, tuple[str, str]] = {}
 
-    def __setitem__(self, name: str, value: str) -> None:
-        spelling = self._fields.get(name.lower(), (name, ""))[0]
-        self._fields[name.lower()] = (spelling, value)
-
-    def __contains__(self, name: str) -> bool:
-        return name.lower() in self._fields
-
-    def get(self, name: str) -> str:
-        return self._fields.get(name.lower(), ("", ""))[1]
-
-    def add(self, name: str, value: str) -> None:
-        """Set it unless it is there."""
-        if name not in self:
-            self[name] = value
-
-    def remove(self, name: str) -> None:
-        self._fields.pop(name.lower(), None)
-
-    def to_dict(self) -> dict[str, str]:
-        return dict(self._fields.values())
+def _set(fields: _Fields, name: str, value: str) -> None:
+    """Setting a field again keeps its place and spelling."""
+    key = name.lower()
+    fields[key] = (fields[key][0] if key in fields else name, value)
 
 
 def request(payload: Mapping[str, Json]) -> HttpRequest:
@@ -84,19 +66,21 @@ def _request(payload: Mapping[str, Any]) -> HttpRequest:
     method = _method(payload.get("method"))
     headers = _headers(payload.get("headers"))
     body = _body(payload.get("body"), method, headers)
-    url = Url.parse(endpoint).with_query(_encode.query(params or {}))
+    url = Url.parse(endpoint)
+    if params:
+        url = url.with_query(_encode.query(params))
     if url.userinfo:
         name_and_password = url.userinfo if ":" in url.userinfo else f"{url.userinfo}:"
-        headers["Authorization"] = f"Basic {base64.b64encode(name_and_password.encode()).decode()}"
+        _set(headers, "Authorization", f"Basic {base64.b64encode(name_and_password.encode()).decode()}")
     if len(body) > MAX_BYTES:
         raise failure(
             "ERR_BAD_REQUEST", f"the body for {url.place} has {len(body):,} bytes, the limit is {MAX_BYTES:,}"
         )
     if body or method in ("POST", "PUT", "PATCH"):
-        headers["Content-Length"] = str(len(body))
-    headers.add("Accept-Encoding", "gzip, deflate")
-    headers.add("Connection", "keep-alive")
-    return HttpRequest(method, str(url), headers.to_dict(), body)
+        headers["content-length"] = "Content-Length", str(len(body))
+    headers.setdefault("accept-encoding", ("Accept-Encoding", "gzip, deflate"))
+    headers.setdefault("connection", ("Connection", "keep-alive"))
+    return HttpRequest(method, str(url), dict(headers.values()), body)
 
 
 def _method(value: Any) -> str:
@@ -106,17 +90,16 @@ def _method(value: Any) -> str:
     return method
 
 
-def _headers(fields: Any) -> _Headers:
+def _headers(fields: Any) -> _Fields:
     if fields is not None and not isinstance(fields, Mapping):
         raise failure("ERR_INVALID_PAYLOAD", f"headers must be an object, not a {type(fields).__name__}")
-    headers = _Headers()
-    headers["Accept"] = "application/json, text/plain, */*"
+    headers: _Fields = {"accept": ("Accept", "application/json, text/plain, */*")}
     for name, value in (fields or {}).items():
         if value is not None and value is not False:  # the service's client drops both
-            headers[_header_name(name)] = _header_value(name, value)
+            _set(headers, _header_name(name), _header_value(name, value))
     for name in _FRAMING:
-        headers.remove(name)
-    headers["User-Agent"] = USER_AGENT
+        headers.pop(name, None)
+    _set(headers, "User-Agent", USER_AGENT)
     return headers
 
 
@@ -137,25 +120,29 @@ def _header_value(name: str, value: Any) -> str:
     return line.strip(" \t")
 
 
-def _body(body: Any, method: str, headers: _Headers) -> bytes:
+def _body(body: Any, method: str, headers: _Fields) -> bytes:
     if not isinstance(body, Mapping):
         raise failure("ERR_INVALID_PAYLOAD", "the payload has no body: it must be an object, if only an empty one")
     kind, content = _content(body)
     if kind == "FORM":
-        headers.add("Content-Type", f"{_FORM};charset=utf-8")
+        headers.setdefault("content-type", ("Content-Type", f"{_FORM};charset=utf-8"))
         return _encode.form(content).encode()
     if kind != "GZIP" and isinstance(content, (Mapping, list, tuple)):
         return _object(content, headers)
     if method in ("POST", "PUT", "PATCH"):
-        headers.add("Content-Type", _FORM)
+        headers.setdefault("content-type", ("Content-Type", _FORM))
     if kind == "GZIP":
-        headers["Content-Encoding"] = "gzip"
+        _set(headers, "Content-Encoding", "gzip")
         return _gzip(content)
     if content is not None and not isinstance(content, str):
         raise failure("ERR_BAD_REQUEST", f"the body must be text or an object, not a {type(content).__name__}")
-    if content is not None and "application/json" in headers.get("Content-Type"):
+    if content is not None and "application/json" in _content_type(headers):
         content = _as_json(content)
     return str(well_formed(content or "")).encode()
+
+
+def _content_type(headers: _Fields) -> str:
+    return headers["content-type"][1] if "content-type" in headers else ""
 
 
 def _as_json(content: str) -> str:
@@ -187,8 +174,8 @@ def _gzip(value: Any) -> bytes:
     return gzip.compress(str(well_formed(value)).encode(), mtime=0)
 
 
-def _object(content: Any, headers: _Headers) -> bytes:
-    if _FORM in headers.get("Content-Type").lower():
+def _object(content: Any, headers: _Fields) -> bytes:
+    if _FORM in _content_type(headers).lower():
         return _encode.form_of_object(content).encode()
-    headers.add("Content-Type", "application/json")
+    headers.setdefault("content-type", ("Content-Type", "application/json"))
     return json_bytes(content)

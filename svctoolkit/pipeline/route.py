@@ -57,12 +57,12 @@ class Route:
         """
         if self.mapping is None:
             return None
-        items = None
-        if self.type.answers_items:
-            items = self.type.batch_answer(request.url, parse_body(request.body), failed)
+        type_, items = self.type, None
+        if type_.answers_items:
+            items = type_.batch_answer(request.url, parse_body(request.body), failed)
         if items is None and failed:
             return None
-        for answer in [items] if items else self.type.answers:
+        for answer in [items] if items else type_.answers:
             if answer.name in ("success", "partial") and answer.at in request.url:
                 return Answer(answer.status, answer.body, dict(answer.headers))
         return None

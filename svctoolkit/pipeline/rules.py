@@ -48,8 +48,8 @@ def exclusion(event: Mapping[str, Json], source: Source, destination: Destinatio
         _by_integrations(event.get("integrations"), definition.display_name)
         or _by_type(event_type, definition, config)
         or _by_mode(event_type, source.type, definition, config)
-        or _by_consent(event, {name: _of_source(config.get(name), source.type) for name in _CONSENT})
-        or _by_conversions(event, event_type, config)
+        or _by_consent(event, source.type, config)
+        or (_by_conversions(event, config) if event_type == "track" else "")
     )
 
 
@@ -103,14 +103,15 @@ def _of_source(value: Any, source_type: str) -> Any:
     return value.get(source_type) if isinstance(value, Mapping) else value
 
 
-def _by_consent(event: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+def _by_consent(event: Mapping[str, Any], source_type: str, config: Mapping[str, Any]) -> str:
     context = event.get("context")
     consent = context.get("consentManagement") if isinstance(context, Mapping) else None
     if not isinstance(consent, Mapping) or not isinstance(consent.get("deniedConsentIds"), list):
         return ""
     denied = {text.strip() for text in consent["deniedConsentIds"] if isinstance(text, str) and text.strip()}
     provider = consent.get("provider") or ""
-    if denied and _without_consent(denied, provider, consent, config):
+    own = {name: _of_source(config.get(name), source_type) for name in _CONSENT}
+    if denied and _without_consent(denied, provider, consent, own):
         return f"the user denied the consents that the destination needs: {', '.join(sorted(denied))}"
     return ""
 
@@ -131,10 +132,11 @@ def _without_consent(denied: set[str], provider: Any, consent: Mapping[str, Any]
     return False
 
 
-def _by_conversions(event: Mapping[str, Any], event_type: str, config: Mapping[str, Any]) -> str:
+def _by_conversions(event: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     """`listOfConversions` restricts the names of track events."""
-    listed = _names(_rows(config.get("listOfConversions")), "conversions")
-    if event_type == "track" and listed and event.get("event") not in listed:
+    rows = config.get("listOfConversions")
+    listed = _names(_rows(rows), "conversions") if rows else ()
+    if listed and event.get("event") not in listed:
         return f"the destination takes no events called {event.get('event')!r}: it is not in listOfConversions"
     return ""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from datetime import datetime
 from threading import Lock
 from time import monotonic
@@ -60,6 +59,7 @@ class Deliveries:
         self._work, self._events, self._attempts = work, events, attempts
         self._pending, self._journal, self._bell, self._clock = pending, journal, bell, clock
         self._knobs = knobs
+        self.is_paused, self.hurried = pending.is_paused, pending.hurried
         self._timers, self._retries, self._lock = Timers(), Timers(lambda: 0.0) if still else Timers(), Lock()
         self._crew = Crew()
         self._limiters: dict[str, Limiter] = {}
@@ -169,13 +169,10 @@ class Deliveries:
             for e in self._work.pending_events(destination, after, limit, owner)
         ]
 
-    def is_paused(self, destination: str) -> bool:
-        return self._pending.is_paused(destination)
-
     def terms(self, destination: str) -> Terms:
         """By the type that the destination has now: whether its settings are right shows when it is sent to."""
         target = self._workspace.destinations.get(destination)
-        batch, waiting = self._workspace.delivery.batch, self._knobs.limits.waiting
+        batch, waiting = self._workspace.delivery.batch, self._workspace.data_plane.limits.waiting
         state = target.type if target else "", batch, waiting
         known = self._terms.get(destination)
         if known is None or known[0] != state:
@@ -199,9 +196,6 @@ class Deliveries:
     def await_routing(self) -> None:
         mark = self._pending.accepted
         self._bell.wait(lambda: self._pending.is_routed(mark), _ROUTING_SECONDS)
-
-    def hurried(self) -> AbstractSet[str | None]:
-        return self._pending.hurried()
 
     def rest(self) -> None:
         self._bell.ring()

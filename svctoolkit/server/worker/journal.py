@@ -56,10 +56,13 @@ class Journal:
         self._count("received", ((event.source,) for event in events if event.repeats is None))
         self._count("repeated", ((event.source,) for event in events if event.repeats is not None))
         self.feed.tell("received", events, change)
-        self._count("checks", ((check.plan, _check_outcome(check)) for check in checks))
-        self._count("violations", ((violation.source, violation.violation) for violation in violations))
-        self.feed.tell("violation", violations, change)
-        self._settle([fate for fate in fates if fate.status != "pending"])
+        if checks:
+            self._count("checks", ((check.plan, _check_outcome(check)) for check in checks))
+        if violations:
+            self._count("violations", ((violation.source, violation.violation) for violation in violations))
+            self.feed.tell("violation", violations, change)
+        if settled := [fate for fate in fates if fate.status != "pending"]:
+            self._settle(settled)
         if self.feed.watched:  # only readers of this moment need to know where events are queued
             self.feed.tell("fate", [fate for fate in fates if fate.status == "pending"], _queued)
 

@@ -55,14 +55,15 @@ class Attempts:
         if route.tables is not None:
             yield from load(tasks, events, route, self._pipeline, self._clock, masked=self._masked)
             return
+        wire = Wire(self._pipeline, route, self._clock, masked=self._masked)
+        context = self._pipeline.context_of(route)
         fresh = [task for task in tasks if task.jobs is None]
         if fresh:
-            settled = [*prepare(fresh, events, route, self._pipeline, masked=self._masked)]
-            if settled:
+            prepared = prepare(fresh, events, route, workspace.sources, wire.sender, context, masked=self._masked)
+            if settled := [*prepared]:
                 yield Step((), settled)
-        wire = Wire(self._pipeline, route, self._clock, masked=self._masked)
         size = workspace.delivery.batch.jobs if workspace.delivery.batch else 1
-        yield from Call(route, wire, self._pipeline.context_of(route), size, self._hear(route)).steps(tasks)
+        yield from Call(route, wire, context, size, self._hear(route)).steps(tasks)
 
     def _hear(self, route: Route) -> Callable[[str], None]:
         """Does what answers say of the account that a destination with OAuth delivers with."""

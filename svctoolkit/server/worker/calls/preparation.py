@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from svctoolkit.delivery import Sender
+from svctoolkit.destinations import Context
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline import Pipeline, Route, Stages, run_many
+from svctoolkit.pipeline import Route, Stages, run_many
 from svctoolkit.pipeline.fates import fate_of_results, refusal_fate
 from svctoolkit.results import ABSENT, NO_TRANSFORMATION, EventResult, error_of
 from svctoolkit.server.worker.task import Job, Outcome, Task
+from svctoolkit.workspace import Source
 
 #: Of a type that is transformed at the router the event itself is the job.
 _BEFORE_ROUTER = Stages(dest_transform=False)
@@ -18,7 +21,9 @@ def prepare(
     tasks: Sequence[Task],
     events: Mapping[Task, Mapping[str, Json]],
     route: Route,
-    pipeline: Pipeline,
+    sources: Mapping[str, Source],
+    sender: Sender,
+    context: Context,
     *,
     masked: bool,
 ) -> Iterator[tuple[Task, Outcome]]:
@@ -28,12 +33,10 @@ def prepare(
     `masked` hides secrets in what is kept of the transformed events.
     """
     stages = _BEFORE_ROUTER if route.at_router else Stages()
-    context, sender = pipeline.context_of(route), pipeline.sender()
     for source in dict.fromkeys(task.source for task in tasks):
         members = [task for task in tasks if task.source == source]
         inputs = [events[task] for task in members]
-        sent_by = pipeline.workspace.sources.get(source)
-        results = run_many(inputs, route, stages, sender, [context] * len(members), sent_by)
+        results = run_many(inputs, route, stages, sender, [context] * len(members), sources.get(source))
         for task, of_task in zip(members, results, strict=True):
             outcome = _prepare(task, of_task, route, masked=masked)
             if outcome is not None:

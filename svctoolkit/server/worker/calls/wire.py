@@ -26,7 +26,7 @@ class Wire:
     def __init__(self, pipeline: Pipeline, route: Route, clock: Callable[[], datetime], *, masked: bool) -> None:
         self._transport: Transport = pipeline.transport()
         self._route, self._clock, self._masked = route, clock, masked
-        self._sender = Sender(self._carry, timeout=pipeline.workspace.delivery.timeout)
+        self.sender = Sender(self._carry, timeout=pipeline.workspace.delivery.timeout)
         self._limit = pipeline.workspace.data_plane.limits.answer
         self._run, self._events = "", tuple[str, ...]()
         self._large: str | None = None  # the start of an answer that is too large to be kept
@@ -34,7 +34,7 @@ class Wire:
     def send(self, payload: Mapping[str, Json], tasks: Sequence[Task], events: tuple[str, ...]) -> Delivered:
         """The answer; a failure is one. `events` are the message ids of the tasks."""
         self._run, self._events, self._large = tasks[0].run, events, None
-        return self._sender.send(payload)
+        return self.sender.send(payload)
 
     def wait(self, answer: Delivered) -> float | None:
         """The seconds that an answer asks to wait before the next attempt."""

@@ -111,7 +111,7 @@ class Lane:
     def add(self, tasks: Sequence[Task]) -> None:
         """New tasks in the order of their events, which are in the store already."""
         with self._changed:
-            self._memory.add(tasks, self._terms().window)
+            self._memory.add(tasks, self._owner.terms(self._destination).window)
             self._staff()
 
     def reload(self) -> None:
@@ -136,18 +136,15 @@ class Lane:
     def is_quiet(self) -> bool:
         """Whether nothing happens here until somebody comes, or the time of a retry."""
         with self._changed:
-            busy = self._has_work(self._terms()) and not self._owner.is_paused(self._destination)
+            busy = self._has_work(self._owner.terms(self._destination)) and not self._owner.is_paused(self._destination)
             return self._workers == 0 and self._results.unstored == 0 and not busy
-
-    def _terms(self) -> Terms:
-        return self._owner.terms(self._destination)
 
     def _is_stopped(self) -> bool:
         return self._flow.state is State.STOPPED
 
     def _staff(self) -> None:
         """Have a worker if there is work, and another one if those at hand are slow."""
-        terms = self._terms()
+        terms = self._owner.terms(self._destination)
         if self._flow.state is State.STOPPED:
             return
         if not self._has_work(terms):
@@ -211,9 +208,9 @@ class Lane:
 
     def _deliver(self) -> None:
         while True:
-            if self._terms().shares:
+            terms = self._owner.terms(self._destination)
+            if terms.shares:
                 self._owner.await_routing()
-            terms = self._terms()
             call = self._take(terms)
             if call:
                 self._attempt(call, terms)
@@ -341,7 +338,7 @@ class Lane:
         """Whether the worker goes: it stays where there is work again."""
         with self._changed:
             if not self._is_stopped():
-                terms = self._terms()
+                terms = self._owner.terms(self._destination)
                 if self._owner.is_paused(self._destination):
                     self._watch(0.25)
                 elif self._has_work(terms):

@@ -1,0 +1,76 @@
+"""`python -m tests.trace`: every function that one event runs through, from HTTP to the recorder and back.
+
+The data plane is warm, and the destination a webhook that the recorder stands for. Printed as JSON, in the order in
+which the functions were entered: file below the package, qualified name, thread. Lambdas, comprehensions and generator
+expressions are left out: they are part of the function that they stand in.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = f"{ROOT / 'svctoolkit'}/"
+WORKSPACE = """
+sources: {web: {writeKey: wk, destinations: [hook]}}
+destinations: {hook: {type: WEBHOOK, config: {webhookUrl: "https://hook.example/in", webhookMethod: POST}}}
+"""
+SENT = ("delivery/_recorder.py", "Recorder.exchange")
+
+
+class Call(NamedTuple):
+    """A function that was entered."""
+
+    file: str
+    function: str
+    thread: str
+
+
+def trace() -> list[Call]:
+    """What a process of its own has run for one event."""
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.trace"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
+    )
+    return [Call(*call) for call in json.loads(run.stdout)]
+
+
+def until_sent(calls: list[Call]) -> list[Call]:
+    """The calls until the recorder has the request."""
+    return calls[: 1 + next(i for i, call in enumerate(calls) if call[:2] == SENT)]
+
+
+def main() -> None:
+    calls: list[Call] = []
+    recording = threading.Event()
+
+    def note(frame: FrameType, kind: str, _: Any) -> None:
+        code = frame.f_code
+        if kind == "call" and recording.is_set() and code.co_filename.startswith(PACKAGE) and code.co_name[-1] != ">":
+            file = code.co_filename.removeprefix(PACKAGE)
+            calls.append(Call(file, code.co_qualname, threading.current_thread().name))
+
+    threading.setprofile(note)  # for the threads that are started from here on: all those of the data plane
+
+    import httpx
+
+    from svctoolkit import DataPlane, Workspace
+
+    with DataPlane(Workspace.loads(WORKSPACE)) as plane, httpx.Client(auth=("wk", ""), timeout=60) as client:
+        for number in range(4):
+            if number == 3:
+                recording.set()
+            event = {"event": "Signed Up", "userId": f"u{number}", "messageId": f"m{number}"}
+            client.post(f"{plane.url}/v1/track", json=event).raise_for_status()
+            plane.wait(lambda sent=number + 1: len([f for f in plane.fates if f.status == "delivered"]) == sent)
+        recording.clear()
+    print(json.dumps(calls))
+
+
+if __name__ == "__main__":
+    main()
