@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Set
 from typing import Any
 
+import msgspec
+
 from svctoolkit.json_types import Json
 from svctoolkit.warehouse.providers import Provider
 from svctoolkit.warehouse.rows.names import Names
@@ -16,6 +18,25 @@ from svctoolkit.warehouse.rows.values import as_double, is_blank, is_long, json_
 _CLOUD_LEVELS = 3  # below this one, objects of cloud sources stay together as JSON text
 _FINE = re.compile(r"\.\d{3}\d*[1-9]")  # finer than milliseconds
 _PLAIN = frozenset({str, int, float, bool, type(None), list})
+
+
+class _Place(msgspec.Struct, gc=False):
+    """Where an object stands in the event.
+
+    `prefix` begins the names of its columns, `root` is the joined path with the event's type before it, `path` the
+    dotted one for notes, `level` how deep it is in what is flattened, `depth` that of its members in the event.
+    """
+
+    prefix: str
+    root: str
+    path: str
+    level: int
+    depth: int
+
+    def below(self, key: str, *, noted: bool) -> _Place:
+        """The place of a member that is an object itself."""
+        path = f"{self.path}.{key}" if noted else ""
+        return _Place(f"{self.prefix}{key}_", f"{self.root}{key}_", path, self.level + 1, self.depth + 1)
 
 
 class Flattener:
@@ -46,74 +67,67 @@ class Flattener:
         """Add the members of `value`, which stands at `path` of the event; `prefix` begins the columns' names."""
         if isinstance(value, Mapping):
             root = f"{self._type}_{path.replace('.', '_')}_"
-            self._object(value, into, prefix, root, path, 0, 2 + path.count("."))
+            self._object(value, into, _Place(prefix, root, path, 0, 2 + path.count(".")))
         elif not is_blank(value):
             self.is_lossy = True
             if self._notes:
                 self._notes.add("shapeless", path, "", f"{path} is no object: nothing of it is stored")
 
-    def _object(
-        self, value: Mapping[str, Any], into: Columns, prefix: str, root: str, path: str, level: int, depth: int
-    ) -> None:
-        """`root` is the joined path with the event's type before it, `depth` that of the members in it."""
-        if root.endswith(("context_traits_", "group_traits_")) and self._add_split_text(
-            value, into, prefix, root, path
-        ):
+    def _object(self, value: Mapping[str, Any], into: Columns, place: _Place) -> None:
+        prefix, root = place.prefix, place.root
+        if root.endswith(("context_traits_", "group_traits_")) and self._add_split_text(value, into, place):
             return
+        # Most members are plain texts: what they need stands here, and the rest in methods.
         columns, reserved, notes, paths = self._names.columns, self._reserved, self._notes, self._json_paths
-        data, types, origins, has_long_text = into.data, into.types, into.paths, self._provider.has_long_text
+        data, types, has_long_text = into.data, into.types, self._provider.has_long_text
         for key in _keys_in_order(value):
             item = value[key]
-            kind = type(item)
+            kind, type_ = type(item), ""
             if item is None or (kind is str and not item):
                 continue
             joined = f"{prefix}{key}"
-            is_json = False
-            if paths is not None and not is_blank(item):
-                is_json = self._is_json_path(paths, joined, f"{root}{key}", level, depth)
-            if is_json:
+            if paths is not None and not is_blank(item) and self._is_json_path(paths, joined, f"{root}{key}", place):
                 item, type_ = json_text(item), self._provider.json_type
             elif kind is dict or (kind not in _PLAIN and isinstance(item, Mapping)):
-                if not self._is_cloud or level < _CLOUD_LEVELS:
-                    below = f"{path}.{key}" if notes else ""
-                    self._object(item, into, f"{joined}_", f"{root}{key}_", below, level + 1, depth + 1)
+                if not self._is_cloud or place.level < _CLOUD_LEVELS:
+                    self._object(item, into, place.below(key, noted=notes is not None))
                     continue
-                item = json_text(item)
-                kind = str
+                item, kind = json_text(item), str
             column = columns.get(joined)
             if column is None:
                 column = self._names.column(joined)
             if not column or column in reserved:
-                if not is_blank(item):
-                    self.dropped.append((column, item))
-                    if notes:
-                        _note_absence(notes, f"{path}.{key}", column, item)
+                self._drop(item, column, place, key)
                 continue
-            if is_json:
+            if type_:
                 pass
-            elif kind is str:
-                if has_long_text or item[4:5] == "-":
-                    item, type_ = self._text(item, path, key, column)
-                else:
-                    type_ = "string"
-            elif kind is bool:
-                type_ = "boolean"
+            elif kind is str and not has_long_text and item[4:5] != "-":
+                type_ = "string"
             elif kind is int or kind is float:
-                item, type_ = self._number(item, path, key, column)
-            elif is_blank(item):
-                continue
+                item, type_ = self._number(item, place.path, key, column)
+            elif kind is str or kind is bool or not is_blank(item):
+                item, type_ = self._typed(item, kind, place, key, column)
             else:
-                item, type_ = self._other(item)
+                continue
             if notes:
-                place = f"{path}.{key}"
-                if column in origins:
-                    said = f"{place} becomes the column {column}, too, and wins. Rename one of them"
-                    notes.add("collision", origins[column], column, said)
-                origins[column] = place
+                _note_origin(notes, f"{place.path}.{key}", column, into)
             elif column in data:
                 self.is_lossy = True
             data[column] = item
             types[column] = type_
+
+    def _drop(self, item: Any, column: str, place: _Place, key: str) -> None:
+        """A value without a column of its own."""
+        if not is_blank(item):
+            self.dropped.append((column, item))
+            if self._notes:
+                _note_absence(self._notes, f"{place.path}.{key}", column, item)
+
+    def _typed(self, item: Any, kind: type, place: _Place, key: str, column: str) -> tuple[Any, str]:
+        """A value that is no plain text and no number, as it is stored, and its type."""
+        if kind is str:
+            return self._text(item, place.path, key, column)
+        return (item, "boolean") if kind is bool else self._other(item)
 
     def type_value(self, value: Json) -> tuple[Json, str]:
         """A value of ours and its type: numbers as doubles, times in UTC."""
@@ -151,16 +165,19 @@ class Flattener:
         """A list, which the loader writes as its JSON."""
         return value, "text" if self._provider.has_long_text and is_long(json_text(value)) else "string"
 
-    def _is_json_path(self, paths: JsonPaths, joined: str, complete: str, level: int, depth: int) -> bool:
-        return paths.typed.get(complete) == depth or (self._type == "track" and paths.older.get(joined) == level)
+    def _is_json_path(self, paths: JsonPaths, joined: str, complete: str, place: _Place) -> bool:
+        if paths.typed.get(complete) == place.depth:
+            return True
+        return self._type == "track" and paths.older.get(joined) == place.level
 
-    def _add_split_text(self, value: Mapping[str, Any], into: Columns, prefix: str, root: str, path: str) -> bool:
+    def _add_split_text(self, value: Mapping[str, Any], into: Columns, place: _Place) -> bool:
         """Traits that are a text, split into characters by whoever sent them: one column, or none without a prefix."""
+        root, path = place.root, place.path
         if not (root.endswith("context_traits_") or root == "group_traits_") or not _is_split_text(value):
             return False
-        if prefix == "context_traits_":
+        if place.prefix == "context_traits_":
             text = "".join(value[key] for key in sorted(value, key=int))
-            column = self._names.column(prefix)
+            column = self._names.column(place.prefix)
             item, type_ = self._text(text, path, "", column)
             into.set(column, item, type_, path)
         else:
@@ -168,6 +185,13 @@ class Flattener:
             if self._notes:
                 self._notes.add("shapeless", path, "", f"{path} is a split text: nothing of it is stored here")
         return True
+
+
+def _note_origin(notes: Notes, path: str, column: str, into: Columns) -> None:
+    if column in into.paths:
+        said = f"{path} becomes the column {column}, too, and wins. Rename one of them"
+        notes.add("collision", into.paths[column], column, said)
+    into.paths[column] = path
 
 
 def _note_absence(notes: Notes, path: str, column: str, value: Any) -> None:
