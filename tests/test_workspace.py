@@ -30,6 +30,7 @@ from svctoolkit.workspace import (
     Workspace,
 )
 from tests.pace import within
+from tests.plans.test_formats import PROJECT, write
 
 SHOP = """\
 workspace: shop
@@ -416,6 +417,33 @@ delivery: {mode: lve, timeout: -1}
         ("transformations: {t: {language: python, code: ''}}", "1:19: 't' has no code: give 'code' or 'file'"),
         ("transformations: {t: {language: python, file: t.rb}}", "1:47: cannot read t.rb: there is no such file"),
         ("delivery: {timeout: 1e300}", "1:21: 'timeout' must be 86400 or less, not 1e+300"),
+        ("trackingPlans: {p: {}}", "1:17: give the folder of a 'project', or a 'file', one of them"),
+        (
+            "trackingPlans: {p: {file: a.yaml, project: b}}",
+            "1:17: give the folder of a 'project', or a 'file', one of them",
+        ),
+        ("trackingPlans: {p: {file: missing.yaml}}", "1:27: cannot be used:"),
+        ("trackingPlans: {p: {project: missing}}", "1:30: cannot be used:"),
+        (
+            "trackingPlans: {p: {file: README.md, format: odd}}",
+            "1:46: no format of tracking plans is called 'odd'.",
+        ),
+        *[
+            (
+                text,
+                f"1:{text.index('$') + 1}: the environment variable T is not set: set it, or write $(env:T:-default)",
+            )
+            for text in (
+                "delivery: {geolocation: $(env:T)}",
+                "sources: {a: {forward: {url: $(env:T), writeKey: k}}}",
+                "sources: {a: {forward: {url: 'https://a.example', writeKey: $(env:T)}}}",
+                "accounts: {a: {secret: {token: $(env:T)}}}",
+                "accounts: {a: {renewals: [{token: $(env:T)}]}}",
+                "people: [{email: a@b, token: $(env:T)}]",
+                "credentials: {k: $(env:T)}",
+                "destinations: {d: {type: WEBHOOK, config: {webhookUrl: $(env:T)}}}",
+            )
+        ],
     ],
 )
 def test_one_mistake(text: str, said: str):
@@ -423,6 +451,35 @@ def test_one_mistake(text: str, said: str):
     found = problems(text)
 
     assert [problem.split("\n")[0] for problem in found] == [said]
+
+
+def test_a_plan_of_a_project_is_found_by_its_name(tmp_path: Path) -> None:
+    """`project` is a folder of rudder-cli, `plan` names one of several; a wrong name is told where it stands."""
+    write(tmp_path / "plans", PROJECT)
+    text = "trackingPlans: {web: {project: plans, plan: PLAN}}"
+    (tmp_path / "right.yaml").write_text(text.replace("PLAN", "shop"))
+    (tmp_path / "wrong.yaml").write_text(text.replace("PLAN", "shp"))
+
+    item = Workspace.load(tmp_path / "right.yaml").tracking_plans["web"]
+    with pytest.raises(InvalidWorkspace, match=r"wrong.yaml:1:45: .*'shp'"):
+        Workspace.load(tmp_path / "wrong.yaml")
+
+    assert item.chosen.name == "Shop"
+
+
+def test_the_environment_of_the_variable_counts_where_none_is_given(tmp_path: Path) -> None:
+    """`environment=""` takes the file as it is; a workspace that is one of its environments has none of its own."""
+    path = tmp_path / "workspace.yaml"
+    path.write_text(
+        "name: a\nsources: {web: {writeKey: dev}}\nenvironments: {prod: {sources: {web: {writeKey: live}}}}\n"
+    )
+    variable = {"SVC_ENV": "prod"}
+
+    default = Workspace.load(path, environ=variable)
+    as_it_is = Workspace.load(path, environ=variable, environment="")
+
+    assert (default.sources["web"].write_key, as_it_is.sources["web"].write_key) == ("live", "dev")
+    assert ([*default.environments], [*as_it_is.environments]) == ([], ["prod"])
 
 
 def test_file_that_is_no_text(tmp_path: Path):

@@ -110,6 +110,12 @@ def test_counts(busy: DataPlane) -> None:
         ("dead", "destination=crm", []),
         ("deliveries", "status=500", ["m1", "m1"]),
         ("deliveries", "destination=crm&type=identify", ["m2"]),
+        ("deliveries", "message_id=m2", ["m2", "m2"]),
+        ("deliveries", "status=200&destination=crm", ["m1", "m2"]),
+        ("fates", "message_id=m1", ["m1", "m1"]),
+        ("fates", "status=200", []),
+        ("events", "status=200", []),
+        ("events", "message_id=m9", []),
     ],
 )
 def test_filters(busy: DataPlane, kind: str, query: str, found: list[str]) -> None:
@@ -243,8 +249,18 @@ def test_sequences_behave_as_sequences(busy: DataPlane) -> None:
     assert (received[0].message_id, received[-1].message_id, len(received[1:])) == ("m1", "m3", 2)
     assert [r.message_id for r in reversed(received)] == ["m3", "m2", "m1"]
     assert "(3 records)" in repr(received)
+    assert [(fate.message_id, fate.destination) for fate in busy.fates] == [
+        ("m1", "crm"),
+        ("m1", "mail"),
+        ("m2", "crm"),
+        ("m2", "mail"),
+    ]
+    assert [busy.fates[-place].destination for place in (1, 2, 3, 4)] == ["mail", "crm", "mail", "crm"]
+    assert busy.fates[-4].message_id == "m1"
     with pytest.raises(IndexError, match="there is no record 7; there are 3"):
         received[7]
+    with pytest.raises(IndexError):
+        received[-4]
 
 
 def test_secrets_are_masked(workspace: Workspace, plane: DataPlane) -> None:

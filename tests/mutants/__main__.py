@@ -113,6 +113,8 @@ ABOUT = {
         "tests/data_plane/test_inspect.py",
         "tests/data_plane/test_newest.py",
         "tests/data_plane/test_overview.py",
+        "tests/data_plane/test_batches.py",
+        "tests/data_plane/test_plans.py",
     ],
     "server.worker": [
         "tests/data_plane/test_waiting.py",
@@ -132,7 +134,11 @@ ABOUT = {
     "transformations": ["tests/test_transformations.py", "tests/test_user_code.py"],
     "url_secrets": ["tests/test_secrets.py", "tests/test_no_secret_shows.py"],
     "warehouse": ["tests/warehouse"],
-    "warehouse.rows": ["tests/warehouse/test_rows.py", "tests/warehouse/test_change.py"],
+    "warehouse.rows": [
+        "tests/warehouse/test_rows.py",
+        "tests/warehouse/test_losses.py",
+        "tests/warehouse/test_change.py",
+    ],
     "widgets": ["tests/notebooks"],
     "workspace": ["tests/test_workspace.py", "tests/test_environments.py", "tests/test_import.py"],
     "workspace._load": ["tests/test_workspace.py"],
