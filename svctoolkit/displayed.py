@@ -7,10 +7,13 @@ shown, so that models neither import their views nor pay for them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal, TypeAlias, TypeVar
+
+from svctoolkit.json_types import Json
 
 T = TypeVar("T")
 #: `html` for a notebook, `text` where HTML is not possible, `document` is a whole page in a file of its own
@@ -61,3 +64,9 @@ def _display_modules(module: str) -> Iterator[str]:
         if find_spec(module).submodule_search_locations and find_spec(name):  # type: ignore[union-attr]
             yield name
         module = module.rpartition(".")[0]
+
+
+def shorten(value: Json, width: int) -> str:
+    """A text, or another value as JSON; what is longer than `width` characters ends with an ellipsis."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= width else f"{text[: width - 1]}…"

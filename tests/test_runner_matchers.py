@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import svctoolkit.runner.expect.matchers
 from svctoolkit import runner
 from svctoolkit.runner import differences
-from svctoolkit.runner.expect.compare import Comparison, json_text
+from svctoolkit.runner.expect.compare import Comparison, json_line
 from svctoolkit.runner.expect.headers import Headers
 from svctoolkit.runner.expect.paths import is_in
 from svctoolkit.runner.expect.snapshots import ScenarioSnapshots, Snapshots
@@ -264,7 +264,7 @@ def test_lists_of_different_length_are_aligned() -> None:
     changed = [*letters[2:4], {"n": "X"}, letters[5]]
 
     assert [str(d) for d in differences(letters, letters[1:])] == [
-        f"(value): expected 6 elements, got 5 (missing: expected element 0): {json_text(letters[1:])}"
+        f"(value): expected 6 elements, got 5 (missing: expected element 0): {json_line(letters[1:])}"
     ]
     assert [str(d) for d in differences(letters, changed)][1:] == ['2.n: expected "e", got "X"']
     assert [d.expectation for d in differences(letters, changed)] == [(), (4, "n")]

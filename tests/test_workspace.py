@@ -470,9 +470,7 @@ def test_a_plan_of_a_project_is_found_by_its_name(tmp_path: Path) -> None:
 def test_the_environment_of_the_variable_counts_where_none_is_given(tmp_path: Path) -> None:
     """`environment=""` takes the file as it is; a workspace that is one of its environments has none of its own."""
     path = tmp_path / "workspace.yaml"
-    path.write_text(
-        "name: a\nsources: {web: {writeKey: dev}}\nenvironments: {prod: {sources: {web: {writeKey: live}}}}\n"
-    )
+    path.write_text("sources: {web: {writeKey: dev}}\nenvironments: {prod: {sources: {web: {writeKey: live}}}}\n")
     variable = {"SVC_ENV": "prod"}
 
     default = Workspace.load(path, environ=variable)

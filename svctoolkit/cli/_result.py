@@ -30,7 +30,7 @@ _STYLES = {
 _LINES = 24  # of one body on a terminal: the strip stays in sight
 
 
-def json_text(value: Json) -> str:
+def indented_json(value: Json) -> str:
     """JSON for people and programs: indented, text as it is."""
     return json.dumps(value, ensure_ascii=False, indent=2)
 

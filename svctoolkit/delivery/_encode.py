@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from svctoolkit.delivery._js import json_text, text, well_formed
+from svctoolkit.delivery._js import stringify, text, well_formed
 from svctoolkit.json_types import Json
 
 
@@ -28,7 +28,7 @@ def form(value: Mapping[str, Json]) -> str:
 def _form_value(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{','.join(map(_form_value, value))}]"
-    return json_text(value) if isinstance(value, Mapping) else text(value)
+    return stringify(value) if isinstance(value, Mapping) else text(value)
 
 
 def _form(pairs: Iterable[tuple[str, str]]) -> str:
@@ -52,7 +52,7 @@ def _pairs(value: Any, path: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
         name = token.strip()
         is_list = isinstance(item, (list, tuple))
         if not path and name.endswith("{}") and (is_list or isinstance(item, Mapping)):
-            yield name, json_text(item)
+            yield name, stringify(item)
         elif not path and is_list and (name.endswith("[]") or not any(map(_has_members, item))):
             yield from ((f"{name.removesuffix('[]')}[]", text(i)) for i in item if i is not None)
         elif _has_members(item):

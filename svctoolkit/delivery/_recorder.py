@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 
 from svctoolkit.delivery._failures import failure
 from svctoolkit.delivery._http import HttpRequest, HttpResponse
-from svctoolkit.delivery._js import json_bytes, json_text, utf8
+from svctoolkit.delivery._js import json_bytes, stringify, utf8
 from svctoolkit.delivery._sender import parse_body
 from svctoolkit.delivery._url import Url
 from svctoolkit.displayed import Displayed
@@ -64,7 +64,7 @@ def _encode_body(body: Any) -> tuple[str, bytes]:
         return "application/octet-stream", body
     if isinstance(body, str):
         return "text/plain; charset=utf-8", body.encode("utf-8", "replace")
-    return "application/json", json_bytes(body) if isinstance(body, (dict, list)) else utf8(json_text(body))
+    return "application/json", json_bytes(body) if isinstance(body, (dict, list)) else utf8(stringify(body))
 
 
 #: What a destination's server answers to a request whose items at these places it refuses; None where nobody knows.

@@ -16,7 +16,7 @@ from svctoolkit import __version__
 from svctoolkit.delivery import _encode
 from svctoolkit.delivery._failures import failure
 from svctoolkit.delivery._http import HttpRequest
-from svctoolkit.delivery._js import json_bytes, json_text, parse, text, well_formed
+from svctoolkit.delivery._js import json_bytes, parse, stringify, text, well_formed
 from svctoolkit.delivery._url import Url
 from svctoolkit.json_types import Json
 
@@ -150,7 +150,7 @@ def _as_json(content: str) -> str:
     try:
         parse(content)
     except ValueError:
-        return json_text(content)
+        return stringify(content)
     return content.strip()
 
 

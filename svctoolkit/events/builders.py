@@ -98,4 +98,4 @@ def _build(head: dict[str, Any], body: dict[str, Any], common: WithUser) -> dict
 
 def iso(when: datetime) -> str:
     """A time as events have it: UTC, with milliseconds and `Z`."""
-    return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return f"{when.astimezone(UTC).isoformat(timespec='milliseconds')[:23]}Z"

@@ -117,7 +117,7 @@ def _assert(
     __tracebackhide__ = True
     from svctoolkit import runner
     from svctoolkit.errors import UsageError
-    from svctoolkit.runner.expect.compare import json_text
+    from svctoolkit.runner.expect.compare import json_line
 
     actual = [record for records in results[what].values() for record in records]
     hide = data_plane.workspace.masker.mask
@@ -125,8 +125,8 @@ def _assert(
         if len(expected) > 1:
             raise UsageError("count goes with one expectation")
         matching = [r for r in actual if not expected or not runner.differences(expected[0], r)]
-        like = f" that match {json_text(expected[0])}" if expected and expected[0] != {} else ""
-        first = f": {json_text(matching[0])[:_LONGEST]}" if matching else ""
+        like = f" that match {json_line(expected[0])}" if expected and expected[0] != {} else ""
+        first = f": {json_line(matching[0])[:_LONGEST]}" if matching else ""
         texts = [f"{what}: expected {count}{like}, got {len(matching)}{first}"] if len(matching) != count else []
     else:
         operand: Any = {"$contains": expected} if at_least else {"$unordered": expected} if any_order else expected

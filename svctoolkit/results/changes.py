@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from svctoolkit.displayed import Displayed
+from svctoolkit.displayed import Displayed, shorten
 from svctoolkit.json_types import Json
 from svctoolkit.results._types import ABSENT
 
@@ -36,14 +36,21 @@ class Change(Displayed):
 
     def sides(self) -> list[str]:
         """Both values as short texts, empty where there is none."""
-        return ["" if side is ABSENT else _short(side) for side in (self.before, self.after)]
+        return [
+            "" if side is ABSENT else shorten(json.dumps(side, ensure_ascii=False, default=str), 200)
+            for side in (self.before, self.after)
+        ]
 
     def display_text(self) -> str:
         """The change in a line."""
         return str(self)
 
     def __str__(self) -> str:
-        sides = [_short(side) for side in (self.before, self.after) if side is not ABSENT]
+        sides = [
+            shorten(json.dumps(side, ensure_ascii=False, default=str), 200)
+            for side in (self.before, self.after)
+            if side is not ABSENT
+        ]
         return f"{_SIGNS[self.kind]} {self.path}: {' -> '.join(sides)}"
 
 
@@ -94,8 +101,3 @@ def below(path: str, key: str) -> str:
     """The path of a member of what is at `path`."""
     name = key.replace("\\", "\\\\").replace(".", "\\.")
     return f"{path}.{name}" if path else name
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 200 else f"{text[:199]}…"

@@ -5,7 +5,6 @@ Each is made of the cause that the mapping, the user's code or the destination g
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -13,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from svctoolkit.causes import Cause, CodeError, Refusal, Rejection, map_texts
-from svctoolkit.displayed import Displayed
+from svctoolkit.displayed import Displayed, shorten
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.results._entries import DestinationEntries, EventResult
@@ -176,14 +175,14 @@ def _failure(result: DestinationEntries, step: Step, entry: EventResult) -> Fail
         error=error_name(cause),
         template=cause.template,
         field=field,
-        value=given if value is _NOTHING else _short(result.mask(value)),
+        value=given if value is _NOTHING else shorten(result.mask(value), _SHORT),
         expected=expected,
         setting=setting,
         where="" if isinstance(cause, Rejection) else cause.where,
         event_type=text(view.type),
         event_name=text(view.name),
         event_id=text(view.id),
-        message=text(step.error) or _short(result.mask(step.output)),
+        message=text(step.error) or shorten(result.mask(step.output), _SHORT),
     )
 
 
@@ -216,8 +215,3 @@ def value_at(event: Mapping[str, Json], field: str) -> Any:
 def _values(failures: Sequence[Failure]) -> str:
     counts = Counter(failure.value for failure in failures if failure.value is not None)
     return ", ".join(f"{value} ({count:,})" for value, count in counts.most_common(3))
-
-
-def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"

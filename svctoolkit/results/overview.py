@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from svctoolkit import display
+from svctoolkit.displayed import shorten
 from svctoolkit.json_types import Json
 from svctoolkit.results._entries import EventResult
 from svctoolkit.results._model import DestinationResult
@@ -63,14 +64,13 @@ def _fate(result: DestinationResult, entry: EventResult) -> tuple[str, str]:
 def _reason(result: DestinationResult, step: Step) -> str:
     if step.http_status is None:
         return step.error
-    answer = _short(result.mask(step.output))
+    answer = _one_line(result.mask(step.output))
     return f"HTTP {step.http_status}: {answer}" if answer else f"HTTP {step.http_status}"
 
 
-def _short(value: Json) -> str:
+def _one_line(value: Json) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    words = "" if value in (None, {}) else " ".join(text.split())
-    return words if len(words) <= _WIDTH else f"{words[: _WIDTH - 1]}…"
+    return "" if value in (None, {}) else shorten(" ".join(text.split()), _WIDTH)
 
 
 def _requests(result: DestinationResult) -> str:

@@ -9,7 +9,7 @@ from typing import Literal, Unpack
 from svctoolkit.errors import InvalidCall, ToolkitError
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import Configuration, LogLevel, new_id, settings
-from svctoolkit.sdk.base.values import json_text, text
+from svctoolkit.sdk.base.values import event_json, text
 from svctoolkit.sdk.events.details import CallDetails, Details, UserDetails, checked_details
 from svctoolkit.sdk.events.event_text import Call
 from svctoolkit.sdk.events.identity import Identity
@@ -206,7 +206,7 @@ class Calls:
             content = {**(content or {}), "name": name}
         if kind == "page":
             content = content or {}
-        body = "" if content is None else json_text(content, member, self._refuse_field)
+        body = "" if content is None else event_json(content, member, self._refuse_field)
         identity = self._scope.get()
         if details.names_user:
             identity = Identity(

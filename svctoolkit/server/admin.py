@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from svctoolkit.errors import RequestError, ToolkitError, UnknownName
-from svctoolkit.server.store.enrich import iso
+from svctoolkit.events.builders import iso
 from svctoolkit.server.web.json import refuse
 from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
 from svctoolkit.server.web.requests import read_object

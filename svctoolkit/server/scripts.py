@@ -16,8 +16,8 @@ from starlette.responses import Response
 
 from svctoolkit.delivery import Answer, Recorder
 from svctoolkit.errors import RequestError, UnknownName
+from svctoolkit.events.builders import iso
 from svctoolkit.pipeline import Pipeline
-from svctoolkit.server.store.enrich import iso
 from svctoolkit.server.store.records import EVENTS, Filter, Records
 from svctoolkit.server.web.in_process import call
 from svctoolkit.server.web.json import encode, refuse

@@ -10,9 +10,9 @@ import pytest
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer
 from svctoolkit.events import EVENT_TYPES
+from svctoolkit.events.builders import iso
 from svctoolkit.pipeline.rules import HYBRID_EVENTS, exclusion
 from svctoolkit.server import Backoff
-from svctoolkit.server.store.enrich import iso
 from svctoolkit.server.worker import deliveries
 from svctoolkit.server.worker.crew import Crew
 from svctoolkit.workspace import Source

@@ -24,7 +24,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svctoolkit.sdk.base.values import json_text
+from svctoolkit.sdk.base.values import event_json
 
 from .gateway import Gateway
 
@@ -120,14 +120,14 @@ def test_models_of_pydantic_are_objects():
     """With what their fields hold, converted like everything else."""
     pydantic = pytest.importorskip("pydantic")
     model = pydantic.create_model("Price", amount=(decimal.Decimal, ...), file=(pathlib.PurePosixPath, "/x"))
-    text = json_text({"price": model(amount="2.5")}, "properties", pytest.fail)
+    text = event_json({"price": model(amount="2.5")}, "properties", pytest.fail)
 
     assert json.loads(text) == {"price": {"amount": 2.5, "file": "/x"}}
 
 
 def test_truth_is_no_number():
     """numpy's True is JSON's true, alone and as an element."""
-    assert json_text([np.bool_(True), np.array([True])], "properties", pytest.fail) == "[true,[true]]"
+    assert event_json([np.bool_(True), np.array([True])], "properties", pytest.fail) == "[true,[true]]"
 
 
 def test_generators_are_read_once_and_not_for_ever(make, gateway: Gateway):
@@ -155,7 +155,7 @@ def test_a_naive_datetime_is_local_time(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()
     try:
-        text = json_text({"at": dt.datetime(2026, 1, 2, 3, 4, 5)}, "properties", pytest.fail)
+        text = event_json({"at": dt.datetime(2026, 1, 2, 3, 4, 5)}, "properties", pytest.fail)
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -303,7 +303,7 @@ _VALUES = st.recursive(
 def test_whatever_comes_is_json(value: object):
     """Any value gives JSON text in valid UTF-8, and every field left out was named."""
     refused = []
-    text = json_text({"value": value}, "properties", refused.append)
+    text = event_json({"value": value}, "properties", refused.append)
 
     json.loads(text.encode(), parse_constant=lambda name: pytest.fail(name))
     assert all(error.field.startswith("properties") for error in refused)

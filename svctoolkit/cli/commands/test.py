@@ -66,10 +66,10 @@ def _run(args: argparse.Namespace) -> int:
     with _target(args) as target:
         if args.what == "destination":
             single = target.test_destination(args.id, event, stages=stages, config=config or None, force=args.force)
-            results, text = [single], _result.json_text(single.to_masked_dict())
+            results, text = [single], _result.indented_json(single.to_masked_dict())
         else:
             by_source = target.test_source(args.id, event, stages=stages, force=args.force)
-            results, text = list(by_source), _result.json_text(by_source.to_masked_dict())
+            results, text = list(by_source), _result.indented_json(by_source.to_masked_dict())
         if args.lineage and (args.base_url or args.json):
             raise UsageError("--lineage is measured here and printed for people: without --base-url and --json")
         if not args.json:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 from svctoolkit import display
 from svctoolkit.display import Html
-from svctoolkit.displayed import shows
+from svctoolkit.displayed import shorten, shows
 from svctoolkit.results.lineage import Lineage
 from svctoolkit.results.lineage.lights import (
     LineageLights,
@@ -42,8 +39,8 @@ def text(lineage: Lineage) -> str:
 
 def tables(lineage: Lineage) -> tuple[Html, Html]:
     """Where each field of the payloads comes from, and where each field of the event went, without lights."""
-    rows = [[o.payload, o.field, _short(o.value), source_text(o)] for o in lineage.fields]
-    went = [[d.path, _short(d.value), destination_text(d)] for d in lineage.event]
+    rows = [[o.payload, o.field, shorten(o.value, _WIDTH), source_text(o)] for o in lineage.fields]
+    went = [[d.path, shorten(d.value, _WIDTH), destination_text(d)] for d in lineage.event]
     return (
         display.table([_what(lineage), "field", "value", "comes from"], rows),
         display.more("Where each field of the event went", display.table(["event", "value", "where it went"], went)),
@@ -54,8 +51,10 @@ def tables(lineage: Lineage) -> tuple[Html, Html]:
 def page(lineage: Lineage) -> Html:
     """The fields of the payloads beside those of the event; what belongs together lights up."""
     lights = LineageLights(lineage)
-    rows = [[o.payload, lights.payload_leaf(o, o.field), _short(o.value), source_text(o)] for o in lineage.fields]
-    went = [[lights.event_leaf(d, d.path), _short(d.value), destination_text(d)] for d in lineage.event]
+    rows = [
+        [o.payload, lights.payload_leaf(o, o.field), shorten(o.value, _WIDTH), source_text(o)] for o in lineage.fields
+    ]
+    went = [[lights.event_leaf(d, d.path), shorten(d.value, _WIDTH), destination_text(d)] for d in lineage.event]
     origins = [display.table([_what(lineage), "field", "value", "comes from"], rows)] if rows else []
     return display.page(
         display.section(f"Where each field comes from: {lineage.destination}"),
@@ -66,8 +65,3 @@ def page(lineage: Lineage) -> Html:
 
 def _what(lineage: Lineage) -> str:
     return "user_transform" if lineage.stopped_at else "payload"
-
-
-def _short(value: Any) -> str:
-    line = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"

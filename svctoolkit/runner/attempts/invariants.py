@@ -8,7 +8,7 @@ from typing import Any
 
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.shape import as_lists
-from svctoolkit.runner.expect.compare import Comparison, json_text
+from svctoolkit.runner.expect.compare import Comparison, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers.values.anywhere import places
 from svctoolkit.runner.suite.model import Invariant, Place, Scenario, Step
@@ -62,7 +62,7 @@ def _forbidden(invariant: Invariant, values: Mapping[tuple[str, str], list[Any]]
         stage = "send_to_destination" if name == "tries" else name
         for place in _places(invariant.operand, made):
             where = ".".join(map(str, (stage, key, *place.path)))
-            text = f"never: {json_text(invariant.operand)} is at {where}"
+            text = f"never: {json_line(invariant.operand)} is at {where}"
             yield Difference((), (stage, key, *place.path), "nothing like that", "it", text=text, place=invariant.place)
             break  # one place of a stage is enough to find it
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.compare import Comparison, json_text
+from svctoolkit.runner.expect.compare import Comparison, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import MISSING
 
@@ -67,7 +67,7 @@ class _Whole:
     """Stands for snapshots: one is about all that there is."""
 
     def differences(self, name: str, actual: Json, comparison: Comparison) -> Iterator[Difference]:  # noqa: ARG002
-        yield Difference(comparison.expectation, (*comparison.path, json_text(actual)), "", "")
+        yield Difference(comparison.expectation, (*comparison.path, json_line(actual)), "", "")
 
 
 def with_value(value: Json, path: Sequence[str | int], new: Json) -> Json:

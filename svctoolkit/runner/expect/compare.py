@@ -104,7 +104,7 @@ class Comparison:
 
     def difference(self, expected: str, actual: Json, *, got: str = "") -> Difference:
         """That something else was expected here; `expected` says what, in words."""
-        return Difference(self.expectation, self.path, expected, got or json_text(actual))
+        return Difference(self.expectation, self.path, expected, got or json_line(actual))
 
     def differences(self, expected: Json, actual: Json) -> Iterator[Difference]:
         """What differs from here on. `actual` may be `MISSING`."""
@@ -112,7 +112,7 @@ class Comparison:
             return
         if type(expected) in LEAVES:
             if not _same(expected, actual):
-                yield Difference(self.expectation, self.path, json_text(expected), json_text(actual))
+                yield Difference(self.expectation, self.path, json_line(expected), json_line(actual))
         elif isinstance(expected, Mapping):
             if not self.literal and is_matchers(expected):
                 for name, operand in expected.items():
@@ -121,14 +121,14 @@ class Comparison:
             elif isinstance(actual, Mapping):
                 yield from self._object(expected, actual)
             else:
-                yield self.difference(json_text(expected), actual)
+                yield self.difference(json_line(expected), actual)
         elif isinstance(expected, list):
             if isinstance(actual, list):
                 yield from self._list(expected, actual)
             else:
-                yield self.difference(json_text(expected), actual)
+                yield self.difference(json_line(expected), actual)
         elif not _same(expected, actual):
-            yield Difference(self.expectation, self.path, json_text(expected), json_text(actual))
+            yield Difference(self.expectation, self.path, json_line(expected), json_line(actual))
 
     def _object(self, expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Iterator[Difference]:
         for key, value in expected.items():
@@ -150,7 +150,7 @@ class Comparison:
             anchors = self._anchors(expected, actual) if len(expected) * len(actual) <= _MOST_ALIGNED else []
             pairs = _pairs_between(anchors, len(expected), len(actual)) if anchors else pairs
             odd = _unpaired([*anchors, *pairs], len(expected), len(actual)) if anchors else ""
-            got = f"{len(actual)}{odd}: {json_text(actual)}"
+            got = f"{len(actual)}{odd}: {json_line(actual)}"
             yield self.difference(_elements(expected), actual, got=got)
         for index, other in pairs:
             place = replace(self._inner(index), path=(*self.path, other))
@@ -190,7 +190,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
-def json_text(value: Json) -> str:
+def json_line(value: Json) -> str:
     """A value on one line, as JSON."""
     if value is MISSING:
         return "nothing"

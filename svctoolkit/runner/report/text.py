@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
 from svctoolkit.runner.attempts.verify import trouble
-from svctoolkit.runner.expect.compare import json_text, printable
+from svctoolkit.runner.expect.compare import json_line, printable
 from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Place
 
@@ -74,7 +74,7 @@ def first_wrong_stage(step: StepOutcome) -> str:
 def hints(step: StepOutcome) -> Iterator[str]:
     """What helps to understand the differences of a step: where they began, and what the answer says. Not masked."""
     if step.generated and any(difference.path != ("limit",) for difference in step.differences):
-        yield f"the smallest of {step.generated} made-up events for which it is so: {json_text(step.step.spec.send)}"
+        yield f"the smallest of {step.generated} made-up events for which it is so: {json_line(step.step.spec.send)}"
     failures = [d for d in step.differences if d.path == ("failed",) and d.text]
     if failures and len(failures) == len(step.differences):
         cause = next((cause for cause in step.causes if str(cause) == failures[0].text), step.causes[0])

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from svctoolkit.errors import did_you_mean
 from svctoolkit.json_types import LEAVES, Json
-from svctoolkit.runner.expect.compare import differences, is_matchers, json_text
+from svctoolkit.runner.expect.compare import differences, is_matchers, json_line
 from svctoolkit.runner.expect.expectation import problems
 from svctoolkit.runner.suite.model import Place, Scenario, Step
 
@@ -204,7 +204,7 @@ def invariant_problems(written: Mapping[str, Json]) -> Places:
         yield from (((*place, *path), text) for path, text in problems(operand))
     for stage, operand in written.get("always", {}).items():
         if operand in ({}, [], {"$absent": False}, {"$type": "object"}):  # it is asked of each that there is
-            yield ("always", stage), f"{json_text(operand)} is always so: write what it must have"
+            yield ("always", stage), f"{json_line(operand)} is always so: write what it must have"
         yield from ((("always", stage, *path), text) for path, text in problems(operand))
         if stage in MEMBERS:
             yield from ((("always", stage, *path), text) for path, text in _members(stage, operand, ()))

@@ -26,19 +26,6 @@ Duration: TypeAlias = (
 WORKSPACE_KEYS = ("sources", "destinations", "transformations", "libraries", "people", "trackingPlans")
 
 
-class Credentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who asks."""
-
-    email: str
-    token: str
-
-
-class SourceCredentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A source that sends: its write key is the user name."""
-
-    source: Annotated[str, Meta(description="key or id of a source of the workspace")]
-
-
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A request to the data plane as it is, valid or not."""
 

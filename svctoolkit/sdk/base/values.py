@@ -36,7 +36,7 @@ _LEFT_OUT = object()
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
-def json_text(value: Json, where: str, refuse: Callable[[EventError], None]) -> str:
+def event_json(value: Json, where: str, refuse: Callable[[EventError], None]) -> str:
     """`value` as JSON text that encodes to UTF-8. `refuse` hears of each field that had to be left out."""
     try:
         text = _encode(value)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypedDict
 
 from svctoolkit.errors import EventError, InvalidCall, did_you_mean
-from svctoolkit.sdk.base.values import json_text, text
+from svctoolkit.sdk.base.values import event_json, text
 from svctoolkit.sdk.events.options import Options, checked_integrations
 
 _LATEST = 1e11  # in seconds; more must have been meant as milliseconds
@@ -68,7 +68,7 @@ def checked_details(
     texts = {
         name: text(call, name, values[name]) for name in ("message_id", "anonymous_id", "user_id") if name in values
     }
-    return Details(at, context=json_text(context, "context", refuse) if context else "", **texts), options
+    return Details(at, context=event_json(context, "context", refuse) if context else "", **texts), options
 
 
 def _seconds(call: str, value: object) -> float:

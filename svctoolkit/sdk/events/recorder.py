@@ -9,7 +9,7 @@ from copy import copy
 from svctoolkit.errors import EventError
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import LogLevel, Settings
-from svctoolkit.sdk.base.values import json_text
+from svctoolkit.sdk.base.values import event_json
 from svctoolkit.sdk.events import lifecycle
 from svctoolkit.sdk.events.context import Context
 from svctoolkit.sdk.events.event_text import Call, EventText
@@ -70,7 +70,7 @@ class Recorder:
             return body
         try:
             event = change(json.loads(body))
-            changed = None if event is None else json_text(event, "event", self._reporter.error).encode()
+            changed = None if event is None else event_json(event, "event", self._reporter.error).encode()
         except Exception as error:  # noqa: BLE001 - the host's code
             text = f"before_send failed: {type(error).__name__}: {error}; the event goes as it was"
             self._reporter.error(EventError(text), topic="before_send")

@@ -17,12 +17,12 @@ from starlette.routing import Route
 
 from svctoolkit.errors import StoreError
 from svctoolkit.events import EVENT_TYPES
+from svctoolkit.events.builders import iso
 from svctoolkit.server.ingest.body import read_body, whole_body
 from svctoolkit.server.ingest.keys import basic_user, source_of
 from svctoolkit.server.ingest.operations import SHORT_TYPES
 from svctoolkit.server.ingest.refusals import NO_KEY, NO_KEY_IN_QUERY, RUN_OVER, TOO_LARGE, GatewayRefusal, ok
 from svctoolkit.server.ingest.scan import Scan, excerpt, new_ids, scan
-from svctoolkit.server.store.enrich import iso
 from svctoolkit.server.store.head import Head
 from svctoolkit.server.web.json import encode
 from svctoolkit.server.web.requests import run_of

@@ -12,10 +12,10 @@ from starlette.routing import Route
 from svctoolkit import __version__
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import UnknownName
+from svctoolkit.events.builders import iso
 from svctoolkit.secrets import MASK, Masker
 from svctoolkit.server.ingest.keys import basic_user, source_of
 from svctoolkit.server.ingest.refusals import GatewayRefusal
-from svctoolkit.server.store.enrich import iso
 from svctoolkit.server.web.responses import json_response
 from svctoolkit.server.worker import Engine
 from svctoolkit.workspace import Destination, Source

@@ -10,11 +10,11 @@ from msgspec import Struct, to_builtins
 
 from svctoolkit.delivery import Answer, Recorder
 from svctoolkit.destinations import definitions
+from svctoolkit.events.builders import iso
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.inspect.arrivals import totals
 from svctoolkit.server.store.arrivals import runs, transformation_errors
-from svctoolkit.server.store.enrich import iso
 from svctoolkit.server.store.record import time_of
 from svctoolkit.server.store.records import fate_counts
 from svctoolkit.server.worker import Engine

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from svctoolkit.events.builders import iso
 from svctoolkit.json_types import Json
 
 _VARIANT = "89ab"
@@ -48,11 +49,6 @@ def rudder_id(user_id: str, anonymous_id: str) -> str:
     digest = hashlib.md5(text, usedforsecurity=False).hexdigest()
     variant = _VARIANT[int(digest[16], 16) & 3]
     return f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:]}"
-
-
-def iso(moment: datetime) -> str:
-    """RFC 3339 in UTC with milliseconds: `2026-01-01T00:00:00.000Z`."""
-    return f"{moment.isoformat(timespec='milliseconds')[:23]}Z"
 
 
 def moment(value: Json) -> datetime | None:

@@ -16,9 +16,9 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 
 from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, defstruct, structs
 
+from svctoolkit.events.builders import iso
 from svctoolkit.json_types import Json
 from svctoolkit.server.store.blob import pack, unpack
-from svctoolkit.server.store.enrich import iso
 
 
 class Shown(Struct, frozen=True):

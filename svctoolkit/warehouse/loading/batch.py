@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from svctoolkit.displayed import shorten
 from svctoolkit.warehouse.loading.convert import convert, cut, text_of
 from svctoolkit.warehouse.loading.staging import Catalogue, Origin, Staged
 from svctoolkit.warehouse.rows.notes import Loss
-from svctoolkit.warehouse.rows.values import is_long, json_text
+from svctoolkit.warehouse.rows.values import is_long, stored_json
 
 _CONTAINERS = (list, tuple, dict)
 _MOST_LOSSES = 10_000  # of a load that are told one by one
@@ -108,7 +109,8 @@ def _convert(row: Staged, column: str, kind: str, value: Any, catalogue: Catalog
         field = f"{origin.path} of " if origin.path else ""
         origin_words = f", as {field}event {origin.event_id} made it" if origin.event_id else ""
         becomes = "NULL" if stored is None else text_of(stored)
-        said = f"{_short(value)} is {type_}, the column {column} {kind}{origin_words}: it becomes {becomes}"
+        shown = shorten(stored_json(value), 40)
+        said = f"{shown} is {type_}, the column {column} {kind}{origin_words}: it becomes {becomes}"
         report.lose(row, column, loss, said)
     if loss == "null":
         _discard(row, column, value, f"incompatible schema conversion from {kind} to {type_}", catalogue, report)
@@ -120,7 +122,7 @@ def _discard(row: Staged, column: str, value: Any, reason: str, catalogue: Catal
     name = catalogue.name
     id, received = row.data.get(name("id")), row.data.get(name("received_at"))
     if id is not None and received is not None:
-        text = json_text(value) if isinstance(value, _CONTAINERS) else text_of(value)
+        text = stored_json(value) if isinstance(value, _CONTAINERS) else text_of(value)
         members = (row.table, text_of(id), column, text, reason, received)
         names = ("table_name", "row_id", "column_name", "column_value", "reason", "received_at")
         report.discards.append({name(key): member for key, member in zip(names, members, strict=True)})
@@ -141,7 +143,7 @@ def _texts(rows: Sequence[Staged], column: str, kind: str, values: list[Any], li
         values = [
             value
             if value is None or type(value) is str
-            else json_text(value)
+            else stored_json(value)
             if type(value) in _CONTAINERS
             else text_of(value)
             for value in values
@@ -154,11 +156,6 @@ def _texts(rows: Sequence[Staged], column: str, kind: str, values: list[Any], li
             said = f"its {len(value):,} characters are cut to {limit}, the length of the column {column}"
             report.lose(row, column, "cut", said)
     return values
-
-
-def _short(value: Any) -> str:
-    text = json_text(value)
-    return text if len(text) <= 40 else f"{text[:39]}…"
 
 
 def newest(batch: Batch, id: str, received: str) -> list[int]:

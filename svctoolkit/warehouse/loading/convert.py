@@ -10,7 +10,7 @@ import math
 from decimal import Decimal
 
 from svctoolkit.json_types import Json
-from svctoolkit.warehouse.rows.values import json_text
+from svctoolkit.warehouse.rows.values import stored_json
 
 _TEXTS = frozenset({"string", "text"})
 _OF_TEXT = frozenset({"int", "float", "boolean", "datetime"})
@@ -28,7 +28,7 @@ def convert(column: str, type: str, value: Json) -> tuple[Json, str]:
     if column == "int" and type == "float":
         return cut(value), "rounded"
     if column == "json" and type in ("int", "float", "boolean", "string", "text"):
-        return json_text(value), ""
+        return stored_json(value), ""
     return None, "null"
 
 

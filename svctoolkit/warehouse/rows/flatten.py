@@ -13,7 +13,7 @@ from svctoolkit.warehouse.providers import Provider
 from svctoolkit.warehouse.rows.names import Names
 from svctoolkit.warehouse.rows.notes import Columns, Notes
 from svctoolkit.warehouse.rows.options import JsonPaths
-from svctoolkit.warehouse.rows.values import as_double, is_blank, is_long, json_text, moment, utc
+from svctoolkit.warehouse.rows.values import as_double, is_blank, is_long, moment, stored_json, utc
 
 _CLOUD_LEVELS = 3  # below this one, objects of cloud sources stay together as JSON text
 _FINE = re.compile(r"\.\d{3}\d*[1-9]")  # finer than milliseconds
@@ -87,12 +87,12 @@ class Flattener:
                 continue
             joined = f"{prefix}{key}"
             if paths is not None and not is_blank(item) and self._is_json_path(paths, joined, f"{root}{key}", place):
-                item, type_ = json_text(item), self._provider.json_type
+                item, type_ = stored_json(item), self._provider.json_type
             elif kind is dict or (kind not in _PLAIN and isinstance(item, Mapping)):
                 if not self._is_cloud or place.level < _CLOUD_LEVELS:
                     self._object(item, into, place.below(key, noted=notes is not None))
                     continue
-                item, kind = json_text(item), str
+                item, kind = stored_json(item), str
             column = columns.get(joined)
             if column is None:
                 column = self._names.column(joined)
@@ -163,7 +163,7 @@ class Flattener:
 
     def _other(self, value: Any) -> tuple[Any, str]:
         """A list, which the loader writes as its JSON."""
-        return value, "text" if self._provider.has_long_text and is_long(json_text(value)) else "string"
+        return value, "text" if self._provider.has_long_text and is_long(stored_json(value)) else "string"
 
     def _is_json_path(self, paths: JsonPaths, joined: str, complete: str, place: _Place) -> bool:
         if paths.typed.get(complete) == place.depth:

@@ -18,7 +18,7 @@ from svctoolkit.warehouse.rows.flatten import Flattener
 from svctoolkit.warehouse.rows.merge_rules import merge_rule
 from svctoolkit.warehouse.rows.notes import Columns, Notes
 from svctoolkit.warehouse.rows.options import Config, Options, Settings
-from svctoolkit.warehouse.rows.values import is_blank, json_text
+from svctoolkit.warehouse.rows.values import is_blank, stored_json
 
 _NOTHING: Mapping[str, Any] = {}
 
@@ -253,7 +253,7 @@ class _Work:
         if self.tables.config.store_event:
             column = self.options.names.own("rudder_event")
             event = {**self.event, "context": self.context} if self.context is not None else self.event
-            into.set(column, json_text(event), self.tables.provider.event_type, "")
+            into.set(column, stored_json(event), self.tables.provider.event_type, "")
 
     def common(self) -> dict[str, Any]:
         return own.common(self.event, self.id, self.received_at)

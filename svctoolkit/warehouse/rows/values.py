@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import json_text as _json_text
+from svctoolkit.mapping import json_text
 
 #: `YYYY-MM-DD`, then optionally `T` or a blank, minutes, seconds, a fraction, and a zone.
 _TIMESTAMP = re.compile(
@@ -101,17 +101,17 @@ def as_double(value: int | float) -> int | float:
     return int(value) if value.is_integer() and -_INT64 < value < _INT64 else value
 
 
-def json_text(value: Json) -> str:
+def stored_json(value: Json) -> str:
     """A value as JSON, its numbers as doubles, too.
 
-    >>> json_text(10**29), json_text({"n": 2**53 + 1})
+    >>> stored_json(10**29), stored_json({"n": 2**53 + 1})
     ('1e+29', '{"n":9007199254740992}')
     """
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         number = as_double(value)
-        return _json_text(number).replace("e", "e+") if abs(number) >= _EXPONENT else _json_text(number)
-    text = _json_text(value)
-    return _json_text(_doubles(value)) if _MANY_DIGITS.search(text) else text
+        return json_text(number).replace("e", "e+") if abs(number) >= _EXPONENT else json_text(number)
+    text = json_text(value)
+    return json_text(_doubles(value)) if _MANY_DIGITS.search(text) else text
 
 
 def _doubles(value: Any) -> Any:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, is_matchers, json_text
+from svctoolkit.runner.expect.compare import Comparison, is_matchers, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import MATCHERS, MISSING, Matcher
 
@@ -24,7 +24,7 @@ _KINDS = ((str, "a text"), (bool, "true or false"), (int, "a number"), (float, "
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
-    expected = f"not {json_text(operand)}"
+    expected = f"not {json_line(operand)}"
     if comparison.matches(operand, actual):
         yield comparison.difference(expected, actual)
     elif reason := _empty_reason(operand, actual, comparison):

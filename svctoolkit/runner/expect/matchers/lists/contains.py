@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, json_text
+from svctoolkit.runner.expect.compare import Comparison, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import Matcher
 
@@ -22,10 +22,10 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
         for index, value in enumerate(operand if isinstance(operand, list) else [operand]):
             if not any(comparison.finds(value, element) for element in actual):
                 place = comparison.at_element(index) if isinstance(operand, list) else comparison
-                yield place.difference(f"an element {json_text(value)}", actual)
+                yield place.difference(f"an element {json_line(value)}", actual)
     elif not (isinstance(actual, str) and isinstance(operand, str) and operand in actual):
         yield comparison.difference(
-            f"{'a text or list' if isinstance(operand, str) else 'a list'} with {json_text(operand)}", actual
+            f"{'a text or list' if isinstance(operand, str) else 'a list'} with {json_line(operand)}", actual
         )
 
 

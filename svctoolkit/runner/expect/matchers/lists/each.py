@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, json_text
+from svctoolkit.runner.expect.compare import Comparison, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import Matcher
 
@@ -22,7 +22,7 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
         yield comparison.difference("a list or an object", actual)
         return
     if not actual and "$length" not in comparison.siblings:
-        some = f"at least one that is {json_text(operand)}"
+        some = f"at least one that is {json_line(operand)}"
         yield comparison.difference(some, actual, got="none ($length: {$gte: 0} beside $each allows it)")
     for step, value in actual.items() if isinstance(actual, dict) else enumerate(actual):
         yield from comparison.child(step).differences(operand, value)

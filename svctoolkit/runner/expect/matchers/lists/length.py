@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, is_matchers, json_text
+from svctoolkit.runner.expect.compare import Comparison, is_matchers, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import Matcher
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
-    expected = f"a length of {json_text(operand)}"
+    expected = f"a length of {json_line(operand)}"
     if not isinstance(actual, (list, dict, str)):
         yield comparison.difference(expected, actual)
     elif not comparison.matches(operand, len(actual)):
-        yield comparison.difference(expected, actual, got=f"{len(actual)}: {json_text(actual)}")
+        yield comparison.difference(expected, actual, got=f"{len(actual)}: {json_line(actual)}")
 
 
 def _problem(operand: Any) -> str:

@@ -11,25 +11,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, json_text
+from svctoolkit.runner.expect.compare import Comparison, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import Matcher
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
     if not isinstance(actual, list):
-        yield comparison.difference(f"a list of {json_text(operand)}", actual)
+        yield comparison.difference(f"a list of {json_line(operand)}", actual)
         return
     candidates = [[n for n, value in enumerate(actual) if comparison.matches(wish, value)] for wish in operand]
     pairs: dict[int, int] = {}
     unpaired = [n for n in range(len(operand)) if not _pair(n, candidates, pairs, set())]
     free = [n for n in range(len(actual)) if n not in pairs]
     for n in unpaired:
-        expected = f"an element {json_text(operand[n])}"
+        expected = f"an element {json_line(operand[n])}"
         yield comparison.at_element(n).difference(expected, actual, got=_nearest(operand[n], actual, free, comparison))
     if not unpaired and len(actual) > len(operand):
         extra = [element for n, element in enumerate(actual) if n not in pairs]
-        got = f"{len(actual)}, too many: {json_text(extra)}"
+        got = f"{len(actual)}, too many: {json_line(extra)}"
         yield comparison.difference(f"{len(operand)} elements", actual, got=got)
 
 
@@ -37,9 +37,9 @@ def _nearest(expected: Any, actual: list[Any], free: list[int], comparison: Comp
     """What came, and of the elements that nothing else pairs with the one that differs least."""
     candidates = [(n, list(comparison.child(n).differences(expected, actual[n]))) for n in free]
     if not candidates:
-        return json_text(actual)
+        return json_line(actual)
     _, differing = min(candidates, key=lambda candidate: len(candidate[1]))
-    return f"{json_text(actual)}; nearest: {'; '.join(map(str, differing[:3]))}"
+    return f"{json_line(actual)}; nearest: {'; '.join(map(str, differing[:3]))}"
 
 
 def _pair(expectation: int, candidates: list[list[int]], pairs: dict[int, int], tried: set[int]) -> bool:

@@ -20,9 +20,9 @@ def order_matcher(words: str, holds: Callable[[Json, Json], bool]) -> Matcher:
     def differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
         value, limit = _comparable(actual), _comparable(operand)
         if type(value) is not type(limit) or not holds(value, limit):
-            from svctoolkit.runner.expect.compare import json_text
+            from svctoolkit.runner.expect.compare import json_line
 
-            yield comparison.difference(f"{_kind(limit)} {words} {json_text(operand)}", actual)
+            yield comparison.difference(f"{_kind(limit)} {words} {json_line(operand)}", actual)
 
     return Matcher(differences, _problem, about=(int, float, str), hollow=_hollow)
 

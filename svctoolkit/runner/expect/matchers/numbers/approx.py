@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, json_text
+from svctoolkit.runner.expect.compare import Comparison, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import Matcher
 
@@ -25,8 +25,8 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
     else:  # the last digits of a binary fraction are nobody's fault
         near = _is_number(actual) and abs(actual - operand) <= tolerance + 1e-9 * max(1.0, abs(operand))
     if not near:
-        number = json_text(operand)
-        within = f"about {number}" if tolerance is None else f"{number} give or take {json_text(tolerance)}"
+        number = json_line(operand)
+        within = f"about {number}" if tolerance is None else f"{number} give or take {json_line(tolerance)}"
         yield comparison.difference(within, actual)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, is_matchers, json_text
+from svctoolkit.runner.expect.compare import Comparison, is_matchers, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import Matcher
 
@@ -24,7 +24,7 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
         if sorted(map(str, operand)) != sorted(map(str, actual)):
             yield comparison.difference(f"the members {_join(operand)}", actual, got=_join(actual) or "none")
     elif not comparison.matches(operand, list(actual)):
-        yield comparison.difference(f"members that fit {json_text(operand)}", actual, got=_join(actual) or "none")
+        yield comparison.difference(f"members that fit {json_line(operand)}", actual, got=_join(actual) or "none")
 
 
 def _join(names: Any) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, json_text
+from svctoolkit.runner.expect.compare import Comparison, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import Matcher
 
@@ -25,7 +25,7 @@ _ODD = "\x01\ue000"  # what is found in this and in an empty text is found every
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
     if not isinstance(actual, str) or re.search(_to_the_very_end(operand), actual) is None:
-        yield comparison.difference(f"a text matching {json_text(operand)}", actual)
+        yield comparison.difference(f"a text matching {json_line(operand)}", actual)
 
 
 @cache

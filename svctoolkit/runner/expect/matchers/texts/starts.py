@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, json_text
+from svctoolkit.runner.expect.compare import Comparison, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import Matcher
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
     if not (isinstance(actual, str) and actual.startswith(operand)):
-        yield comparison.difference(f"a text that begins with {json_text(operand)}", actual)
+        yield comparison.difference(f"a text that begins with {json_line(operand)}", actual)
 
 
 def _problem(operand: Any) -> str:

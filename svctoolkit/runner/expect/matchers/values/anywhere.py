@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.compare import Comparison, json_text
+from svctoolkit.runner.expect.compare import Comparison, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import MISSING, Matcher
 
@@ -23,7 +23,7 @@ _TELLING = 6  # digits: shorter numbers stand in dates and ids by chance
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
     if next(places(operand, actual, comparison), None) is None:
-        yield comparison.difference(f"somewhere {json_text(operand)}", actual)
+        yield comparison.difference(f"somewhere {json_line(operand)}", actual)
 
 
 def places(operand: Json, actual: Json, comparison: Comparison) -> Iterator[Comparison]:
