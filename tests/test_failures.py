@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import svctoolkit
 from svctoolkit import CATALOGUE, Pipeline, Workspace
 from svctoolkit.delivery import Answer
 from svctoolkit.errors import EventError
@@ -140,3 +143,14 @@ def test_a_replay_groups_failures_by_rule_and_gives_a_frame(shop: Workspace) -> 
     assert broken.event_id == "m0"
     assert len(frame) == len(result.groups)
     assert "ZeroDivisionError" in repr(result.groups)
+
+
+def test_the_documentation_names_every_column(shop: Workspace) -> None:
+    """The table in `notebooks.md` has exactly the columns of `failures().frame()`, grouped by subject."""
+    page = (Path(svctoolkit.__file__).parent / "docs" / "notebooks.md").read_text(encoding="utf-8")
+    table = page.split("| column of `failures().frame()` |")[1].split("\n\n")[0]
+    cells = [line.split("|")[1] for line in table.splitlines()[2:]]
+    result = Pipeline(shop).test_destination("am", {"type": "track", "event": "E"})
+
+    names = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(names) == sorted(result.failures().frame())

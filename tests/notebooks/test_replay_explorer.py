@@ -213,6 +213,32 @@ def test_an_event_goes_on_to_editors_and_suites(
     assert control(without, "Open in editor").disabled
 
 
+def test_a_refused_event_leads_to_the_setting_that_decides(opened: list[Any]) -> None:
+    """The button opens the destination explorer with the field of that setting and the reason below it."""
+    workspace = Workspace("shop")
+    config = {"accountId": "a", "passcode": "p", "trackAnonymous": False}
+    workspace.destination("ct", "CLEVERTAP", config=config)
+    workspace.source("web", destinations=["ct"])
+    explorer = ReplayExplorer([{"type": "track", "event": "E", "anonymousId": "a1", "messageId": "m"}], workspace)
+    opened.append(explorer)
+    assert explorer.wait(60)
+    click(explorer, "Go to setting trackAnonymous")
+
+    (below,) = explorer._opened
+    assert "trackAnonymous" in below._form.fields["trackAnonymous"]._note.value
+
+
+def test_without_a_setting_that_decides_there_is_nowhere_to_go(
+    shop: Callable[[str], Workspace], opened: list[Any]
+) -> None:
+    """A value that the event lacks has no setting: the button is disabled."""
+    explorer = ReplayExplorer([order(4)], shop("1"), destinations=["braze"])
+    opened.append(explorer)
+    assert explorer.wait(60)
+
+    assert control(explorer, "Go to the setting").disabled
+
+
 @pytest.mark.parametrize("hidden", [False, True])
 def test_with_mask_personal_nobody_goes_on_to_editors_and_suites(
     hidden: bool, tmp_path: Path, opened: list[Any]
