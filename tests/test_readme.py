@@ -1,0 +1,68 @@
+"""The README as people find it: on GitHub, on PyPI, and in a search."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from readme_renderer import markdown
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+#: where GitHub serves files of the repository: pages, and images
+OWN = re.compile(
+    r"https://(?:github\.com/svctoolkit/svctoolkit/blob/main|raw\.githubusercontent\.com/svctoolkit/svctoolkit/main)/(.+)"
+)
+
+
+def links() -> list[str]:
+    """Every link and image of the README, without those in code."""
+    text = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
+    return [*re.findall(r"\]\(([^)\s]+)\)", text), *re.findall(r'src(?:set)?="([^"]+)"', text)]
+
+
+def test_the_first_lines_say_what_it_is() -> None:
+    """Readers search for RudderStack, Segment, transformations, tracking plans."""
+    first = README[:400]
+
+    assert [
+        word for word in ("RudderStack", "Segment", "transformations", "tracking", "Test") if word not in first
+    ] == []
+
+
+def test_every_link_is_absolute() -> None:
+    """PyPI shows the same text and resolves no relative links."""
+    assert [link for link in links() if not link.startswith("https://")] == []
+
+
+def test_every_link_to_this_repository_names_a_file() -> None:
+    paths = [match[1].partition("#")[0] for link in links() if (match := OWN.fullmatch(link))]
+
+    assert len(paths) > 20
+    assert [path for path in paths if not (ROOT / path).is_file()] == []
+
+
+def test_it_renders_on_pypi() -> None:
+    """With the renderer of PyPI: pictures, tables and code are there, and nothing needs Mermaid."""
+    html = markdown.render(README)
+
+    assert html is not None
+    assert html.count("<img ") == README.count("<img ")
+    assert html.count("<table") >= 4
+    assert "mermaid" not in README
+
+
+@pytest.mark.slow
+def test_the_package_passes_the_check_of_twine(tmp_path: Path) -> None:
+    """A built wheel has a description that PyPI accepts."""
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=300)
+    (wheel,) = tmp_path.glob("*.whl")
+    check = subprocess.run(
+        [sys.executable, "-m", "twine", "check", "--strict", str(wheel)], capture_output=True, text=True, timeout=300
+    )
+
+    assert check.returncode == 0, check.stdout + check.stderr
