@@ -66,3 +66,19 @@ def test_the_package_passes_the_check_of_twine(tmp_path: Path) -> None:
     )
 
     assert check.returncode == 0, check.stdout + check.stderr
+
+
+def test_the_changelog_has_the_form_of_keep_a_changelog() -> None:
+    """Versions with a date; Added, Changed or Fixed; one line for each entry."""
+    text = (ROOT / ".github" / "CHANGELOG.md").read_text(encoding="utf-8")
+    lines = text.split("\n## ", 1)[1].splitlines()
+    versions = [line for line in text.splitlines() if line.startswith("## ")]
+
+    assert [line for line in versions if not re.fullmatch(r"## \[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", line)] == []
+    assert {line for line in lines if line.startswith("### ")} <= {
+        "### Added",
+        "### Changed",
+        "### Fixed",
+        "### Removed",
+    }
+    assert [line for line in lines[1:] if line and not line.startswith(("- ", "## ", "### "))] == []
