@@ -30,6 +30,7 @@ _NO_MEMBERS: Mapping[str, Any] = {}
 _PLACE = re.compile(r"\{(\w+)\}")
 #: A text with `{name}` for what the settings say, or a function that makes the text of the settings.
 Value: TypeAlias = "str | Callable[[Any], str]"
+_Common: TypeAlias = tuple[str, dict[str, str], dict[str, str]]
 BodyForm: TypeAlias = Literal["json", "json_array", "form", "xml"]
 
 
@@ -126,7 +127,7 @@ class Endpoint:
         context: Context | None = None,
     ) -> Payload:
         """A POST request to `path` below the address, with `body` in the form of this endpoint."""
-        return self.request(settings, "POST", path, body, params=params, headers=headers, context=context)
+        return self._payload(settings, "POST", path, body, params, headers, context)
 
     def put(
         self,
@@ -138,11 +139,11 @@ class Endpoint:
         context: Context | None = None,
     ) -> Payload:
         """A PUT request, as `post`."""
-        return self.request(settings, "PUT", path, body, headers=headers, context=context)
+        return self._payload(settings, "PUT", path, body, _NO_MEMBERS, headers, context)
 
     def get(self, settings: Settings, path: str = "", *, params: Mapping[str, Json] = _NO_MEMBERS) -> Payload:
         """A GET request with `params` as its query."""
-        return self.request(settings, "GET", path, params=params)
+        return self._payload(settings, "GET", path, None, params, _NO_MEMBERS, None)
 
     def request(
         self,
@@ -159,14 +160,29 @@ class Endpoint:
 
         Raises `Misconfigured` where the endpoint needs a token of the account (`oauth`) and `context` has none.
         """
-        base, own_headers, own_params = self._common(settings, context)
-        return Payload(
-            endpoint=f"{base}/{path}" if path else base,
-            method=method,
-            headers={**own_headers, **headers},
-            params={**own_params, **params},
-            **({} if body is None else {self._body: body}),
-        )
+        return self._payload(settings, method, path, body, params, headers, context)
+
+    def _payload(
+        self,
+        settings: Settings,
+        method: Method,
+        path: str,
+        body: Json,
+        params: Mapping[str, Json],
+        headers: Mapping[str, Json],
+        context: Context | None,
+    ) -> Payload:
+        # Every event comes through here: copies are cheaper than merged dicts, and most requests add nothing.
+        base, own_headers, own_params = settings.__dict__.get(self._key) or self._common(settings)
+        if self._token:
+            own_headers = self._with_token(own_headers, context)
+        url = f"{base}/{path}" if path else base
+        all_headers = {**own_headers, **headers} if headers else own_headers.copy()
+        all_params = {**own_params, **params} if params or own_params else {}
+        if self._body == "json":
+            return Payload(endpoint=url, method=method, headers=all_headers, params=all_params, json=body)
+        content = {} if body is None else {self._body: body}
+        return Payload(endpoint=url, method=method, headers=all_headers, params=all_params, **content)
 
     def lookup(
         self,
@@ -180,7 +196,9 @@ class Endpoint:
         context: Context | None = None,
     ) -> dict[str, Json]:
         """A request that a mapping asks before it can answer: for `context.ask`."""
-        base, own_headers, own_params = self._common(settings, context)
+        base, own_headers, own_params = self._common(settings)
+        if self._token:
+            own_headers = self._with_token(own_headers, context)
         url = f"{base}/{path}" if path else base
         request: dict[str, Json] = {"method": method, "url": url, "headers": {**own_headers, **headers}}
         if query := {**own_params, **params}:
@@ -189,16 +207,15 @@ class Endpoint:
             request["body"] = body
         return request
 
-    def _common(self, settings: Settings, context: Context | None) -> tuple[str, dict[str, str], dict[str, str]]:
-        """The address, the headers and the parameters; what the settings alone decide is made once for each."""
-        common = settings.__dict__.get(self._key)
+    def _common(self, settings: Settings) -> _Common:
+        """The address, the headers and the parameters that the settings decide, made once for each settings."""
+        common: _Common | None = settings.__dict__.get(self._key)
         if common is None:
             base = _fill(self._base, settings)
             headers = {part.name: _fill(part.value, settings) for part in self._parts if not isinstance(part, Param)}
             params = {part.name: _fill(part.value, settings) for part in self._parts if isinstance(part, Param)}
             common = settings.__dict__[self._key] = (base, headers, params)
-        if not self._token:
-            return common
-        base, headers, params = common
-        token = (context or Context()).secret(self._token)
-        return base, {**headers, "Authorization": f"Bearer {token}"}, params
+        return common
+
+    def _with_token(self, headers: dict[str, str], context: Context | None) -> dict[str, str]:
+        return {**headers, "Authorization": f"Bearer {(context or Context()).secret(self._token)}"}

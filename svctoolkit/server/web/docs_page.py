@@ -64,9 +64,10 @@ def _operation(document: JsonDocument, path: str, method: str, operation: JsonDo
         blocks.append(_table("Request body", _members(document, body["schema"])))
         if "example" in body:
             blocks.append(_code("Example", body["example"]))
-    blocks.append(_try_it(path, method, operation, body.get("example")))
+    if "200" in operation["responses"]:  # others describe errors only
+        blocks.append(_try_it(path, method, operation, body.get("example")))
     blocks.append(_table("Answers", (_answer(document, s, a) for s, a in operation["responses"].items())))
-    success = _json_content(operation["responses"]["200"])
+    success = _json_content(operation["responses"].get("200", {}))
     if success:
         members = _table("Members of the answer", _members(document, success["schema"]))
         example = _code("Example", success["example"]) if "example" in success else ""
