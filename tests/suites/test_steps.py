@@ -69,7 +69,7 @@ def test_a_raw_request_authenticates_as_a_source() -> None:
 
 
 def test_results_of_one_destination_need_no_key() -> None:
-    """`delivered` of a source with one destination is a list, with several an object by destination or a list of all."""
+    """`delivered` of a source with one destination may be a list; with several it is an object by destination."""
     one = "source: one, send: {type: track, event: X, userId: u}"
     two = "source: two, send: {type: track, event: X, userId: u}"
 
