@@ -1,7 +1,7 @@
-"""Heap: the properties of users, and their events.
+"""Heap: user properties and events.
 
-identify writes the properties of a user, track is an event. Both are flat: members of objects are `a.b`, elements of
-lists `a[0]`. https://developers.heap.io/reference/server-side-apis-overview
+identify sets user properties; track sends an event. Nested values are flattened: object members become `a.b`, list
+elements `a[0]`. https://developers.heap.io/reference/server-side-apis-overview
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ACTION = Table(
 
 @destination.on("identify")
 def send_user(event: Event, settings: HeapSettings) -> Payload:
-    """The properties of the user; the traits of the context count where the event has none."""
+    """Return the user's properties, from the event's traits or else from `context.traits`."""
     traits = event.raw.get("traits") or event.context.get("traits")
     if not isinstance(traits, dict):
         raise Missing("traits")
@@ -57,7 +57,7 @@ def send_user(event: Event, settings: HeapSettings) -> Payload:
 
 @destination.on("track")
 def send_action(event: Event, settings: HeapSettings) -> Payload:
-    """An event of its name; the key that lets Heap take it once stands beside its properties."""
+    """Return the event, with the idempotency key next to its properties."""
     properties = flatten(without(event.properties, ["idempotencyKey"]))
     return _send(settings, "track", {**ACTION(event), "properties": properties})
 

@@ -1,15 +1,15 @@
 """HubSpot: contacts and other objects, and behavioural events of contacts.
 
-identify creates or updates a contact. HubSpot says by look-ups which properties it has, whether `lookupField` is unique
-(the contact is then upserted by it), and else which contact has its value. Events of a reverse ETL
-(`context.mappedToDestination`) create or update an object of the kind that their external ID names; the service's
-router, which maps several of them at a time, upserts those whose property is unique. track sends the event that the
-configuration maps the name to. `apiVersion` chooses the API; legacy configurations send all contacts with an e-mail
-address to its batch, and all events to the tracking pixel.
+identify creates or updates a contact. Look-ups return the properties of the HubSpot account and whether `lookupField`
+is unique. If it is, the contact is upserted by it; otherwise another look-up finds the contact with the same value.
+Reverse ETL events (`context.mappedToDestination`) create or update an object of the type that their external ID names.
+RudderStack's router, which maps several of them at a time, upserts those whose property is unique. track sends the
+HubSpot event that the configuration maps the name to. `apiVersion` selects the API: the legacy API sends every contact
+with an e-mail address to its batch endpoint, and every event to the tracking pixel.
 https://developers.hubspot.com/docs/api-reference/crm-contacts-v3/guide
 
-Decisions. An identifier that is no text is refused. Associations between objects (`doAssociation`) were never observed,
-and are not sent.
+Decisions. Identifiers that are not strings are rejected. Associations between objects (`doAssociation`) were never
+observed, and are not sent.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _EMAIL_FIELDS = ("email", "hs_additional_emails")
 
 
 class PropertyRow(msgspec.Struct, frozen=True, rename={"from_": "from"}):
-    """A property of the event, and the name that HubSpot has for it."""
+    """A property of the event, and its name in HubSpot."""
 
     from_: str = ""
     to: str = ""
 
 
 class EventRow(msgspec.Struct, frozen=True, rename="camel"):
-    """An event's name here and in HubSpot, and which of its properties go along."""
+    """The name of an event in RudderStack and in HubSpot, and the properties to send with it."""
 
     rs_event_name: str = ""
     hubspot_event_name: str = ""
@@ -82,10 +82,10 @@ destination = DestinationType(
     names=("HS",),
     earlier=("authorizationType", "apiVersion"),
     quirks=[
-        "What the mapping itself knows of a contact is sent as it is, and only other traits as HubSpot's type of the "
-        "property wants them.",
-        "A batch whose first object is of a reverse ETL refuses the contacts of other sources.",
-        "Events of a reverse ETL update an object without the property that it was found by, unless apiVersion is "
+        "Contact fields that the mapping sets itself are sent unchanged; only other traits are converted to the type "
+        "of the HubSpot property.",
+        "If the first object of a batch comes from reverse ETL, contacts from other sources in it are rejected.",
+        "Updates by reverse ETL events leave out the property that the object was found by, unless apiVersion is "
         "legacyApi.",
     ],
     answers=[
@@ -99,7 +99,7 @@ destination = DestinationType(
 
 @destination.on("identify")
 def send_object(event: Event, settings: HubSpotSettings, context: Context) -> Payload:
-    """An object of a reverse ETL, else a contact."""
+    """Return an object for a reverse ETL event, and a contact for any other."""
     account = _Account(settings, context)
     if event.context.get("mappedToDestination"):
         return _mapped_object(event, account)
@@ -111,10 +111,10 @@ def send_object(event: Event, settings: HubSpotSettings, context: Context) -> Pa
 
 @destination.on("track")
 def send_event(event: Event, settings: HubSpotSettings, context: Context) -> Payload:
-    """The event that the configuration maps the name to; by the legacy API, the name itself with its person."""
+    """Return the event that the configuration maps the name to; with the legacy API, the event name and its contact."""
     account = _Account(settings, context)
     if event.context.get("mappedToDestination"):
-        raise Misfit("type", "identify", "track", why="rows of a reverse ETL are sent as records only")
+        raise Misfit("type", "identify", "track", why="reverse ETL rows are sent only as objects")
     name = event_name(event)
     if account.is_legacy:
         person = known(event, CONTACT(event), account.property_types())
@@ -149,7 +149,7 @@ def _legacy_contact(event: Event, properties: Mapping[str, Any], account: _Accou
 
 
 def _contact(event: Event, properties: Mapping[str, Any], account: _Account) -> Payload:
-    """The contact that has the value of the look-up field: upserted where the field is unique, else looked for."""
+    """Upsert the contact by the look-up field if that field is unique; otherwise search, then update or create it."""
     field = account.settings.lookup_field
     if not field:
         raise Misconfigured("lookupField", "is required by HubSpot's new API")
@@ -165,7 +165,7 @@ def _contact(event: Event, properties: Mapping[str, Any], account: _Account) -> 
 
 
 def _mapped_object(event: Event, account: _Account) -> Payload:
-    """The object with the identifier of a reverse ETL, with its traits as they are; days are midnights in UTC."""
+    """Return the object that the external ID identifies, with its traits; HubSpot dates become midnight UTC."""
     kind, field, value = _mapped_id(event)
     properties = midnights(as_object(event.raw.get("traits")), account.property_types())
     if not account.is_legacy and account.is_unique(field, kind) and account.in_batch and value is not None:
@@ -180,7 +180,7 @@ def _mapped_object(event: Event, account: _Account) -> Payload:
 
 
 def _mapped_id(event: Event) -> tuple[str, str, Any]:
-    """Kind of object, property and value of the first external ID: `HS-lead`, `email`, the address."""
+    """Return object type, property and value from the first external ID: `lead` (of `HS-lead`), `email`, address."""
     listed = event.context.get("externalId")
     first = as_object(listed[0]) if isinstance(listed, list) and listed else {}
     kind, field, value = first.get("type"), first.get("identifierType"), first.get("id")
@@ -190,14 +190,14 @@ def _mapped_id(event: Event) -> tuple[str, str, Any]:
 
 
 def _is_it(entry: Mapping[str, Any], field: str, value: Any) -> bool:
-    """Whether the object has the value; of an e-mail address, also beside the first one."""
+    """Whether the object has this value; for e-mail, additional addresses count too."""
     properties = as_object(entry.get("properties"))
     others = properties.get("hs_additional_emails") if field == "email" else None
     return bool(value) and (properties.get(field) == value or value in (others or "").split(";"))
 
 
 class _Account:
-    """The questions that are put to one HubSpot account, and the requests for it."""
+    """The look-ups in one HubSpot account, and the requests to it."""
 
     def __init__(self, settings: HubSpotSettings, context: Context) -> None:
         self.settings, self._context = settings, context
@@ -221,17 +221,17 @@ class _Account:
         return self._context.ask(request, field="traits.email")
 
     def property_types(self) -> dict[str, str]:
-        """The type of each property that contacts have."""
+        """Return the type of each contact property."""
         listed = self.ask("GET", "/properties/v1/contacts/properties")
         return {str(entry.get("name")): str(entry.get("type")) for entry in objects(listed)}
 
     def is_unique(self, field: str, kind: str = "contacts") -> bool:
-        """Whether no two objects of the kind have the same value there."""
+        """Whether the property's value is unique among objects of this type."""
         listed = as_object(self.ask("GET", f"/crm/v3/properties/{kind}")).get("results") or ()
         return any(entry.get("name") == field and entry.get("hasUniqueValue") for entry in listed)
 
     def search(self, kind: str, field: str, value: Any) -> list[Mapping[str, Any]]:
-        """The objects that have the value; an e-mail address may be one beside the first."""
+        """Return the objects with this value; for e-mail, additional addresses match too."""
         fields = _EMAIL_FIELDS if field == "email" else (field,)
         condition = {"values": [value], "operator": "IN"} if field == "email" else {"value": value, "operator": "EQ"}
         body = {
@@ -245,7 +245,7 @@ class _Account:
         return [as_object(entry) for entry in answer.get("results") or ()]
 
     def upsert(self, kind: str, field: str, value: Any, properties: Mapping[str, Any]) -> Payload:
-        """The object that has the value of a unique property, created or updated."""
+        """Create or update the object with this value of a unique property."""
         entry = {"id": text(value), "idProperty": field, "properties": properties, "objectWriteTraceId": "1"}
         return self.batch(kind, "upsert", entry)
 

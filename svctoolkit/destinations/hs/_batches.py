@@ -1,7 +1,7 @@
-"""HubSpot takes up to 100 objects in a request of its CRM API (https://developers.hubspot.com/docs/api/crm/contacts).
+"""HubSpot's CRM API accepts up to 100 objects per request (https://developers.hubspot.com/docs/api/crm/contacts).
 
-Objects that follow an event of their user go into a later request than those before it. The service counts such rounds
-for each user and puts those of one round together.
+An object that follows a track event of its user goes into a later request than the objects before that event.
+RudderStack counts these rounds for each user and batches the objects of one round together.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LIMIT = 100
 
 @dataclass(slots=True)
 class _Request:
-    """Jobs of one request, and its objects: one that comes again is written once, as it came last."""
+    """The jobs of one request, and its objects. A repeated object is written once, with its latest values."""
 
     jobs: list[MappedJob]
     objects: dict[Any, dict[str, Any]] = field(default_factory=dict)
@@ -38,11 +38,11 @@ class _Request:
 
 
 def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
-    """Objects of one kind, action and round together; everything else, and what must stay alone, by itself."""
+    """Group objects by type, action and round; send all other jobs, and jobs that must not be batched, one by one."""
     requests: list[_Request] = []
     shared: dict[tuple[bytes, int], _Request] = {}
     rounds: dict[Any, int] = {}  # odd while the user's last job was an event
-    of_warehouse: dict[int, bool] = {}  # the service takes a whole round for what its first job is
+    of_warehouse: dict[int, bool] = {}  # RudderStack treats a whole round like its first job
     for job in jobs:
         user = job.metadata.get("userId") or job.id
         rounds.setdefault(user, 0)
@@ -52,7 +52,7 @@ def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
             continue
         rounds[user] += rounds[user] % 2
         if of_warehouse.setdefault(rounds[user], _is_row(job)) and not _is_row(job):
-            wants = "true, as for the first object of the call, which is of a reverse ETL"
+            wants = "true, because the first object of the batch comes from reverse ETL"
             yield Batch((job.id,), refusal=Misfit("context.mappedToDestination", wants).refusal)
             continue
         key = request_key(job.payloads[0]), rounds[user]

@@ -1,4 +1,4 @@
-"""What HubSpot knows of a contact and of its events, and where it comes from."""
+"""The fields of HubSpot contacts and events, and where they come from."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _email = getter(trait("email"))
 
 
 def email_of(event: Event) -> str:
-    """The contact's e-mail address. Raises `MappingError` without one, and for what is none."""
+    """Return the contact's e-mail address. Raises `MappingError` if it is missing or not an e-mail address."""
     address = _email(event.raw)
     if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
         raise Misfit("traits.email", "an e-mail address", address)
@@ -74,34 +74,34 @@ def email_of(event: Event) -> str:
 
 
 def traits_of(event: Event) -> Mapping[str, Json]:
-    """The event's traits, else its properties, else the traits of the context."""
+    """Return the event's traits, else its properties, else the traits of the context."""
     raw = event.raw
     return as_object(raw.get("traits") or raw.get("properties") or event.context.get("traits"))
 
 
 def known(event: Event, contact: dict[str, Json], types: Mapping[str, str]) -> dict[str, Json]:
-    """The contact with its other traits that HubSpot has a property for, as the property's type wants them."""
+    """Add the other traits that have a HubSpot property, converted to the property's type, and return the contact."""
     for name, value in traits_of(event).items():
         key = "_".join(name.lower().replace(".", "_").split())
         if key in types and not contact.get(name):
             if types[key] == "number" and isinstance(value, str) and not _is_number(value):
-                raise Misfit(f"traits.{name}", "a number, as HubSpot has one there", value, case="type")
+                raise Misfit(f"traits.{name}", "a number, because the HubSpot property is one", value, case="type")
             contact[key] = _typed(value, types[key])
     return contact
 
 
 def _is_number(value: str) -> bool:
-    """Whether a text is a number, or empty."""
+    """Whether the string is a number, or empty."""
     return not value or number_or_nothing.of(value) != ""
 
 
 def midnights(traits: Mapping[str, Json], types: Mapping[str, str]) -> dict[str, Json]:
-    """The traits; those that HubSpot stores as days are midnights in UTC."""
+    """Return the traits, with those that HubSpot stores as dates set to midnight UTC."""
     return {name: _typed(value, "date") if types.get(name) == "date" else value for name, value in traits.items()}
 
 
 def _typed(value: Any, kind: str) -> Any:
-    """A text for a text, with JSON for lists and objects; midnight in UTC, in milliseconds, for a day."""
+    """Convert to the type of the property: a string (JSON for lists and objects) or a date (midnight UTC in ms)."""
     if kind == "string" and not isinstance(value, str):
         return "" if value is None else json_text(value) if isinstance(value, (list, dict)) else text(value)
     if kind == "date" and (when := moment(value)):

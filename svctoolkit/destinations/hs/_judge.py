@@ -1,4 +1,5 @@
-"""What HubSpot's answers mean (https://developers.hubspot.com/docs/api-reference/error-handling)."""
+"""How HubSpot's responses are interpreted.
+https://developers.hubspot.com/docs/api-reference/error-handling"""
 
 from __future__ import annotations
 
@@ -10,13 +11,13 @@ from svctoolkit.json_types import Json
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """400 of a batch may be the fault of one object: they are tried alone. 207 says which were refused.
+    """Retry objects one by one after status 400, which a single object may cause. Status 207 lists rejected ones.
 
-    A batch of objects of which HubSpot returns none was not processed, although the status is a success.
+    If HubSpot returns no objects, it processed none of the batch, even with a success status.
     """
     reply = delivery.reply
     if reply.status == 400:
-        return delivery.apart(f"HubSpot refuses the request: {reply.body}")
+        return delivery.apart(f"HubSpot rejected the request: {reply.body}")
     url = str(delivery.payload.get("endpoint"))
     if not reply.successful or "/crm/v3/" not in url or "/batch/" not in url:
         return None
@@ -24,14 +25,14 @@ def judge(delivery: Delivery) -> Outcome | None:
     refused = _refused(body.get("errors"))
     if refused:
         failures = {at: refused[str(job)] for at, job in enumerate(delivery.jobs) if str(job) in refused}
-        return delivery.each(failures, message="HubSpot refuses some of the objects")
+        return delivery.each(failures, message="HubSpot rejected some of the objects")
     if body.get("results"):
         return None
     return Outcome("abort", "HubSpot processed none of the objects")
 
 
 def _refused(errors: object) -> dict[str, str]:
-    """The reasons, by what the request calls each object (`objectWriteTraceId`)."""
+    """Return the reasons, by the `objectWriteTraceId` of each object."""
     reasons = {}
     for error in errors if isinstance(errors, list) else []:
         for trace in error.get("context", {}).get("objectWriteTraceId", []):
@@ -40,7 +41,7 @@ def _refused(errors: object) -> dict[str, str]:
 
 
 def answer_batch(url: str, body: Json, failed: Collection[int]) -> Answer | None:
-    """The objects that were written, and what is wrong with the others under the name that the request gives them."""
+    """Return the written objects, and the errors of the others by their `objectWriteTraceId`."""
     objects = items_of(body, "inputs")
     if objects is None or "/batch/" not in url:
         return None

@@ -1,11 +1,11 @@
-"""HTTP Webhook: a request that its configuration describes, for people who want no Python.
+"""HTTP Webhook: a request described by the configuration, without any Python.
 
 `propertiesMapping`, `queryParams` and `headers` are rows of `from` (a path into the event, or a constant) and `to` (a
-path in the body, or the name of a parameter or header); `pathParams` are added to the URL in their order. A value that
-the event does not have, or that is null, leaves its row out; an object that only such rows go into is sent empty. A
-missing path parameter refuses the event: the URL would be another. `isDefaultMapping` sends the event itself as the
-body. The method does not matter: what a GET or DELETE has as a body is sent with it. The format says the content type,
-whatever the rows of headers say. A path parameter that is an object, or several values of `[*]`, is refused.
+path in the body, or the name of a parameter or header); `pathParams` are appended to the URL in order. A row is skipped
+if its value is missing or null; an object whose rows are all skipped is sent empty. A missing path parameter rejects
+the event, because the URL would be a different one. A path parameter that is an object, or several values of `[*]`, is
+rejected too. `isDefaultMapping` sends the event itself as the body. GET and DELETE requests also send their body. The
+content type follows from the format, whatever the header rows say.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ destination.batch(batch)
 
 @destination.on()
 def send_event(event: Event, settings: HttpSettings) -> Payload:
-    """One request, as configured."""
+    """Return one request, as configured."""
     body = (
         dict(event.raw)
         if settings.is_default_mapping
@@ -75,7 +75,7 @@ def _segment(event: Event, path: Value) -> str:
     if value is NOTHING or value is None:
         raise Missing(path.written, setting="pathParams")
     if isinstance(value, (dict, Many)):
-        raise Misfit(path.written, "one value, as part of the path", setting="pathParams")
+        raise Misfit(path.written, "a single value, because it is part of the URL path", setting="pathParams")
     return in_words(value)
 
 
@@ -84,7 +84,11 @@ def _headers(event: Event, settings: HttpSettings) -> dict[str, str]:
         value = row.from_.of(event.raw) if row.from_.steps is not None else ""
         if row.to.written and value is not NOTHING and not isinstance(value, (str, type(None))):
             raise Misfit(
-                row.from_.written, f"a text for the header {row.to.written}", value, setting="headers", case="header"
+                row.from_.written,
+                f"a string for the header {row.to.written}",
+                value,
+                setting="headers",
+                case="header",
             )
     rows = without_nulls(_object(event, settings.headers, "headers"))
     headers = {name: text(value) for name, value in rows.items() if name.lower() != "content-type"}
@@ -105,4 +109,4 @@ def _xml(root: str, body: dict[str, Any]) -> str:
     try:
         return xml_text(root, body)
     except ValueError as error:
-        raise Misfit("properties", "what XML can hold", why=str(error), setting="xmlRootKey", case="xml") from error
+        raise Misfit("properties", "values valid in XML", why=str(error), setting="xmlRootKey", case="xml") from error

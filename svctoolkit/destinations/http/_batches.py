@@ -1,4 +1,4 @@
-"""Requests of a configured destination that differ in their body only become one, with a list of the bodies."""
+"""Requests that differ only in their body are merged into one, with a list of the bodies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svctoolkit.destinations.http._settings import HttpSettings
 
 
 def batch(jobs: Sequence[MappedJob], settings: HttpSettings) -> Iterator[Batch]:
-    """As many as `maxBatchSize` says, where `isBatchingEnabled`; bodies that are no JSON stay alone."""
+    """Merge up to `maxBatchSize` requests if `isBatchingEnabled`; requests with a non-JSON body are sent one by one."""
     if not settings.is_batching_enabled or settings.format != "JSON":
         yield from (alone(job) for job in jobs)
         return
@@ -25,7 +25,7 @@ def batch(jobs: Sequence[MappedJob], settings: HttpSettings) -> Iterator[Batch]:
 
 
 def _together(jobs: Sequence[MappedJob]) -> Batch:
-    """One request of several jobs. An event without a body, as of GET and DELETE, adds nothing to the list."""
+    """Return one request for several jobs. An event without a body (GET, DELETE) adds nothing to the list."""
     bodies = [job.payloads[0].json for job in jobs if job.payloads[0].json]
     payload = msgspec.structs.replace(jobs[0].payloads[0], json=None, json_array=bodies)
     return Batch(tuple(job.id for job in jobs), (payload.to_dict(),), batched=True)

@@ -1,10 +1,10 @@
-"""impact.com: conversions of partners' visitors, and loads of pages, by its APIs.
+"""impact.com: conversions of partners' visitors, and page loads.
 
-track sends a conversion for orders and the configuration's action events, with the products numbered from 1; all other
-names, and identify, page and screen where the configuration switches them on, load a page.
+track sends a conversion for orders and for the configured action events, with the products numbered from 1. Every other
+track event sends a page load; so do identify, page and screen if the configuration enables them.
 https://integrations.impact.com/impact-brand/reference/the-conversions-object
 
-Decisions. An e-mail address that is no text is sent as it is, also with a conversion.
+Decisions. An e-mail address that is not a string is sent unchanged, also with a conversion.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from svctoolkit.mapping import (
 from svctoolkit.secrets import Secret
 
 _ORDER = "Order Completed"
-#: the name of a product's field in a conversion, and of that in the event
+#: names of product fields: in a conversion, and in the event
 _ITEM = {
     "ItemBrand": "brand",
     "ItemCategory": "category",
@@ -66,7 +66,7 @@ class ImpactSettings(Settings, frozen=True, kw_only=True):
 
     @cached_property
     def actions(self) -> frozenset[str]:
-        """Names of events that are conversions."""
+        """Names of the events that are conversions."""
         return frozenset({_ORDER, *self.action_event_names})
 
     @cached_property
@@ -81,14 +81,14 @@ class ImpactSettings(Settings, frozen=True, kw_only=True):
 
     @cached_property
     def item_fields(self) -> list[tuple[str, str]]:
-        """The fields of products, `(in a conversion, in the event)`; the configured ones go before those of the same
+        """Product fields as `(in a conversion, in the event)`; configured fields override default ones of the same
         name."""
         chosen = {row.to: row.from_ for row in self.products_mapping if row.to and row.from_}
         return list({**_ITEM, **chosen}.items())
 
     @cached_property
     def extra_fields(self) -> list[tuple[str, Callable[[Mapping[str, Json]], Json]]]:
-        """Further fields of a conversion, and what gets them from an event."""
+        """Additional fields of a conversion, each with the function that reads it from an event."""
         return [(row.to, path(row.from_)) for row in self.rudder_to_impact_property if row.to and row.from_]
 
 
@@ -98,12 +98,13 @@ destination = DestinationType(
     docs="https://integrations.impact.com/impact-brand/reference/the-conversions-object",
     names=("impact",),
     quirks=[
-        "Names of action events are compared with their capitals and spaces.",
-        "The e-mail address of a page load that track sends is not hashed, whatever the configuration says.",
-        "Without a list of products, the properties are the product, and the configured product fields are not looked "
-        "at.",
-        "The package of an app is sent the number of its build.",
-        "The address of a page load is `context.request_ip`, that of a conversion `request_ip`; else `context.ip`.",
+        "Names of action events are compared case-sensitively, including spaces.",
+        "The e-mail address in a page load sent by track is never hashed, whatever the configuration says.",
+        "Without a list of products, the properties themselves are the product, and configured product fields are "
+        "ignored.",
+        "The app package field contains the build number.",
+        "The IP address of a page load is `context.request_ip`, that of a conversion `request_ip`; the fallback is "
+        "`context.ip`.",
     ],
     answers=[
         Answer("success", 200, {"Status": "QUEUED", "QueuedUri": "/Advertisers/a1/APISubmissions/A-1"}),
@@ -165,7 +166,7 @@ CONVERSION = Table(
 
 @destination.on("track")
 def send_event(event: Event, settings: ImpactSettings) -> Payload:
-    """A conversion, where the name is one of an action."""
+    """Return a conversion if the name is an action event, otherwise a page load."""
     name = event.raw.get("event")
     if not isinstance(name, str) or name not in settings.actions:
         return _load_page(event, settings, hashes=False)
@@ -183,7 +184,7 @@ def send_event(event: Event, settings: ImpactSettings) -> Payload:
 
 @destination.on("identify", "page", "screen")
 def send_page_load(event: Event, settings: ImpactSettings) -> Payload:
-    """The load of a page, where the configuration switches events of this type on."""
+    """Return a page load. Raises if the configuration does not enable events of this type."""
     if event.type not in settings.page_loads:
         variable = f"enable{event.type.capitalize()}Events"
         raise Unsupported(f"{event.type} events", setting=variable)
@@ -199,7 +200,7 @@ def _load_page(event: Event, settings: ImpactSettings, *, hashes: bool) -> Paylo
 
 
 def _device_ids(event: Event) -> dict[str, Json]:
-    """The device's own ID and the one for advertising, under the names that they have on its system."""
+    """Return the device ID and advertising ID, under the names that its operating system gives them."""
     system = as_object(event.context.get("os")).get("name")
     system = system.lower() if isinstance(system, str) else ""
     if system == "android":
@@ -214,7 +215,7 @@ def _device_ids(event: Event) -> dict[str, Json]:
 
 
 def _own_fields(event: Event, settings: ImpactSettings) -> dict[str, Json]:
-    """What the configuration takes from the event, and the products."""
+    """Return the configured fields and the products."""
     products = event.properties.get("products")
     if isinstance(products, list):
         fields = settings.item_fields
@@ -237,7 +238,7 @@ def _items(products: list[Any], fields: list[tuple[str, str]]) -> Iterator[tuple
 def _hash_email(form: dict[str, Any], hashes: bool) -> None:
     address = form.get("CustomerEmail")
     if hashes and isinstance(address, str):
-        from hashlib import sha1  # loads OpenSSL, and few types hash
+        from hashlib import sha1  # slow import (loads OpenSSL), and few events are hashed
 
         form["CustomerEmail"] = sha1(
             address.strip().lower().encode("utf-8", "replace"), usedforsecurity=False

@@ -1,8 +1,8 @@
-"""Indicative: events and users, whose properties are one level deep.
+"""Indicative: events and users, with properties one level deep.
 
-track, page and screen send an event; identify sends the user, and an alias from the anonymous ID where the event has a
-user ID; alias joins two IDs. Members of objects are named `a.b`. A list becomes a text: plain elements with commas
-between, and of its objects every member that is plain in all of them, as `list.member`. Anything deeper is left out.
+track, page and screen send an event. identify sends the user, and also an alias from the anonymous ID if the event has
+a user ID. alias joins two IDs. Object members are named `a.b`. A list becomes a string: scalar elements are joined by
+commas, and members of its objects that are scalars in all of them become `list.member`. Deeper values are dropped.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ destination = DestinationType(
         Answer("rate limit", 429, ""),
     ],
     quirks=[
-        "Without an apiKey requests are sent without one, and Indicative refuses them.",
-        "An identify event with a user ID and no anonymous ID is refused: there is no ID to join it with.",
+        "Without an apiKey, requests are sent without authentication, and Indicative rejects them.",
+        "An identify event with a user ID and no anonymous ID is rejected: there is no ID to join it with.",
     ],
 )
 
@@ -63,7 +63,7 @@ API = Endpoint("https://api.indicative.com/service", Header("Indicative-Client",
 
 @converter
 def milliseconds(value: Json) -> Json:
-    """A time as milliseconds since 1970; a number is taken as it is. An empty text, which is no value, for no time."""
+    """Convert a time to Unix milliseconds; numbers pass unchanged. Other values become "", which is not sent."""
     if isinstance(value, (int, float)):
         return int(value)
     when = moment(value) if isinstance(value, str) and not value.isdigit() else None
@@ -75,7 +75,7 @@ NAME = Table({"eventName": required("event")})
 USER = Table({"uniqueId": required(ANY_ID)})
 PREVIOUS = Table({"previousId": required(first("previousId", "anonymousId"))})
 ALIAS = Table({**PREVIOUS.shape, "newId": required(USER_ID)})
-#: An identify event's alias does not look for its ID among the event's traits.
+#: An identify event's alias does not read the user ID from the event's own traits.
 KNOWN = Table({"newId": first("userId", "context.traits.userId", "context.traits.id")})
 _NAME = first("name", "properties.name")
 _MISSING = object()
@@ -112,13 +112,13 @@ def send_screen(event: Event, settings: IndicativeSettings) -> Payload:
 
 
 def _view(event: Event) -> str:
-    """`Page View` and the name of the page."""
+    """Return `Page View` or `Screen View`, with the name of the page."""
     name = value_of(event, _NAME)
     return f"{event.type.title()} View {javascript_text(name) if name else ''}".rstrip()
 
 
 def _visit(event: Event) -> dict[str, Json]:
-    """The page, and the campaign that led to it."""
+    """Return the page, and the campaign that led to it."""
     page, campaign = as_object(event.context.get("page")), event.context.get("campaign")
     visit = {key: page[key] for key in _PAGE if key in page}
     return visit | ({} if campaign is None else {"campaign": campaign})
@@ -162,7 +162,7 @@ def _flat(members: Mapping[str, Json], at: str = "") -> dict[str, Any]:
 
 
 def _columns(elements: list[Any], key: str) -> dict[str, str]:
-    """A list as texts: one of its plain elements, and one for each member of its objects."""
+    """Return the list as strings: one of its scalar elements, and one for each member of its objects."""
     plain = [element for element in elements if not isinstance(element, (dict, list))]
     rows = [element for element in elements if isinstance(element, dict)]
     texts = {key: plain} if plain else {}

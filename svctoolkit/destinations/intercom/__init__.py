@@ -1,11 +1,11 @@
-"""Intercom: contacts, their companies and what they do.
+"""Intercom: contacts, their companies and their events.
 
-identify creates a contact, or updates the one that Intercom finds by e-mail address (or the field that the event's
-options name as `lookup`) or user ID; track sends an event of the contact; group writes a company and puts the contact
-into it. Accounts that still use version 1 of the API are served with users instead of contacts.
+identify creates a contact, or updates the one that Intercom finds by e-mail address (or by the field that the event's
+options name as `lookup`) or by user ID. track sends an event of the contact. group creates or updates a company and
+adds the contact to it. For accounts that still use version 1 of the API, users are sent instead of contacts.
 
-Decisions. A group that reverse ETL brings is a company like any other; the service sends its columns beside the
-company, or refuses it for what it built itself.
+Decisions. A group event from reverse ETL is mapped like any other; RudderStack sends its columns in addition to the
+company, or rejects it because of fields that RudderStack itself added.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ destination = DestinationType(
     IntercomSettings,
     docs="https://developers.intercom.com/docs/references/rest-api/api.intercom.io",
     quirks=[
-        "Numbers are milliseconds where Intercom wants times, and what is no time or number is left out.",
-        "A contact without an e-mail address gets the first external ID of the context for one.",
-        "Custom attributes are those of the context's traits, where it has traits.",
-        "A company's size is null without one.",
-        "A property `id` of a track event is sent twice: in the metadata, and as the event's own id.",
+        "Numbers in time fields are read as milliseconds; values that are neither a time nor a number are dropped.",
+        "If a contact has no e-mail address, the first external ID of the context is sent as its e-mail address.",
+        "Custom attributes come from `context.traits` if it exists.",
+        "A company without a size is sent with size null.",
+        "The property `id` of a track event is sent twice: in the metadata, and as the ID of the event.",
     ],
     answers=[
         Answer("success", 202, "", at="/events"),
@@ -113,7 +113,7 @@ destination = DestinationType(
 
 
 def _host(settings: IntercomSettings) -> str:
-    """Version 1 has one server."""
+    """Return the API host; version 1 has only one."""
     return _HOSTS["standard" if settings.api_version == "v1" else settings.api_server]
 
 
@@ -145,7 +145,7 @@ _PERSONAL = frozenset({
 
 @destination.on("identify")
 def send_person(event: Event, settings: IntercomSettings, context: Context) -> Payload:
-    """Creates or updates. A company of the traits with `remove` is taken from the contact."""
+    """Create or update the contact. A company in the traits with `remove` set is detached from the contact."""
     if settings.api_version == "v1":
         seen, lookup = settings.update_last_request_at, _lookup_field(event)
         body = _v1.user_body(event, settings.send_anonymous_id, seen=seen, lookup=lookup)
@@ -167,7 +167,7 @@ def send_person(event: Event, settings: IntercomSettings, context: Context) -> P
 
 @destination.on("track")
 def send_action(event: Event, settings: IntercomSettings) -> Payload:
-    """An event of the contact, with flat metadata."""
+    """Return an event of the contact, with flat metadata."""
     if event.context.get("mappedToDestination"):
         body = _as_contact(warehouse_traits(event))
         if not body.get("event_name"):
@@ -179,7 +179,7 @@ def send_action(event: Event, settings: IntercomSettings) -> Payload:
 
 @destination.on("group")
 def send_group(event: Event, settings: IntercomSettings, context: Context) -> Iterator[Payload]:
-    """The company; or, where Intercom knows the contact, the contact's membership in the company that it answers."""
+    """Yield the company; if Intercom has the contact, the contact's membership in the company that it returned."""
     if settings.api_version == "v1":
         ask = partial(_ask, settings, context)
         for place, body in _v1.group_bodies(event, settings.send_anonymous_id, ask):
@@ -216,13 +216,13 @@ def _contact(event: Event, settings: IntercomSettings) -> dict[str, Any]:
 
 
 def _as_contact(traits: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping may still name the ID as version 1 did."""
+    """Rename the ID field, which a mapping may still name as in version 1."""
     renamed = {"external_id": traits["user_id"]} if traits.get("user_id") and not traits.get("external_id") else {}
     return {**traits, **renamed}
 
 
 def _known_traits(event: Event) -> Mapping[str, Any]:
-    """Those of the context go first: of a group event, the others are the group's."""
+    """Return the traits of the context, else those of the event. (In a group event, the latter describe the group.)"""
     return as_object(event.context.get("traits")) or event.traits
 
 
@@ -232,9 +232,9 @@ def _lookup_field(event: Event) -> str:
 
 
 def _search(event: Event, settings: IntercomSettings, context: Context) -> str:
-    """The ID of the contact that Intercom finds by the lookup field or the user ID; empty when there is none.
+    """Return the ID of the contact that Intercom finds by the lookup field or the user ID; empty if there is none.
 
-    Of a row of a warehouse its external ID is the user ID.
+    For warehouse rows, the external ID is the user ID.
     """
     field = _lookup_field(event)
     values = {field: path(field)(_known_traits(event))}
@@ -253,7 +253,7 @@ def _search(event: Event, settings: IntercomSettings, context: Context) -> str:
 
 
 def _leave(settings: IntercomSettings, context: Context, contact: str, company_id: Any) -> None:
-    """Asks for Intercom's own ID of the company, and takes it from the contact."""
+    """Look up Intercom's ID of the company, and detach the company from the contact."""
     company = _ask(settings, context, "GET", "companies", params={"company_id": company_id})
     place = f"contacts/{contact}/companies/{as_object(company).get('id')}"
     _ask(settings, context, "DELETE", place)

@@ -1,4 +1,5 @@
-"""What Intercom's answers mean (https://developers.intercom.com/docs/references/rest-api/errors/http-responses)."""
+"""How Intercom's responses are interpreted.
+https://developers.intercom.com/docs/references/rest-api/errors/http-responses"""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from svctoolkit.destinations import Delivery, Outcome
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """A contact that exists although the search did not show it (409) is found a little later: the index lags."""
+    """Retry after status 409: the contact exists, but Intercom's search index has not caught up yet."""
     if delivery.reply.status == 409 and str(delivery.payload.get("endpoint")).endswith("/contacts"):
-        return Outcome("retry", "the contact exists, and the search does not show it yet")
+        return Outcome("retry", "the contact exists, but Intercom's search does not find it yet")
     return None

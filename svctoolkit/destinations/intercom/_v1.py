@@ -1,6 +1,6 @@
 """Version 1.4 of Intercom's API: users, with their companies inside.
 
-It asks no questions: a user or a company that is there already is updated.
+It makes no look-ups: Intercom updates users and companies that already exist.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _PERSONAL = frozenset({
     "company", "createdAt", "email", "firstName", "firstname", "lastName", "lastname", "name", "phone",
     "unsubscribedFromEmails", "userId",
 })  # fmt: skip
-_NOT_MAPPED = frozenset({"custom_attributes", "external_id"})  # the service leaves them out
+_NOT_MAPPED = frozenset({"custom_attributes", "external_id"})  # RudderStack leaves them out
 _COMPANY_KEYS = frozenset({"id", "name", "industry", "remove"})
 
 
 def user_body(event: Event, anonymous: bool, *, seen: bool, lookup: str) -> dict[str, Json]:
-    """The body of /users. `seen` makes now the user's last request; `anonymous` lets the anonymous ID stand in.
+    """Return the body for /users. `seen` sets the last request to now; `anonymous` allows the anonymous ID as user ID.
 
-    The trait `lookup` names the field of version 2 that finds the contact: it is no attribute.
+    The trait `lookup` is not sent as an attribute: it names the field by which version 2 finds the contact.
     """
     if event.context.get("mappedToDestination"):
         traits = warehouse_traits(event)
@@ -57,7 +57,7 @@ def user_body(event: Event, anonymous: bool, *, seen: bool, lookup: str) -> dict
 
 # Any: a handler of the type, with or without a context
 def group_bodies(event: Event, anonymous: bool, look_up: Callable[..., Any]) -> Iterator[tuple[str, dict[str, Json]]]:
-    """Paths and bodies: the company, then the user in it. Tags are set by questions to Intercom."""
+    """Yield paths and bodies: the company, then the user in it. `look_up` sends the requests that set tags."""
     about = company(event, ".")
     tags = tag_bodies(event, {"company_id": about.get("company_id")})
     if tags:
@@ -77,7 +77,7 @@ def _user_id(event: Event, source: Leaf, anonymous: bool) -> Any:
 
 
 def _companies(company: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Intercom knows a company by its ID; one that has a name alone gets an ID made of it."""
+    """Yield the company with an ID, which Intercom requires; a company with only a name gets an ID derived from it."""
     if is_empty(company.get("id")) and is_empty(company.get("name")):
         return
     own = {key: value for key, value in company.items() if key not in _COMPANY_KEYS and value is not None}

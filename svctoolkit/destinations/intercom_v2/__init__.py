@@ -1,7 +1,7 @@
-"""Intercom V2: contacts, their companies and what they do, for an account that is connected by OAuth.
+"""Intercom V2: contacts, their companies and their events, for accounts connected through OAuth.
 
 identify creates a contact, or updates the one that Intercom finds by e-mail address, or by the field that the event's
-options name as `lookup`; track sends an event of the contact; group writes a company and puts the contact into it.
+options name as `lookup`; track sends an event of the contact; group creates or updates a company and adds the contact.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ destination = DestinationType(
     docs="https://developers.intercom.com/docs/references/rest-api/api.intercom.io",
     names=("intercom",),
     quirks=[
-        "Rows of a warehouse are contacts as other identify events are: their columns are traits.",
-        "A group puts the contact into the company when it is mapped, and once more when it is delivered.",
+        "Warehouse rows are mapped like other identify events: their columns are traits of the contact.",
+        "A group event adds the contact to the company when it is mapped, and again when it is delivered.",
     ],
     answers=[
         Answer("success", 202, "", at="/events"),
@@ -115,7 +115,7 @@ _PERSONAL = frozenset({
 
 @destination.on("identify")
 def send_person(event: Event, settings: IntercomV2Settings, context: Context) -> Payload:
-    """Creates or updates the contact."""
+    """Create or update the contact."""
     contact = _search(event, settings, context)
     body = _contact(event, settings)
     if contact:
@@ -125,7 +125,7 @@ def send_person(event: Event, settings: IntercomV2Settings, context: Context) ->
 
 @destination.on("track")
 def send_action(event: Event, settings: IntercomV2Settings, context: Context) -> Payload:
-    """An event of the contact, with flat metadata."""
+    """Return an event of the contact, with flat metadata."""
     body = {**compact({"user_id": _user(event, settings)}), **ACTION(event)}
     if "user_id" not in body and "email" not in body:
         raise Missing("userId", "context.traits.email")
@@ -136,7 +136,7 @@ def send_action(event: Event, settings: IntercomV2Settings, context: Context) ->
 
 @destination.on("group")
 def send_group(event: Event, settings: IntercomV2Settings, context: Context) -> Payload:
-    """The company; or, where Intercom knows the contact, the contact's membership in it."""
+    """Return the company or, if Intercom has the contact, the contact's membership in it."""
     own = {key: value for key, value in event.traits.items() if key not in _NOT_COMPANY}
     about = {**COMPANY(event), **compact({"custom_attributes": flatten(own, "_")})}
     company_id = as_object(_ask(settings, context, "companies", about)).get("id")
@@ -171,7 +171,7 @@ def _lookup_field(event: Event) -> str:
 
 
 def _search(event: Event, settings: IntercomV2Settings, context: Context) -> str:
-    """The ID of the contact that Intercom finds by the lookup field; empty when there is none."""
+    """Return the ID of the contact that Intercom finds by the lookup field; empty if there is none."""
     field = _lookup_field(event)
     places = (event.traits, as_object(event.context.get("traits")), event.raw)
     value = next(filter(None, map(path(field), places)), None)

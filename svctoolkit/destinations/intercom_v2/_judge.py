@@ -1,4 +1,5 @@
-"""What Intercom's answers mean (https://developers.intercom.com/docs/references/rest-api/errors/http-responses)."""
+"""How Intercom's responses are interpreted.
+https://developers.intercom.com/docs/references/rest-api/errors/http-responses"""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from svctoolkit.destinations import Delivery, Outcome
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """Intercom's tokens do not end by time: one that is refused was revoked, and has to be given anew."""
+    """Deactivate the account when its token is rejected: Intercom tokens never expire, so the token was revoked."""
     if delivery.reply.status == 401:
-        return Outcome("abort", "the account may not send to the destination", auth="AUTH_STATUS_INACTIVE")
+        return Outcome("abort", "the account is not authorized to send to Intercom", auth="AUTH_STATUS_INACTIVE")
     return None

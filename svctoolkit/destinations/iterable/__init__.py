@@ -1,10 +1,10 @@
-"""Iterable: users, what they do and what they buy.
+"""Iterable: users, their events and purchases.
 
 identify updates a user, and registers the token of the device or browser; track, page and screen become events.
-Changes of a cart replace the user's cart, `Order Completed` is a purchase. alias gives a user a new e-mail address.
-Records of a warehouse that are no users become items of a catalog.
+Cart changes replace the user's cart; `Order Completed` is a purchase. alias gives a user a new e-mail address.
+Warehouse records that are not users become items of a catalog.
 
-Decisions. A row of a warehouse without an external ID is a user, which the service makes an item of a catalog `null`.
+Decisions. A warehouse row without an external ID is a user; RudderStack turns it into an item of a catalog `null`.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ destination = DestinationType(
     IterableSettings,
     docs="https://api.iterable.com/api/docs",
     quirks=[
-        "An event happened when the trait createdAt says, where there is one.",
-        "A time or number that is none is sent as null.",
-        "The token of a browser is registered for users without a device's token only.",
+        "The time of an event is the trait createdAt, if present.",
+        "An invalid time or number is sent as null.",
+        "A browser token is registered only for users without a device token.",
     ],
     answers=[
         Answer("success", 200, {"msg": "", "code": "Success", "params": None}),
@@ -80,7 +80,7 @@ destination.batch(batch)
 
 @converter
 def _categories(value: Any) -> list[Any]:
-    """A text with commas is a list."""
+    """Split a comma-separated string into a list."""
     return value if isinstance(value, list) else string.of(value).split(",")
 
 
@@ -106,7 +106,7 @@ EMAILS = Table({"currentEmail": required("previousId"), "newEmail": required("us
 
 @destination.on("identify")
 def send_person(event: Event, settings: IterableSettings) -> Iterator[Payload]:
-    """The user's update; then the registration of the token, for which Iterable has a key of its own."""
+    """Yield the user update, then the token registration, which uses a separate API key."""
     catalog = _catalog(event)
     if catalog:
         yield _item_of(catalog, event, settings)
@@ -133,7 +133,7 @@ def _token(place: Mapping[str, Any], name: str) -> str:
 
 @destination.on("track")
 def send_action(event: Event, settings: IterableSettings) -> Payload:
-    """The events of a cart and an order have endpoints of their own."""
+    """Return an event; cart and order events have their own endpoints."""
     name = event.raw.get("event")
     key = name.lower() if isinstance(name, str) else ""
     if key in ("product added", "product removed"):
@@ -147,7 +147,7 @@ def send_action(event: Event, settings: IterableSettings) -> Payload:
 
 @destination.on("page", "screen")
 def send_page(event: Event, settings: IterableSettings) -> Payload:
-    """`Loaded a Page`, or `<name> page`. The configuration says which pages are tracked at all."""
+    """Return the event `Loaded a Page` or `<name> page`. The configuration decides which pages are tracked at all."""
     name = event.raw.get("name") or event.properties.get("name")
     category = event.properties.get("category") or event.raw.get("category")
     chosen = (settings.track_categorised_pages and category) or (settings.track_named_pages and name)
@@ -165,7 +165,7 @@ def send_page(event: Event, settings: IterableSettings) -> Payload:
 
 @destination.on("alias")
 def send_alias(event: Event, settings: IterableSettings) -> Payload:
-    """The user whose e-mail address is `previousId` has the address `userId` from now on."""
+    """Change the user's e-mail address from `previousId` to `userId`."""
     return API.post(settings, "users/updateEmail", EMAILS(event))
 
 
@@ -175,7 +175,7 @@ def _action(event: Event, settings: IterableSettings, name: Any, more: Mapping[s
 
 
 def _details(event: Event) -> dict[str, Any]:
-    """When, by which campaign, and all properties. A time or number that is none is null."""
+    """Return the time, the campaign and all properties. An invalid time or number becomes null."""
     when = value_of(event, WHEN)
     time = moment(int(when) if isinstance(when, bool) else when)
     out: dict[str, Any] = {"createdAt": None if time is None else int(time.timestamp() * 1000)}
@@ -203,7 +203,7 @@ def _require_user(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _items(event: Event) -> list[dict[str, Any]]:
-    """The products, or the one that the properties describe."""
+    """Return the products, or the single one that the properties describe."""
     listed = event.properties.get("products")
     return [_item(as_object(product)) for product in (listed if isinstance(listed, list) else [event.properties])]
 
@@ -215,14 +215,14 @@ def _item(product: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _require_number(values: Mapping[str, Any], name: str, where: str) -> int | float | None:
-    """The number that must be there; null for what is none."""
+    """Return the required number, or None if the value is not a number."""
     if values.get(name) in (None, ""):
         raise Missing(where)
     return leading_number(values[name])
 
 
 def _catalog(event: Event) -> str:
-    """The catalog that a record of the warehouse belongs to; empty for users."""
+    """Return the catalog that a warehouse record belongs to; empty for users."""
     name = warehouse_row(event).object
     return "" if name == "users" else name
 

@@ -1,4 +1,4 @@
-"""Iterable takes many events and users in a request, and many documents of a catalogue (https://api.iterable.com/api/docs)."""
+"""Iterable accepts many events, users or catalog documents per request (https://api.iterable.com/api/docs)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MERGES = (
 
 
 def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
-    """Events, users and documents apart; devices, purchases and aliases have requests of their own."""
+    """Batch events, users and documents separately; devices, purchases and aliases are sent one by one."""
     catalogues: dict[bytes, list[MappedJob]] = {}
     others: list[MappedJob] = []
     for job in jobs:

@@ -1,4 +1,6 @@
-"""What Iterable's answers mean: bulk calls say whom they refused, with status 200 (https://api.iterable.com/api/docs)."""
+"""How Iterable's responses are interpreted: bulk calls list rejected users with status 200.
+
+https://api.iterable.com/api/docs"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ _REFUSALS = ("invalid", "notFound", "forgotten", "conflict", "disallowed")
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """Jobs whose e-mail, user ID or event name is listed abort, the others are delivered."""
+    """Abort the jobs whose e-mail, user ID or event name is listed; the others are delivered."""
     reply = delivery.reply
     if not (reply.successful and isinstance(reply.body, dict) and reply.body.get("failCount")):
         return None
@@ -30,7 +32,7 @@ def judge(delivery: Delivery) -> Outcome | None:
 
 
 def _refused(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each value that was refused, and the list that names it. What is filtered or makes no difference was taken."""
+    """Yield each rejected value and the list that names it. Filtered and unchanged values count as accepted."""
     updates = body.get("failedUpdates")
     for where in (body, updates if isinstance(updates, Mapping) else {}):
         for name, values in where.items():
@@ -41,7 +43,7 @@ def _refused(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def answer_batch(url: str, body: Json, failed: Collection[int]) -> Answer | None:
-    """How many were taken, and whose e-mail address or user ID was not."""
+    """Return how many users were accepted, and the e-mail addresses or user IDs that were not."""
     items = items_of(body, "events") or items_of(body, "users")
     if items is None or not any(part in url for part in ("/trackBulk", "/bulkUpdate")):
         return None

@@ -1,6 +1,6 @@
-"""June: users, their companies, and what they do. Events without a user are refused.
+"""June: users, their companies and their events. Events without a user are rejected.
 
-What is done for a company names it in `properties.groupId` or `context.groupId`.
+A company's event names the company in `properties.groupId` or `context.groupId`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ destination = DestinationType(
     "JUNE",
     JuneSettings,
     docs="https://www.june.so/docs/tracking/server/http",
-    quirks=["An event of a company has nothing in its context but the company's ID."],
+    quirks=["The context of a company's event contains nothing but the company's ID."],
     answers=[
         Answer("success", 200, {"success": True}),
         Answer("bad key", 401, {"message": "Unauthorized"}),

@@ -1,9 +1,10 @@
-"""Apache Kafka: every event is a record of a topic, keyed by its user.
+"""Apache Kafka: every event is a record of a topic, keyed by user.
 
-With `enableMultiTopic` a track event goes to the topic of its name, others to that of their type; else, and where none
-is mapped, it is the configured topic. Requests have the form of the Kafka REST proxy, whose address is the broker's.
+With `enableMultiTopic`, track events go to the topic mapped to their name, other events to the topic mapped to their
+type. Otherwise, and if no topic is mapped, events go to the configured topic. Requests have the form of the Kafka REST
+proxy, at the address of the broker.
 
-Decisions. Records are JSON, also with `convertToAvro`.
+Decisions. Records are JSON even with `convertToAvro`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ destination = DestinationType(
     KafkaSettings,
     docs="https://docs.confluent.io/platform/current/kafka-rest/api.html",
     answers=ANSWERS,
-    quirks=["Of several brokers in hostName, requests show the first."],
+    quirks=["If hostName lists several brokers, requests show the first."],
 )
 
 

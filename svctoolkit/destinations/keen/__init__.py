@@ -1,7 +1,7 @@
-"""Keen: events of a collection for each name.
+"""Keen: events, one collection per event name.
 
-track and page are events with their properties. Keen's add-ons tell more of the address, the browser and the pages that
-an event names; the settings choose them. https://keen.io/docs/api/#data-enrichment
+track and page are events with their properties. The settings enable Keen's add-ons, which enrich an event with data
+about its IP address, browser and pages. https://keen.io/docs/api/#data-enrichment
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ destination = DestinationType(
     "Keen",
     KeenSettings,
     docs="https://keen.io/docs/api/#record-a-single-event",
-    quirks=["Names of events stand in the address as they are, with their spaces."],
+    quirks=["Event names are put into the URL unescaped, including spaces."],
     answers=[
         Answer("success", 201, {"created": True}),
         Answer("bad key", 401, {"message": "You specified an invalid API key.", "error_code": "InvalidApiKeyError"}),
@@ -52,13 +52,13 @@ _URL = re.compile(r"https?://\S+")
 
 @destination.on("track")
 def send_action(event: Event, settings: KeenSettings) -> Payload:
-    """An event of its name."""
+    """Return an event with its name."""
     return _send(event, settings, in_words(NAME(event)["event"]))
 
 
 @destination.on("page")
 def send_page(event: Event, settings: KeenSettings) -> Payload:
-    """An event `Viewed <category> <name> page`; `Loaded a Page` for a page without a name."""
+    """Return an event `Viewed <category> <name> page`, or `Loaded a Page` for a page without a name."""
     page = PAGE(event)
     words = [in_words(word) for word in page.values()]
     return _send(event, settings, " ".join(["Viewed", *words, "page"]) if "name" in page else "Loaded a Page")
@@ -81,7 +81,7 @@ def _send(event: Event, settings: KeenSettings, name: str) -> Payload:
 
 
 def _addons(body: Mapping[str, Any], settings: KeenSettings) -> Iterator[dict[str, Any]]:
-    """The add-ons that the settings choose, as far as the event has what they read."""
+    """Yield the enabled add-ons whose input fields the event has."""
     has_url = _is_url(body.get("url"))
     if settings.ip_addon and _is_address(body.get("request_ip")):
         yield {"name": "keen:ip_to_geo", "input": {"ip": "request_ip"}, "output": "ip_geo_info"}
@@ -95,7 +95,7 @@ def _addons(body: Mapping[str, Any], settings: KeenSettings) -> Iterator[dict[st
 
 
 def _rename(members: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Those members that have a name, under it; null is sent, as the service does."""
+    """Return the listed members under their new names; null is kept, as in RudderStack."""
     return {name: members[key] for key, name in names.items() if key in members}
 
 

@@ -1,7 +1,7 @@
-"""Kissmetrics: people, what they do and what they buy, each a request with everything in its URL.
+"""Kissmetrics: users, their events and purchases. Each request carries all data in its URL.
 
-Properties may be named after the event that they belong to (`prefixProperties`). Each product of a track event is a
-request of its own.
+`prefixProperties` prefixes the properties with the name of their event. Each product of a track event is a separate
+request.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ destination = DestinationType(
     docs="https://support.kissmetrics.io/reference/api-specs",
     answers=[Answer("success", 200, "GIF89a")],
     quirks=[
-        "Lists are texts with commas; a list with an object in it is left out.",
-        "The properties of a screen are never named after it, and with a category it is called a page.",
+        "Lists are sent as comma-separated strings; a list that contains an object is left out.",
+        "The properties of a screen event are never prefixed, and a screen with a category is sent as a page.",
     ],
 )
 
 
 @converter
 def second_text(value: Json) -> str:
-    """Whole seconds since 1970, as a text; a number is milliseconds."""
+    """Convert a time to whole Unix seconds, as a string; a number is read as milliseconds."""
     second = whole_second(value)
     if second is None:
         raise WrongValue(TIME_EXAMPLE, value, case="time")
@@ -99,7 +99,7 @@ def _send_event(event: Event, name: str, prefix: str, settings: KissmetricsSetti
     if not isinstance(products, list):
         raise Misfit("properties.products", "a list of products", products)
     person = _person(event)
-    # what Kissmetrics takes for itself goes last: no property may stand in its place
+    # Kissmetrics' reserved fields go last, so that no property overwrites them
     properties = {**_prefix(_flatten(members), prefix), **person, "_n": name, **_when(event)}
     bought = products if event.type == "track" else []
     items = [{**_prefix(_flatten(as_object(product)), prefix), **person} for product in bought]
@@ -112,7 +112,7 @@ def _person(event: Event) -> dict[str, Any]:
 
 
 def _when(event: Event) -> dict[str, Any]:
-    """The time, and that it is the client's and not that of the request."""
+    """Return the time, marked as the client's time and not the time of the request."""
     return {**MOMENT(event), "_d": 1}
 
 
@@ -126,7 +126,7 @@ def _prefix(properties: Mapping[str, Any], prefix: str) -> dict[str, Any]:
 
 
 def _flatten(members: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of objects as `a.b`, one level deep."""
+    """Return object members as `a.b`, one level deep."""
     out: dict[str, Any] = {}
     for key, value in members.items():
         inside = {f"{key}.{name}": item for name, item in value.items()} if isinstance(value, dict) else {key: value}

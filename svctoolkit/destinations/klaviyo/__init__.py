@@ -1,11 +1,11 @@
-"""Klaviyo: profiles, their subscriptions to lists, and what people do.
+"""Klaviyo: profiles, their list subscriptions, and their events.
 
-identify creates or updates a profile and, where the traits say so, subscribes it to a list or ends that; track and
-screen send events of the profile; group subscribes to the list whose ID is the group's. Accounts that chose no version
-of the API are served with the older one (`_v1`); `v3` is `v2` at a later revision, in which the end of a subscription
-names its channels too.
+identify creates or updates a profile and, if the traits say so, subscribes it to a list or unsubscribes it. track and
+screen send events of the profile. group subscribes the profile to the list whose ID is the group ID. Accounts without a
+chosen API version use the older one (`_v1`); `v3` is a later revision of `v2`, in which unsubscribing also names the
+channels.
 
-Traits without a place in a profile are its properties, those of the context over those of the event.
+Traits that are not profile attributes become its properties; those of the context override those of the event.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ destination = DestinationType(
     KlaviyoSettings,
     docs="https://developers.klaviyo.com/en/v2024-10-15/reference/api_overview",
     quirks=[
-        "Times are sent as they are written, and an event without a name is sent without one.",
-        "A person without an address is put on the list all the same.",
-        "In the older API a group event's consent stands in traits.properties.consent, not in traits.consent.",
+        "Times are sent unchanged, and an event without a name is sent without one.",
+        "A profile without an e-mail address or phone number is still added to the list.",
+        "In the older API, a group event's consent is read from traits.properties.consent, not from traits.consent.",
     ],
     answers=[
         Answer("success", 202, "", at="/events"),
@@ -131,7 +131,7 @@ _IN_ACTION = frozenset({"revenue", "total", "value", "currency", "email", "phone
 
 @destination.on("identify")
 def send_person(event: Event, settings: KlaviyoSettings, context: Context) -> Iterator[Payload]:
-    """The profile, then its subscription."""
+    """Yield the profile, then its subscription."""
     if settings.is_older:
         yield from _v1.send_person(event, settings, context)
         return
@@ -147,7 +147,7 @@ def send_person(event: Event, settings: KlaviyoSettings, context: Context) -> It
 
 @destination.on("track", "screen")
 def send_action(event: Event, settings: KlaviyoSettings) -> Payload:
-    """An event, of the profile that the traits describe."""
+    """Return an event of the profile that the traits describe."""
     if settings.is_older:
         return _v1.send_action(event, settings)
     profile, changes = _profile(event, settings)
@@ -163,7 +163,7 @@ def send_action(event: Event, settings: KlaviyoSettings) -> Payload:
 
 
 def _name(event: Event) -> dict[str, Any]:
-    """Of a screen even an empty name is sent."""
+    """Return the name of the event; for screens, even an empty name is sent."""
     where = "event" if event.type == "track" else "name"
     name = event.raw.get(where)
     if name and not isinstance(name, str):
@@ -173,7 +173,7 @@ def _name(event: Event) -> dict[str, Any]:
 
 @destination.on("group")
 def send_group(event: Event, settings: KlaviyoSettings) -> Payload:
-    """`traits.subscribe` says whether the person wants to be on the list."""
+    """Subscribe or unsubscribe the profile, depending on `traits.subscribe`."""
     where, traits = value_of(event, LIST), as_object(event.raw.get("traits"))
     if settings.is_older:
         return _v1.send_group(event, settings, where)
@@ -184,10 +184,10 @@ def send_group(event: Event, settings: KlaviyoSettings) -> Payload:
 
 
 def _profile(event: Event, settings: KlaviyoSettings) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The attributes of the profile, and the changes of single properties that the event's options ask for."""
+    """Return the profile's attributes, and the property updates that the event's options request."""
     require_contact(event, settings)
     attributes, custom = PROFILE(event), custom_traits(event, _IN_PROFILE)
-    if row := warehouse_row(event).id:  # it stands in for the user ID
+    if row := warehouse_row(event).id:  # it replaces the user ID
         attributes["external_id"] = row
     phone = attributes.get("phone_number")
     if phone is not None and not _E164.fullmatch(re.sub(r"[\s()-]", "", str(phone))):
@@ -208,7 +208,7 @@ def _members(custom: Mapping[str, Any], names: Iterable[Any]) -> dict[str, Any]:
 
 
 def _subscription(event: Event, settings: KlaviyoSettings, where: Any, subscribe: bool, consent: Any) -> Payload:
-    """A job for one profile: Klaviyo subscribes the channels that have an address and were agreed to."""
+    """Return a job for one profile: Klaviyo subscribes the channels that have an address and the user's consent."""
     person: dict[str, Any] = CONTACT(event)
     if subscribe or settings.api_version == "v3":
         addresses = {"email": person.get("email"), "sms": person.get("phone_number")}

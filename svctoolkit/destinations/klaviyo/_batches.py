@@ -1,4 +1,4 @@
-"""Klaviyo takes up to 100 profiles of a list in a subscription job
+"""Klaviyo accepts up to 100 profiles of a list per subscription job
 (https://developers.klaviyo.com/en/reference/bulk_subscribe_profiles); profiles are created one by one."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _JOBS = "/profile-subscription-bulk-"
 
 
 def batch(jobs: Sequence[MappedJob], settings: KlaviyoSettings) -> Iterator[Batch]:
-    """Profiles and their subscriptions to one list together; events, and profiles of the older API, alone."""
+    """Batch profiles that join the same list; events, and profiles of the older API, are sent one by one."""
     lists: dict[bytes, list[MappedJob]] = {}
     for job in jobs:
         subscription = _subscription(job)
@@ -43,7 +43,7 @@ def _data(payload: Payload) -> dict[str, Any]:
 
 
 def _profiles(job: MappedJob) -> list[Any]:
-    """The profiles of a job's subscription, wherever the version of the API has them."""
+    """Return the profiles of a job's subscription, in either version of the API."""
     subscription = _subscription(job)
     return _list_of(_data(subscription)["attributes"]) if subscription else []
 
@@ -54,7 +54,7 @@ def _list_of(attributes: Mapping[str, Any]) -> list[Any]:
 
 
 def _key(subscription: Payload) -> bytes:
-    """What has to be equal: everything but the profiles."""
+    """Return the key for batching: everything except the profiles."""
     return request_key(subscription) + json_bytes(_with_profiles(_data(subscription), []))
 
 
@@ -65,7 +65,7 @@ def _with_profiles(data: Mapping[str, Any], profiles: Sequence[Any]) -> dict[str
 
 
 def _together(jobs: Sequence[MappedJob], *, subscriptions_last: bool) -> Batch:
-    """The profiles' own requests and one subscription job, in the order of this version of the API."""
+    """Return the profile requests and one subscription job, in the order of this API version."""
     own = [payload for job in jobs for payload in job.payloads if _JOBS not in payload.endpoint]
     first = next(payload for payload in jobs[0].payloads if _JOBS in payload.endpoint)
     profiles = [profile for job in jobs for profile in _profiles(job)]

@@ -1,4 +1,4 @@
-"""What both revisions of Klaviyo's API share: where a profile's fields stand in an event, and agreement to channels."""
+"""Shared by both revisions of Klaviyo's API: where an event has the profile's fields, and consent to channels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONTACT = Table({"email": trait("email"), "phone_number": trait("phone")})
 _ZIP = ("zip", "postalcode", "postalCode", "address.zip", "address.postalcode", "address.postalCode")
 
 
-# A place is looked for in both kinds of traits and then in the properties; a region before a state.
+# Location fields are read from both kinds of traits, then from the properties; `region` comes before `state`.
 CITY = first(trait("city", "address.city"), "properties.city")
 REGION = first(
     trait("region", "address.region"),
@@ -49,7 +49,7 @@ LOCATION = {
     "address1": STREET,
     "timezone": first(trait("timezone"), "properties.timezone"),
 }
-#: traits that have a place of their own in a profile, or that say what to do with it
+#: traits that are profile attributes, or that control what happens to the profile
 NOT_CUSTOM = frozenset({
     "email", "phone", "firstName", "firstname", "first_name", "lastName", "lastname", "last_name", "title",
     "organization", "city", "region", "country", "zip", "image", "timezone", "userId", "anonymousId", "properties",
@@ -57,14 +57,14 @@ NOT_CUSTOM = frozenset({
 
 
 def properties(custom: Mapping[str, Json] | None, settings: KlaviyoSettings) -> dict[str, Json]:
-    """The member of a profile for traits without a place of their own; nulls are left out."""
+    """Return the `properties` member of a profile, for traits that are not profile attributes; nulls are left out."""
     if custom is None:
         return {}
     return {"properties": {key: value for key, value in flat(custom, settings).items() if value is not None}}
 
 
 def flat(members: Mapping[str, Json], settings: KlaviyoSettings) -> Mapping[str, Json]:
-    """One level, if the settings say so. Lists of plain values stay lists: Klaviyo filters by them."""
+    """Flatten to one level if the settings say so. Lists of scalars stay lists, because Klaviyo can filter by them."""
     if not settings.flatten_properties:
         return members
     out: dict[str, Any] = {}
@@ -85,11 +85,11 @@ def _flatten(at: str, value: Any, out: dict[str, Any]) -> None:
 
 
 def require_contact(event: Event, settings: KlaviyoSettings) -> None:
-    """E-mail address or telephone number, where they take the place of the user ID."""
+    """Require an e-mail address or phone number if the settings use those instead of the user ID."""
     if settings.enforce_email_as_primary and not CONTACT(event):
         raise Missing("traits.email", "traits.phone", setting="enforceEmailAsPrimary")
 
 
 def channels(consent: Json, settings: KlaviyoSettings) -> Json:
-    """The channels that the person agreed to: the event's own go before the configured ones; None without any."""
+    """Return the channels that the user consented to, from the event or else from the settings; None without any."""
     return (list(settings.consent) or None) if is_empty(consent) and consent != {} else consent

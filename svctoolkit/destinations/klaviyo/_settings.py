@@ -10,7 +10,7 @@ from svctoolkit.secrets import Secret
 
 class KlaviyoSettings(Settings, frozen=True, kw_only=True):
     private_api_key: Secret
-    #: stored configurations from before v2 have none: they are v1; v3 is not on the form yet
+    #: missing in configurations stored before v2 existed, which means v1; v3 is not on RudderStack's form yet
     api_version: Literal["v1", "v2", "v3"] | None = None
     enforce_email_as_primary: bool = False
     flatten_properties: bool = False
@@ -19,5 +19,5 @@ class KlaviyoSettings(Settings, frozen=True, kw_only=True):
 
     @property
     def is_older(self) -> bool:
-        """Whether the account is served with the first version of the API."""
+        """Whether the account uses the first version of the API."""
         return self.api_version in (None, "v1")

@@ -1,6 +1,6 @@
-"""The revision 2023-02-22 of Klaviyo's API, which accounts from before the choice still use.
+"""Revision 2023-02-22 of Klaviyo's API, still used by accounts that predate the choice of a version.
 
-A profile has to exist before it is changed, so Klaviyo is asked for its ID first.
+A profile must exist before it can be changed, so the first request obtains its ID from Klaviyo.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ STARTED = Table(
         "CheckoutURL": "properties.checkout_url",
     }
 )
-#: by the event's name in lower case, with underscores: Klaviyo's name, and its properties
+#: Klaviyo's name and properties of an event, by the event's name in snake_case
 SHOP = {
     "product_viewed": ("Viewed Product", VIEWED),
     "product_clicked": ("Viewed Product", VIEWED),
@@ -135,7 +135,7 @@ SHOP = {
 
 
 def send_person(event: Event, settings: KlaviyoSettings, context: Context) -> Iterator[Payload]:
-    """The profile, under the ID that Klaviyo tells; then the subscription."""
+    """Yield the profile, under the ID that Klaviyo returned; then the subscription."""
     require_contact(event, settings)
     attributes, user = PROFILE(event), value_of(event, USER)
     custom = custom_traits(event, _NOT_CUSTOM)
@@ -153,7 +153,7 @@ def send_person(event: Event, settings: KlaviyoSettings, context: Context) -> It
 
 
 def send_action(event: Event, settings: KlaviyoSettings) -> Payload:
-    """An event of the person. The events of a shop have the names and properties that Klaviyo's own flows look for."""
+    """Return an event of the profile. Shop events use the names and properties that Klaviyo's built-in flows expect."""
     require_contact(event, settings)
     name = require_name(value_of(event, NAME), "event")
     person = {**CUSTOMER(event), **(custom_traits(event, _NOT_CUSTOM) or {})}
@@ -184,22 +184,22 @@ def _items(event: Event) -> dict[str, Any]:
 
 
 def send_group(event: Event, settings: KlaviyoSettings, where: Json) -> Payload:
-    """Puts the person on the list; this revision takes nobody off."""
+    """Subscribe the profile to the list; this revision cannot unsubscribe."""
     traits = as_object(event.raw.get("traits"))
     if traits.get("subscribe") is not True:
-        raise Misfit("traits.subscribe", "true", traits.get("subscribe"), why="this revision takes nobody off a list")
+        raise Misfit("traits.subscribe", "true", traits.get("subscribe"), why="this API version cannot unsubscribe")
     return _subscription(event, settings, where)
 
 
 def _profile_id(settings: KlaviyoSettings, context: Context, profile: Mapping[str, Any]) -> str:
-    """Klaviyo's ID of the person. It creates the profile, or refuses and says which one there is (409)."""
+    """Return the profile's ID. Klaviyo creates the profile, or responds 409 with the ID of the existing one."""
     status, answer = context.lookup(API.lookup(settings, "profiles", "POST", {"data": profile}))
     place = "errors.0.meta.duplicate_profile_id" if status == 409 else "data.id"
     klaviyo_id = path(place)(as_object(answer))
     if not isinstance(klaviyo_id, str) or not klaviyo_id:
         raise LookupFailed(
             "userId",
-            f"Klaviyo's answer has no ID of the profile: {status} {json_text(answer)}",
+            f"Klaviyo's response has no profile ID: {status} {json_text(answer)}",
             status=status,
             case="id",
         )

@@ -1,4 +1,4 @@
-"""Klaviyo, in bulk: profiles that reverse ETL sends, imported by jobs of Klaviyo's, and added to a list."""
+"""Klaviyo Bulk Upload: profiles from reverse ETL, imported by Klaviyo's bulk jobs and added to a list."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ destination = DestinationType(
     KlaviyoBulkUploadSettings,
     docs="https://developers.klaviyo.com/en/reference/bulk_import_profiles",
     quirks=[
-        "Profiles are uploaded in bulk: a payload has no address.",
+        "Profiles are uploaded in bulk: payloads have no URL.",
         "The ID of the profile is sent as its anonymous ID.",
     ],
     answers=[
@@ -41,11 +41,11 @@ _OWN = frozenset(_ATTRIBUTES + _LOCATION)
 
 @destination.on("identify")
 def send_profile(event: Event, settings: KlaviyoBulkUploadSettings, context: Context) -> Payload:
-    """One profile of a job."""
+    """Return one profile of a job."""
     ids = external_ids(event)
     if not ids:
         raise Missing("context.externalId", wants="the ID of the profile")
-    # Outside of a job's file, an event is the only one: the first.
+    # Outside of a job's file there is a single event, numbered 1.
     number = context.metadata.get("jobId", 1)
     attributes = {
         **_profile(event.traits),
@@ -62,7 +62,7 @@ def send_profile(event: Event, settings: KlaviyoBulkUploadSettings, context: Con
 
 
 def _profile(traits: Mapping[str, Any]) -> dict[str, Any]:
-    """Klaviyo's own attributes, with the place in an object of its own; all other traits are properties."""
+    """Return Klaviyo's own attributes, with the address fields in `location`; all other traits are properties."""
     out = {key: traits[key] for key in _ATTRIBUTES if key in traits}
     location = {key: traits[key] for key in _LOCATION if key in traits}
     properties = {key: value for key, value in traits.items() if key not in _OWN}

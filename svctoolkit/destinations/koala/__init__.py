@@ -1,4 +1,4 @@
-"""Koala: visitors of a website, known by their e-mail address or a Koala profile ID, and what they do."""
+"""Koala: website visitors, identified by e-mail address or Koala profile ID, and their events."""
 
 from __future__ import annotations
 

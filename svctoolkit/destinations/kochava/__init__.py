@@ -1,7 +1,7 @@
-"""Kochava: post-install events of apps, by its server-to-server API.
+"""Kochava: post-install events of apps, through its server-to-server API.
 
-track sends an event of its name, in Kochava's own words where it has some; screen sends `screen view <name>`. The
-device is the one of the context, or the anonymous ID.
+track sends an event, under Kochava's standard name if there is one; screen sends `screen view <name>`. The device ID
+comes from the context, or is the anonymous ID.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ destination = DestinationType(
     KochavaSettings,
     docs="https://support.kochava.com/server-to-server-integration/post-install-event-setup/",
     quirks=[
-        "Names without a word of Kochava's own are sent in lower case.",
-        "An event without a currency is sent with USD.",
-        "An advertising ID counts where the system is iOS, iPadOS, tvOS, watchOS or Android by exactly that name.",
+        "Names that are not Kochava standard events are sent in lower case.",
+        "Events without a currency are sent with USD.",
+        "An advertising ID is sent only if the operating system is exactly iOS, iPadOS, tvOS, watchOS or Android.",
     ],
     answers=[
         Answer("success", 200, {"success": 1}),
@@ -56,7 +56,7 @@ STANDARD_EVENTS = {
     "products searched": "Search",
 }
 APPLE_SYSTEMS = ("ios", "ipados", "tvos", "watchos")
-#: members of the data that are sent as the context has them, null and empty ones too
+#: members of the data that are copied from the context unchanged, even if null or empty
 CONTEXT = {
     "app_version": ("app", "build"),
     "app_name": ("app", "name"),
@@ -70,7 +70,7 @@ _device_id = getter(first("context.device.id", "anonymousId"))
 
 @destination.on("track")
 def send_event(event: Event, settings: KochavaSettings) -> Payload:
-    """The event of that name."""
+    """Return the event."""
     name = event.raw.get("event")
     if name is not None and not isinstance(name, str):
         raise Misfit("event", "a text", name)
@@ -80,7 +80,7 @@ def send_event(event: Event, settings: KochavaSettings) -> Payload:
 
 @destination.on("screen")
 def send_screen(event: Event, settings: KochavaSettings) -> Payload:
-    """`screen view` with the name that the properties give."""
+    """Return an event `screen view <name>`, with the name from the properties."""
     name = event.properties.get("name")
     return _send(event, settings, f"screen view {in_words(name)}" if name else "screen view")
 
@@ -113,7 +113,7 @@ def _context_data(event: Event) -> dict[str, Any]:
 
 
 def _device_data(event: Event) -> dict[str, Any]:
-    """What identifies and describes the device."""
+    """Return the device's identifiers and description."""
     device, system = as_object(event.context.get("device")), as_object(event.context.get("os"))
     name, version, model = system.get("name"), system.get("version"), device.get("model")
     platform = in_words(name or "").lower()

@@ -1,7 +1,7 @@
-"""Koddi: impressions and clicks of advertisements, and the conversions that come of them.
+"""Koddi: ad impressions and clicks, and the conversions that result from them.
 
-track sends one of the three, which the event names in `integrations.koddi.eventType`. Impressions and clicks are
-parameters of an address; a conversion is an object with its bidders.
+track sends one of the three, selected by `integrations.koddi.eventType`. Impressions and clicks are sent as URL
+parameters; a conversion is an object with its bidders.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ destination = DestinationType(
     "Koddi",
     KoddiSettings,
     docs="https://developers.koddi.com/reference/winning-ads-impressions-clicks-conversions",
-    quirks=["A conversion without a time is sent with an empty one."],
+    quirks=["A conversion without a time is sent with an empty time."],
     answers=[
         Answer("success", 200, {"status": "OK"}),
         Answer("bad key", 401, {"error": "Unauthorized"}),
@@ -70,7 +70,7 @@ CONVERSION = Table(
 
 @destination.on("track")
 def send_action(event: Event, settings: KoddiSettings) -> Payload:
-    """An impression, a click or a conversion."""
+    """Return an impression, a click or a conversion."""
     kind = destination.options(event).get("eventType")
     match kind.lower() if isinstance(kind, str) else None:
         case "impressions":

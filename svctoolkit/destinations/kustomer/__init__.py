@@ -1,7 +1,7 @@
-"""Kustomer: customers, and what they do.
+"""Kustomer: customers and their events.
 
-identify updates the customer that an external ID of the type `kustomerId` names, or that Kustomer knows by the e-mail
-address, the user ID or the anonymous ID; else it makes one. track, page and screen are events of a customer.
+identify updates the customer given by an external ID of type `kustomerId`, or found in Kustomer by e-mail address, user
+ID or anonymous ID; otherwise it creates one. track, page and screen are events of a customer.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ destination = DestinationType(
     KustomerSettings,
     docs="https://developer.kustomer.com/kustomer-api-docs/reference/createcustomer",
     quirks=[
-        "The first external ID, whatever its type is, stands in for an e-mail address.",
-        "`disableEmailAsTrackingProperty` changes nothing: the service does not read it.",
-        "An event of nobody is sent with the ID null.",
-        "Advanced transformations send lists as JSON text without the brackets.",
+        "The first external ID of any type is used as e-mail address if there is none.",
+        "`disableEmailAsTrackingProperty` has no effect: RudderStack does not read it.",
+        "An event without a user is sent with the ID null.",
+        "Advanced transformations send lists as JSON strings without the brackets.",
     ],
     answers=[
         Answer("success", 200, {"data": {"type": "customer", "id": "60193d9271a28a8ad9c1a5a1"}}),
@@ -108,7 +108,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)")
 
 @destination.on("identify")
 def send_customer(event: Event, settings: KustomerSettings, context: Context) -> Payload:
-    """The customer: new values for one that Kustomer knows, or a new one."""
+    """Update the customer if it exists in Kustomer; otherwise create it."""
     customer_id = _customer_id(event, settings, context)
     if customer_id is None:
         return API.post(settings, "customers", _customer(event))
@@ -133,7 +133,7 @@ def _customer(event: Event) -> dict[str, Any]:
 
 
 def _address(address: Any) -> str:
-    """One line of what is a text, or has a street, a city, a state or a postal code."""
+    """Return the address in one line: a string as it came, or street, city, state and postal code of an object."""
     if isinstance(address, str):
         return address
     words = [as_object(address).get(key) for key in ("street", "city", "state", "postalCode")]
@@ -141,7 +141,7 @@ def _address(address: Any) -> str:
 
 
 def _customer_id(event: Event, settings: KustomerSettings, context: Context) -> Any:
-    """Kustomer's own ID of the customer; None for one that it does not know."""
+    """Return Kustomer's ID of the customer; None if the customer does not exist."""
     listed = event.context.get("externalId")
     for item in listed if isinstance(listed, list) else []:
         if as_object(item).get("type") == "kustomerId" and item.get("id"):
@@ -163,7 +163,7 @@ def _customer_id(event: Event, settings: KustomerSettings, context: Context) -> 
 
 @destination.on("track")
 def send_action(event: Event, settings: KustomerSettings) -> Payload:
-    """An event of its name."""
+    """Return an event with its name."""
     name = value_of(event, "event")
     if name is None:
         raise Missing("event")
@@ -172,7 +172,7 @@ def send_action(event: Event, settings: KustomerSettings) -> Payload:
 
 @destination.on("page", "screen")
 def send_view(event: Event, settings: KustomerSettings) -> Payload:
-    """An event `Web-Page-Viewed` or `Screen-Viewed`, with the name of the page unless the settings say otherwise."""
+    """Return an event `Web-Page-Viewed` or `Screen-Viewed`, with the page name unless the settings say otherwise."""
     is_page = event.type == "page"
     generic = settings.generic_page if is_page else settings.generic_screen
     name = None if generic else value_of(event, NAME)
@@ -193,7 +193,7 @@ def _send_action(event: Event, settings: KustomerSettings, name: Any) -> Payload
 
 
 def _attributes(meta: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Members whose names end as their types do, as Kustomer wants custom attributes: `priceNum`, `bornAt`."""
+    """Yield custom attributes, with the type suffix that Kustomer requires: `priceNum`, `bornAt`."""
     for key, value in meta.items():
         if isinstance(value, list):
             yield key, json_text(value)[1:-1]

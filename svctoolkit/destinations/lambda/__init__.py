@@ -1,6 +1,6 @@
-"""AWS Lambda: a function is called with every event.
+"""AWS Lambda: calls a function with every event.
 
-Decisions. With `enableBatchInput` it is called with one event, too: no case shows the form of several.
+Decisions. With `enableBatchInput`, the function is also called with one event: no example shows the form of several.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ destination = DestinationType(
     LambdaSettings,
     docs="https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html",
     answers=ANSWERS,
-    quirks=["The client context is shown as it is configured; on the wire it is in Base64."],
+    quirks=["The client context is shown as configured; it is actually transmitted in Base64."],
 )
 
 API = Endpoint(
