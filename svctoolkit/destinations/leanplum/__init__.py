@@ -1,7 +1,7 @@
-"""Leanplum: users, their sessions and what they do in them.
+"""Leanplum: users, their sessions, and the events in them.
 
-identify sets a user's attributes; track, page and screen begin a session and then send the event, or the state that
-the user is in. Leanplum's attributes are the traits as they are: those of the event, else those of its context.
+identify sets a user's attributes; track, page and screen start a session and then send the event, or the user's new
+state. Leanplum's attributes are the unchanged traits of the event, or else of its context.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ destination = DestinationType(
     LeanplumSettings,
     docs="https://docs.leanplum.com/reference/get_api-action-setuserattributes",
     quirks=[
-        "When a user was created is the trait createAt: createdAt is an attribute like any other.",
-        "What is no time is sent as null.",
-        "A user of identify is known by its anonymousId, and the user ID becomes its new name.",
+        "A user's creation time is read from the trait createAt; createdAt is an ordinary attribute.",
+        "Invalid times are sent as null.",
+        "identify finds the user by anonymousId and renames it to the user ID.",
         "An app without a version is sent as version 1.",
     ],
     answers=[
@@ -103,19 +103,19 @@ SCREEN = Table({"state": required(first("properties.name", "event")), **_SAME})
 
 @destination.on("identify")
 def set_attributes(event: Event, settings: LeanplumSettings) -> Payload:
-    """The user's attributes, and its name."""
+    """Return the user's attributes and new user ID."""
     return _send(settings, "setUserAttributes", {**USER(event), **_times(event, created=CREATED)})
 
 
 @destination.on("track")
 def track(event: Event, settings: LeanplumSettings) -> list[Payload]:
-    """The session, and an event in it with its properties."""
+    """Return the session start, and the event with its properties."""
     return _in_session(event, settings, "track", ACTION(event))
 
 
 @destination.on("page", "screen")
 def advance(event: Event, settings: LeanplumSettings) -> list[Payload]:
-    """The session, and its next state: the name of the page or screen."""
+    """Return the session start, and the session's next state: the name of the page or screen."""
     if event.type == "screen":
         return _in_session(event, settings, "advance", SCREEN(event))
     params = PAGE_PARAMS(event)
@@ -132,13 +132,13 @@ def _in_session(event: Event, settings: LeanplumSettings, action: str, body: Map
 
 
 def _times(event: Event, **others: Source) -> dict[str, int | None]:
-    """When it happened, and times of the user's own: seconds since 1970, to the nearest; null for what is no time."""
+    """Return the event's time and the `others` in Unix seconds, rounded to the nearest; None for invalid times."""
     values = {name: value_of(event, source) for name, source in {"time": TIME, **others}.items()}
     return {name: _nearest_second(value) for name, value in values.items() if value is not None}
 
 
 def _nearest_second(value: Json) -> int | None:
-    """A number is milliseconds."""
+    """Convert a time to Unix seconds; a number is read as milliseconds."""
     when = moment(int(value) if isinstance(value, bool) else value)
     return None if when is None else math.floor(when.timestamp() + 0.5)
 

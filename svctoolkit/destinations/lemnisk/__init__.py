@@ -1,6 +1,6 @@
-"""Lemnisk: people, pages and actions of the web platform.
+"""Lemnisk: users, pages and actions of the web platform.
 
-Decisions. The server platform takes track events in a form that no public documentation shows: they are refused.
+Decisions. The server platform's format for track events is not publicly documented, so they are rejected.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ def send_page(event: Event, settings: LemniskSettings) -> Payload:
 def _send(event: Event, table: Table, settings: LemniskSettings) -> Payload:
     if settings.cloud_mode != "web":
         raise Misconfigured(
-            "cloudMode", f"must be web; {event.type} events of {settings.cloud_mode} mode are not mapped"
+            "cloudMode", f"must be web; {event.type} events in {settings.cloud_mode} mode are not mapped"
         )
     if not settings.pl or not settings.pl_write_key:
-        raise Misconfigured("pl", "is required in web mode, the region's URL, and plWriteKey, its write key")
+        raise Misconfigured("pl", "(the region's URL) and plWriteKey (its write key) are required in web mode")
     context = dict(event.context)
     agent = context.pop("userAgent", None)
     body = {**table(event), "context": {**context, "userAgent": {"ua": agent} if agent else {}}}

@@ -1,12 +1,12 @@
-"""LinkedIn Ads: conversions, by the Conversions API.
+"""LinkedIn Ads: conversions, through the Conversions API.
 
-track sends the conversion rules that the configuration maps the event's name to, all in one request; other names are
-refused. People are found by their e-mail address. The access token is that of the account that delivers.
+track sends one conversion for each rule that the configuration maps the event's name to, all in one request; other
+names are rejected. LinkedIn matches users by e-mail address. The access token belongs to the delivering account.
 https://learn.microsoft.com/en-us/linkedin/marketing/integrations/ads-reporting/conversions-api
 
-Decisions. Prices and quantities that are no numbers count as if they were missing, where the service sends the text
-`NaN`. A price of `true` is none. `deduplicationKey` is the path of the event's own ID, as its label in the form says;
-what was observed holds no value there, and so always the message's ID.
+Decisions. Prices and quantities that are not numbers are treated as missing, whereas RudderStack sends the string
+`NaN`. `true` is not a price. `deduplicationKey` is the path of the event's own ID, as its label in RudderStack's form
+says; in all observed cases that path had no value, so the message ID was used.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ destination = DestinationType(
     docs="https://learn.microsoft.com/en-us/linkedin/marketing/integrations/ads-reporting/conversions-api",
     names=("linkedin_ads",),
     quirks=[
-        "E-mail addresses are hashed as they are, with their spaces and capitals, where LinkedIn wants them trimmed "
+        "E-mail addresses are hashed unchanged, including spaces and capitals, although LinkedIn expects them trimmed "
         "and in lower case.",
-        "A quantity of 0 counts as 1 among the products, and as 0 in the event itself.",
-        "Without `hashData` the plain address is called a SHA256_EMAIL all the same: it has to be hashed already.",
+        "A quantity of 0 counts as 1 in the list of products, but as 0 in the event itself.",
+        "Without `hashData`, the address is still sent unchanged as SHA256_EMAIL, so it must already be hashed.",
     ],
     answers=[
         Answer("success", 200, {"results": {"urn:lla:llaPartnerConversion:1": {"status": 201}}}),
@@ -102,7 +102,7 @@ _currency, _message_id = getter("properties.currency"), getter("messageId")
 
 @destination.on("track")
 def send_conversions(event: Event, settings: LinkedInSettings, context: Context) -> Payload:
-    """One conversion for each rule of the event's name."""
+    """Return one conversion for each rule of the event's name."""
     rules = _rules(event_name(event), settings)
     conversion = _conversion(event, settings, context)
     elements = [{**conversion, "conversion": f"urn:lla:llaPartnerConversion:{rule}"} for rule in rules]
@@ -119,7 +119,7 @@ def _rules(name: str, settings: LinkedInSettings) -> list[str]:
 def _conversion(event: Event, settings: LinkedInSettings, context: Context) -> dict[str, Any]:
     address = (_hashed_address if settings.hash_data else _plain_address)(event.raw)
     if not address:
-        raise Missing("context.traits.email", why="LinkedIn matches people by their e-mail address")
+        raise Missing("context.traits.email", why="LinkedIn matches users by e-mail address")
     members: dict[str, Any] = {
         "conversionHappenedAt": _milliseconds(event, context),
     }
@@ -131,7 +131,7 @@ def _conversion(event: Event, settings: LinkedInSettings, context: Context) -> d
         members["conversionValue"] = {"currencyCode": _currency(event.raw) or "USD", "amount": text(amount)}
     user: dict[str, Any] = {"userIds": [{"idType": "SHA256_EMAIL", "idValue": address}]}
     info = USER_INFO(event)
-    if "firstName" in info and "lastName" in info:  # LinkedIn takes both or none
+    if "firstName" in info and "lastName" in info:  # LinkedIn accepts both or neither
         user["userInfo"] = info
     return {**members, "user": user}
 
@@ -151,7 +151,7 @@ def _event_id(event: Event, settings: LinkedInSettings) -> Any:
 
 
 def _amount(properties: Mapping[str, Any]) -> int | float | None:
-    """What the products cost together; without a list of products, what the event itself costs."""
+    """Return the total price of the products; without a list of products, the price in the event itself."""
     products = properties.get("products")
     if not isinstance(products, list):
         return _cost(properties)

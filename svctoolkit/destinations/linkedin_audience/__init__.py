@@ -1,6 +1,6 @@
-"""Linkedin Audience: people in and out of audiences.
+"""Linkedin Audience: adds users to audiences and removes them.
 
-It takes records of a warehouse only; those have no mapping here. Events are refused, as by the service.
+It accepts only warehouse records, which have no mapping here. Events are rejected, as by RudderStack.
 """
 
 from __future__ import annotations

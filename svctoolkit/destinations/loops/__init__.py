@@ -1,6 +1,6 @@
-"""Loops: contacts, and the events that start their e-mails.
+"""Loops: contacts, and the events that trigger e-mails to them.
 
-identify updates a contact by its e-mail address; track sends an event, with the contact's properties beside it.
+identify updates a contact by its e-mail address; track sends an event together with the contact's properties.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ destination = DestinationType(
     "Loops",
     LoopsSettings,
     docs="https://loops.so/docs/api-reference/update-contact",
-    quirks=["A contact has the traits of the event, or those of its context; they are not put together."],
+    quirks=["A contact has the traits of the event, or else those of its context; the two are not merged."],
     answers=[
         Answer("success", 200, {"success": True, "id": "c1"}),
         Answer("bad key", 401, {"success": False, "message": "Invalid API key"}),
@@ -37,7 +37,7 @@ CONTACT = Table({"email": as_it_is(EMAIL), "userId": as_it_is(USER_ID)})
 
 @destination.on("identify")
 def send_contact(event: Event, settings: LoopsSettings) -> Payload:
-    """The contact, made or updated."""
+    """Create or update the contact."""
     contact = _contact(event)
     if not contact.get("email"):
         raise Missing("traits.email", "context.traits.email")
@@ -46,7 +46,7 @@ def send_contact(event: Event, settings: LoopsSettings) -> Payload:
 
 @destination.on("track")
 def send_event(event: Event, settings: LoopsSettings) -> Payload:
-    """The event and its properties."""
+    """Return the event and its properties."""
     name = event_name(event)
     contact = _contact(event)
     if not (contact.get("email") or contact.get("userId")):
@@ -58,6 +58,6 @@ def send_event(event: Event, settings: LoopsSettings) -> Payload:
 
 
 def _contact(event: Event) -> dict[str, Any]:
-    """The traits, and who it is over them. What is null is left out."""
+    """Return the traits, overridden by the identifiers. Nulls are left out."""
     traits = as_object(event.raw.get("traits") or event.context.get("traits"))
     return {key: value for key, value in traits.items() if value is not None} | CONTACT(event)

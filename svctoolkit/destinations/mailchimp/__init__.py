@@ -1,10 +1,10 @@
-"""Mailchimp: members of an audience, and what they do.
+"""Mailchimp: members of an audience and their events.
 
-identify adds or updates the member with the event's e-mail address: Mailchimp is asked first whether it knows the
-person, because somebody who unsubscribed must not be subscribed again. Traits travel as merge fields where the
-configuration says so. track adds an event to the member, with texts as properties.
+identify adds or updates the member with the event's e-mail address. It first looks up the member, because members who
+unsubscribed must not be subscribed again. Traits are sent as merge fields if the configuration says so. track adds an
+event to the member, with strings as properties.
 
-Decisions. An e-mail address that is a number is taken as its text; a list or an object is refused.
+Decisions. An e-mail address that is a number is converted to a string; a list or an object is rejected.
 """
 
 from __future__ import annotations
@@ -50,9 +50,10 @@ destination = DestinationType(
     MailchimpSettings,
     docs="https://mailchimp.com/developer/marketing/api/list-members/add-or-update-list-member/",
     quirks=[
-        "A part of an address among the traits refuses the person unless addressLine1, city, state and zip are there.",
-        "Null is sent as the text null in the properties of an event.",
-        "People go out in batches to the configured audience, also where an event names a list of its own.",
+        "If the traits contain part of an address, the event is rejected unless addressLine1, city, state and zip are "
+        "all present.",
+        "In the properties of an event, null is sent as the string null.",
+        "Batches of members go to the configured audience, even if an event names its own list.",
     ],
     answers=[
         Answer("success", 204, "", at="/events"),
@@ -75,7 +76,7 @@ destination = DestinationType(
 API = Endpoint(
     "https://{datacenter_id}.api.mailchimp.com/3.0",
     JSON,
-    # Mailchimp takes any user name.
+    # Mailchimp accepts any user name.
     Header("Authorization", lambda settings: basic_auth("apiKey", settings.api_key.reveal())),
 )
 destination.batch(batch)
@@ -83,7 +84,7 @@ destination.batch(batch)
 
 @converter
 def iso_seconds(value: Json) -> str | None:
-    """A time in whole seconds; a number is milliseconds. What is no time is left out."""
+    """Convert to a time in whole seconds; a number is read as milliseconds. Other values are left out."""
     when = moment(value)
     return None if when is None else when.isoformat(timespec="seconds")
 
@@ -113,7 +114,7 @@ _NEEDED = ("addr1", "city", "state", "zip")
 
 @destination.on("identify")
 def send_person(event: Event, settings: MailchimpSettings, context: Context) -> Payload:
-    """Adds or updates the member. A warehouse's row, which is mapped already, is sent as it is."""
+    """Add or update the member. A warehouse row is already mapped, and is sent unchanged."""
     if event.context.get("mappedToDestination"):
         return _warehouse_member(event, settings)
     member, audience, address = MEMBER(event), _audience(event, settings), ADDRESS(event)
@@ -134,7 +135,7 @@ def send_person(event: Event, settings: MailchimpSettings, context: Context) -> 
 
 @destination.on("track")
 def send_action(event: Event, settings: MailchimpSettings) -> Payload:
-    """An event of the member; Mailchimp takes texts for properties."""
+    """Return an event of the member, with properties as strings, which Mailchimp requires."""
     value = event.raw.get("event")
     name = "" if value is None else "_".join(in_words(value).split())
     if not 2 <= len(name) <= 30:
@@ -146,9 +147,10 @@ def send_action(event: Event, settings: MailchimpSettings) -> Payload:
 
 
 def _warehouse_member(event: Event, settings: MailchimpSettings) -> Payload:
-    """`externalId` names the audience (`MAILCHIMP-<audience>`) and the person; the traits are Mailchimp's fields.
+    """Return the member of a warehouse row; the traits are Mailchimp's fields.
 
-    Without an external ID it is the trait `email` that says who.
+    `externalId` contains the audience (`MAILCHIMP-<audience>`) and the member. Without it, the trait `email` identifies
+    the member.
     """
     row = warehouse_row(event)
     body = {**event.traits, **warehouse_id(event, "email_address")}
@@ -159,7 +161,7 @@ def _warehouse_member(event: Event, settings: MailchimpSettings) -> Payload:
 
 
 def _merge_fields(event: Event, address: Mapping[str, Any]) -> dict[str, Any]:
-    """Mailchimp's usual fields, then one for each other trait."""
+    """Return Mailchimp's usual fields, then one for each other trait."""
     fields = {**MERGE_FIELDS(event), **compact({"ADDRESS": address})}
     rest = MERGE_FIELDS.rest(ADDRESS.rest(event.traits, "traits"), "traits")
     for key, value in rest.items():
@@ -170,7 +172,7 @@ def _merge_fields(event: Event, address: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _audience(event: Event, settings: MailchimpSettings) -> str:
-    """The event may name another audience than the configuration: `context.MailChimp.listId`."""
+    """Return the audience: `context.MailChimp.listId` of the event, else that of the configuration."""
     return in_words(value_of(event, LIST) or settings.audience_id)
 
 
@@ -187,6 +189,6 @@ def _check_status(status: Any, where: str) -> str:
 def _lookup(
     context: Context, settings: MailchimpSettings, place: str, *, may_miss: bool = False
 ) -> Mapping[str, Any] | None:
-    """What Mailchimp knows of a member or an audience; None when it knows no such thing, if it `may_miss`."""
+    """Look up a member or an audience; None if it does not exist and `may_miss` is true."""
     answer = context.ask(API.lookup(settings, place), may_miss=may_miss, field="traits.email")
     return None if answer is None else as_object(answer)

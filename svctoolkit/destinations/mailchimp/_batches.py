@@ -1,4 +1,4 @@
-"""Mailchimp takes up to 500 members of an audience in a request
+"""Mailchimp accepts up to 500 members of an audience per request
 (https://mailchimp.com/developer/marketing/api/lists/batch-subscribe-or-unsubscribe/)."""
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _LIMIT = 500
 
 
 def batch(jobs: Sequence[MappedJob], settings: MailchimpSettings) -> Iterator[Batch]:
-    """All members together, although it is one; events of members alone.
+    """Batch all members, even a single one; events of members are sent one by one.
 
-    The list that an event names for itself is not looked at here: all go to the configured audience.
+    A list named by an event is ignored here: all members go to the configured audience.
     """
     members = [job for job in jobs if job.payloads[0].method == "PUT"]
     yield from (alone(job) for job in jobs if job.payloads[0].method != "PUT")

@@ -1,9 +1,9 @@
-"""Mailjet: contacts of a list, written many at a time.
+"""Mailjet: contacts of a list, written in batches.
 
-identify writes the contact. The list is that of the configuration, or `listId` among `context.externalId`; what is
-done with the contact is `integrations.mailjet.Action`.
+identify writes the contact. The list comes from the configuration, or from `listId` in `context.externalId`;
+`integrations.mailjet.Action` selects what to do with the contact.
 
-Decisions. A contact without a list is refused; the service sends it to the list undefined.
+Decisions. A contact without a list is rejected; RudderStack sends it to the list undefined.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ destination = DestinationType(
     MailjetSettings,
     docs="https://dev.mailjet.com/email/reference/contacts/bulk-contact-management/",
     quirks=[
-        "The properties of a contact come from the traits of the event's context only.",
-        "A contact by itself has no address: it is sent in a request for its list.",
+        "The properties of a contact come only from `context.traits`.",
+        "The payload of a single contact has no URL: it is sent in a request for its list.",
     ],
     answers=[
         Answer("success", 201, {"Count": 1, "Data": [{"JobID": 1}], "Total": 1}),
@@ -44,7 +44,7 @@ CONTACT = Table(
 
 @destination.on("identify")
 def send_contact(event: Event, settings: MailjetSettings) -> Payload:
-    """The contact, with the properties that the configuration names."""
+    """Return the contact, with the configured properties."""
     return Payload(endpoint="", json={**CONTACT(event), "properties": _properties(event, settings)})
 
 

@@ -1,4 +1,4 @@
-"""Mailjet takes up to 100 contacts for one list and one action in a request.
+"""Mailjet accepts up to 100 contacts per request, for one list and one action.
 
 https://dev.mailjet.com/email/reference/contacts/bulk-contact-management/
 """
@@ -20,7 +20,7 @@ _MERGES = (Merge("Contacts", limit=100),)
 
 
 def batch(jobs: Sequence[MappedJob], settings: MailjetSettings) -> Iterator[Batch]:
-    """The contacts of each list and action together."""
+    """Batch the contacts of each list and action."""
     yield from merge([_address_job(job, settings) for job in jobs], _MERGES)
 
 
@@ -28,7 +28,7 @@ def _address_job(job: MappedJob, settings: MailjetSettings) -> MappedJob:
     list_id = value_of(job.event, LIST_ID) or settings.list_id
     if job.payloads and not list_id:
         return MappedJob(
-            job.id, job.event, (), Misconfigured("listId", "is required where the event names no list").refusal
+            job.id, job.event, (), Misconfigured("listId", "is required because the event does not name a list").refusal
         )
     payloads = tuple(_address(payload.json, job.event, in_words(list_id), settings) for payload in job.payloads)
     return MappedJob(job.id, job.event, payloads, job.refusal, job.metadata)

@@ -1,6 +1,6 @@
 """Mailmodo: contacts of a list, and events.
 
-identify adds the contact to the list of the settings, many in a request; track sends an event of a contact.
+identify adds the contact to the configured list, in batches; track sends an event of a contact.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ destination = DestinationType(
     MailmodoSettings,
     docs="https://www.mailmodo.com/developers/",
     quirks=[
-        "Traits without a field of their own come from the event's context before those of the event itself.",
-        "An address of more than 150 characters is cut into two fields, and the character at the cut is lost.",
+        "Traits without a Mailmodo field are read from the event's context first, then from the event itself.",
+        "An address of more than 150 characters is split into two fields, and the character at the split is lost.",
     ],
     answers=[
         Answer("success", 200, {"listId": "l1", "message": "Contacts added successfully", "ref": "r1"}),
@@ -92,7 +92,7 @@ _ADDRESS_LENGTH = 150
 
 @destination.on("identify")
 def send_contact(event: Event, settings: MailmodoSettings) -> Payload:
-    """The contact with its data, in the list."""
+    """Return the contact with its data, as a member of the list."""
     contact = CONTACT(event)
     data = {**(custom_traits(event, _NOT_CUSTOM) or {}), **DATA(event), **_address(event)}
     if data:
@@ -103,7 +103,7 @@ def send_contact(event: Event, settings: MailmodoSettings) -> Payload:
 
 @destination.on("track")
 def send_event(event: Event, settings: MailmodoSettings) -> Payload:
-    """The event of a contact."""
+    """Return an event of the contact."""
     body = ACTION(event)
     if isinstance(event.raw.get("properties"), dict):
         body["event_properties"] = event.properties
@@ -111,7 +111,7 @@ def send_event(event: Event, settings: MailmodoSettings) -> Payload:
 
 
 def _address(event: Event) -> dict[str, str]:
-    """The address in one or two lines; of an object its values, one after another."""
+    """Return the address in one or two lines; the values of an object are joined."""
     address = value_of(event, ADDRESS)
     if isinstance(address, (dict, list)):
         values = address.values() if isinstance(address, dict) else address
@@ -119,6 +119,6 @@ def _address(event: Event) -> dict[str, str]:
     if address is None:
         return {}
     if not isinstance(address, str):
-        raise Misfit("traits.address", "a text or an object", address)
+        raise Misfit("traits.address", "a string or an object", address)
     lines = (address[:_ADDRESS_LENGTH], address[_ADDRESS_LENGTH + 1 :])
     return {f"address{number}": line for number, line in enumerate(lines, 1) if line}

@@ -1,11 +1,11 @@
-"""Marketo: leads, rows of custom objects, and what leads do as custom activities.
+"""Marketo: leads, rows of custom objects, and leads' events as custom activities.
 
-identify updates the lead that the look-ups find by e-mail address, user ID or anonymous ID, and create where the
-configuration says so. A row of a warehouse becomes one of a custom object. track logs the custom activity that the
-configuration gives for the event's name.
+identify updates the lead that the look-ups find by e-mail address, user ID or anonymous ID; the look-up creates it if
+the configuration says so. A warehouse row becomes a row of a custom object. track logs the custom activity that the
+configuration maps the event's name to.
 
-Decisions. Golden cases without the question for a token rest on an earlier one, which the service keeps; here
-each event asks.
+Decisions. RudderStack caches the access token, so some of its recorded cases have no token request; here each event
+requests a token.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from svctoolkit.secrets import Secret
 
 
 class ActivityRow(msgspec.Struct, frozen=True, rename="camel"):
-    """The custom activity of an event: its number, and the property that holds its primary attribute."""
+    """The custom activity of an event: its ID, and the property that contains its primary attribute."""
 
     event: str = ""
     marketo_primarykey: str = ""
@@ -67,9 +67,9 @@ destination = DestinationType(
     docs="https://experienceleague.adobe.com/en/docs/marketo-developer/marketo/rest/lead-database/leads",
     earlier=("customActivityEventMap", "customActivityPrimaryKeyMap"),
     quirks=[
-        "Without an e-mail address the first external ID of the context is looked for as one.",
-        "A row of a warehouse whose external ID names no object of Marketo's goes to the custom object null.",
-        "An activity's time is sent as it is written, null without one.",
+        "Without an e-mail address, the lead is searched with the first external ID of the context as e-mail address.",
+        "A warehouse row whose external ID does not name a Marketo object goes to the custom object null.",
+        "The time of an activity is sent unchanged, or as null if it is missing.",
     ],
     answers=[
         Answer("success", 200, {"requestId": "e42b#14272d07d78", "success": True, "result": [{"id": 4}]}),
@@ -91,7 +91,7 @@ destination = DestinationType(
     ],
 )
 
-#: of the traits: those of the event, and those of its context for an event without
+#: from the traits of the event, or from those of its context if the event has none
 LEAD = Table(
     {
         "Address": first("address.street", "street"),
@@ -116,7 +116,7 @@ ADDRESS = first(EMAIL, "context.externalId.0.id")
 
 @destination.on("identify")
 def send_person(event: Event, settings: MarketoSettings, context: Context) -> Payload:
-    """The lead under the number that Marketo has for it, or the row of a custom object."""
+    """Return the lead with its Marketo ID, or the row of a custom object."""
     traits = event.traits
     if not isinstance(event.raw.get("traits"), dict) and not isinstance(event.context.get("traits"), dict):
         raise Missing("traits", "context.traits", wants="the fields of a lead")
@@ -136,10 +136,10 @@ def send_person(event: Event, settings: MarketoSettings, context: Context) -> Pa
 
 @destination.on("track")
 def send_action(event: Event, settings: MarketoSettings, context: Context) -> Payload:
-    """The custom activity of the event's name."""
+    """Return the custom activity for the event's name."""
     if not event.raw.get("userId") and not settings.track_anonymous_events:
         raise Missing(
-            "userId", setting="trackAnonymousEvents", why="anonymous people are tracked only with trackAnonymousEvents"
+            "userId", setting="trackAnonymousEvents", why="anonymous users are tracked only with trackAnonymousEvents"
         )
     activity, key = _activity(event, settings)
     primary = event.properties.get(key)
@@ -163,7 +163,7 @@ def send_action(event: Event, settings: MarketoSettings, context: Context) -> Pa
 
 
 def _activity(event: Event, settings: MarketoSettings) -> tuple[str, str]:
-    """The number of the event's activity, and the property with its primary attribute."""
+    """Return the ID of the event's activity, and the property with its primary attribute."""
     name = event.raw.get("event")
     for row in settings.rudder_events_mapping:
         if row.event and row.event == name:
@@ -176,7 +176,7 @@ def _activity(event: Event, settings: MarketoSettings) -> tuple[str, str]:
 
 
 class _Marketo:
-    """One account, after a log-in."""
+    """One Marketo account, after login."""
 
     def __init__(self, settings: MarketoSettings, context: Context) -> None:
         self._settings, self._context = settings, context
@@ -190,9 +190,7 @@ class _Marketo:
             context.ask({"method": "GET", "url": f"{host}/identity/oauth/token", "params": params}, setting="clientId")
         )
         if not answer.get("access_token") or not answer.get("expires_in"):
-            raise LookupFailed(
-                "", "Marketo's answer to the login has no access_token that is still valid", setting="clientId"
-            )
+            raise LookupFailed("", "Marketo's login response has no valid access_token", setting="clientId")
         self._api = f"{host}/rest/v1"
         self._headers = {"Authorization": f"Bearer {answer['access_token']}", "Content-Type": "application/json"}
 
@@ -200,7 +198,7 @@ class _Marketo:
         return Payload(endpoint=self._api + place, headers=self._headers, json=body)
 
     def lead_id(self, event: Event) -> Any:
-        """Marketo's number of the person; a lead that it does not know is created, if it may be."""
+        """Return the lead's Marketo ID; create a missing lead if the configuration allows it."""
         ids = {
             "email": value_of(event, ADDRESS),
             "userId": value_of(event, USER_ID),
@@ -209,7 +207,7 @@ class _Marketo:
         values = {name: value for name, value in ids.items() if not is_empty(value)}
         for name, value in values.items():
             if isinstance(value, (bool, list, dict)):
-                raise Misfit(name, "a text or a number", value)
+                raise Misfit(name, "a string or a number", value)
             lead = self._lead("GET", params={"filterType": name, "filterValues": value})
             if lead is not None:
                 return lead

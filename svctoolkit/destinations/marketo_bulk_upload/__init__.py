@@ -1,4 +1,4 @@
-"""Marketo, in bulk: leads, which the service imports from files."""
+"""Marketo Bulk Upload: leads, imported by RudderStack from files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from svctoolkit.mapping import as_object
 
 
 class MarketoBulkUploadSettings(Settings, frozen=True, kw_only=True):
-    """The account is read where the files are imported."""
+    """The settings for the account are used only when files are imported."""
 
     column_fields_mapping: tuple[Rows, ...] = ()
 
@@ -18,8 +18,8 @@ destination = DestinationType(
     MarketoBulkUploadSettings,
     docs="https://developers.marketo.com/rest-api/bulk-import/bulk-lead-import/",
     quirks=[
-        "Leads are imported in bulk: a payload has the path of the upload instead of an address.",
-        "Only traits that the settings map to fields of Marketo's are sent.",
+        "Leads are imported in bulk: payloads have the path of the upload instead of a URL.",
+        "Only traits that the settings map to Marketo fields are sent.",
     ],
     answers=[
         Answer("success", 200, {"success": True, "result": [{"batchId": 3404, "status": "Queued"}]}),
@@ -32,7 +32,7 @@ destination = DestinationType(
 
 @destination.on("identify")
 def send_lead(event: Event, settings: MarketoBulkUploadSettings) -> Payload:
-    """One lead of a file: its traits under the names of Marketo's fields."""
+    """Return one lead of a file: its traits under the names of Marketo's fields."""
     traits = as_object(event.raw.get("traits") or event.context.get("traits"))
     rows = settings.column_fields_mapping
     return Payload(endpoint="/fileUpload", json={row.to: traits[row.from_] for row in rows if row.from_ in traits})

@@ -1,7 +1,7 @@
-"""Marketo Static List: leads in and out of a list, by Marketo's REST API.
+"""Marketo Static List: adds leads to a list and removes them, through Marketo's REST API.
 
-It takes audience lists and records of a warehouse only; those have no mapping here. Events are refused.
-What Marketo answers is read, for payloads that come from elsewhere.
+It accepts only audience lists and warehouse records, which have no mapping here. Events are rejected.
+Marketo's responses are still interpreted, for payloads from other sources.
 """
 
 from __future__ import annotations

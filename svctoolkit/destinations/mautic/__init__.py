@@ -1,12 +1,12 @@
 """Mautic: contacts, and the segments, companies and campaigns that they belong to.
 
-identify creates a contact, or updates the one with the ID `mauticContactId` among the external IDs, or the one that
-Mautic finds by the look-up field. group adds such a contact to the segment, company or campaign of the group ID, or
-removes it (`operation` among the traits); `type` says which of them it is.
+identify creates a contact, or updates the one given by `mauticContactId` in the external IDs, or the one that Mautic
+finds by the look-up field. group adds the contact to the segment, company or campaign with the group ID, or removes
+it. The traits `operation` and `type` select the action and the kind of group.
 https://developer.mautic.org/#rest-api
 
-Decisions. Without the name of its server an event is refused; the service sends it to `.mautic.net`. Of the choices
-that Mautic's fields have one each was observed: the others are those of Mautic's own contact form.
+Decisions. Events are rejected if the server name is missing; RudderStack sends them to `.mautic.net`. For fields with
+fixed choices, only one choice each was observed: the others come from Mautic's contact form.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ class MauticSettings(Settings, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not self.server:
-            raise ValueError("subDomainName or domainName: is required, as domainMethod says")
+            raise ValueError("subDomainName or domainName: is required, depending on domainMethod")
 
     @property
     def server(self) -> str:
-        """Where the account is; empty when it is not known."""
+        """The host of the account; empty if unknown."""
         if self.domain_method == "domainNameOption":
             return self.domain_name
         return f"https://{self.sub_domain_name}.mautic.net" if self.sub_domain_name else ""
@@ -78,8 +78,8 @@ destination = DestinationType(
     MauticSettings,
     docs="https://developer.mautic.org/#rest-api",
     quirks=[
-        "An address is cut into two lines of 64 characters, unless it has addressLine1 and addressLine2.",
-        "A contact without an e-mail address is looked for by the first external ID, where the look-up field is email.",
+        "An address is split into two lines of 64 characters, unless it has addressLine1 and addressLine2.",
+        "If the look-up field is email, a contact without an e-mail address is looked up by the first external ID.",
     ],
     answers=[
         Answer("success", 200, {"success": 1}, at="/contact/"),
@@ -95,7 +95,7 @@ API = Endpoint("{server}/api", JSON, basic("user_name", "password"))
 
 @converter
 def state(value: Json) -> Json:
-    """A text with a capital letter; anything else as it is."""
+    """Capitalize a string; leave anything else unchanged."""
     return value[:1].upper() + value[1:] if isinstance(value, str) else value
 
 
@@ -126,7 +126,7 @@ _LOOKUP = {**CONTACT.shape, "email": EMAIL_OR_EXTERNAL_ID}
 
 @destination.on("identify")
 def send_contact(event: Event, settings: MauticSettings, context: Context) -> Payload:
-    """A contact, created or updated."""
+    """Create or update the contact."""
     if event.raw.get("traits") is None and event.context.get("traits") is None:
         raise Missing("traits", "context.traits", wants="the fields of a contact")
     contact = {**CONTACT(event), **_address(value_of(event, ADDRESS))}
@@ -139,7 +139,7 @@ def send_contact(event: Event, settings: MauticSettings, context: Context) -> Pa
 
 @destination.on("group")
 def send_membership(event: Event, settings: MauticSettings, context: Context) -> Payload:
-    """A contact that joins or leaves a segment, a company or a campaign."""
+    """Add the contact to a segment, company or campaign, or remove it."""
     traits = as_object(event.raw.get("traits"))
     kind, operation = traits.get("type"), traits.get("operation") or "add"
     if not isinstance(kind, str) or kind.lower() not in _GROUPS:
@@ -156,7 +156,7 @@ def send_membership(event: Event, settings: MauticSettings, context: Context) ->
 
 
 def _address(address: Json) -> dict[str, Any]:
-    """The two lines of an address."""
+    """Return the two lines of an address."""
     if isinstance(address, dict) and "addressLine1" in address and "addressLine2" in address:
         lines = {"address1": address["addressLine1"], "address2": address["addressLine2"]}
         return {key: line for key, line in lines.items() if line is not None}
@@ -170,7 +170,7 @@ def _address(address: Json) -> dict[str, Any]:
 
 
 def _check(contact: Mapping[str, Any]) -> None:
-    """Refuses what Mautic's fields do not take."""
+    """Raise for values that Mautic's fields do not accept."""
     for field, pattern in (("email", _EMAIL), ("phone", _PHONE)):
         value = contact.get(field)
         if value is not None and not (isinstance(value, str) and pattern.fullmatch(value)):
@@ -182,7 +182,7 @@ def _check(contact: Mapping[str, Any]) -> None:
 
 
 def _contact_id(event: Event, settings: MauticSettings, context: Context) -> Json:
-    """Mautic's ID of the contact: of the event, else of the first one that has the value of the look-up field."""
+    """Return the contact's Mautic ID: from the event, else that of the first contact found by the look-up field."""
     own = value_of(event, CONTACT_ID)
     if own:
         return own

@@ -1,7 +1,7 @@
-"""MoEngage: customers, their devices, and what they do.
+"""MoEngage: customers, their devices and their actions.
 
-identify writes the customer and, where the event tells of a device with a token, the device; track sends an action of
-the customer; alias merges two customers. Objects and lists become flat attributes, unless the configuration keeps them.
+identify writes the customer and, if the event has a device with a token, the device; track sends an action of the
+customer; alias merges two customers. Objects and lists become flat attributes, unless the configuration keeps them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ destination = DestinationType(
     "MoEngage",
     MoengageSettings,
     docs="https://developers.moengage.com/hc/en-us/articles/4413167462804-Track-User",
-    quirks=["Traits without a field of their own are those of the event, those of the context only without any."],
+    quirks=["Custom attributes are the other traits of the event, or those of the context if the event has none."],
     answers=[
         Answer("success", 200, {"status": "success", "message": "Your request has been accepted"}),
         Answer("bad key", 401, {"status": "fail", "error": {"message": "App Secret key mismatch"}}),
@@ -73,7 +73,7 @@ ATTRIBUTES = Table(
     }
 )
 DEVICE_ID = Table({"device_id": "context.device.id"})
-#: of a device, the service knows the customer by other sources than elsewhere
+#: for devices, RudderStack reads the customer ID from different fields than for users and actions
 OWNER = Table(
     {
         "customer_id": required(
@@ -108,7 +108,7 @@ _READ = frozenset({
 
 @destination.on("identify")
 def send_person(event: Event, settings: MoengageSettings) -> Iterator[Payload]:
-    """The customer; then the device."""
+    """Yield the customer, then the device."""
     customer = CUSTOMER(event)
     rest = {key: value for key, value in event.traits.items() if key not in _READ}
     attributes = _flat({**ATTRIBUTES(event), **rest}, settings)
@@ -122,7 +122,7 @@ def send_person(event: Event, settings: MoengageSettings) -> Iterator[Payload]:
 
 @destination.on("track")
 def send_action(event: Event, settings: MoengageSettings, context: Context) -> Payload:
-    """One action, with the customer's offset from UTC in seconds."""
+    """Return one action, with the customer's offset from UTC in seconds."""
     action = {**ACTION(event), **_platform(event)}
     if isinstance(event.raw.get("properties"), dict):
         action["attributes"] = _flat(event.properties, settings)
@@ -134,12 +134,12 @@ def send_action(event: Event, settings: MoengageSettings, context: Context) -> P
 
 @destination.on("alias")
 def send_alias(event: Event, settings: MoengageSettings) -> Payload:
-    """`previousId` is merged into `userId`."""
+    """Merge `previousId` into `userId`."""
     return API.post(settings, f"customer/merge?app_id={settings.api_id}", {"merge_data": [MERGE(event)]})
 
 
 def _platform(event: Event) -> dict[str, str]:
-    """All of Apple's systems are iOS."""
+    """Return the platform; every Apple system counts as iOS."""
     kind = as_object(event.context.get("device")).get("type")
     return {"platform": "iOS"} if platform(kind) == "ios" and kind != "iOS" else {}
 
@@ -149,10 +149,10 @@ def _flat(members: Mapping[str, Any], settings: MoengageSettings) -> Mapping[str
 
 
 def _offset(zone: Any, context: Context) -> int | None:
-    """Seconds from UTC now; None for what is no time zone."""
+    """Return the current offset from UTC in seconds; None if `zone` is not a time zone."""
     try:
         offset = context.clock().astimezone(ZoneInfo(text(zone))).utcoffset() if zone else None
-    except (KeyError, ValueError, OSError):  # an unknown name, or one that is no file
+    except (KeyError, ValueError, OSError):  # an unknown name, or one that is not a file
         return None
     return None if offset is None else int(offset.total_seconds())
 

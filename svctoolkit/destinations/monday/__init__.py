@@ -1,10 +1,10 @@
-"""Monday: an item of a board for each event that `whitelistedEvents` names.
+"""Monday: creates a board item for each event listed in `whitelistedEvents`.
 
-The board is asked for its columns and groups first. Of the columns that the configuration maps, each takes its property
-in the form of its type; an email column also takes `properties.emailText`.
+A look-up first gets the board's columns and groups. Each mapped column receives its property in the format of the
+column's type; an email column also receives `properties.emailText`.
 
-Decisions. What columns of other types than status and email take follows Monday's own documentation: an object of the
-property is taken as it is, a plain value becomes the first member of its form.
+Decisions. The formats of column types other than status and email follow Monday's documentation: an object is sent
+unchanged, and a scalar becomes the first member of the format.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-#: The first member of a column's value, by the type of the column; those without one take a plain value.
+#: The first member of a column's value, by column type; other types accept a scalar.
 _MEMBERS = {
     "color": "label", "status": "label", "email": "email", "boolean": "checked", "checkbox": "checked", "date": "date",
     "dropdown": "labels", "link": "url", "long-text": "text", "long_text": "text", "phone": "phone", "rating": "rating",
@@ -70,9 +70,9 @@ destination = DestinationType(
         Answer("server error", 200, {"error_message": "Internal server error", "status_code": 500}),
     ],
     quirks=[
-        "Without whitelistedEvents no event is sent. Names are compared without case.",
-        "Without a groupTitle an item without a name is sent, which Monday refuses.",
-        "Monday answers 200 to what it refuses: errors in the body say so.",
+        "Without whitelistedEvents, no events are sent. Names are compared case-insensitively.",
+        "Without a groupTitle, an item without a name is sent, which Monday rejects.",
+        "Monday responds 200 even to rejected requests: only the errors in the body show the rejection.",
     ],
 )
 
@@ -81,7 +81,7 @@ API = Endpoint("https://api.monday.com/v2", JSON, Header("Authorization", "{api_
 
 @destination.judge
 def judge(delivery: Delivery) -> Outcome | None:
-    """Errors of a query abort; an error message comes with a status of its own."""
+    """Abort on query errors; an error message comes with its own status."""
     reply = delivery.reply
     body = as_object(reply.body)
     status = body.get("status_code")
@@ -134,7 +134,7 @@ def _values(event: Event, settings: MondaySettings, board: Mapping[str, Json]) -
     for row in settings.column_to_property_mapping:
         column = columns.get(row.from_)
         if column is None:
-            raise NotFound("column of the board", row.from_, setting="columnToPropertyMapping")
+            raise NotFound("board column", row.from_, setting="columnToPropertyMapping")
         value = event.properties.get(row.to)
         if value is not None and value != "":
             values[text(column.get("id"))] = _value(event, text(column.get("type")), value)

@@ -1,7 +1,7 @@
-"""Monetate: what a visitor is, sees and buys, as a list of Monetate's events in one decision request.
+"""Monetate: a visitor's attributes, views and purchases, as a list of Monetate events in one decision request.
 
-A track event tells the visitor's address, page, screen and browser, and for the names that Monetate knows the
-products. Pages and screens tell of themselves alone, without the visitor's ID.
+A track event sends the visitor's IP address, page, screen and browser and, if Monetate supports its name, the products.
+Page and screen events send only themselves, without the visitor's ID.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ destination = DestinationType(
     docs="https://docs.monetate.com/docs/engine-api",
     answers=[Answer("success", 200, {"meta": {"code": 200}, "data": {"responses": []}})],
     quirks=[
-        "Names of events count as they are written: `order completed` is none that Monetate knows.",
-        "A track event without a name sends nothing but the channel.",
+        "Event names are case-sensitive: `order completed` is not an event that Monetate supports.",
+        "A track event without a name sends only the channel.",
     ],
 )
 
@@ -84,7 +84,7 @@ def send_screen(event: Event, settings: MonetateSettings) -> Payload:
 
 
 def _item(kind: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Monetate's event of this kind, or none where nothing is known."""
+    """Return a list with Monetate's event of this type, or an empty list without values."""
     return [{"eventType": f"monetate:context:{kind}", **values}] if values else []
 
 

@@ -1,7 +1,7 @@
-"""Movable Ink: events of behaviour, which are sent as they are.
+"""Movable Ink: behavioural events, sent unchanged.
 
-identify and track send the whole event, with its time as milliseconds since 1970. Whoever it is needs a user ID; the
-events of searches and products need what was searched, and the product.
+identify and track send the whole event, with its time in Unix milliseconds. An ID of the user is required; search
+events also require the query, and product events the product or category.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ destination = DestinationType(
     MovableInkSettings,
     docs="https://support.movableink.com/hc/en-us/articles/360053114293-Behavioral-Events-API",
     quirks=[
-        "An e-mail address stands in for a user ID.",
-        "A time that is none is sent as null.",
+        "An e-mail address is used if there is no user ID.",
+        "An invalid time is sent as null.",
     ],
     answers=[
         Answer("success", 200, {}),
@@ -45,7 +45,7 @@ API = Endpoint(
     Header("authorization", lambda settings: basic_auth(settings.access_key.reveal(), settings.access_secret.reveal())),
 )
 
-#: what the properties of each of these events must have
+#: the property that each of these events requires
 NEEDS = {
     "products_searched": "query",
     "product_added": "product_id",
@@ -58,13 +58,13 @@ _time, _user, _email = getter(not_null(TIME)), getter(not_null(USER_ID)), getter
 
 @destination.on("identify")
 def send_person(event: Event, settings: MovableInkSettings) -> Payload:
-    """The event as it is."""
+    """Return the event unchanged."""
     return _send(event, settings)
 
 
 @destination.on("track")
 def send_action(event: Event, settings: MovableInkSettings) -> Payload:
-    """The event as it is, when its properties have what its name asks for."""
+    """Return the event unchanged. Raises if a property that its name requires is missing."""
     if not event.raw.get("event"):
         raise Missing("event")
     member = NEEDS.get(event_key(event))

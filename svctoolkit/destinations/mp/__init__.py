@@ -1,13 +1,13 @@
-"""Mixpanel: events to its import API, people and groups to its profile APIs.
+"""Mixpanel: events through its import API, users and groups through its profile APIs.
 
 identify sets a profile (`$set`, and as configured `$set_once`, `$union`, `$append`); track, page and screen become
-events; group sets a group's profile and the user's membership; alias joins two ids. A track event with a revenue also
-appends a transaction to the profile, and configured properties are added up there.
+events; group sets a group's profile and the user's membership; alias joins two IDs. A track event with a revenue also
+appends a transaction to the profile, and increments the configured properties there.
 
-A token is needed here; the service tries without. An `originalTimestamp` that is null is no time here, and 1970 there.
+A token is required here; RudderStack sends requests without one. An `originalTimestamp` of null counts as missing here,
+and as 1970 in RudderStack.
 
-Decisions. Golden cases of batches without a time of their own have events that are by now older than
-Mixpanel takes.
+Decisions. RudderStack's recorded batches without a fixed time contain events that are now older than Mixpanel accepts.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ destination = DestinationType(
         Answer("invalid field", 200, {"error": "invalid 'properties' value", "status": 0}),
     ],
     quirks=[
-        "A timestamp of null counts as 1970, which Mixpanel's import refuses.",
-        "Identify and the simplified ID merge with neither user nor anonymous ID send no `$distinct_id`.",
+        "A timestamp of null counts as 1970, which Mixpanel's import rejects.",
+        "With simplified ID merge, identify without user ID and anonymous ID sends no `$distinct_id`.",
     ],
 )
 
@@ -116,7 +116,7 @@ destination.batch(batch)
 
 @destination.on("identify")
 def send_person(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
-    """The lists of properties that are configured go first, each to its own operation; the rest is `$set`."""
+    """Yield the configured property lists first, each with its own operation, then `$set` with the rest."""
     traits = Traits(as_object(event.raw.get("traits")), as_object(event.context.get("traits")))
     for operation, names in (
         ("$set_once", settings.set_once_properties),
@@ -141,7 +141,7 @@ def send_person(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
 
 @destination.on("track")
 def send_event(event: Event, settings: MixpanelSettings, context: Context) -> Iterator[Payload]:
-    """Revenue and increments go to the profile, then the event itself."""
+    """Yield the profile updates for revenue and increments, then the event itself."""
     name = event.raw.get("event")
     revenue = event.properties.get("revenue")
     if revenue:
@@ -156,14 +156,14 @@ def send_event(event: Event, settings: MixpanelSettings, context: Context) -> It
 
 @destination.on("page", "screen")
 def send_page(event: Event, settings: MixpanelSettings, context: Context) -> Payload:
-    """`Loaded a Page` and `Loaded a Screen`, or a name of the user's own."""
+    """Return `Loaded a Page` or `Loaded a Screen`, or an event with a user-defined name."""
     own, template = settings.use_user_defined_page_event_name, settings.user_defined_page_event_template
     if event.type == "screen":
         own, template = settings.use_user_defined_screen_event_name, settings.user_defined_screen_event_template
     if own and not template:
         raise Misconfigured(
             f"userDefined{event.type.title()}EventTemplate",
-            "is required, because the configuration asks for user-defined names",
+            "is required, because the configuration enables user-defined names",
         )
     name = fill_from(template, event.raw) if own else f"Loaded a {event.type.title()}"
     titles = {key: event.raw[key] for key in ("name", "category") if event.raw.get(key)}
@@ -174,9 +174,9 @@ def send_page(event: Event, settings: MixpanelSettings, context: Context) -> Pay
 
 @destination.on("group")
 def send_group(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
-    """For each group key that the event has: the user's membership, then one profile for each group."""
+    """Yield, for each group key of the event, the user's membership and then one profile per group."""
     if not settings.group_key_settings:
-        raise Misconfigured("groupKeySettings", "is required for groups: the keys that they have, such as `company`")
+        raise Misconfigured("groupKeySettings", "is required for groups: set the group keys, such as `company`")
     members = as_object(event.raw.get("traits"))
     any_group = False
     for key in settings.group_key_settings:
@@ -194,7 +194,7 @@ def send_group(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
 
 @destination.on("alias")
 def send_alias(event: Event, settings: MixpanelSettings, context: Context) -> Payload:
-    """`previousId` (else `anonymousId`) and `userId` are one person from now on."""
+    """Merge `previousId` (else `anonymousId`) and `userId` into one user."""
     if settings.identity_merge_api == "simplified":
         raise Unsupported("alias events", setting="identityMergeApi: original")
     user, previous = event.raw.get("userId"), event.raw.get("previousId") or event.raw.get("anonymousId")
@@ -230,9 +230,9 @@ def _event(
         **(titles or {}),
     }
     for key in ("$browser", "$browser_version"):
-        if built.get(key) == "":  # a user agent that tells nothing
+        if built.get(key) == "":  # a user agent without details
             del built[key]
-    if message_id:  # Mixpanel takes 36 characters, and some SDKs put a time in front
+    if message_id:  # Mixpanel accepts 36 characters, and some SDKs prepend a time
         built["$insert_id"] = message_id[-36:] if event.type == "track" else message_id
     if settings.identity_merge_api == "simplified" and "anonymousId" in event.raw:
         built["$device_id"] = _id_text(event.raw["anonymousId"])
@@ -240,7 +240,7 @@ def _event(
 
 
 def _check_age(event: Event, context: Context) -> None:
-    """Mixpanel imports the last five years. A timestamp that is null counts as 1970, one that is no time as none."""
+    """Raise for events older than five years, Mixpanel's limit. Null counts as 1970, an invalid time as missing."""
     if event.raw.get("timestamp", "") != "":
         when = moment(event.raw["timestamp"] or 0)
         if when is not None:
@@ -254,7 +254,7 @@ def _utm(key: str) -> str:
 def _profile_meta(event: Event) -> dict[str, Any]:
     meta = {**ADDRESS(event), "$time": _epoch_ms(event)}
     if event.context.get("active") is False:
-        meta["$ignore_time"] = True  # Mixpanel's "last seen" stays as it was
+        meta["$ignore_time"] = True  # leaves Mixpanel's "last seen" unchanged
     return meta
 
 
@@ -271,7 +271,7 @@ def _time(event: Event) -> datetime:
 
 
 def _distinct_id(event: Event, settings: MixpanelSettings) -> dict[str, Any]:
-    """As text. The simplified ID merge tells devices from users by a prefix."""
+    """Return the ID as a string. The simplified ID merge distinguishes devices from users by a prefix."""
     user, anonymous = event.raw.get("userId"), event.raw.get("anonymousId")
     if user:
         return {"distinct_id": in_words(user)}
@@ -282,7 +282,7 @@ def _distinct_id(event: Event, settings: MixpanelSettings) -> dict[str, Any]:
 
 
 def _id_text(value: Any) -> Any:
-    """An ID as text; null and an empty text as they are."""
+    """Return the ID as a string; null and empty strings unchanged."""
     return in_words(value) if value else value
 
 

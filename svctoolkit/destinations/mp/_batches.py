@@ -1,7 +1,9 @@
-"""Mixpanel takes up to 2,000 people, groups or events in a list (https://developer.mixpanel.com/reference/import-events).
+"""Mixpanel accepts up to 2,000 users, groups or events per list.
 
-Jobs of one event type are put together, each list of their requests into one. A job joins those before it unless that
-would bring it in front of an event of another type that the same user had sent earlier.
+https://developer.mixpanel.com/reference/import-events
+
+Jobs of one event type are batched, and the lists of their requests merged. A job joins earlier jobs of its type unless
+it would overtake an event of another type that the same user sent before it.
 """
 
 from __future__ import annotations
@@ -15,12 +17,12 @@ from svctoolkit.destinations import Batch, MappedJob, Payload, Settings
 from svctoolkit.destinations._batches import request_key
 
 _LIMIT = 2000
-#: people and groups before their events, as the service sends them
+#: people and groups before their events, the order in which RudderStack sends them
 _ORDER = ("/engage/", "/groups/", "/import/")
 
 
 class _Together:
-    """The jobs of one result, and how many items each of its lists has."""
+    """The jobs of one result, and the number of items in each of its lists."""
 
     def __init__(self, place: int) -> None:
         self.place = place  # results are sent in this order
@@ -28,7 +30,7 @@ class _Together:
         self._sizes: dict[str, int] = {}
 
     def takes(self, job: MappedJob) -> bool:
-        """Whether none of the lists grows too long."""
+        """Whether all lists stay within the limit with this job."""
         return all(self._sizes.get(p.endpoint, 0) + len(p.json_array or ()) <= _LIMIT for p in job.payloads)
 
     def add(self, job: MappedJob) -> None:
@@ -37,7 +39,7 @@ class _Together:
             self._sizes[payload.endpoint] = self._sizes.get(payload.endpoint, 0) + len(payload.json_array or ())
 
     def batch(self) -> Batch:
-        """The result: one request for each list, people before groups before events."""
+        """Return one request for each list: people, then groups, then events."""
         shared: dict[bytes, Payload] = {}
         for payload in (payload for job in self.jobs for payload in job.payloads):
             key = request_key(payload)
@@ -52,13 +54,13 @@ def _rank(endpoint: str) -> int:
 
 
 def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
-    """The results in the order in which they are sent."""
+    """Yield the results in the order in which they are sent."""
     results: list[_Together] = []
     open_results: dict[str, _Together] = {}
     last_of_user: dict[Any, int] = {}
     for job in jobs:
         result = open_results.get(job.event.type)
-        user = job.metadata.get("userId")  # without it nobody's order is at stake
+        user = job.metadata.get("userId")  # jobs without a user have no order to preserve
         if result is None or result.place < last_of_user.get(user, -1) or not result.takes(job):
             result = open_results[job.event.type] = _Together(len(results))
             results.append(result)

@@ -1,4 +1,4 @@
-"""What Mixpanel's answers mean (https://developer.mixpanel.com/reference/import-events)."""
+"""How Mixpanel's responses are interpreted (https://developer.mixpanel.com/reference/import-events)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from svctoolkit.json_types import Json
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """A strict import lists the records that it did not take; groups and people say their error with status 200."""
+    """Fail the records that a strict import lists. The APIs for groups and people report errors with status 200."""
     reply, body = delivery.reply, delivery.reply.body
     if not isinstance(body, dict):
         return None
@@ -23,7 +23,7 @@ def judge(delivery: Delivery) -> Outcome | None:
 
 
 def answer_batch(url: str, body: Json, failed: Collection[int]) -> Answer | None:
-    """A strict import takes the good records, and lists the others by their place."""
+    """Answer like a strict import, which accepts the valid records and lists the others by index."""
     if "/import" not in url or not isinstance(body, list):
         return None
     taken = len(body) - len(failed)

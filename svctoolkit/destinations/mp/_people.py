@@ -1,4 +1,4 @@
-"""Mixpanel's people: which traits are which properties of a profile, and what a device and a browser add."""
+"""Mixpanel's user profiles: how traits, device and browser map to their properties."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from svctoolkit.mapping import Misfit, agent, as_object, in_words, is_empty, pat
 
 
 class Traits(NamedTuple):
-    """The traits of an event and those of its context: the first go before where Mixpanel has a name for a trait, the
-    others where not."""
+    """The traits of an event and those of its context.
+
+    For Mixpanel's own properties the event's traits take precedence; for all others, those of the context.
+    """
 
     own: Mapping[str, Any]
     context: Mapping[str, Any]
 
     def split(self, names: Tags) -> tuple[dict[str, Json], Traits]:
-        """The traits at these paths, by the last name of each, and the others. A trait that is null stays there."""
+        """Return the traits at these paths, by the last name of each path, and the others (including null traits)."""
         listed: dict[str, Any] = {}
         for name in names:
             for value in (path(name)(self.context), path(name)(self.own)):
@@ -31,9 +33,9 @@ class Traits(NamedTuple):
 
 
 def person(event: Event, traits: Traits, *, new_names: bool) -> dict[str, Json]:
-    """What `$set` gets: Mixpanel's own properties with its present names or those of old, then all other traits.
+    """Return the content of `$set`: Mixpanel's own properties, with their new or old names, then all other traits.
 
-    Raises `MappingError` for a source of the place that Mixpanel does not know.
+    Raises `MappingError` for a location source that Mixpanel does not support.
     """
     out = PERSON(Event({"traits": traits.own, "context": {**event.context, "traits": traits.context}}))
     if out.get("$geo_source", "reverse_geocoding") != "reverse_geocoding":
@@ -59,7 +61,7 @@ def _device(event: Event) -> dict[str, Any]:
 
 
 def browser(event: Event) -> dict[str, Json]:
-    """The browser of a website's visitor; empty texts for a user agent that tells none."""
+    """Return the browser of a website visitor; empty strings for an unknown user agent."""
     if event.raw.get("channel") != "web" or not event.context.get("userAgent"):
         return {}
     client = agent(event.context["userAgent"])

@@ -77,7 +77,7 @@ PERSON = Table(
     }
 )
 ADDRESS = Table({"$ip": IP})
-#: What the push notifications of each platform need.
+#: The fields that push notifications of each platform require.
 DEVICE = {
     "android": Table(
         {

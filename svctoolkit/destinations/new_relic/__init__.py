@@ -1,7 +1,7 @@
 """New Relic: custom events for its event API.
 
-A track event goes out as one flat object: properties within properties are `a.b`, elements of lists `a[0]`. What the
-context knows, and whose event it is, go along if the settings ask for it.
+A track event is sent as one flat object: nested properties become `a.b`, list elements `a[0]`. The settings can add the
+context and the user's IDs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ destination = DestinationType(
     "New Relic",
     NewRelicSettings,
     docs="https://docs.newrelic.com/docs/data-apis/ingest-apis/event-api/introduction-event-api/",
-    quirks=["True and false are sent as texts.", "A time that is none is left out."],
+    quirks=["Booleans are sent as strings.", "An invalid time is left out."],
     answers=[
         Answer("success", 200, {"success": True, "uuid": "00000000-0000-4000-8000-000000000000"}),
         Answer("bad key", 403, {"error": "Insert key is not valid"}),
@@ -47,7 +47,7 @@ API = Endpoint(by_setting("data_center", _HOSTS), JSON, Header("Api-Key", "{inse
 
 @converter
 def whole_second(value: Json) -> int | str:
-    """Seconds since 1970; a number is milliseconds. What is no time gives an empty text, which a table leaves out."""
+    """Convert to Unix seconds; a number is read as milliseconds. Invalid times become "", which a table leaves out."""
     when = moment(value)
     return "" if when is None else int(when.timestamp())
 
@@ -58,7 +58,7 @@ PERSON = Table({"userId": as_it_is("userId"), "anonymousId": as_it_is("anonymous
 
 @destination.on("track")
 def send_action(event: Event, settings: NewRelicSettings) -> Payload:
-    """One custom event of the type that the settings name."""
+    """Return one custom event, of the configured type."""
     body = {**flatten(event.properties), **ACTION(event)}
     if settings.send_user_and_anonymous_id:
         body |= PERSON(event)
@@ -69,7 +69,7 @@ def send_action(event: Event, settings: NewRelicSettings) -> Payload:
 
 
 def _plain(members: Mapping[str, Any]) -> dict[str, Any]:
-    """The members without nulls, true and false as texts: New Relic has no booleans."""
+    """Return the members without nulls, and with booleans as strings, because New Relic has no booleans."""
     return {
         key: text(value) if isinstance(value, bool) else value for key, value in members.items() if value is not None
     }

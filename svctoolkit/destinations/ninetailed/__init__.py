@@ -1,4 +1,4 @@
-"""Ninetailed: profiles that experiences are personalised for, and what they do. Many events share a request."""
+"""Ninetailed: profiles for personalised experiences, and their events. Events are sent in batches."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ destination = DestinationType(
     NinetailedSettings,
     docs="https://docs.ninetailed.io/for-developers/experience-api",
     quirks=[
-        "An event without a channel is said to come from the server.",
-        "A profile without a user ID is sent with an empty one.",
+        "An event without a channel is sent with the channel server.",
+        "A profile without a user ID is sent with an empty user ID.",
     ],
     answers=[
         Answer("success", 200, {"message": "ok", "error": None}),
@@ -48,7 +48,7 @@ EVENT = Table(
         },
     }
 )
-#: What stands in where the event has none; an empty text of the event is no text, and nothing stands in for it.
+#: Defaults for missing fields. An empty string is dropped, and does not get the default.
 CHANNEL = Table({"channel": default(as_it_is("channel"), "server")})
 LIBRARY = Table(
     {
@@ -61,7 +61,7 @@ ACTION = Table({"event": required("event")})
 
 @destination.on("identify")
 def send_profile(event: Event, settings: NinetailedSettings) -> Payload:
-    """The profile, with all traits: those of the event, or of its context where it has none."""
+    """Return the profile, with all traits of the event, or of its context if the event has none."""
     traits = event.raw.get("traits")
     traits = event.context.get("traits") if traits is None else traits
     return _send(event, settings, {"traits": traits or {}, "userId": value_of(event, USER_ID) or ""})
@@ -69,7 +69,7 @@ def send_profile(event: Event, settings: NinetailedSettings) -> Payload:
 
 @destination.on("track")
 def send_action(event: Event, settings: NinetailedSettings) -> Payload:
-    """What the profile did, with all properties."""
+    """Return the profile's event, with all properties."""
     return _send(event, settings, {**ACTION(event), "properties": event.properties})
 
 

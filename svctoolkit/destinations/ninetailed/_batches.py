@@ -1,4 +1,4 @@
-"""Ninetailed takes many events in a request, and the service says only then that its body is JSON."""
+"""Ninetailed accepts many events per request. RudderStack sets the JSON content type only on these batches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MERGES = (Merge("events", limit=200),)
 
 
 def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
-    """All events together, up to 200 in a request."""
+    """Batch all events, up to 200 per request."""
     yield from merge([_set_type_of_job(job) for job in jobs], _MERGES)
 
 

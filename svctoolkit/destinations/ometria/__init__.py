@@ -1,8 +1,8 @@
-"""Ometria: contacts, orders and custom events, pushed many in a request.
+"""Ometria: contacts, orders and custom events, pushed in batches.
 
-identify pushes a contact, track an order (`Order Completed`) or a custom event. What the mapping knows has a field of
-its own; `custom_fields`, or else what is left, are properties. The event's options may say the contact's `listingId`,
-and whether it allows messages (`allowMarketing`, `allowTransactional`).
+identify pushes a contact, track an order (`Order Completed`) or a custom event. Mapped traits and properties have their
+own fields; `custom_fields`, or else all other values, are sent as properties. The event's options can set the contact's
+`listingId`, and whether it allows messages (`allowMarketing`, `allowTransactional`).
 https://support.ometria.com/hc/en-us/articles/360011511017-Data-API-introduction
 """
 
@@ -70,9 +70,10 @@ destination = DestinationType(
     OmetriaSettings,
     docs="https://support.ometria.com/hc/en-us/articles/360011511017-Data-API-introduction",
     quirks=[
-        "A full name goes before first and last names; cut at single spaces, its first three words are the names.",
-        "Times and telephone numbers of a contact that Ometria cannot read are left out; an event without a time that "
-        "it can read is refused.",
+        "A full name takes precedence over first and last names; its first three words, split at single spaces, are "
+        "used.",
+        "A contact's times and phone numbers are left out if Ometria cannot parse them; an event without a valid time "
+        "is rejected.",
     ],
     merges=[Merge(limit=100)],
     answers=[
@@ -88,13 +89,13 @@ API = Endpoint("https://api.ometria.com/v2/push", Header("X-Ometria-Auth", "{api
 
 @converter
 def moment(value: Json) -> str:
-    """A time as Ometria reads it; anything else is left out, and no later path is asked."""
+    """Convert to a time in Ometria's format; anything else is left out, and later paths are not tried."""
     return value if isinstance(value, str) and _MOMENT.fullmatch(value) else ""
 
 
 @converter
 def strict_moment(value: Json) -> Json:
-    """A time as Ometria reads it; anything else is refused."""
+    """Convert to a time in Ometria's format; anything else is rejected."""
     if not moment.of(value):
         raise WrongValue(TIME_EXAMPLE, value, case="time")
     return value
@@ -102,29 +103,29 @@ def strict_moment(value: Json) -> Json:
 
 @converter
 def phone(value: Json) -> str:
-    """A telephone number in the international form; anything else is left out."""
+    """Convert to an international phone number; anything else is left out."""
     return value if isinstance(value, str) and _PHONE.fullmatch(value) else ""
 
 
 @converter
 def gender(value: Json) -> Json:
-    """`f` and `m` for what means them."""
+    """Convert known spellings to `f` and `m`."""
     word = value.strip().lower() if isinstance(value, str) else ""
     return word[:1] if word in ("female", "male") else value
 
 
 @converter
 def currency(value: Json) -> str:
-    """A code of three letters."""
+    """Return a code of three letters; anything else is rejected."""
     code = value.strip() if isinstance(value, str) else ""
     if len(code) != 3:
-        raise WrongValue("a code of three letters", value, case="currency")
+        raise WrongValue("a three-letter code", value, case="currency")
     return code
 
 
 @converter
 def address(value: Json) -> Json:
-    """An address is an object; anything else is left out."""
+    """Return an address if it is an object; anything else is left out."""
     return value if isinstance(value, dict) else ""
 
 
@@ -188,7 +189,7 @@ ORDER = Table(
         "properties": "properties.custom_fields",
     }
 )
-#: of the event's options
+#: fields from the event's options
 ALLOWED = Table(
     {"allow_marketing": "allowMarketing", "allow_transactional": "allowTransactional"}, of="integrations.Ometria"
 )
@@ -212,13 +213,13 @@ VARIANT = Table({"id": "id", "type": "type", "label": "label"}, of="properties.p
 
 @destination.on("identify")
 def send_contact(event: Event, settings: OmetriaSettings) -> Payload:
-    """A contact, and which messages it allows."""
+    """Return a contact, and the messages that it allows."""
     options = destination.options(event)
     contact = CONTACT(event)
     contact.update(_names(value_of(event, NAME)))
     contact["id"] = options.get("listingId") or value_of(event, LISTING_ID)
     if contact["id"] is None:
-        raise Missing("traits.listingId", "listingId", why="it can also be among the event's options")
+        raise Missing("traits.listingId", "listingId", why="it can also be set in the event's options")
     if "properties" not in contact and (rest := custom_traits(event, _KNOWN_TRAITS)):
         contact["properties"] = rest
     if settings.marketing_optin:
@@ -231,7 +232,7 @@ def send_contact(event: Event, settings: OmetriaSettings) -> Payload:
 
 @destination.on("track")
 def send_event(event: Event, settings: OmetriaSettings) -> Payload:
-    """An order, or a custom event."""
+    """Return an order or a custom event."""
     name = event_name(event).strip().lower()
     status = _ORDERS.get(name)
     if status is None:
@@ -248,7 +249,7 @@ def send_event(event: Event, settings: OmetriaSettings) -> Payload:
 
 
 def _names(name: Json) -> dict[str, str]:
-    """The names in a full name; empty texts for those that it has not."""
+    """Return the parts of a full name; empty strings for missing parts."""
     if not name:
         return {}
     if not isinstance(name, str):
@@ -260,7 +261,7 @@ def _names(name: Json) -> dict[str, str]:
 
 
 def _items(event: Event) -> list[dict[str, Any]]:
-    """The products that have all that Ometria wants of one."""
+    """Return the products that have all fields that Ometria requires."""
     items = [_item(product) for product in products(event)]
     return [item for item in items if all(item.get(key) for key in ("product_id", "quantity", "subtotal"))]
 

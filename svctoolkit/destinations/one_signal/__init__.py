@@ -1,11 +1,11 @@
-"""OneSignal: people with tags, and the devices, e-mail addresses and telephone numbers that messages reach them at.
+"""OneSignal: users with tags, and the devices, e-mail addresses and phone numbers that receive their messages.
 
 With version V1 (the device model) identify adds devices or updates one, and track and group set tags on all devices of
 the user. With V2 (the user model) each event creates or updates a user: tags, purchases, subscriptions.
-Tags are texts; an empty one deletes the tag. track and group take the properties that the configuration allows.
+Tags are strings; an empty string deletes the tag. track and group send the properties that the configuration allows.
 https://documentation.onesignal.com/reference/create-user
 
-Decisions. An event's name that is an object is a tag as JSON, where that of the service is `[object Object]`.
+Decisions. If an event's name is an object, its tag is JSON; RudderStack's is `[object Object]`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from svctoolkit.mapping import (
 from svctoolkit.mapping.table import getter
 from svctoolkit.secrets import Secret
 
-#: What a device is called: by the device model, by the user model
+#: Names of a device type: in the device model, in the user model
 _KINDS: dict[str, tuple[int, str]] = {
     "ios": (0, "iOSPush"),
     "android": (1, "AndroidPush"),
@@ -76,12 +76,12 @@ destination = DestinationType(
     docs="https://documentation.onesignal.com/reference/create-user",
     names=("ONE_SIGNAL",),
     quirks=[
-        "The language is sent as laguage, which OneSignal passes over.",
-        "With the user model a group sets the tag groupId alone; its traits are not sent.",
+        "The language is sent as laguage, which OneSignal ignores.",
+        "With the user model, group sets only the tag groupId; its traits are not sent.",
         "A product's amount and currency are read from amount and iso, not from price and currency.",
-        "With the user model a mobile device is no subscription, unless the event's integrations say deviceType and "
-        "identifier.",
-        "Every track event of the user model has purchases, one without products one that its properties tell of.",
+        "With the user model, a mobile device becomes a subscription only if the event's integrations have deviceType "
+        "and identifier.",
+        "Every track event of the user model has purchases; without products, its properties are one purchase.",
     ],
     answers=[
         Answer("success", 200, {"success": True, "id": "ffffb794-ba37-11e3-8077-031d62f86ebf"}, at="/players"),
@@ -129,7 +129,7 @@ USER = Table(
         "country": COUNTRY,
     }
 )
-#: what OneSignal calls the members of a product
+#: OneSignal's names for the members of a product
 _PURCHASE = (("sku", "sku"), ("amount", "amount"), ("iso", "iso"), ("count", "quantity"))
 GROUP = Table({"groupId": required(first("groupId", trait("groupId")))})
 _user_id, _email, _phone = getter(USER_ID), getter(EMAIL_OR_EXTERNAL_ID), getter(PHONE)
@@ -138,7 +138,7 @@ _player = getter("context.externalId.playerId")
 
 @destination.on("identify")
 def send_person(event: Event, settings: OneSignalSettings) -> Iterator[Payload]:
-    """V2: one user. V1: the device that `externalId.playerId` names, else a device for each way to reach the user."""
+    """Yield one user (V2), or the device `externalId.playerId`, else a device for each contact channel (V1)."""
     given = event.raw.get("traits")
     given = event.context.get("traits") if given is None else given
     traits = as_object(given)
@@ -170,7 +170,7 @@ def send_person(event: Event, settings: OneSignalSettings) -> Iterator[Payload]:
 
 @destination.on("track")
 def send_event(event: Event, settings: OneSignalSettings) -> Payload:
-    """The event's name becomes a tag that is true. V2 knows products as purchases too."""
+    """Set the event's name as a tag with the value true. V2 also sends products as purchases."""
     name = event.raw.get("event")
     if not name:
         raise Missing("event", wants="the name of the event")
@@ -181,7 +181,7 @@ def send_event(event: Event, settings: OneSignalSettings) -> Payload:
 
 
 def _purchases(event: Event) -> list[dict[str, Any]]:
-    """The products, or the one that the properties tell of."""
+    """Return the products, or the single one that the properties describe."""
     products = event.properties.get("products")
     if isinstance(products, list):
         return [_purchase(product) for product in products if isinstance(product, dict)]
@@ -204,14 +204,14 @@ def _allow(members: Mapping[str, Any], settings: OneSignalSettings) -> dict[str,
 
 
 def _addresses(event: Event, settings: OneSignalSettings) -> list[tuple[str, Any]]:
-    """Where the user is reached without a device: a key of `_KINDS`, and the address."""
+    """Return the user's addresses other than devices: a key of `_KINDS`, and the address."""
     email = _email(event.raw) if settings.email_device_type else None
     phone = _phone(event.raw) if settings.sms_device_type else None
     return [(kind, address) for kind, address in (("email", email), ("phone", phone)) if address]
 
 
 def _device(event: Event, settings: OneSignalSettings) -> list[tuple[str, Any]]:
-    """The device, if there is one: a key of `_KINDS` or a type that the event names itself, and its token."""
+    """Return the device, if any: a key of `_KINDS` or a type given by the event, and its token."""
     own, device = destination.options(event), as_object(event.context.get("device"))
     if own.get("deviceType") not in (None, "") and own.get("identifier"):
         return [(str(own["deviceType"]), own["identifier"])]
@@ -232,7 +232,7 @@ def _device_type(written: str) -> int | float:
 
 
 def _subscriptions(event: Event, traits: Mapping[str, Any], devices: list[tuple[str, Any]]) -> Iterator[dict[str, Any]]:
-    """`traits.subscriptions` may say more about each: under `email`, `phone`, or OneSignal's name of the type."""
+    """Yield the subscriptions. `traits.subscriptions` can add fields: by `email`, `phone` or OneSignal's type."""
     details, context = as_object(traits.get("subscriptions")), event.context
     device, system = as_object(context.get("device")), as_object(context.get("os"))
     about_device = {
@@ -246,7 +246,7 @@ def _subscriptions(event: Event, traits: Mapping[str, Any], devices: list[tuple[
 
 
 def _tag_user(event: Event, settings: OneSignalSettings, tags: Mapping[str, Any], bought: Mapping[str, Any]) -> Payload:
-    """Tags for a user whom the event must name: V1 has them on the user's devices, and knows no purchases there."""
+    """Return tags for the event's user. V1 sets them on the user's devices, and does not support purchases."""
     if settings.version == "V1":
         user = _user_id(event.raw)
         if user is None:
@@ -256,7 +256,7 @@ def _tag_user(event: Event, settings: OneSignalSettings, tags: Mapping[str, Any]
 
 
 def _identity(event: Event) -> dict[str, Any]:
-    """The user's ID, else the aliases of the event's integrations. Raises `MappingError` for an event without any."""
+    """Return the user ID, else the aliases from the event's integrations. Raises `MappingError` without either."""
     user = _user_id(event.raw)
     aliases = as_object(destination.options(event).get("aliases"))
     if user is None and not aliases:

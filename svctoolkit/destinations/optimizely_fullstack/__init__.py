@@ -1,12 +1,12 @@
 """Optimizely Fullstack: decisions and conversions of an experiment.
 
-identify tells which variation of the configured experiment a visitor saw: `variationId` in the event's options for
-Optimizely. track, page and screen are conversions; their events must be in the project's data file, which is asked for
-at every event. A page counts as its category and as its name, each where the configuration tracks it.
+identify sends the variation of the configured experiment that a visitor saw: `variationId` in the event's options for
+Optimizely. track, page and screen are conversions; their events must be in the project's data file, which is requested
+for every event. A page counts as its category and as its name, if the configuration tracks them.
 
-Decisions. A page that counts twice has a second ID derived from its own, where the service makes a new one. An
-attribute is the event's own trait, else that of the context. A data file that needs a token (`dataFileAccessToken`) is
-not mapped.
+Decisions. If a page counts twice, the second ID is derived from the first; RudderStack generates a new one. An
+attribute is read from the event's own traits, else from those of the context. Data files that require a token
+(`dataFileAccessToken`) are not supported.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ destination = DestinationType(
         Answer("bad key", 204, ""),
     ],
     quirks=[
-        "Optimizely answers 204 to events of an account that does not exist.",
-        "An event that the data file does not know is refused, though Optimizely would answer 204 to it.",
+        "Optimizely responds 204 even to events of an account that does not exist.",
+        "An event that is not in the data file is rejected, although Optimizely would respond 204 to it.",
     ],
 )
 
@@ -86,7 +86,7 @@ def send_decision(event: Event, settings: OptimizelySettings, context: Context) 
 
 @destination.on("track")
 def send_conversion(event: Event, settings: OptimizelySettings, context: Context) -> Payload:
-    """The event with its revenue in cents and its quantity; what else is in the properties are tags."""
+    """Return the event with its revenue in cents and its quantity; all other properties are tags."""
     file = _data_file(settings, context)
     entity = _find(file, settings.event_mapping, _name(event.raw.get("event"), "event"))
     if entity is None:
@@ -127,7 +127,7 @@ def _page_names(event: Event, settings: OptimizelySettings) -> Iterator[str]:
 
 def _name(value: Json, where: str) -> str:
     if not value or not isinstance(value, str):
-        raise Misfit(where, "a name, as a text", value)
+        raise Misfit(where, "a name as a string", value)
     return value
 
 
@@ -136,7 +136,7 @@ def _data_file(settings: OptimizelySettings, context: Context) -> Mapping[str, J
 
 
 def _find(file: Mapping[str, Json], rows: tuple[Rows, ...], name: str) -> Members | None:
-    """The event of the data file that a name is mapped to, or that has the name itself, in any case."""
+    """Return the data file's event that the name is mapped to or that has this name, ignoring case."""
     target = next((row.to for row in rows if row.from_.lower() == name.lower()), name).lower()
     for entry in objects(file.get("events")):
         if text(entry.get("key")).lower() == target:
@@ -145,7 +145,7 @@ def _find(file: Mapping[str, Json], rows: tuple[Rows, ...], name: str) -> Member
 
 
 def _occurrence(event: Event) -> Members:
-    """When it happened, and its ID."""
+    """Return the event's time and ID."""
     value = event.raw.get("timestamp")
     value = event.raw.get("originalTimestamp") if value is None else value
     when = moment(int(value) if isinstance(value, bool) else value)
@@ -154,7 +154,7 @@ def _occurrence(event: Event) -> Members:
 
 
 def _derived_id(event: Members) -> str:
-    """The ID of a second event of one message: the same each time it is sent, so that it counts once."""
+    """Return the ID for a message's second event. It is the same on every retry, so that the event counts only once."""
     digits = md5(f"{text(event.get('uuid'))} {event['entity_id']}")
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
@@ -173,9 +173,7 @@ def _send(
     where = "userId" if settings.track_known_users else "anonymousId"
     visitor = event.raw.get(where)
     if not visitor:
-        raise Missing(
-            where, setting="trackKnownUsers", why="trackKnownUsers of the configuration decides which ID is needed"
-        )
+        raise Missing(where, setting="trackKnownUsers", why="the setting trackKnownUsers decides which ID is required")
     person: Members = {"visitor_id": visitor, "snapshots": [{"decisions": decisions or [], "events": events}]}
     if session := event.context.get("sessionId"):
         person["session_id"] = text(session)

@@ -1,10 +1,10 @@
 """Ortto: people and their activities.
 
-identify writes a person, track an activity of the name that the configuration gives the event. People are merged by
-user ID, then by e-mail address. Person attributes and properties of activities are those that the configuration names.
+identify writes a person; track writes the activity that the configuration maps the event's name to. People are merged
+by user ID, then by e-mail address. Only configured person attributes and activity properties are sent.
 https://help.ortto.com/developer/latest/api-reference/person/merge.html
 
-Decisions. Fields of other kinds than text, longText and email were never observed: they have the prefixes of Ortto's
+Decisions. Field types other than text, longText and email were never observed: their prefixes are taken from Ortto's
 documentation.
 """
 
@@ -51,7 +51,7 @@ from svctoolkit.secrets import Secret
 
 _HOSTS = {"au": "https://api.au.ap3api.com", "eu": "https://api.eu.ap3api.com", "other": "https://api.ap3api.com"}
 _DAY = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)", re.ASCII)
-#: Ortto's prefixes for the kinds of fields that are no texts.
+#: Ortto's prefixes for the types of non-text fields.
 _PREFIXES = {
     "longText": "txt",
     "number": "int",
@@ -70,7 +70,7 @@ _PREFIXES = {
 
 
 class AttributeRow(msgspec.Struct, frozen=True, rename="camel"):
-    """A trait, and the person's attribute that it becomes."""
+    """A trait, and the person attribute that it maps to."""
 
     rudder_traits: str = ""
     ortto_attribute: str = ""
@@ -78,7 +78,7 @@ class AttributeRow(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PropertyRow(msgspec.Struct, frozen=True, rename="camel"):
-    """A property of an event, and the activity's attribute that it becomes."""
+    """An event property, and the activity attribute that it maps to."""
 
     rudder_property: str = ""
     ortto_property: str = ""
@@ -86,7 +86,7 @@ class PropertyRow(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class EventRow(msgspec.Struct, frozen=True, rename="camel"):
-    """An event's name here and in Ortto, and its properties."""
+    """The name of an event in RudderStack and in Ortto, and its properties."""
 
     rs_event_name: str = ""
     ortto_event_name: str = ""
@@ -105,10 +105,10 @@ destination = DestinationType(
     OrttoSettings,
     docs="https://help.ortto.com/developer/latest/api-reference/person/merge.html",
     quirks=[
-        "Country and region are traits; those of an address are not sent.",
-        "A birthday is a day (2020-05-26); anything else is left out.",
-        "Person attributes come from the traits of the event's context only.",
-        "Nothing shares a request: every event is a batch of one.",
+        "Country and region are read from the traits; those of an address are not sent.",
+        "A birthday must be a date (2020-05-26); anything else is left out.",
+        "Person attributes come only from `context.traits`.",
+        "Requests are never shared: every event is a batch of one.",
     ],
     merges=[Merge("people", limit=1), Merge("activities", limit=1)],
     answers=[
@@ -124,7 +124,7 @@ API = Endpoint(by_setting("instance_region", _HOSTS), Header("X-Api-Key", "{priv
 
 @converter
 def day(value: Json) -> dict[str, int] | None:
-    """A day as Ortto has it; anything else is left out."""
+    """Convert to a date in Ortto's format; anything else is left out."""
     match = _DAY.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return None
@@ -164,14 +164,14 @@ LOCATION = Table({"source_ip": "context.ip"})
 
 @destination.on("identify")
 def send_person(event: Event, settings: OrttoSettings) -> Payload:
-    """A person, with its tags."""
+    """Return a person with its tags."""
     person = {"fields": {**_fields(event, settings), **CONSENT(event)}, **TAGS(event)}
     return _send(settings, "v1/person/merge", {"people": [person]})
 
 
 @destination.on("track")
 def send_activity(event: Event, settings: OrttoSettings) -> Payload:
-    """An activity, and the person as the event has it."""
+    """Return an activity, with the person described by the event."""
     name = event_name(event)
     row = next((row for row in settings.ortto_events_mapping if row.rs_event_name == name), None)
     if row is None:
@@ -199,7 +199,7 @@ def _fields(event: Event, settings: OrttoSettings) -> dict[str, Any]:
 
 
 def _chosen(values: Mapping[str, Json], rows: list[tuple[str, str, str]]) -> dict[str, Any]:
-    """Those of the values that rows name, under the names and kinds of the rows."""
+    """Return the values that the rows select, under the rows' names and types."""
     return {
         f"{_PREFIXES.get(kind, 'str')}:cm:{_field_name(name)}": values[key]
         for key, name, kind in rows
