@@ -1,8 +1,8 @@
-"""PagerDuty: alerts and changes of a service.
+"""PagerDuty: alerts and change events of a PagerDuty service.
 
-track is an alert, or a change where `integrations.pagerduty.type` is `changeEvent`. An alert is triggered unless
-`properties.action` says `acknowledge` or `resolve`, which need the key of the alert (`dedupKeyFieldIdentifier` names
-the field that has it). Links without `href` and images without `src` are left out.
+track sends an alert, or a change if `integrations.pagerduty.type` is `changeEvent`. It triggers the alert unless
+`properties.action` is `acknowledge` or `resolve`. Both require the alert's key, in the field that
+`dedupKeyFieldIdentifier` names. Links without `href` and images without `src` are left out.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"status": "throttle exceeded", "message": "Requests are arriving too quickly"}),
         Answer("invalid field", 400, {"status": "invalid event", "message": "Event object is invalid", "errors": []}),
     ],
-    quirks=["A wrong routing key is answered with status 400: `routing_key` is invalid."],
+    quirks=["PagerDuty rejects a wrong routing key with status 400: `routing_key` is invalid."],
 )
 
 API = Endpoint("https://events.pagerduty.com/v2", JSON)

@@ -1,7 +1,7 @@
 """Salesforce Pardot: prospects.
 
-identify writes the prospect that `context.externalId` names (`pardotId`, or `crmfid` for the ID of the CRM), or else
-the one with the e-mail address.
+identify writes the prospect given in `context.externalId` (`pardotId`, or `crmfid` for the CRM's ID), or else the one
+with the e-mail address.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ _KEYS = {"pardotid": "id", "crmfid": "fid"}
 
 @destination.on("identify")
 def send_prospect(event: Event, settings: PardotSettings, context: Context) -> Payload:
-    """The prospect, made or updated."""
+    """Create or update the prospect."""
     form = {"campaign_id": settings.campaign_id, **PROSPECT(event)}
     return API.post(settings, _key(event), form, context=context)
 
 
 def _key(event: Event) -> str:
-    """By what Pardot knows the prospect: `email/ada@mail.example`."""
+    """Return the key that identifies the prospect in Pardot: `email/ada@mail.example`."""
     for entry in objects(event.context.get("externalId"))[:1]:
         key = _KEYS.get(str(entry.get("type")).lower())
         if key and entry.get("id"):

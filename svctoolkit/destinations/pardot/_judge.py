@@ -1,4 +1,5 @@
-"""What Pardot's answers mean (https://developer.salesforce.com/docs/marketing/pardot/guide/error-codes.html)."""
+"""How Pardot's responses are interpreted.
+https://developer.salesforce.com/docs/marketing/pardot/guide/error-codes.html"""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from svctoolkit.mapping import as_object, text
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """`@attributes.stat` says `ok`; anything else in an answer of success is tried again."""
+    """Retry a success response unless its `@attributes.stat` is `ok`."""
     reply = delivery.reply
     if not reply.successful:
         return judge_expired_token(delivery)

@@ -1,7 +1,7 @@
 """PersistIQ: leads, and the campaigns that they are in.
 
-identify makes a lead of an e-mail address, or updates the lead that `context.externalId` names (`persistIqLeadId`).
-group adds that lead to a campaign, or removes it.
+identify updates the lead given in `context.externalId` (`persistIqLeadId`), or creates one from an e-mail address.
+group adds the lead to a campaign, or removes it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PersistiqSettings(Settings, frozen=True, kw_only=True):
 
     @cached_property
     def attributes(self) -> list[tuple[str, Source]]:
-        """The attributes of leads that traits of the user's are sent as, and where these stand."""
+        """The lead attributes for custom traits, each with the path of its trait."""
         return [(row.to, trait(row.from_)) for row in self.persist_iq_attributes_mapping if row.from_ and row.to]
 
 
@@ -42,8 +42,8 @@ destination = DestinationType(
     PersistiqSettings,
     docs="https://apidocs.persistiq.com/#leads",
     quirks=[
-        "Traits without a field of their own are those of the context, or the event's where it has none.",
-        "Of an object in a trait, the values are sent each under its own name.",
+        "Custom attributes are the other traits of the context, or those of the event if the context has none.",
+        "If a trait is an object, each of its members is sent as a separate attribute.",
     ],
     answers=[
         Answer("success", 200, {"status": "success", "errors": []}),
@@ -87,7 +87,7 @@ _HONORIFICS = frozenset({"mr", "mrs", "ms", "dr", "prof"})
 
 @destination.on("identify")
 def send_lead(event: Event, settings: PersistiqSettings) -> Payload:
-    """The lead that the event names gets new values; without one there is a new lead."""
+    """Update the lead that the event names; otherwise create a lead."""
     lead, lead_id = _lead(event, settings), value_of(event, LEAD_ID)
     if lead_id:
         return API.request(settings, "PATCH", f"leads/{in_words(lead_id)}", {**STATUS(event), "data": lead})
@@ -98,7 +98,7 @@ def send_lead(event: Event, settings: PersistiqSettings) -> Payload:
 
 @destination.on("group")
 def send_member(event: Event, settings: PersistiqSettings) -> Payload:
-    """The lead joins the campaign with the ID of the group, or leaves it."""
+    """Add the lead to the campaign with the group ID, or remove it."""
     group_id = event.raw.get("groupId")
     if not group_id:
         raise Missing("groupId", wants="the ID of a campaign")

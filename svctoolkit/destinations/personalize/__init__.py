@@ -1,7 +1,7 @@
-"""AWS Personalize: what users do, and the items and users that recommendations are made of.
+"""AWS Personalize: events, items and users for recommendations.
 
-`eventChoice` says which: PutEvents and PutItems take track events, PutUsers takes identify events. Of the event
-there is sent what `customMappings` names, by the dataset's field names in camel case.
+`eventChoice` selects one: PutEvents and PutItems accept track events, PutUsers accepts identify events. Only the fields
+in `customMappings` are sent, under the dataset's field names in camelCase.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ destination = DestinationType(
     PersonalizeSettings,
     docs="https://docs.aws.amazon.com/personalize/latest/dg/API_UBS_PutEvents.html",
     answers=ANSWERS,
-    quirks=["Properties are shown as an object; on the wire they are JSON in a text."],
+    quirks=["Properties are shown as an object; they are actually transmitted as a JSON string."],
 )
 
 API = Endpoint("https://personalize-events.{region}.amazonaws.com", JSON)
@@ -89,9 +89,9 @@ def send_user(event: Event, settings: PersonalizeSettings) -> Payload:
 
 
 def _dataset(settings: PersonalizeSettings, kind: str) -> str:
-    """The dataset of the configuration. Raises `MappingError` for one that is not of this kind."""
+    """Return the configured dataset. Raises `MappingError` if it is not of this type."""
     if not settings.dataset_arn.endswith(f"/{kind}"):
-        raise Misconfigured("datasetARN", f"must end with /{kind}, as {settings.event_choice} needs it")
+        raise Misconfigured("datasetARN", f"must end with /{kind}, because {settings.event_choice} requires it")
     return settings.dataset_arn
 
 

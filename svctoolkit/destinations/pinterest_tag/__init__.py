@@ -1,11 +1,11 @@
-"""Pinterest Tag: what people do on a website, in an application or offline, by the Conversions API.
+"""Pinterest Tag: website, app and offline events, through the Conversions API.
 
-track and screen send the events that the configuration maps the name to, else the shop's event of that name; every
-other name goes as it is, or as a `custom` event. page sends `view_category` when it has a category, else `page_visit`.
-`apiVersion` chooses between version 5 (`newApi`) and version 3 of the API.
+track and screen send the events that the configuration maps the name to, else the e-commerce event with that name;
+other names are sent unchanged, or as a `custom` event. page sends `view_category` if it has a category, else
+`page_visit`. `apiVersion` selects version 5 (`newApi`) or version 3 of the API.
 https://developers.pinterest.com/docs/api/v5/events-create
 
-Decisions. What is null or an empty text in the event is left out of the body.
+Decisions. Nulls and empty strings are left out of the body.
 """
 
 from __future__ import annotations
@@ -81,11 +81,11 @@ destination = DestinationType(
     docs="https://developers.pinterest.com/docs/api/v5/events-create",
     names=("pinterest_tag",),
     quirks=[
-        "Events of a channel other than web are refused, those of mobile applications too, unless "
-        "properties.action_source says app_android, app_ios, web or offline.",
-        "An empty text keeps away what would stand in for it, such as an external ID for the e-mail address.",
-        "Postcodes are hashed as digits alone, and days of birth as they are written, though Pinterest wants postcodes "
-        "with their letters and days as YYYYMMDD.",
+        "Events of a channel other than web (including mobile apps) are rejected, unless properties.action_source is "
+        "app_android, app_ios, web or offline.",
+        "An empty string suppresses the fallback, such as an external ID for the e-mail address.",
+        "Only the digits of postcodes are hashed, and birth dates are hashed unchanged, although Pinterest expects "
+        "postcodes with their letters and dates as YYYYMMDD.",
     ],
     answers=[
         Answer(
@@ -111,7 +111,7 @@ _hashed_id, _plain_id = getter(HASHED_ID), getter(PLAIN_ID)
 
 @destination.on("track", "screen")
 def send_event(event: Event, settings: PinterestSettings) -> Iterator[Payload]:
-    """One payload for each event that the configuration maps the name to, else one. A screen has no order."""
+    """Yield one payload for each event that the configuration maps the name to, else one. Screens have no order."""
     name = require_name(event.raw.get("event") or event.raw.get("name"), "event")
     more = {"custom_data": _order(event)} if event.type == "track" else {}
     for standard in _standard_names(name, settings):
@@ -120,7 +120,7 @@ def send_event(event: Event, settings: PinterestSettings) -> Iterator[Payload]:
 
 @destination.on("page")
 def send_page(event: Event, settings: PinterestSettings) -> Payload:
-    """What stands in the properties of a page is not sent."""
+    """Return a page view, without the page's properties."""
     return _payload(event, settings, "view_category" if event.raw.get("category") else "page_visit", {})
 
 
@@ -133,7 +133,7 @@ def _standard_names(name: str, settings: PinterestSettings) -> list[str]:
 
 
 def _order(event: Event) -> dict[str, Any]:
-    """What was bought or looked at: the products, or the one product that the properties tell of."""
+    """Return what was bought or viewed: the products, or the single one that the properties describe."""
     properties = event.properties
     bought = properties.get("products")
     products = bought if isinstance(bought, list) else [bought] if isinstance(bought, dict) else None
@@ -155,7 +155,7 @@ def _order(event: Event) -> dict[str, Any]:
 
 
 def _content(product: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
-    """A product without a quantity or a price of its own has that of the event."""
+    """Return the product, with the event's quantity and price as defaults."""
     item = ITEM(product)
     if "quantity" not in item:
         item["quantity"] = number.of(properties.get("quantity") or 1)
@@ -189,7 +189,7 @@ def _payload(event: Event, settings: PinterestSettings, name: str, more: Mapping
 
 
 def _address(settings: PinterestSettings) -> tuple[str, dict[str, str], dict[str, str]]:
-    """The endpoint, the headers and the members of the body that say whose events these are."""
+    """Return the endpoint, the headers and the members of the body that identify the account."""
     if settings.api_version == "legacyApi":
         if not settings.advertiser_id:
             raise Misconfigured("advertiserId", "is required by version 3 of the API")
@@ -205,7 +205,7 @@ def _address(settings: PinterestSettings) -> tuple[str, dict[str, str], dict[str
 
 
 def _event_id(event: Event, settings: PinterestSettings) -> dict[str, Any]:
-    """By this Pinterest finds what its tag has sent too. The key is a path, such as `properties.order_id`."""
+    """Return the ID by which Pinterest deduplicates events, from the configured path (`properties.order_id`)."""
     key = settings.deduplication_key
     value = path(key)(event.raw) if key else None
     if value is not None:

@@ -44,7 +44,7 @@ def as_text(value: Json) -> str:
 
 @converter
 def hash_gender(value: Json) -> str:
-    """Of the letter `f`, `m` or `n`; what is no gender is hashed whole."""
+    """Hash the letter `f`, `m` or `n`; other values are hashed in full."""
     gender = str(value).strip().lower()
     return sha256(_GENDERS.get(gender, gender))
 
@@ -65,7 +65,7 @@ AS_IT_IS: dict[str, Leaf] = {
     "client_user_agent": not_null(text_or_list("context.userAgent")),
     "click_id": "properties.clickId",
 }
-#: what is hashed, unless the events hold hashes already
+#: values that are hashed, unless the events already contain hashes
 _PERSON: dict[str, tuple[Leaf, Converter[list[str] | None]]] = {
     "em": (EMAIL_OR_EXTERNAL_ID, hashed_lower),
     "ph": (PHONE, hashed_digits),

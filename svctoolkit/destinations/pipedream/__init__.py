@@ -1,4 +1,4 @@
-"""Pipedream: the event as it is, to the URL of a workflow; an event may steer its request, as with Webhook."""
+"""Pipedream: sends the unchanged event to the URL of a workflow. An event can control its request, as with Webhook."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ destination = DestinationType(
 
 @destination.on()
 def send_event(event: Event, settings: PipedreamSettings) -> Payload:
-    """GET and DELETE carry properties (of identify: traits) as parameters; the other methods carry the event."""
+    """Return the event; GET and DELETE send only its properties (identify: traits), as query parameters."""
     return forward_event(event, settings.pipedream_url, settings.pipedream_method, settings.headers)

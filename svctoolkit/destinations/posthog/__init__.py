@@ -1,10 +1,10 @@
-"""PostHog: one event a request to its capture API.
+"""PostHog: one event per request to its capture API.
 
 track events keep their name; identify, page, screen, group and alias become PostHog's `$identify`, `$pageview`,
-`$screen`, `$groupidentify` and `$create_alias`. Every event carries the person's traits in `$set`, and what the context
-tells in PostHog's own properties. https://posthog.com/docs/api/capture
+`$screen`, `$groupidentify` and `$create_alias`. Every event includes the user's traits in `$set`, and data from the
+context in PostHog's own properties. https://posthog.com/docs/api/capture
 
-Decisions. A user agent that is no text tells nothing; the service sends the event whole as `$os` then.
+Decisions. A user agent that is not a string is ignored; RudderStack sends the whole event as `$os` in this case.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ destination = DestinationType(
         Answer("invalid field", 400, {"type": "validation_error", "code": "invalid_payload", "attr": None}),
     ],
     quirks=[
-        "Without useV2Group a group has neither $group_type nor $group_key, and its traits stand beside the "
-        "properties: PostHog makes no group of it.",
-        "The service makes its payloads at the processor, one event at a time; newer versions batch.",
-        "The person's traits travel with every event in $set, and an identify event's properties not at all.",
+        "Without useV2Group, group events have neither $group_type nor $group_key, and the traits are sent next to the "
+        "properties, so PostHog creates no group.",
+        "RudderStack builds the payloads in the processor, one event at a time; newer versions batch them.",
+        "The user's traits are sent in $set with every event; the properties of an identify event are never sent.",
     ],
     merges=[Merge("batch", wraps=True, common=("api_key",), size=10_000_000, honours_alone=True)],
 )
@@ -101,7 +101,7 @@ CONTEXT = Table(
         "distinct_id": string(first("userId", "anonymousId")),
     }
 )
-#: of an event that PostHog must be able to tell apart from others
+#: fields by which PostHog distinguishes events
 MESSAGE = Table({"messageId": required("messageId")})
 PERSON = Table({"distinct_id": DISTINCT_ID, "timestamp": TIME})
 EVENT = Table(
@@ -121,7 +121,7 @@ TIMED = Table({"timestamp": TIME})
 
 @destination.on("identify")
 def send_person(event: Event, settings: PostHogSettings) -> Payload:
-    """The traits stand beside the properties here, and the event's own properties are not sent."""
+    """Return the user's traits in `$set`, next to the properties. The event's own properties are not sent."""
     body = {**PERSON(event), **MESSAGE(event), "$set": event.traits}
     return _payload(settings, "identify", "$identify", {**CONTEXT(event), **_page_and_browser(event)}, body)
 
@@ -145,7 +145,7 @@ def send_screen(event: Event, settings: PostHogSettings) -> Payload:
 
 @destination.on("group")
 def send_group(event: Event, settings: PostHogSettings) -> Payload:
-    """The group's traits: as PostHog defines them with `useV2Group`, else beside the properties as they are."""
+    """Return the group's traits: in PostHog's format with `useV2Group`, else unchanged next to the properties."""
     body = EVENT(event)
     properties = {**CONTEXT(event), **_page_and_browser(event), **_set(event)}
     if not settings.use_v2_group:
@@ -160,7 +160,7 @@ def send_group(event: Event, settings: PostHogSettings) -> Payload:
 
 @destination.on("alias")
 def send_alias(event: Event, settings: PostHogSettings) -> Payload:
-    """`previousId` is the further name of the person that the event is about."""
+    """Add `previousId` as an alias of the event's user."""
     properties = {**_properties(event), **ALIAS(event)}
     return _payload(settings, "alias", "$create_alias", properties, TIMED(event))
 
@@ -170,7 +170,7 @@ def _properties(event: Event) -> dict[str, Any]:
 
 
 def _set(event: Event) -> dict[str, Any]:
-    """What PostHog is to remember of the person."""
+    """Return the properties that PostHog stores for the person."""
     traits = event.context.get("traits")
     return {"$set": traits} if isinstance(traits, dict) else {}
 
@@ -183,7 +183,7 @@ def _payload(
 
 
 def _page_and_browser(event: Event) -> dict[str, str]:
-    """The page's host, and what PostHog's own web library would find out in the browser."""
+    """Return the page's host, and the browser data that PostHog's web library would send."""
     host = _host(as_object(event.context.get("page")).get("url"))
     about = {"$host": host}
     if event.raw.get("channel") == "web":
@@ -196,5 +196,5 @@ def _page_and_browser(event: Event) -> dict[str, str]:
 def _host(url: Any) -> str:
     try:
         return urlsplit(url).netloc if isinstance(url, str) else ""
-    except ValueError:  # a bracket that is no address
+    except ValueError:  # a bracket that is not an IPv6 address
         return ""

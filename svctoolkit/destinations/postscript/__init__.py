@@ -1,6 +1,6 @@
-"""Postscript: subscribers of text messages, and events about them.
+"""Postscript: SMS subscribers and their events.
 
-identify updates the subscriber with the event's ID or telephone number, or makes one; track sends an event.
+identify updates the subscriber with the event's ID or phone number, or creates one; track sends an event.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ destination = DestinationType(
     "Postscript",
     PostscriptSettings,
     docs="https://developers.postscript.io/reference/create-subscriber",
-    quirks=["Traits without a field of their own come from the event's context before those of the event itself."],
+    quirks=["Custom traits are read from the event's context first, then from the event itself."],
     answers=[
         Answer("success", 200, {"subscriber": {"id": "s1"}}),
         Answer("bad key", 401, {"error": {"type": "authentication_error", "code": "invalid_api_key"}}),
@@ -70,7 +70,7 @@ API = Endpoint(
 
 @converter
 def day_and_time(value: Json) -> str:
-    """A time as `2026-01-31 12:00:00.000`; a number is milliseconds, and so are true and false."""
+    """Convert to a time such as `2026-01-31 12:00:00.000`; numbers and booleans are read as milliseconds."""
     when = moment(int(value) if isinstance(value, bool) else value)
     if when is None:
         raise WrongValue(TIME_EXAMPLE, value, case="time")
@@ -108,7 +108,7 @@ _NOT_CUSTOM = frozenset({
 
 @destination.on("identify")
 def send_subscriber(event: Event, settings: PostscriptSettings, context: Context) -> Payload:
-    """The subscriber that Postscript has gets new values; or a new one, for a keyword."""
+    """Update the subscriber if it exists in Postscript; otherwise create one, which requires a keyword."""
     body = SUBSCRIBER(event)
     properties = custom_traits(event, _NOT_CUSTOM)
     if properties:
@@ -124,7 +124,7 @@ def send_subscriber(event: Event, settings: PostscriptSettings, context: Context
 
 @destination.on("track")
 def send_event(event: Event, settings: PostscriptSettings) -> Payload:
-    """The event of a subscriber."""
+    """Return an event of the subscriber."""
     body = {"type": event_name(event), **ACTION(event)}
     if isinstance(event.raw.get("properties"), dict):
         body["properties"] = {key: value for key, value in event.properties.items() if value is not None}
@@ -132,14 +132,14 @@ def send_event(event: Event, settings: PostscriptSettings) -> Payload:
 
 
 def _demand_keyword(event: Event) -> None:
-    """Who may be new needs a keyword: among the traits of the event, or those of its context where it has none."""
+    """Raise if a possibly new subscriber has no keyword in the event's traits, or else in those of its context."""
     traits = as_object(event.raw.get("traits") or event.context.get("traits"))
     if not (traits.get("keyword") or traits.get("keywordId")):
         raise Missing("traits.keyword", "traits.keywordId", wants="the keyword of a new subscriber")
 
 
 def _find(phone: Any, settings: PostscriptSettings, context: Context) -> Any:
-    """The ID of the subscriber with this telephone number."""
+    """Return the ID of the subscriber with this phone number."""
     question = API.lookup(settings, f"subscribers?phone_number__in={in_url(in_words(phone))}")
     answer = as_object(context.ask(question, may_miss=True, field="traits.phone"))
     subscribers = objects(answer.get("subscribers"))

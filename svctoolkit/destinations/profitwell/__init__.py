@@ -1,7 +1,8 @@
-"""ProfitWell: the subscriptions of customers.
+"""ProfitWell: customers' subscriptions.
 
-identify writes a subscription. ProfitWell is asked for those of the customer (`profitwellUserId` among the external
-IDs, else the user ID): one that it has, by `profitwellSubscriptionId` or by its alias, is updated, others are created.
+identify writes a subscription. A look-up returns the subscriptions of the customer (`profitwellUserId` in the external
+IDs, else the user ID). If one matches `profitwellSubscriptionId` or the alias, it is updated; otherwise a subscription
+is created.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ destination = DestinationType(
     ProfitWellSettings,
     docs="https://profitwellapiv2.docs.apiary.io/",
     quirks=[
-        "A subscription that is created without a time has an empty one.",
-        "A state other than active and trialing, and a currency that is none, are left out.",
+        "A new subscription without a time is sent with an empty time.",
+        "A status other than active and trialing, and an invalid currency, are left out.",
     ],
     answers=[
         Answer("success", 201, {"subscription_id": "pws_1", "user_id": "pwu_1"}),
@@ -68,13 +69,13 @@ def state(value: Json) -> str:
 
 @converter
 def currency(value: Json) -> str:
-    """A code of three letters."""
+    """Return a code of three letters; anything else is left out."""
     return value if len(_word(value)) == 3 and value.isalpha() else ""
 
 
 @converter
 def date(value: Json) -> Json:
-    """Seconds since 1970, which may be a text; no other time."""
+    """Return Unix seconds, which may be a string; other times are not accepted."""
     return int(value) if isinstance(value, bool) else number.of(value)
 
 
@@ -110,7 +111,7 @@ CREATION = Table(
 
 @destination.on("identify")
 def send_subscription(event: Event, settings: ProfitWellSettings, context: Context) -> Payload:
-    """The subscription: an update of the one that ProfitWell has, or a new one."""
+    """Update the subscription if it exists in ProfitWell; otherwise create it."""
     key, alias = value_of(event, SUBSCRIPTION), value_of(event, ALIAS)
     if key is None and alias is None:
         raise Missing(SUBSCRIPTION, "traits.subscriptionAlias")
@@ -127,7 +128,7 @@ def send_subscription(event: Event, settings: ProfitWellSettings, context: Conte
 
 
 def _subscriptions(event: Event, settings: ProfitWellSettings, context: Context) -> list[Mapping[str, Any]]:
-    """Those that ProfitWell has of the customer; none of a customer that it only could know by the user ID."""
+    """Return the customer's subscriptions; empty if ProfitWell has no customer with the user ID."""
     user = value_of(event, CUSTOMER)
     if user is None:
         return []

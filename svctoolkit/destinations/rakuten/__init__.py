@@ -1,7 +1,7 @@
-"""Rakuten Advertising: orders that came by an affiliate's link.
+"""Rakuten Advertising: orders from affiliate links.
 
-A track event of any name is an order: its fields and its items are the query of one request. A field of the items is
-one text, with `|` between the items. Amounts are in the currency's smallest unit.
+Every track event is an order, whatever its name. Its fields and items are the query of one request. Each item field is
+one string, with `|` between the items. Amounts are in the currency's smallest unit.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ destination = DestinationType(
     "Rakuten",
     RakutenSettings,
     docs="https://pubhelp.rakutenadvertising.com/hc/en-us/articles/7946464013325",
-    quirks=["An order without the affiliate's site ID is sent with a blank one."],
+    quirks=["An order without an affiliate site ID is sent with a blank one."],
     answers=[
         Answer("success", 200, None),
         Answer("bad key", 200, "<response><summary><error><bad_mid/></error></summary></response>"),
@@ -58,10 +58,10 @@ API = Endpoint("https://track.linksynergy.com/ep", ACCEPT_JSON, JSON)
 
 @destination.judge
 def judge(delivery: Delivery) -> Outcome | None:
-    """A success is XML; JSON in its place tells nothing of the order, and it is sent again."""
+    """Retry success responses that are not XML: JSON does not report the outcome of the order."""
     reply = delivery.reply
     if reply.successful and isinstance(reply.body, (dict, list)):
-        return Outcome("retry", f"{reply.status}: the answer is no XML")
+        return Outcome("retry", f"{reply.status}: the response is not XML")
     return None
 
 
@@ -132,7 +132,7 @@ _LISTS = {
 
 @destination.on("track")
 def send_order(event: Event, settings: RakutenSettings) -> Payload:
-    """One order with its items, whatever the event's name."""
+    """Return one order with its items, whatever the event's name."""
     order = ORDER(event)
     items = event.properties.get("products")
     if not isinstance(items, list) or not items:
@@ -143,7 +143,7 @@ def send_order(event: Event, settings: RakutenSettings) -> Payload:
 
 
 def _lists(items: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Each field that an item has, of all items."""
+    """Return each field that occurs in an item, joined over all items."""
     out = {}
     for name, key in _LISTS.items():
         values = ["" if item.get(key) is None else in_words(item[key]) for item in items]
@@ -157,7 +157,7 @@ def _lists(items: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _amount(item: Mapping[str, Any], at: int) -> int | float:
-    """The amount of an item, in the smallest unit: that of all pieces, else a piece's price for each."""
+    """Return the total amount of an item in the smallest unit; without one, price times quantity."""
     where = f"properties.products.{at}.amount"
     pieces = 1 if item.get("amount") else item["quantity"]
     value = item.get("amount") or item.get("price")

@@ -1,11 +1,10 @@
-"""Reddit Ads: conversions, by the Conversions API.
+"""Reddit Ads: conversions, through the Conversions API.
 
-track sends the event that the configuration maps the name to, else the one that Reddit has for it, else a custom one.
-The access token is that of the account that delivers. https://ads-api.reddit.com/docs/v2/#tag/Conversions
+track sends the event that the configuration maps the name to, else Reddit's event of that name, else a custom one.
+The access token belongs to the delivering account. https://ads-api.reddit.com/docs/v2/#tag/Conversions
 
-Decisions. What the processor makes of an event goes to version 2 of the API, whatever the configuration's `version` is,
-as in the service; what the router makes of the events of a v3 configuration goes to version 3 (`_v3`). A revenue
-of `true` is none.
+Decisions. As in RudderStack, payloads of the processor go to version 2 of the API, whatever the configuration's
+`version` is; payloads of the router go to version 3 if the configuration says so (`_v3`). `true` is not a revenue.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ _EVENTS = {
 }
 _COUNTED = frozenset({"Purchase", "AddToCart", "AddToWishlist", "Custom"})
 _PRICED = frozenset({"Purchase", "AddToCart"})
-#: the field of a device's ID, by the name of its system
+#: the field for the device ID, by the name of the operating system
 _DEVICE_IDS = {"android": "aaid", "ios": "idfa"}
 
 
@@ -80,10 +79,10 @@ destination = DestinationType(
     docs="https://ads-api.reddit.com/docs/v2/#tag/Conversions",
     names=("reddit",),
     quirks=[
-        "`payloads()` of an event alone goes to version 2.0 of the API, also where the configuration says v3: only the "
-        "router knows version 3.",
-        "E-mail addresses are trimmed before they are hashed, and keep their capitals, where Reddit wants lower case.",
-        "`item_count` of a purchase is the number of different products; of other events, how many pieces there are.",
+        "`payloads()` of a single event goes to version 2.0 of the API, even if the configuration says v3: only the "
+        "router supports version 3.",
+        "E-mail addresses are trimmed before hashing but keep their capitals, although Reddit expects lower case.",
+        "`item_count` of a purchase is the number of different products; for other events it is the total quantity.",
     ],
     answers=[
         Answer("success", 200, {"message": "Successfully processed 1 conversion events."}),
@@ -98,11 +97,11 @@ API = Endpoint("https://ads-api.reddit.com/api", oauth("accessToken"), JSON)
 
 @converter
 def hash_without_spaces(value: Json) -> str:
-    """SHA-256 of a text without its outer spaces; an empty one stays as it is."""
+    """Return the SHA-256 of a trimmed string; an empty string stays empty."""
     return sha256(string.of(value).strip()) if value != "" else ""
 
 
-#: an empty text is a value for Reddit, and the next path is not asked
+#: an empty string counts as a value here, so the next path is not tried
 EVENT = Table({"click_id": as_it_is("properties.clickId"), "event_at": required(TIME)})
 HASHED = Table(
     {
@@ -123,7 +122,7 @@ USER = Table(
 )
 PRICED = Table({"currency": as_it_is("properties.currency")})
 ORDER = Table({"conversion_id": first("properties.conversionId", "messageId")})
-#: a product, and an event that is about one
+#: a product in a list, and a single one in the event's properties
 _ITEM: Shape = {"id": as_it_is("product_id"), "name": as_it_is("name"), "category": as_it_is("category")}
 ITEM = Table(_ITEM, of="properties.products")
 ONLY_ITEM = Table(_ITEM, of="properties")
@@ -131,7 +130,7 @@ ONLY_ITEM = Table(_ITEM, of="properties")
 
 @destination.on("track")
 def send_event(event: Event, settings: RedditSettings, context: Context) -> Payload:
-    """One request with an event for each name that the configuration maps to."""
+    """Return one request, with one event for each name that the configuration maps to."""
     name = event_name(event)
     if context.in_batch and settings.version == "v3":
         items = _items(event.properties)
@@ -157,7 +156,7 @@ def _kinds(name: str, settings: RedditSettings) -> list[dict[str, str]]:
 
 
 def _user(event: Event, settings: RedditSettings) -> dict[str, Any]:
-    """Who it was, and the ID and screen of the device."""
+    """Return the user's identifiers, and the device's ID and screen."""
     person, device = (HASHED, HASHED_DEVICE) if settings.hash_data else (PLAIN, PLAIN_DEVICE)
     user = {key: value for key, value in person(event).items() if value != ""}
     user.update(USER(event))
@@ -171,7 +170,7 @@ def _user(event: Event, settings: RedditSettings) -> dict[str, Any]:
 
 
 def _metadata(event: Event, kind: str) -> dict[str, Any]:
-    """What it was about: `products`, and of what is bought or chosen, how many of them for how much."""
+    """Return the event's `products` and, for purchases and cart events, their count and value."""
     properties = event.properties
     items = _items(properties)
     members: dict[str, Any] = {}
@@ -188,7 +187,7 @@ def _metadata(event: Event, kind: str) -> dict[str, Any]:
 
 
 def _count(properties: Mapping[str, Any], items: list[Mapping[str, Any]], kind: str) -> Any:
-    """How many different products are bought; else how many pieces."""
+    """Return the number of different products for purchases, otherwise the total quantity."""
     if kind == "Purchase":
         listed = len(items) if isinstance(properties.get("products"), list) else 0
         if different := listed or properties.get("itemCount"):
@@ -197,7 +196,7 @@ def _count(properties: Mapping[str, Any], items: list[Mapping[str, Any]], kind: 
 
 
 def _items(properties: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The products, or the one product; an event without any is about one itself."""
+    """Return the products or the single product; without either, the properties describe one."""
     products = properties.get("products")
     if isinstance(products, list):
         return [as_object(item) for item in products]
@@ -205,7 +204,7 @@ def _items(properties: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _amount(properties: Mapping[str, Any], items: list[Mapping[str, Any]], kind: str) -> float | None:
-    """The revenue of a purchase; else what is put into the cart, by the event's own price or those of the products."""
+    """Return the revenue of a purchase, otherwise the cart value from the event's price or those of the products."""
     if kind == "Purchase":
         return leading_number(properties.get("revenue"))
     return _cost(properties) or sum(_cost(item) for item in items)
@@ -217,7 +216,7 @@ def _cost(item: Mapping[str, Any]) -> float:
 
 @destination.batch
 def share(jobs: Sequence[MappedJob], settings: RedditSettings) -> Iterable[Batch]:
-    """The events of several jobs in one list, in the form of the API's version."""
+    """Batch the events of several jobs into one list, in the format of the API version."""
     return _v3.share(jobs) if settings.version == "v3" else merge(jobs, [_MERGE])
 
 

@@ -1,4 +1,4 @@
-"""Version 3 of the Conversions API, to which the batches of accounts that chose it go.
+"""Version 3 of the Conversions API, for the batches of accounts that selected it.
 
 https://ads-api.reddit.com/docs/v3/operations/Post%20Conversion%20Events
 """
@@ -15,7 +15,7 @@ from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import TIME, Misfit, Shape, Table, as_it_is, epoch_ms, first, leading_number, required
 
-#: events under test stay alone: the code of the test belongs to the request
+#: test events are not batched, because the test code is part of the request
 _MERGE = Merge("events", apart_with="test_id", limit=1000, honours_alone=True)
 _WEEK = 7 * 24 * 3_600_000  # milliseconds
 _PRICED = frozenset({"Purchase", "AddToCart", "ViewContent"})
@@ -43,7 +43,7 @@ def body_of(
     items: Sequence[Mapping[str, Json]],
     context: Context,
 ) -> dict[str, Json]:
-    """What stands in `data`: an event of each kind. Raises `MappingError` for what is older than a week."""
+    """Return the content of `data`, with one event of each type. Raises `MappingError` if older than a week."""
     moment = MOMENT(event)
     if context.clock().timestamp() * 1000 - moment["event_at"] > _WEEK:
         raise Misfit("timestamp", "a time within the last 7 days", event.raw.get("timestamp"), case="age")
@@ -69,7 +69,7 @@ def _constant(name: str) -> str:
 
 
 def _metadata(event: Event, items: Sequence[Mapping[str, Any]], kind: str) -> dict[str, Any]:
-    """Which products it was about, and of what is bought, chosen or looked at, for how much."""
+    """Return the event's products and, for purchases, cart events and views, their value."""
     products = [ITEM(item) for item in items]
     if not isinstance(event.properties.get("products"), (list, dict)):
         products = [ONLY_ITEM(event.properties)]
@@ -86,13 +86,13 @@ def _number(item: Mapping[str, Any], name: str) -> float:
 
 
 def share(jobs: Sequence[MappedJob]) -> Iterator[Batch]:
-    """The events of several jobs in one list; a single one is called a batch, too."""
+    """Batch the events of several jobs into one list; a single event counts as a batch, too."""
     for batch in merge(jobs, [_MERGE]):
         payloads = tuple(_with_data(payload) for payload in batch.payloads)
         yield Batch(batch.jobs, payloads, batched=True)
 
 
 def _with_data(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The same with its JSON in `data`, as this version wants it."""
+    """Return the payload with its JSON wrapped in `data`, as this version requires."""
     body = payload["body"]
     return {**payload, "body": {**body, "JSON": {"data": body["JSON"]}}}

@@ -1,6 +1,6 @@
-"""Redis: the traits of a user are the fields of a hash, or a JSON value with `useJSONModule`.
+"""Redis: a user's traits become the fields of a hash, or a JSON value with `useJSONModule`.
 
-Decisions. Requests show the command, to the store's address: Redis has no HTTP.
+Decisions. Redis does not use HTTP: requests show the command and the store's address.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ destination = DestinationType(
     RedisSettings,
     docs="https://redis.io/docs/latest/commands/hset/",
     answers=ANSWERS,
-    quirks=["The database of the configuration is chosen when the store is opened; no command shows it."],
+    quirks=["The configured database is selected when the connection opens, so commands do not show it."],
 )
 
 API = Endpoint("http://{address}/", JSON)

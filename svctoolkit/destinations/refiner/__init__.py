@@ -1,6 +1,6 @@
-"""Refiner: contacts, their accounts, and events that may start a survey.
+"""Refiner: contacts, their accounts, and events that can trigger a survey.
 
-identify writes a contact with its traits, group the contact's account; track and page are events. Traits go out under
+identify writes a contact with its traits, group the contact's account; track and page are events. Traits are sent under
 the names that the settings map them to.
 """
 
@@ -25,7 +25,9 @@ destination = DestinationType(
     "Refiner",
     RefinerSettings,
     docs="https://refiner.io/docs/api/",
-    quirks=["Traits of the context come before those of the event; the e-mail address is the other way round."],
+    quirks=[
+        "Traits of the context take precedence over those of the event; for the e-mail address it is the reverse.",
+    ],
     answers=[
         Answer("success", 200, {"message": "ok", "contact_uuid": "00000000-0000-4000-8000-000000000000"}),
         Answer("bad key", 401, {"message": "Unauthenticated."}),
@@ -46,20 +48,20 @@ PAGE = Table({"category": "category", "name": "name"})
 
 @destination.on("identify")
 def send_contact(event: Event, settings: RefinerSettings) -> Payload:
-    """The contact, with every trait."""
+    """Return the contact with all traits."""
     traits = {**as_object(event.raw.get("traits")), **as_object(event.context.get("traits")), **CONTACT(event)}
     return _send(event, settings, "identify-user", _rename(traits, settings.user_attributes_mapping))
 
 
 @destination.on("track")
 def send_action(event: Event, settings: RefinerSettings) -> Payload:
-    """An event of its name."""
+    """Return an event with its name."""
     return _send(event, settings, "track", {**ACTOR(event), **NAME(event)})
 
 
 @destination.on("page")
 def send_page(event: Event, settings: RefinerSettings) -> Payload:
-    """An event `Viewed <category> <name> Page`; `pageView` for a page without either."""
+    """Return an event `Viewed <category> <name> Page`; `pageView` for a page without category and name."""
     words = [in_words(word) for word in PAGE(event).values()]
     return _send(
         event,
@@ -71,7 +73,7 @@ def send_page(event: Event, settings: RefinerSettings) -> Payload:
 
 @destination.on("group")
 def send_account(event: Event, settings: RefinerSettings) -> Payload:
-    """The account of the contact; the traits of the context count where the event has none."""
+    """Return the contact's account, from the event's traits or else from `context.traits`."""
     traits = as_object(event.raw.get("traits") or event.context.get("traits"))
     own = {key: value for key, value in traits.items() if key != "id"}
     account = {**_rename(own, settings.account_attributes_mapping), **ACCOUNT(event)}
@@ -81,7 +83,7 @@ def send_account(event: Event, settings: RefinerSettings) -> Payload:
 
 
 def _rename(traits: Mapping[str, Any], rows: tuple[Rows, ...]) -> dict[str, Any]:
-    """The traits that are not null, under their names at Refiner."""
+    """Return the traits that are not null, under their names in Refiner."""
     names = {row.from_: row.to for row in rows if row.from_ and row.to}
     return {names.get(key, key): value for key, value in traits.items() if value is not None}
 

@@ -1,7 +1,7 @@
-"""RevenueCat: attributes of subscribers, and the receipts of their purchases.
+"""RevenueCat: subscriber attributes and purchase receipts.
 
-identify asks for the subscriber, which creates those that are new, and then writes the attributes. track is a receipt
-for each product.
+identify looks up the subscriber, which creates new ones, and then writes the attributes. track sends a receipt for each
+product.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"code": 7638, "message": "Rate limit exceeded."}),
         Answer("invalid field", 400, {"code": 7103, "message": "The receipt is not valid."}),
     ],
-    quirks=["Traits without a field of their own are texts: of an object `[object Object]` is all that arrives."],
+    quirks=["Custom traits are sent as strings: an object arrives as `[object Object]`."],
 )
 
 API = Endpoint("https://api.revenuecat.com/v1", JSON, authorization("Basic", "api_key"))
@@ -102,9 +102,9 @@ def send_subscriber(event: Event, settings: RevenueCatSettings) -> list[Payload]
 
 @destination.on("track")
 def send_receipts(event: Event, settings: RevenueCatSettings) -> list[Payload]:
-    """One receipt for each product; what a product does not say, the event says for all."""
+    """Return one receipt for each product; missing fields of a product are read from the event."""
     if not settings.x_platform:
-        raise Misconfigured("xPlatform", "is required for receipts: the platform that they are from")
+        raise Misconfigured("xPlatform", "is required for receipts: set the platform of the purchases")
     receipt = RECEIPT(event)
     products = event.properties.get("products")
     items: list[Any] = products if isinstance(products, list) else [{}]

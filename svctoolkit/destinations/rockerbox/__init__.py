@@ -1,7 +1,7 @@
-"""Rockerbox: conversions, by its webhook.
+"""Rockerbox: conversions, through its webhook.
 
-track sends an event by the action that the configuration maps its name to; others are refused. Properties without a
-field of their own go along.
+track sends the action that the configuration maps the event's name to; other events are rejected. Properties without a
+Rockerbox field are sent too.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ ACTION = Table(
 
 @destination.on("track")
 def send_action(event: Event, settings: RockerboxSettings) -> Payload:
-    """The action of the event."""
+    """Return the action of the event."""
     action = settings.actions.get(event_name(event).lower())
     if action is None:
         raise NotConfigured("event", event_name(event), setting="eventsMap")
     if value_of(event, ANY_ID) is None:
         raise Missing("userId", "anonymousId")
     body = ACTION(event)
-    if "timestamp" not in body:  # a text that is no time
+    if "timestamp" not in body:  # the string is not a valid time
         raise Misfit("timestamp", TIME_EXAMPLE, event.raw.get("timestamp"))
     rest = without(ACTION.rest(event.properties, "properties"), ["userId"])
     custom = {key: value for key, value in rest.items() if value is not None}

@@ -1,11 +1,11 @@
 """Salesforce: leads, or records of any object, from identify events.
 
-Without an external id the person is a lead: one with the same e-mail address is updated, else a new one is made. An
-external id of the type `Salesforce-<object>` names a record of any object to update; its traits are sent as they are.
-The look-ups log in with the user's password, and search.
+Without an external ID the user is a lead: one with the same e-mail address is updated, otherwise a new one is created.
+An external ID of the type `Salesforce-<object>` identifies a record of any object to update; its traits are sent
+unchanged. The look-ups log in with the user's password, and search for the record.
 
-Decisions. A configuration without a user's name or password is refused, where the service asks Salesforce with empty
-ones. A type of an external id with spaces around it names no record.
+Decisions. A configuration without a user name or password is rejected, whereas RudderStack logs in with empty ones. An
+external ID whose type has surrounding spaces does not identify a record.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from svctoolkit.secrets import Secret
 class SalesforceSettings(Settings, frozen=True, kw_only=True):
     user_name: str
     password: Secret
-    initial_access_token: Secret = Secret("")  # networks that Salesforce trusts need none
+    initial_access_token: Secret = Secret("")  # not needed from networks that Salesforce trusts
     map_properties: bool = True
     map_property: bool = True
     sandbox: bool = False
@@ -41,14 +41,14 @@ destination = DestinationType(
 
 @destination.on("identify")
 def send_person(event: Event, settings: SalesforceSettings, context: Context) -> Iterator[Payload]:
-    """One request for each record that the event names, else one for the lead."""
+    """Yield one request for each record that the event names, else one for the lead."""
     check(event)
     maps = settings.map_properties and settings.map_property
     yield from save_records(event, _log_in(settings, context), maps=maps, to_contacts=settings.use_contact_id)
 
 
 def _log_in(settings: SalesforceSettings, context: Context) -> Salesforce:
-    """Salesforce after a log-in with the user's password and security token."""
+    """Log in with the user's password and security token."""
     host = "test" if settings.sandbox else "login"
     password = settings.password.reveal() + settings.initial_access_token.reveal()
     login = {
@@ -60,9 +60,7 @@ def _log_in(settings: SalesforceSettings, context: Context) -> Salesforce:
     answer = as_object(context.ask(login, setting="userName"))
     instance, token = text(answer.get("instance_url") or ""), answer.get("access_token")
     if not token or not instance:
-        raise LookupFailed(
-            "", "Salesforce's answer to the login has no access_token and instance_url", setting="userName"
-        )
+        raise LookupFailed("", "Salesforce's login response has no access_token and instance_url", setting="userName")
     return Salesforce(context, instance, text(token))
 
 

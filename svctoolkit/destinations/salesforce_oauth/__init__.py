@@ -1,7 +1,7 @@
-"""Salesforce V2: what the type Salesforce sends, with the token of a connected account.
+"""Salesforce V2: the same requests as Salesforce, with the token of a connected account.
 
-The account gives `access_token`, and `instance_url` with the address of its organization. No mapped event of this type
-was observed: the records are those of Salesforce.
+The account provides `access_token`, and `instance_url` with the URL of its organization. No mapped events of this type
+were observed, so the records are those of the type Salesforce.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ destination = DestinationType(
 
 @destination.on("identify")
 def send_person(event: Event, settings: SalesforceOAuthSettings, context: Context) -> Iterator[Payload]:
-    """One request for each record that the event names, else one for the lead."""
+    """Yield one request for each record that the event names, else one for the lead."""
     check(event)
     salesforce = Salesforce(context, context.secret("instance_url"), context.secret("access_token"))
     yield from save_records(event, salesforce, maps=settings.map_properties, to_contacts=settings.use_contact_id)

@@ -1,6 +1,6 @@
-"""Segment: who, what and when of every event, one in a batch, to the HTTP API of a Segment source.
+"""Segment: the user, content and time of every event, to the HTTP API of a Segment source. Each batch has one event.
 
-A write key is needed here; the service sends requests without one.
+A write key is required here; RudderStack sends requests even without one.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ destination = DestinationType(
     "Segment",
     SegmentSettings,
     docs="https://segment.com/docs/connections/sources/catalog/libraries/server/http-api/",
-    answers=[  # Segment takes any write key and tells in its debugger that it knows no such source
+    answers=[  # Segment accepts any write key; only its debugger shows that the source does not exist
         Answer("success", 200, {"success": True}),
         Answer("bad key", 200, {"success": True}),
         Answer("rate limit", 429, {"success": False, "message": "too many requests"}, headers={"Retry-After": "30"}),
         Answer("invalid field", 400, {"success": False, "message": "malformed JSON"}),
     ],
     quirks=[
-        "The time is sent as `timeStamp`, which Segment does not read: it takes the time of arrival.",
-        "Names and categories of pages and screens, the `groupId` of groups and the `previousId` of aliases stay here.",
+        "The time is sent as `timeStamp`, which Segment does not read: it uses the time of arrival.",
+        "Names and categories of pages and screens, `groupId` of groups and `previousId` of aliases are not sent.",
     ],
 )
 
@@ -51,7 +51,7 @@ CALL = Table(
 
 @destination.on()
 def send_call(event: Event, settings: SegmentSettings) -> Payload:
-    """Traits go without the anonymous ID that clients may have put there."""
+    """Return the event, without the anonymous ID that clients may have put into the traits."""
     call = CALL(event)
     if "anonymousId" in as_object(call.get("traits")):
         call["traits"] = without(call["traits"], ["anonymousId"])

@@ -1,11 +1,11 @@
-"""SendGrid: mails, and the contacts of marketing campaigns.
+"""SendGrid: e-mails, and the contacts of marketing campaigns.
 
-track sends a mail for the events that the configuration names: its properties are the mail in SendGrid's own terms, and
-the configuration stands in for what they leave out. Properties that are no part of a mail travel as its custom
-arguments. identify adds or updates a contact, with the custom fields that SendGrid has.
+track sends an e-mail for each configured event. The event's properties are the fields of SendGrid's API, with the
+configuration as defaults; all other properties are sent as custom arguments. identify adds or updates a contact, with
+the custom fields that exist in SendGrid.
 
-Decisions. Golden cases without the question for custom fields rest on an earlier answer, which the service
-keeps; here each event asks.
+Decisions. RudderStack caches the list of custom fields, so some of its recorded cases do not request it; here each
+event does.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-#: properties that are parts of a mail
+#: properties that are parts of an e-mail
 _MAIL = frozenset({
     "asm", "attachments", "batchId", "categories", "content", "customArgs", "from", "headers", "IPPoolName",
     "mailSettings", "personalizations", "replyTo", "replyToList", "sections", "sendAt", "subject", "templateId",
@@ -53,14 +53,14 @@ _MAIL = frozenset({
 
 
 class Content(msgspec.Struct, frozen=True):
-    """A part of the mail's text."""
+    """A part of the e-mail's body."""
 
     type: str = ""
     value: str = ""
 
 
 class Attachment(msgspec.Struct, frozen=True, rename="camel"):
-    """A file; its content is Base64."""
+    """A file, with its content in Base64."""
 
     content: str = ""
     filename: str = ""
@@ -110,7 +110,7 @@ destination = DestinationType(
     "Sendgrid",
     SendgridSettings,
     docs="https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send",
-    quirks=["A contact of an event alone is shown as the service keeps it before it puts contacts into one request."],
+    quirks=["The contact of a single event is shown in RudderStack's form from before contacts are batched."],
     answers=[
         Answer("success", 202, "", at="/mail/send"),
         Answer("success", 202, {"job_id": "8b1c2d3e"}),
@@ -148,7 +148,7 @@ OPTIONS = Table(
 
 @destination.on("identify")
 def send_person(event: Event, settings: SendgridSettings, context: Context) -> Payload:
-    """The contact, for the list of the configuration."""
+    """Return the contact, for the configured list."""
     contact = {**CONTACT(event), "custom_fields": _custom_fields(event, settings, context)}
     body = {"contactDetails": contact, "contactListIds": settings.list_id}
     return API.put(settings, "marketing/contacts", body)
@@ -156,7 +156,7 @@ def send_person(event: Event, settings: SendgridSettings, context: Context) -> P
 
 @destination.on("track")
 def send_mail(event: Event, settings: SendgridSettings) -> Payload:
-    """The mail of an event that the configuration names."""
+    """Return the e-mail for a configured event."""
     name = event_name(event).strip().lower()
     if name not in [known.lower() for known in settings.event_names_settings]:
         raise NotConfigured("event", event.raw["event"], setting="eventNamesSettings")
@@ -177,12 +177,12 @@ def send_mail(event: Event, settings: SendgridSettings) -> Payload:
         **OPTIONS(event),
     }
     if not mail["content"] and not mail["template_id"]:
-        raise Missing("properties.content", setting="templateId", wants="a text or a template")
+        raise Missing("properties.content", setting="templateId", wants="a body or a template")
     return API.post(settings, "mail/send", compact(mail))
 
 
 def _personalizations(event: Event, settings: SendgridSettings) -> list[dict[str, Any]]:
-    """Who gets the mail: entries without an address are left out."""
+    """Return the recipients, without entries that have no address."""
     listed = event.properties.get("personalizations")
     if not listed and settings.mail_from_traits and RECIPIENT(event):
         listed = [{"to": [RECIPIENT(event)]}]
@@ -210,7 +210,7 @@ def _reply_to(properties: Mapping[str, Any], settings: SendgridSettings) -> Mapp
 
 
 def _attachments(properties: Mapping[str, Any], settings: SendgridSettings) -> list[Any]:
-    """Files with a name and a content."""
+    """Return the files that have a name and content."""
     listed = properties.get("attachments")
     if not isinstance(listed, list):
         listed = [
@@ -262,7 +262,7 @@ _UTM = ("source", "medium", "term", "content", "campaign")
 
 
 def _custom_fields(event: Event, settings: SendgridSettings, context: Context) -> dict[str, Any]:
-    """The traits that the configuration gives a custom field, under the IDs that SendGrid has for these."""
+    """Return the traits mapped to custom fields, under SendGrid's IDs of these fields."""
     values = {row.to: event.traits.get(row.from_) for row in settings.custom_fields_mapping if row.to}
     if not values:
         return {}

@@ -1,4 +1,4 @@
-"""SendGrid takes many contacts in a request, for the same lists.
+"""SendGrid accepts many contacts per request, all for the same lists.
 
 https://www.twilio.com/docs/sendgrid/api-reference/contacts/add-or-update-a-contact
 """
@@ -20,9 +20,9 @@ _lists = getter("context.externalId.listIds")
 
 
 def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
-    """Contacts by their lists: those of the event's external ID `listIds`, then that of the configuration.
+    """Batch contacts by their lists: those of the external ID `listIds`, and the configured one.
 
-    A contact alone is sent so, too; mails have requests of their own.
+    A single contact is sent the same way; e-mails are sent one by one.
     """
     yield from merge([_request_job(job) for job in jobs], _MERGES)
 
@@ -33,7 +33,7 @@ def _request_job(job: MappedJob) -> MappedJob:
 
 
 def _request(payload: Payload, lists: Any) -> Payload:
-    """The request that SendGrid takes, of a contact as the mapping shows it."""
+    """Return SendGrid's request for a contact in the form that the mapping produces."""
     if not payload.endpoint.endswith(_PLACE):
         return payload
     body = payload.json or {}

@@ -1,13 +1,13 @@
-"""Sendinblue (now Brevo): contacts, what they do, links that they follow and pages that they see.
+"""Sendinblue (now Brevo): contacts, their events, clicked links and page views.
 
-identify creates or updates a contact, or takes it from the lists that `sendinblueUnlinkListIds` names among the
-external IDs; `sendinblueIncludeListIds` are the lists that it joins. With double opt-in Sendinblue is asked for the
-contact first: one that it does not know is sent a message to confirm. Who has a telephone number alone is known by the
-address that Sendinblue makes of it.
+identify creates or updates a contact, or removes it from the lists in the external ID `sendinblueUnlinkListIds`;
+`sendinblueIncludeListIds` are the lists that it joins. With double opt-in, the contact is looked up first; if it does
+not exist, Sendinblue sends it a confirmation message. A contact with only a phone number is identified by the e-mail
+address that Sendinblue derives from it.
 https://developers.brevo.com/reference/getting-started-1
 
-Decisions. A contact that leaves several lists leaves each by a request of its own. What is no number among the lists of
-an external ID is left to Sendinblue to refuse.
+Decisions. A contact that leaves several lists is removed by one request per list. List IDs that are not numbers are
+sent, and Sendinblue rejects them.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ destination = DestinationType(
     docs="https://developers.brevo.com/reference/getting-started-1",
     quirks=[
         "The e-mail address of a page event is not checked.",
-        "A contact that is created by double opt-in keeps `newEmail` as an attribute of that name.",
-        "Only traits of the event's context become attributes of a track event.",
-        "With double opt-in, attributes keep the names of their traits whatever contactAttributeMapping says.",
+        "For a contact created by double opt-in, `newEmail` is sent as an attribute of that name.",
+        "Only `context.traits` become attributes of a track event.",
+        "With double opt-in, attributes are named after their traits, and contactAttributeMapping is ignored.",
     ],
     answers=[
         Answer("success", 204, "", at="in-automate"),
@@ -100,7 +100,7 @@ EVENT_DATA = Table({"id": "messageId", "data": as_it_is("properties")})
 
 @destination.on("identify")
 def send_contact(event: Event, settings: SendinblueSettings, context: Context) -> Iterator[Payload]:
-    """The contact, or its leave from lists."""
+    """Yield the contact, or the requests that remove it from lists."""
     email, phone = _identity(event)
     if settings.doi:
         yield _confirm(event, settings, context, email, phone)
@@ -118,7 +118,7 @@ def send_contact(event: Event, settings: SendinblueSettings, context: Context) -
 
 @destination.on("track")
 def send_event(event: Event, settings: SendinblueSettings) -> Payload:
-    """What a contact did; an event `trackLink` is a link that it followed."""
+    """Return an event of a contact; `trackLink` is a clicked link."""
     name = event.raw.get("event")
     if not isinstance(name, str) or not name:
         raise Misfit("event", "a name, as a text", name)
@@ -138,7 +138,7 @@ def send_event(event: Event, settings: SendinblueSettings) -> Payload:
 
 @destination.on("page")
 def send_page(event: Event, settings: SendinblueSettings) -> Payload:
-    """A page that a contact saw."""
+    """Return a page view of a contact."""
     identity = _address(value_of(event, EMAIL), value_of(event, PHONE))
     own = without(event.properties, _PAGE_FIELDS)
     properties = {**own, **PAGE_PROPERTIES(event)}
@@ -148,10 +148,10 @@ def send_page(event: Event, settings: SendinblueSettings) -> Payload:
 
 
 def _confirm(event: Event, settings: SendinblueSettings, context: Context, email: Any, phone: Any) -> Payload:
-    """The contact as Sendinblue knows it, or a message to somebody who is to confirm."""
+    """Update the contact if it exists in Sendinblue; otherwise send a confirmation message."""
     identifier = value_of(event, CONTACT_ID) or email
     if not identifier:
-        raise Missing("traits.email", "context.externalId.sendinblueContactId", why="double opt-in needs it")
+        raise Missing("traits.email", "context.externalId.sendinblueContactId", why="double opt-in requires it")
     place = in_url(identifier)
     contact = context.ask(CONTACTS.lookup(settings, place), may_miss=True, field="traits.email")
     attributes = _attributes(event.traits, event, phone)
@@ -163,13 +163,13 @@ def _confirm(event: Event, settings: SendinblueSettings, context: Context, email
             raise Misconfigured(setting, "is required by double opt-in")
     for field, given in (("traits.email", email), ("context.externalId.sendinblueIncludeListIds", lists)):
         if not given:
-            raise Missing(field, why="double opt-in needs it")
+            raise Missing(field, why="double opt-in requires it")
     asked = {"templateId": settings.template_id, "redirectionUrl": settings.redirection_url, "includeListIds": lists}
     return CONTACTS.post(settings, "doubleOptinConfirmation", {"email": email, "attributes": attributes, **asked})
 
 
 def _identity(event: Event) -> tuple[Any, Any]:
-    """E-mail address and telephone number, either of which may be missing. Refuses what is none."""
+    """Return e-mail address and phone number; either may be missing. Raises for invalid ones."""
     email, phone = value_of(event, EMAIL), value_of(event, PHONE)
     _check_email(email, "traits.email")
     if phone and not (isinstance(phone, str) and _PHONE.fullmatch(phone)):
@@ -183,7 +183,7 @@ def _check_email(email: Any, field: str) -> None:
 
 
 def _address(email: Json, phone: Json) -> Json:
-    """The address that Sendinblue knows a contact by."""
+    """Return the e-mail address that identifies the contact in Sendinblue."""
     if email:
         return email
     if not isinstance(phone, str) or not phone:
@@ -192,12 +192,12 @@ def _address(email: Json, phone: Json) -> Json:
 
 
 def _attributes(traits: Mapping[str, Json], event: Event, phone: Json) -> dict[str, Any]:
-    """Traits under the names that Sendinblue has for them."""
+    """Return the traits under Sendinblue's names."""
     return {**without(traits, _KNOWN), **NAMES(event), **({"SMS": phone} if phone else {})}
 
 
 def _rename(attributes: dict[str, Any], settings: SendinblueSettings) -> dict[str, Any]:
-    """Attributes under the names that the configuration has for them."""
+    """Return the attributes under the configured names."""
     for row in settings.contact_attribute_mapping:
         if row.to and attributes.get(row.from_):
             attributes[row.to] = attributes.pop(row.from_)
@@ -205,7 +205,7 @@ def _rename(attributes: dict[str, Any], settings: SendinblueSettings) -> dict[st
 
 
 def _with_new_email(attributes: dict[str, Any], event: Event) -> dict[str, Any]:
-    """Attributes of a contact that may get a new e-mail address."""
+    """Return the attributes of a contact, including a new e-mail address if there is one."""
     email = value_of(event, NEW_EMAIL)
     _check_email(email, "traits.newEmail")
     attributes.pop("newEmail", None)
@@ -213,7 +213,7 @@ def _with_new_email(attributes: dict[str, Any], event: Event) -> dict[str, Any]:
 
 
 def _membership(event: Event) -> dict[str, Any]:
-    """The lists that a contact joins and leaves, and whether it gets no more messages."""
+    """Return the lists that the contact joins and leaves, and whether it is blocked from messages."""
     options = destination.options(event)
     members = {
         "listIds": _list_ids(event, JOINED),

@@ -1,6 +1,6 @@
-"""Serenytics: rows of data sources, one for each kind of event, and more for the events that have sources of their own.
+"""Serenytics: rows of data sources, one source per event type, and additional sources for single events.
 
-What a row has no column for travels on as `trait_<name>` or `property_<name>`.
+Values without a column are sent as `trait_<name>` or `property_<name>`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ destination = DestinationType(
     SerenyticsSettings,
     docs="https://doc.serenytics.com/developer/push_data/",
     answers=[Answer("success", 200, {"status": "ok"}), Answer("bad key", 403, {"errors": ["invalid token"]})],
-    quirks=["Of a trait that the event and its context have, the custom column holds that of the context."],
+    quirks=["If both the event and its context have a trait, the custom column contains the one from the context."],
 )
 COMMON: dict[str, Source | str] = {
     "context_ip": IP,
@@ -101,7 +101,7 @@ def send_person(event: Event, settings: SerenyticsSettings) -> Payload:
 
 @destination.on("track")
 def send_action(event: Event, settings: SerenyticsSettings) -> list[Payload]:
-    """A row in every data source of the event's name, and one in that of all events."""
+    """Return a row for every data source of the event's name, and one for the data source of all events."""
     body = {**ACTION(event), **_prefix("property", event.properties, _NOT_OF_ACTIONS)}
     rows = settings.event_to_storage_url_map
     urls = [row.to for row in rows if row.to and row.from_ == body["event"]] + [settings.storage_url_track]

@@ -1,8 +1,8 @@
 """Salesforce Marketing Cloud: contacts, rows of data extensions, and events that start journeys.
 
-identify creates the contact and writes its row of a data extension; track starts the journey that the configuration
-gives for the event, or writes a row of the event's data extension. The columns are called as people write:
-`postal_code` and `postalCode` are `Postal Code`. A row of a warehouse is written as it is.
+identify creates the contact and writes its row in a data extension; track starts the journey that the configuration
+maps the event to, or writes a row in the event's data extension. Columns have human-readable names: `postal_code` and
+`postalCode` become `Postal Code`. Warehouse rows are written unchanged.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _INITIAL = re.compile(r"(?:^|(?<= ))[a-z]")
 
 
 class EventRow(msgspec.Struct, frozen=True):
-    """Whether the rows of an event are known by its message ID."""
+    """An event, and whether its rows are identified by message ID."""
 
     event: str = ""
     uuid: bool = False
@@ -65,7 +65,7 @@ destination = DestinationType(
     "Salesforce Marketing Cloud",
     SfmcSettings,
     docs="https://developer.salesforce.com/docs/marketing/marketing-cloud/guide/putDataExtensionRowByKey.html",
-    quirks=["The setting createOrUpdateContacts keeps contacts from being written: identify events are refused."],
+    quirks=["The setting createOrUpdateContacts prevents contacts from being written: identify events are rejected."],
     answers=[
         Answer("success", 201, {"eventInstanceId": "8a2e5d4c"}, at="/interaction/"),
         Answer("success", 200, {"operationStatus": "OK", "contactKey": "u1", "contactId": 12345}, at="/contacts/"),
@@ -110,13 +110,13 @@ CONTACT = first(USER_ID, EMAIL)
 
 @destination.on("identify")
 def send_person(event: Event, settings: SfmcSettings, context: Context) -> Iterator[Payload]:
-    """The contact, and its row."""
+    """Yield the contact, then its row."""
     cloud = _Cloud(settings, context)
     if _is_mapped(event):
         yield _warehouse_payload(event, settings, cloud)
         return
     if settings.create_or_update_contacts:
-        raise Misconfigured("createOrUpdateContacts", "contacts are not written while it is on")
+        raise Misconfigured("createOrUpdateContacts", "contacts are not written while this setting is on")
     contact = _contact(event)
     yield cloud.send("POST", "/contacts/v1/contacts", {"attributeSets": [], "contactKey": contact})
     values = _values(COMMON(event), event.traits)
@@ -125,12 +125,12 @@ def send_person(event: Event, settings: SfmcSettings, context: Context) -> Itera
 
 @destination.on("track")
 def send_action(event: Event, settings: SfmcSettings, context: Context) -> Payload:
-    """The journey that the event starts, else its row."""
+    """Return the journey that the event starts, else its row."""
     name = event.raw.get("event")
     if not isinstance(name, str) or not name:
         raise Misfit("event", "a name, as a text", name)
     if _is_mapped(event):
-        raise Misfit("type", "identify", "track", why="rows of a warehouse are sent as records only")
+        raise Misfit("type", "identify", "track", why="warehouse rows are sent only as records")
     key, properties = name.lower(), event.properties
     journeys = _by_event(settings.event_to_definition_mapping)
     if key in journeys:
@@ -146,7 +146,7 @@ def send_action(event: Event, settings: SfmcSettings, context: Context) -> Paylo
 
 
 def _row(event: Event, settings: SfmcSettings, key: str, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """What identifies the row of an event, and all of its values."""
+    """Return the key that identifies the row of an event, and all of its values."""
     contact = _contact(event)
     if any(row.uuid and row.event.lower() == key for row in settings.event_to_uuid):
         values = {**values, **compact({"Uuid": event.raw.get("messageId")})}
@@ -155,7 +155,7 @@ def _row(event: Event, settings: SfmcSettings, key: str, values: dict[str, Any])
     if columns == "Contact Key":
         values = {"Contact Key": contact, **values}
     names = [column.strip() for column in columns.split(",")]
-    keys = {**values, "Contact Key": contact}  # who did it, whatever the properties say
+    keys = {**values, "Contact Key": contact}  # the user's ID overrides the properties
     return ",".join(f"{column}:{text(keys.get(column))}" for column in names), values
 
 
@@ -164,7 +164,10 @@ def _warehouse_payload(event: Event, settings: SfmcSettings, cloud: _Cloud) -> P
     if row is None or row.object.lower() != "data extension":
         where = "context.externalId.type"
         raise Misfit(
-            where, "SFMC-data extension", event.context.get("externalId"), why="rows of a warehouse go nowhere else"
+            where,
+            "SFMC-data extension",
+            event.context.get("externalId"),
+            why="warehouse rows can only go to data extensions",
         )
     field, row_id = warehouse_row(event).field, warehouse_row(event).id
     return cloud.send_row(settings.external_key, f"{field}:{text(row_id)}", event.traits)
@@ -182,13 +185,13 @@ def _contact(event: Event) -> Any:
 
 
 def _values(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """One level of columns; the user's own go before the common ones, and null is left out."""
+    """Return one level of columns; `own` values override common ones, and nulls are left out."""
     values = flatten(common) | {_column(key): value for key, value in flatten(own).items()}
     return {key: value for key, value in values.items() if value is not None}
 
 
 def _column(key: str) -> str:
-    """A name as people write it: `postal_code` is `Postal Code`."""
+    """Return a human-readable name: `postal_code` becomes `Postal Code`."""
     return _INITIAL.sub(lambda match: match[0].upper(), _WORDS.sub(" ", key))
 
 
@@ -197,7 +200,7 @@ def _by_event(rows: tuple[Rows, ...]) -> dict[str, str]:
 
 
 class _Cloud:
-    """One account's API, after a log-in."""
+    """The API of one account, after login."""
 
     def __init__(self, settings: SfmcSettings, context: Context) -> None:
         body = {
@@ -212,7 +215,7 @@ class _Cloud:
         )
         if not answer.get("access_token"):
             raise LookupFailed(
-                "", "Marketing Cloud's answer to the login has no access_token", setting="clientId", case="token"
+                "", "Marketing Cloud's login response has no access_token", setting="clientId", case="token"
             )
         self._headers = {**headers, "Authorization": f"Bearer {answer['access_token']}"}
         self._api = f"https://{settings.sub_domain.reveal()}.rest.marketingcloudapis.com"

@@ -1,4 +1,4 @@
-"""Shynet: views of pages, by the address that the script of the page reports to."""
+"""Shynet: page views, sent to the URL to which Shynet's tracking script reports."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ VIEW = Table(
 
 @destination.on("page")
 def send_view(event: Event, settings: ShynetSettings, context: Context) -> Payload:
-    """A view; one without a message ID gets an ID of its own."""
+    """Return a page view, with a generated ID if it has no message ID."""
     view = VIEW(event)
     view.setdefault("idempotency", context.new_id())
     return API.post(settings, body=view)

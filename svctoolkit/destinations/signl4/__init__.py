@@ -1,7 +1,7 @@
-"""SIGNL4: alerts for teams on duty, by its webhook.
+"""SIGNL4: alerts for on-call teams, through its webhook.
 
-track sends an alert with the event's properties. What SIGNL4 asks of an alert (its service, place, scenario, ID and
-state) is taken from the properties that the configuration names, else it is the value that the configuration has.
+track sends an alert with the event's properties. SIGNL4's own fields (service, location, alerting scenario, ID and
+status) are read from the configured properties; otherwise they have the configured values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Signl4Settings(Settings, frozen=True, kw_only=True):
 
     @cached_property
     def fields(self) -> dict[str, tuple[str, str]]:
-        """The property of each of SIGNL4's own fields, and the value that stands in for it."""
+        """The property for each of SIGNL4's own fields, and its fallback value."""
         return {
             "X-S4-Service": (self.s4_service_property, self.s4_service_value),
             "X-S4-Location": (self.s4_location_property, self.s4_location_value),
@@ -44,7 +44,7 @@ class Signl4Settings(Settings, frozen=True, kw_only=True):
 
     @cached_property
     def titles(self) -> dict[str, str]:
-        """The title of each event that has one of its own."""
+        """The titles of events that have a configured title."""
         return {row.from_: row.to for row in self.event_to_title_mapping if row.to}
 
 
@@ -52,7 +52,7 @@ destination = DestinationType(
     "SIGNL4",
     Signl4Settings,
     docs="https://docs.signl4.com/integrations/webhook/webhook.html",
-    quirks=["Numbers and booleans are not sent, only texts, lists and objects."],
+    quirks=["Numbers and booleans are not sent, only strings, lists and objects."],
     answers=[
         Answer("success", 201, {"eventId": "2518a6e1"}),
         Answer("bad key", 401, {"message": "Unknown team"}),
@@ -66,7 +66,7 @@ API = Endpoint("https://connect.signl4.com/webhook/{api_key}", JSON)
 
 @destination.on("track")
 def send_alert(event: Event, settings: Signl4Settings) -> Payload:
-    """An alert under the title that the configuration has for the event, else under the event's name."""
+    """Return an alert with the event's configured title, or else with the event's name as title."""
     name = event.raw.get("event")
     if not name:
         raise Missing("event")

@@ -1,8 +1,8 @@
-"""Singular: sessions and events of apps and games, by its server-to-server API.
+"""Singular: sessions and events of apps and games, through its server-to-server API.
 
-track sends a session where the name is one of the configuration's session events, or that of a start of the app by the
-specification; else an event, and one for each product where there are products. What is sent depends on the system:
-Android, one of Apple's, or a console or PC. https://support.singular.net/hc/en-us/articles/360048588672
+track sends a session if the name is a configured session event, or an app start according to the event specification;
+otherwise an event, or one event per product. The fields depend on the operating system: Android, Apple, or console and
+PC. https://support.singular.net/hc/en-us/articles/360048588672
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from svctoolkit.secrets import Secret
 
 _HOST = "https://s2s.singular.net/api"
 _APP_STARTS = frozenset({"application installed", "application opened", "application updated"})
-#: by the system's name in lower case: how Singular calls it; None: as it is written
+#: Singular's name of a system, by the name in lower case; None: the name is sent unchanged
 _SYSTEMS = {
     "android": ("android", None),
     **dict.fromkeys(("ios", "ipados", "tvos", "watchos"), ("apple", "iOS")),
@@ -59,11 +59,11 @@ destination = DestinationType(
     docs="https://support.singular.net/hc/en-us/articles/360048588672-Server-to-Server-S2S-API-Endpoint-Reference",
     names=("singular",),
     quirks=[
-        "A session always goes to version 1 of the API; an event with a `singularDeviceId` goes to version 2, without "
-        "the IDs of its device.",
-        "Tracking counts as limited unless `context.device.adTrackingEnabled` is just `true`.",
-        "An event whose list of products is empty is not sent at all.",
-        "The API answers 200 to whatever it is sent; whether it took it stands in `status` of the body.",
+        "Sessions always go to version 1 of the API; events with a `singularDeviceId` go to version 2, without their "
+        "device IDs.",
+        "Tracking counts as limited unless `context.device.adTrackingEnabled` is exactly `true`.",
+        "An event with an empty list of products is not sent at all.",
+        "The API always responds with 200; `status` in the body shows whether the request was accepted.",
     ],
     answers=[
         Answer("success", 200, {"status": "ok"}),
@@ -76,7 +76,7 @@ destination = DestinationType(
 
 @converter
 def session_time(value: Json) -> Json:
-    """A time as `lenient_seconds`; None where it is no time, because a session needs one."""
+    """Convert a time like `lenient_seconds`; None if it is invalid, because a session requires a time."""
     seconds = lenient_seconds.of(value)
     return None if seconds == "" else seconds
 
@@ -151,10 +151,10 @@ _CONSOLE: Shape = {
 
 
 class System(NamedTuple):
-    """What is sent of a session and of an event on such systems.
+    """The fields of sessions and events on a group of operating systems.
 
-    `device` are the IDs of a device, which an event with an ID of Singular's does without. `own` are the properties
-    that have a place of their own: the others go into `e`; None where nothing does.
+    `device` are the device IDs, which are left out if an event has Singular's own device ID. `own` are the properties
+    with their own fields: the others go into `e`; None if nothing goes there.
     """
 
     session: Table
@@ -218,7 +218,7 @@ PRODUCT = Table({"purchase_product_id": first("product_id", "sku")}, of="propert
 
 @destination.on("track")
 def send(event: Event, settings: SingularSettings) -> Iterator[Payload]:
-    """A session, an event, or an event for each product."""
+    """Yield a session, an event, or an event for each product."""
     name = event_name(event)
     system, platform = _system_of(event)
     common = {"a": settings.api_key.reveal(), "p": platform, "partner": "rudderstack"}
@@ -245,7 +245,7 @@ def send(event: Event, settings: SingularSettings) -> Iterator[Payload]:
 
 
 def _system_of(event: Event) -> tuple[System, str]:
-    """What is sent of this system, and its name."""
+    """Return the fields for the event's operating system, and the system's name."""
     name = as_object(event.context.get("os")).get("name")
     if not isinstance(name, str) or not name:
         raise Missing("context.os.name", wants="the name of the operating system")
@@ -256,7 +256,7 @@ def _system_of(event: Event) -> tuple[System, str]:
 
 
 def _purchase(product: Mapping[str, Any]) -> dict[str, Any]:
-    """The product's ID, and what all pieces of it cost, where that can be said."""
+    """Return the product's ID and, if computable, its total price."""
     purchase = PRODUCT(product)
     try:
         purchase["amt"] = number.of(product["price"]) * number.of(product["quantity"])

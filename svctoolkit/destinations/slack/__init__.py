@@ -1,10 +1,11 @@
-"""Slack: a message for each identify and each track event, posted to an incoming webhook.
+"""Slack: a message for each identify and track event, posted to an incoming webhook.
 
-Templates write the messages; the first row that fits the event's name says which template and which channel. A legacy
-webhook is told the channel in the message. A modern one (of a Slack app) belongs to one channel, so its URL is used.
+Messages are written from templates; the first row that matches the event's name selects the template and the channel.
+For a legacy webhook, the message contains the channel. A modern webhook (of a Slack app) belongs to one channel, so the
+channel's webhook URL is used.
 
-A `webhookUrl` is needed here; the service makes a request without an address. Without rows of channels and templates it
-fails; here there are just none.
+A `webhookUrl` is required here; RudderStack sends a request without a URL. Without rows of channels and templates
+RudderStack fails; here the lists are just empty.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _SENDER = {"username": "RudderStack", "icon_url": "https://cdn.rudderlabs.com/ru
 
 
 class ChannelRow(msgspec.Struct, frozen=True, rename="camel"):
-    """Where the events of a name go."""
+    """The channel for events with a certain name."""
 
     event_name: str = ""
     event_regex: bool = False
@@ -53,14 +54,14 @@ destination = DestinationType(
     ],
     quirks=[
         "First and last name are joined without a space.",
-        "A property `name` stands in for the person's name in messages of track events.",
+        "In messages of track events, a property `name` replaces the user's name.",
     ],
 )
 
 
 @destination.on("identify")
 def send_person(event: Event, settings: SlackSettings) -> Payload:
-    """The configured template; else the name and the listed traits (all, when none is listed)."""
+    """Return a message from the configured template, else the name and the listed traits (all if none are listed)."""
     template, traits = settings.identify_template.strip(), event.traits
     frame = template or "Identified {{name}}"
     message = render(
@@ -76,12 +77,10 @@ def send_person(event: Event, settings: SlackSettings) -> Payload:
 def send_event(event: Event, settings: SlackSettings) -> Payload:
     name = event_name(event)
     if name in settings.deny_list_of_events:
-        raise Misfit(
-            "event", "an event that the setting does not deny", name, setting="denyListOfEvents", case="denied"
-        )
+        raise Misfit("event", "an event that is not on the deny list", name, setting="denyListOfEvents", case="denied")
     row = fitting_row(settings.event_template_settings, name, "eventTemplateSettings")
     template = (row.event_template.strip() if row else "") or "{{name}} did {{event}}"
-    own = event.properties  # a property goes before what a template has of the same name
+    own = event.properties  # a property overrides a template variable of the same name
     values = {**person_values(event, settings.whitelisted_traits_settings, template), "event": name, "properties": own}
     if "propertiesList" in template:
         values["propertiesList"] = listing(own)

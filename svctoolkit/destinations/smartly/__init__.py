@@ -1,10 +1,9 @@
-"""Smartly: conversions of advertising, by the server-to-server events API.
+"""Smartly: ad conversions, through the server-to-server events API.
 
-track sends an event: under the one or the several names that the configuration maps its name to, else under its own.
-The time of the interaction may lie three years back and one ahead.
+track sends the event under one or more names that the configuration maps its name to, else under its own name. The time
+of the interaction may be up to three years in the past and one year in the future.
 
-Decisions. Golden cases of batches without a time of their own have interactions that by now lie too far
-back.
+Decisions. RudderStack's recorded batches without a fixed time contain interactions that are now too old.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ destination = DestinationType(
 
 @converter
 def amount(value: Json) -> Json:
-    """The number that a text begins with; anything else is left out."""
+    """Return the number at the start of a string; anything else is left out."""
     number = leading_number(value)
     return "" if number is None else number
 
@@ -97,7 +96,7 @@ EVENT = Table(
 
 @destination.on("track")
 def send_event(event: Event, settings: SmartlySettings, context: Context) -> Iterator[Payload]:
-    """One payload for each name that the configuration has for the event, else one."""
+    """Yield one payload for each name that the configuration maps the event to, else one."""
     name = event.raw.get("event")
     if not isinstance(name, str):
         raise Misfit("event", "a name, as a text", name)
@@ -119,13 +118,13 @@ def _check_interaction(seconds: Any, now: datetime) -> None:
     if seconds is None:
         raise Misfit(where, TIME_EXAMPLE, seconds)
     number = float(seconds) if isinstance(seconds, str) else seconds
-    when = moment(number * 1000) or datetime.max.replace(tzinfo=UTC)  # no calendar reaches that far
+    when = moment(number * 1000) or datetime.max.replace(tzinfo=UTC)  # too far in the future for datetime
     check_age(when, now, past=3 * _YEAR, future=_YEAR, field=where)
 
 
 @destination.batch
 def batch(jobs: Sequence[MappedJob], settings: SmartlySettings) -> Iterator[Batch]:
-    """All events of a configuration share a request, which alone has the token."""
+    """Batch all events of a configuration; only the shared request has the token."""
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {settings.api_token.reveal()}"}
     yield from merge([_authorize(job, headers) for job in jobs], _MERGES)
 

@@ -1,13 +1,13 @@
-"""Snapchat Conversion: what people do on a website, in an application or offline, by the Conversions API.
+"""Snapchat Conversion: website, app and offline events, through the Conversions API.
 
-track sends a standard event, by the event's own name (`Order Completed` is `PURCHASE`) or as the configuration maps
-it; page sends `PAGE_VIEW`. `properties.eventConversionType` (web, mobile, offline) says where it happened, else the
-channel does. Snapchat takes events of people that it can match. `apiVersion` chooses between version 3 (`newApi`),
-which takes events of the last 7 days, and version 2 of the API, which takes those of the last 37.
+track sends a standard event, by the event's own name (`Order Completed` is `PURCHASE`) or as configured; page sends
+`PAGE_VIEW`. `properties.eventConversionType` (web, mobile, offline) says where the event happened; the default depends
+on the channel. Snapchat accepts only events of users that it can match. `apiVersion` selects version 3 (`newApi`) of
+the API, which accepts events of the last 7 days, or version 2, which accepts those of the last 37.
 https://developers.snap.com/api/marketing-api/Conversions-API/Parameters
 
-Decisions. An event without a time has none, and Snapchat takes the time of its arrival; a time that is none is refused,
-where the service sends `NaN`.
+Decisions. An event without a time is sent without one, and Snapchat uses the time of arrival. Invalid times are
+rejected, whereas RudderStack sends `NaN`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from svctoolkit.mapping.table import getter
 from svctoolkit.mapping.times import microseconds
 from svctoolkit.secrets import Secret
 
-#: the shop's names; every other standard event of Snapchat is called by its own name in lower case
+#: e-commerce names; Snapchat's other standard events are matched by their own names in lower case
 _SHOP = {
     "products_searched": "SEARCH",
     "product_list_viewed": "VIEW_CONTENT",
@@ -103,8 +103,8 @@ destination = DestinationType(
     docs="https://developers.snap.com/api/marketing-api/Conversions-API/Parameters",
     names=("snapchat_conversion",),
     quirks=[
-        'An order, a checkout and a list without a price and without products have the price "null", a text.',
-        "A conversion type that Snapchat does not know leaves out where the event happened.",
+        'An order, a checkout and a list without a price and without products have the price "null", a string.',
+        "If Snapchat does not support the conversion type, the event is sent without one.",
     ],
     answers=[
         Answer("success", 200, {"status": "VALID", "reason": "All events have been processed"}, at="/v3/"),
@@ -128,7 +128,7 @@ _extinfo = tuple(map(getter, EXTINFO))
 
 @destination.on("track")
 def send_event(event: Event, settings: SnapchatSettings, context: Context) -> Payload:
-    """The standard event of that name. A row of the configuration goes before the names that Snapchat knows."""
+    """Return the standard event for the name. Configured names override Snapchat's own."""
     name = event_name(event)
     key = name_key(name)
     for row in settings.rudder_events_to_snap_events:
@@ -145,14 +145,14 @@ def send_page(event: Event, settings: SnapchatSettings, context: Context) -> Pay
 
 
 def _payload(event: Event, settings: SnapchatSettings, context: Context, key: str) -> Payload:
-    """`key` is the name of the event in lower case, with underscores."""
+    """Return the payload; `key` is the name of the event in lower case, with underscores."""
     place = _conversion_type(event)
     if place == "MOBILE_APP" and not settings.snap_app_id:
-        raise Misconfigured("snapAppId", "is required for events of an application", field="channel")
+        raise Misconfigured("snapAppId", "is required for app events", field="channel")
     if place == "MOBILE_APP" and not settings.app_id:
-        raise Misconfigured("appId", "is required for events of an application", field="channel")
+        raise Misconfigured("appId", "is required for app events", field="channel")
     if place in ("WEB", "OFFLINE") and not settings.pixel_id:
-        raise Misconfigured("pixelId", "is required for events of a website and offline events", field="channel")
+        raise Misconfigured("pixelId", "is required for website and offline events", field="channel")
     send = _version_3 if settings.api_version == "newApi" else _version_2
     return send(event, settings, context, key, place)
 
@@ -210,7 +210,7 @@ def _version_2(event: Event, settings: SnapchatSettings, context: Context, key: 
 
 
 def _transaction(event: Event, key: str) -> dict[str, Any]:
-    """What was bought, looked for or looked at. Lists, checkouts and orders are about their products."""
+    """Return what was bought, searched or viewed. Lists, checkouts and orders are described by their products."""
     bought = TRANSACTIONS.get(key, USUAL)(event)
     if key in ("product_list_viewed", "checkout_started", "order_completed"):
         products = event.properties.get("products")
@@ -221,7 +221,7 @@ def _transaction(event: Event, key: str) -> dict[str, Any]:
 
 
 def _sum(products: Sequence[Mapping[str, Any]]) -> str:
-    """What the products cost together, as a text."""
+    """Return the total price of the products, as a string."""
     try:
         costs = [number.of(product.get("price") or 0) * number.of(product.get("quantity") or 1) for product in products]
     except WrongValue as error:
@@ -232,21 +232,21 @@ def _sum(products: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _contents(event: Event) -> list[dict[str, Any]]:
-    """The products, or the product that the properties tell of."""
+    """Return the products, or the single one that the properties describe."""
     listed = event.properties.get("products")
     products = listed if isinstance(listed, list) else [event.properties]
     return [item for product in products if isinstance(product, dict) and (item := ITEM(product))]
 
 
 def _event_id(event: Event, settings: SnapchatSettings) -> Any:
-    """With deduplication the value at the configured path, such as `properties.order_id`, or the message ID."""
+    """Return, with deduplication, the value at the configured path (`properties.order_id`), or the message ID."""
     if settings.enable_deduplication:
         return path(settings.deduplication_key or "messageId")(event.raw)
     return event.properties.get("client_dedup_id") or None
 
 
 def _conversion_type(event: Event) -> str:
-    """Where it happened; empty for a type that Snapchat does not know, of a website or an application."""
+    """Return where the event happened; empty if Snapchat does not support the conversion type."""
     chosen, channel = event.properties.get("eventConversionType"), event.raw.get("channel")
     usual = _CHANNELS.get(channel.lower()) if isinstance(channel, str) else None
     if chosen and isinstance(chosen, str) and chosen.lower() in _SOURCES:
@@ -255,7 +255,7 @@ def _conversion_type(event: Event) -> str:
 
 
 def _check_person(person: Mapping[str, Any], email: str, phone: str, device: str, ip: str, agent: str) -> None:
-    """Snapchat has to find the person by one of these, and refuses events without."""
+    """Raise without any of these identifiers: Snapchat rejects events that it cannot match to a user."""
     if not person.keys() & {email, phone, device} and not {ip, agent} <= person.keys():
         raise Missing(
             "context.traits",
@@ -275,7 +275,7 @@ def _seconds(event: Event, context: Context, past: timedelta) -> str | None:
 
 
 def _app_data(event: Event, settings: SnapchatSettings, context: Context, place: str) -> dict[str, Any]:
-    """Of an application with its device, as the list that Snapchat calls `extinfo`."""
+    """Return data about the app and the device, as the list that Snapchat calls `extinfo`."""
     tracking = event.properties.get("att_status")
     data = {} if tracking in (None, "") else {"advertiser_tracking_enabled": tracking}
     if place != "MOBILE_APP":
@@ -287,10 +287,10 @@ def _app_data(event: Event, settings: SnapchatSettings, context: Context, place:
 
 
 def _zone_abbreviation(name: Any, context: Context) -> str:
-    """`CEST` for `Europe/Oslo` in summer; empty for no time zone."""
+    """Return `CEST` for `Europe/Oslo` in summer; empty if `name` is not a time zone."""
     if not isinstance(name, str):
         return ""
-    from zoneinfo import ZoneInfo  # few events have a time zone
+    from zoneinfo import ZoneInfo  # imported late because few events have a time zone
 
     try:
         return context.clock().astimezone(ZoneInfo(name)).tzname() or ""

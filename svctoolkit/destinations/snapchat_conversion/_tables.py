@@ -28,7 +28,7 @@ from svctoolkit.mapping import (
 
 @converter
 def as_list(value: Json) -> list[Json] | None:
-    """Snapchat takes brands as a list."""
+    """Return brands as a list, which Snapchat requires."""
     return value if isinstance(value, list) else None
 
 
@@ -39,19 +39,19 @@ def as_text(value: Json) -> str:
 
 @converter
 def hash_email(value: Json) -> str:
-    """Version 3 takes a text alone; anything else is left out."""
+    """Return the hash of a string, the only type that version 3 accepts; anything else is left out."""
     return sha256(value.strip().lower()) if isinstance(value, str) else ""
 
 
 @converter
 def hash_number(value: Json) -> str:
-    """SHA-256 of the digits of a telephone number, without the zeros before the country's code."""
+    """Return the SHA-256 of a phone number's digits, without the zeros before the country code."""
     return sha256(digits(str(value)).lstrip("0")) if type(value) in (str, int, float) else ""
 
 
 @converter
 def hash_device(value: Json) -> str:
-    """SHA-256 of the ID of a device, as it is written."""
+    """Return the SHA-256 of the unchanged device ID."""
     if not isinstance(value, str):
         raise WrongValue("a text", value, case="text")
     return sha256(value)
@@ -62,7 +62,7 @@ ZIP = trait(*_ZIPS, *map("address.".__add__, _ZIPS))
 MIDDLE_NAME = trait("middleName", "middlename", "middle_name")
 CITY, STATE, COUNTRY = trait("address.city"), trait("state"), trait("country")
 DEVICE = first("properties.adId", "context.device.advertisingId")
-#: Apple's ID of the device for this vendor
+#: Apple's vendor ID of the device (IDFV)
 VENDOR = first("properties.idfv", "context.device.id")
 
 PERSON_3 = Table(
@@ -137,7 +137,7 @@ _TRANSACTION: dict[str, str | Source] = {
 }
 _ORDER_ID = first("properties.order_id", "properties.orderId")
 _OF_ONE_PRODUCT = Table({**_TRANSACTION, "ids": "properties.product_id"})
-#: what was bought, looked for or looked at, by the name of the event; other events are like a page
+#: what was bought, searched or viewed, by the name of the event; other events are handled like a page
 USUAL = Table(_TRANSACTION)
 TRANSACTIONS = {
     "products_searched": Table(
@@ -170,7 +170,7 @@ ITEM = Table(
     },
     of="properties.products",
 )
-#: After the platform, in Snapchat's order; empty for what is not known. The seventh is the time zone's abbreviation.
+#: Fields after the platform, in Snapchat's order; unknown ones are empty. The seventh is the time zone abbreviation.
 EXTINFO = (
     as_text("context.app.namespace"),
     as_text("context.app.build"),

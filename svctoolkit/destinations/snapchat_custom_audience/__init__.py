@@ -1,7 +1,7 @@
-"""Snapchat Custom Audience: people in and out of segments, by Snapchat's Marketing API.
+"""Snapchat Custom Audience: adds users to segments and removes them, through Snapchat's Marketing API.
 
-It takes audience lists only; those have no mapping here. Events are refused, as by the service.
-What Snapchat answers is read, for payloads that come from elsewhere.
+It accepts only audience lists, which have no mapping here. Events are rejected, as by RudderStack.
+Snapchat's responses are still interpreted, for payloads from other sources.
 """
 
 from __future__ import annotations

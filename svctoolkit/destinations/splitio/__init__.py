@@ -1,4 +1,4 @@
-"""Split: events of keys, which are users, accounts and whatever else traffic is counted by."""
+"""Split: events of keys, such as users, accounts and other traffic types."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"message": "Too many requests"}),
         Answer("invalid field", 400, {"message": "Invalid event: eventTypeId is not valid"}),
     ],
-    quirks=["The traffic type of an event is that of its traits, before that of the configuration."],
+    quirks=["The traffic type in the event's traits overrides the configured one."],
 )
 
 API = Endpoint("https://events.split.io/api/events", JSON, bearer("api_key"))
@@ -53,7 +53,7 @@ API = Endpoint("https://events.split.io/api/events", JSON, bearer("api_key"))
 
 @converter
 def numeric(value: Json) -> int | float | None:
-    """A number, or a text that is one; nothing for anything else."""
+    """Return a number or a numeric string as a number; None for anything else."""
     try:
         return number.of(value)
     except ValueError:

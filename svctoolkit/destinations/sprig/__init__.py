@@ -1,4 +1,4 @@
-"""Sprig: visitors of in-product surveys, and the events that surveys are triggered by.
+"""Sprig: visitors of in-product surveys, and the events that trigger surveys.
 
 identify writes the visitor with all traits; track adds an event to the visitor.
 """
@@ -43,9 +43,9 @@ destination = DestinationType(
     SprigSettings,
     docs="https://docs.sprig.com/reference/post-v2-users-1",
     quirks=[
-        "The attributes of a visitor are the traits of the event's context, as they are, also with their nulls.",
+        "A visitor's attributes are `context.traits`, unchanged, including nulls.",
         "Properties of events are not sent.",
-        "A time that cannot be read is left out.",
+        "An invalid time is left out.",
     ],
     answers=[
         Answer("success", 200, {"userId": "u1"}),
@@ -64,7 +64,7 @@ WHEN = as_it_is(TIME)
 
 @destination.on("identify")
 def send_visitor(event: Event, settings: SprigSettings) -> Payload:
-    """The visitor, with the traits of the context as attributes."""
+    """Return the visitor, with the traits of the context as attributes."""
     traits = event.context.get("traits")
     attributes = {"attributes": traits} if isinstance(traits, dict) else {}
     return API.post(settings, body={**_visitor(event), **attributes})
@@ -72,12 +72,12 @@ def send_visitor(event: Event, settings: SprigSettings) -> Payload:
 
 @destination.on("track")
 def send_action(event: Event, settings: SprigSettings) -> Payload:
-    """An event of the visitor: its name and its time."""
+    """Return an event of the visitor, with its name and time."""
     return API.post(settings, body={**_visitor(event), "events": [{"event": event_name(event), **_moment(event)}]})
 
 
 def _moment(event: Event) -> dict[str, int]:
-    """When it happened, in milliseconds since 1970; a time that cannot be read is none."""
+    """Return the event's time in Unix milliseconds; empty if it is invalid."""
     when = moment(value_of(event, WHEN))
     return {} if when is None else {"timestamp": microseconds(when) // 1000}
 

@@ -1,4 +1,4 @@
-"""Statsig: every event as it is."""
+"""Statsig: sends every event unchanged."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Stormly: users, their groups, and what they do.
+"""Stormly: users, their groups and their events.
 
-identify writes a user, group a group, and track is an event, which may belong to a group.
+identify writes a user, group writes a group, and track sends an event, which may belong to a group.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ GROUP = Table({"userId": USER_ID, "groupId": required(first("groupId", "traits.g
 
 @destination.on("identify")
 def send_user(event: Event, settings: StormlySettings) -> Payload:
-    """The user; the traits of the context count where the event has none."""
+    """Return the user, with the event's traits or else those of its context."""
     traits = event.raw.get("traits") or event.context.get("traits")
     return API.post(settings, "identify", {**USER(event), **({"traits": traits} if isinstance(traits, dict) else {})})
 
 
 @destination.on("track")
 def send_action(event: Event, settings: StormlySettings) -> Payload:
-    """An event of its name, with its group beside its properties."""
+    """Return an event, with its group next to its properties."""
     own = {"properties": without(event.properties, ["groupId"])} if "properties" in event.raw else {}
     return API.post(settings, "track", {**USER(event), **NAME(event), **own, **GROUP_OF_ACTION(event)})
 
 
 @destination.on("group")
 def send_group(event: Event, settings: StormlySettings) -> Payload:
-    """The group, with its traits; it need not be known whose it is."""
+    """Return the group with its traits; no user is required."""
     traits = event.raw.get("traits") or event.context.get("traits")
     own = {"traits": without(traits, ["groupId"])} if isinstance(traits, dict) else {}
     return API.post(settings, "group", {**GROUP(event), **own})
