@@ -1,8 +1,8 @@
-"""The Trade Desk: conversions, by its Real-Time Conversion Events API.
+"""The Trade Desk: conversions, through its Real-Time Conversion Events API.
 
-track sends an event of the name that the configuration, or The Trade Desk, has for it, with products as items. People
-are found by the advertising ID of their device, or by the first external ID of a kind that The Trade Desk knows.
-Properties without a field of their own are sent beside the fields.
+track sends an event under its configured name, or else under The Trade Desk's standard name, with products as items.
+Users are identified by the advertising ID of their device, or by the first external ID of a type that The Trade Desk
+supports. Properties without a field are sent next to the fields.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from svctoolkit.mapping.table import path
 
 
 class CustomRow(msgspec.Struct, frozen=True, rename="camel"):
-    """A place in the event, and the field that its value is sent as (`td1` to `td10`)."""
+    """A path in the event, and the field for its value (`td1` to `td10`)."""
 
     rudder_property: str = ""
     trade_desk_property: str = ""
@@ -48,9 +48,9 @@ destination = DestinationType(
     docs="https://partner.thetradedesk.com/v3/portal/data/doc/DataConversionEventsApi",
     names=("The Trade Desk", "THE_TRADE_DESK", "THE_TRADE_DESK_REAL_TIME_CONVERSIONS"),
     quirks=[
-        "The advertising ID counts only where the system of the device is named; else an external ID does.",
-        "Of data processing options there is only LDU, and only with a region.",
-        "Orders and carts are sent with all members of their products, single products with those of an item.",
+        "The advertising ID is used only if the operating system is given; otherwise an external ID is used.",
+        "LDU is the only supported data processing option, and requires a region.",
+        "Orders and carts are sent with all members of their products, single products with only the item fields.",
     ],
     answers=[
         Answer("success", 200, {"Message": "Accepted"}),
@@ -77,7 +77,7 @@ DEVICE_IDS = {
     "watchos": "IDFA",
     "windows": "NAID",
 }
-#: kinds of advertising IDs that an external ID may be of
+#: types of advertising IDs that an external ID can have
 ID_TYPES = frozenset({"AAID", "DAID", "EUID", "IDFA", "IDL", "NAID", "TDID", "UID2"})
 CONVERSION = Table({"client_ip": IP, "referrer_url": "context.page.referrer", "imp": "messageId"})
 ITEM = Table(
@@ -89,7 +89,7 @@ _IN_ITEM = frozenset({"name", "price", "product_id", "quantity", "sku"})
 
 @destination.on("track")
 def send_conversion(event: Event, settings: TradeDeskSettings) -> Payload:
-    """The event, under its name at The Trade Desk."""
+    """Return the event under its name at The Trade Desk."""
     name = event_name(event)
     key = name.lower()
     chosen = next((row.to for row in settings.events_mapping if row.from_.lower() == key and row.to), None)
@@ -107,7 +107,7 @@ def send_conversion(event: Event, settings: TradeDeskSettings) -> Payload:
 
 
 def _shop_fields(event: Event, key: str) -> tuple[dict[str, Any], set[str]]:
-    """Value and items of the events of shops, and the properties that are in them."""
+    """Return value and items of an e-commerce event, and the names of the properties in them."""
     properties = event.properties
     if key in PRODUCT_EVENTS:
         fields: dict[str, Any] = {"items": [ITEM(properties)]}
@@ -135,7 +135,7 @@ def _item(product: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _product_value(properties: Mapping[str, Any]) -> float | None:
-    """Price times quantity, whole; without a quantity it is one."""
+    """Return price times whole quantity; a missing quantity counts as 1."""
     price, quantity = leading_number(properties.get("price")), leading_number(properties.get("quantity", 1))
     return price * int(quantity) if price and quantity is not None else None
 

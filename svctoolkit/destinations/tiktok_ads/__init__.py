@@ -1,11 +1,11 @@
-"""TikTok Ads: what people do on a website, by the Events API.
+"""TikTok Ads: website events, through the Events API.
 
-track sends a standard event: the one or the several that the configuration maps the name to, else the one that TikTok
-or the shop calls so. Other names are refused, or with `sendCustomEvents` sent as they are. `version` chooses between
-Events API 2.0 (`v2`), which takes all of them in one request, and 1.0; who matches people by hashed data keeps
-`hashUserProperties` on. https://business-api.tiktok.com/portal/docs?id=1771100865818625
+track sends the standard event or events that the configuration maps the name to, else the TikTok or e-commerce event
+of that name. Other names are rejected, or sent unchanged with `sendCustomEvents`. `version` selects Events API 2.0
+(`v2`), which accepts all of them in one request, or 1.0. `hashUserProperties` hashes the data for matching users.
+https://business-api.tiktok.com/portal/docs?id=1771100865818625
 
-Decisions. Products without an ID have the SKU as theirs, where the service sends the text `undefined`.
+Decisions. For products without an ID the SKU is sent; RudderStack sends the string `undefined`.
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ _EVENTS = {
     "submit application": "SubmitApplication",
     "start trial": "StartTrial",
 }
-#: events whose contents TikTok wants to know the type of
+#: events for which TikTok requires the type of the contents
 _TYPED = frozenset({"ViewContent", "AddToCart", "PlaceAnOrder", "CompletePayment"})
 
 
 class TikTokSettings(Settings, frozen=True, kw_only=True):
     pixel_code: str
     access_token: Secret = Secret("")
-    version: Literal["v2", "v1"] | None = None  # configurations from before the choice have none, and mean v1
+    version: Literal["v2", "v1"] | None = None  # missing in older configurations, which means v1
     hash_user_properties: bool = True
     send_custom_events: bool = False
     events_to_standard: tuple[Rows, ...] = ()
@@ -96,10 +96,10 @@ destination = DestinationType(
     docs="https://business-api.tiktok.com/portal/docs?id=1771100865818625",
     names=("tiktok_ads",),
     quirks=[
-        "Version 1.0 of the API with several standard events for one name: e-mail address and telephone number are "
-        "hashed once for each of them, one over the other, so that TikTok cannot match them.",
+        "Version 1.0 of the API: if one name maps to several standard events, e-mail address and phone number are "
+        "hashed repeatedly, once per event, so TikTok cannot match them.",
     ],
-    answers=[  # 200 whatever happened; `code` tells
+    answers=[  # always 200; `code` shows the result
         Answer("success", 200, {"code": 0, "message": "OK", "request_id": "20260115", "data": {}}),
         Answer("bad key", 200, {"code": 40105, "message": "Access token is incorrect or was revoked.", "data": {}}),
         Answer("rate limit", 200, {"code": 40100, "message": "Too many requests. Please retry later.", "data": {}}),
@@ -128,7 +128,7 @@ _event_id, _time, _callback = getter(EVENT_ID_2), getter(TIME), getter(CALLBACK_
 
 @destination.on("track")
 def send_event(event: Event, settings: TikTokSettings) -> Iterator[Payload]:
-    """One payload for all events that the configuration maps the name to; by version 1.0 of the API, one for each."""
+    """Yield one payload for all events that the name maps to; with version 1.0 of the API, one for each."""
     if not settings.access_token:
         raise Misconfigured("accessToken", "is required to send events")
     names = _standard_names(event_name(event).strip(), settings)
@@ -175,7 +175,7 @@ def _version_2(event: Event, settings: TikTokSettings, name: str) -> dict[str, A
 
 
 def _user_2(event: Event, settings: TikTokSettings) -> dict[str, Any]:
-    """Who it was, and which device: an Apple one unless it is known to be Android, a Google one unless iOS."""
+    """Return the user's data, with Apple device IDs unless the system is Android, and Google ones unless it is iOS."""
     is_hashed = settings.hash_user_properties
     user = (HASHED_2 if is_hashed else PLAIN_2)(event)
     name = as_object(event.context.get("os")).get("name")
@@ -188,7 +188,7 @@ def _user_2(event: Event, settings: TikTokSettings) -> dict[str, Any]:
 
 
 def _contents_2(event: Event) -> list[Any] | None:
-    """The contents in TikTok's own form, which go before products."""
+    """Return the contents in TikTok's own format, or else the products."""
     own, products = event.properties.get("contents"), event.properties.get("products")
     if own is not None:
         return own if isinstance(own, list) else [own]
@@ -198,7 +198,7 @@ def _contents_2(event: Event) -> list[Any] | None:
 
 
 def _version_1(event: Event, settings: TikTokSettings, times_hashed: int) -> dict[str, Any]:
-    """What stands in `properties.context` is passed on, and what the event's context says is added."""
+    """Return the event, with `properties.context` and additional data from the event's context."""
     own = as_object(event.properties.get("context"))
     user = {**as_object(own.get("user")), **USER_1(event)}
     if settings.hash_user_properties:
@@ -217,7 +217,7 @@ def _version_1(event: Event, settings: TikTokSettings, times_hashed: int) -> dic
 
 
 def _contents_1(event: Event, kind: Any) -> list[Any] | None:
-    """The contents in TikTok's own form, which go before products. Those without a type have that of the event."""
+    """Return the contents in TikTok's own format, or else the products, with the event's content type as default."""
     own, products = event.properties.get("contents"), event.properties.get("products")
     if own is not None:
         contents = own if isinstance(own, list) else [own]

@@ -29,13 +29,13 @@ from svctoolkit.mapping import (
 
 @converter
 def hash_each(value: Json) -> str | list[str]:
-    """SHA-256 of a text, or of each text of a list: a person may have several numbers and IDs."""
+    """Return the SHA-256 of a string, or of each string in a list: a user can have several phone numbers and IDs."""
     return [hash_trimmed.of(item) for item in value] if isinstance(value, list) else hash_trimmed.of(value)
 
 
 @converter
 def hash_each_email(value: Json) -> str | list[str]:
-    """As `hash_each`, in lower case."""
+    """Like `hash_each`, in lower case."""
     return [hash_lower.of(item) for item in value] if isinstance(value, list) else hash_lower.of(value)
 
 
@@ -46,13 +46,13 @@ def hash_external_id(value: Json) -> Json:
 
 @converter
 def hash_zip(value: Json) -> str:
-    """SHA-256 without spaces and dashes."""
+    """Return the SHA-256 of the value without spaces and dashes."""
     return sha256("".join(string.of(value).replace("-", " ").split()))
 
 
 @converter
 def hash_lowered(value: Json) -> str:
-    """SHA-256 in lower case, with its outer spaces."""
+    """Return the SHA-256 of the value in lower case, without trimming."""
     return sha256(lower.of(value))
 
 

@@ -1,10 +1,10 @@
-"""TikTok Ads Offline Events: what people do in shops and by telephone, by the offline Events API.
+"""TikTok Ads Offline Events: in-store and phone events, through the offline Events API.
 
-track sends a standard event: the one or the several that the configuration maps the name to, else the one that the
-shop calls so; other names are refused. `properties.eventSetId` says which of the account's event sets takes it.
+track sends the standard event or events that the configuration maps the name to, else the e-commerce event of that
+name; other names are rejected. `properties.eventSetId` selects the account's event set.
 https://business-api.tiktok.com/portal/docs?id=1771101027431425
 
-Decisions. A name that stands for several standard events sends each of them once.
+Decisions. A name that maps to several standard events sends each of them once.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ destination = DestinationType(
     TikTokOfflineSettings,
     docs="https://business-api.tiktok.com/portal/docs?id=1771101027431425",
     names=("tiktok_ads_offline_events",),
-    answers=[  # 200 whatever happened; `code` tells
+    answers=[  # always 200; `code` shows the result
         Answer("success", 200, {"code": 0, "message": "OK", "request_id": "20260115", "data": {}}),
         Answer("bad key", 200, {"code": 40105, "message": "Access token is incorrect or was revoked.", "data": {}}),
         Answer("rate limit", 200, {"code": 40100, "message": "Too many requests. Please retry later.", "data": {}}),
@@ -93,7 +93,7 @@ API = Endpoint(
 
 @converter
 def as_list(value: Json) -> Json:
-    """People may have several addresses and numbers; one stands for a list of one. Anything else is left out."""
+    """Return e-mail addresses or phone numbers as a list; a single one becomes a list. Anything else is left out."""
     return [value] if isinstance(value, str) else value if isinstance(value, list) else ""
 
 
@@ -132,13 +132,13 @@ _ITEM: Shape = {
     "quantity": "quantity",
 }
 ITEM = Table(_ITEM, of="properties.products")
-#: an event without products, which is about one
+#: an event without products, whose properties describe one
 ONLY_ITEM = Table(_ITEM, of="properties")
 
 
 @destination.on("track")
 def send_event(event: Event, settings: TikTokOfflineSettings) -> Iterator[Payload]:
-    """A payload for each of the standard events."""
+    """Yield a payload for each of the standard events."""
     names = _standard_names(event_name(event), settings)
     body: dict[str, Any] = EVENT(event)
     contents = _contents(event)
@@ -161,7 +161,7 @@ def _standard_names(given: str, settings: TikTokOfflineSettings) -> list[str]:
 
 
 def _contents(event: Event) -> list[Any]:
-    """The products; without any, the event's own properties describe one."""
+    """Return the products; without any, the event's own properties describe one."""
     products = event.properties.get("products")
     if isinstance(products, list) and products:
         return [ITEM(item) for item in products if isinstance(item, dict)]

@@ -1,7 +1,7 @@
-"""Tiktok Audience: people in and out of audiences.
+"""Tiktok Audience: adds users to audiences and removes them.
 
-It takes audience lists and records of a warehouse only; those have no mapping here. Events are refused, as by the
-service.
+It accepts only audience lists and warehouse records, which have no mapping here. Events are rejected, as by
+RudderStack.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Topsort: what shoppers see, click and buy, for the auctions of retail media.
+"""Topsort: impressions, clicks and purchases of shoppers, for retail media auctions.
 
-track sends an impression, a click or a purchase, as the configuration says of its name; other names are refused.
+track sends an impression, a click or a purchase, depending on the configuration for its name; other names are rejected.
 Orders, carts and lists send one entry for each of their products.
 
-Decision. The service gives each of several products a random ID; here it is a hash of the message's ID and the place of
-the product, so that the same event has the same request.
+Decision. RudderStack gives each of several products a random ID. Here it is a hash of the message ID and the product's
+index, so that the same event always produces the same request.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ destination = DestinationType(
     TopsortSettings,
     docs="https://api.docs.topsort.com/reference/reportevents",
     quirks=[
-        "Products are looked at for orders, carts and lists by their exact names: `order completed` sends no products.",
-        "All events of one configuration share a request, however many they are.",
+        "Products are sent only for orders, carts and lists with the exact event name, so not for `order completed`.",
+        "All events of one configuration share a request, without a limit.",
     ],
     answers=[
         Answer("success", 201, {}),
@@ -49,7 +49,7 @@ API = Endpoint(
     Header("authorization", "Bearer {api_key}"),
 )
 
-#: events whose products are looked at, by exactly these names
+#: events whose products are sent; names must match exactly
 LISTS = frozenset({
     "Cart Viewed", "Checkout Started", "Order Cancelled", "Order Completed", "Order Refunded", "Order Updated",
     "Product List Filtered", "Product List Viewed",
@@ -89,7 +89,7 @@ ITEM = Table(
 
 @destination.on("track")
 def send_interaction(event: Event, settings: TopsortSettings) -> Payload:
-    """What the event's name is configured to be."""
+    """Return the interaction that the event's name is mapped to."""
     kind = _kind(event_name(event), settings)
     entries = [_purchase(event)] if kind == "purchases" else _interactions(event)
     return API.post(settings, body={**{name: [] for name in KINDS}, kind: entries})
@@ -104,7 +104,7 @@ def _kind(name: str, settings: TopsortSettings) -> str:
 
 
 def _interactions(event: Event) -> list[dict[str, Any]]:
-    """One for each product of an event of several; else one for the product that the properties are."""
+    """Return one entry for each product, or a single one for the product that the properties describe."""
     listed = event.properties.get("products")
     if event.raw.get("event") not in LISTS or not isinstance(listed, list) or not listed:
         return [_interaction(event, event.properties, event.raw.get("messageId"))]
@@ -121,7 +121,7 @@ def _interaction(event: Event, product: Any, id_: Any) -> dict[str, Any]:
 
 
 def _purchase(event: Event) -> dict[str, Any]:
-    """The order, with its products as items."""
+    """Return the order, with its products as items."""
     listed = event.properties.get("products")
     items = listed if isinstance(listed, list) and listed else [event.properties]
     return {**PURCHASE(event), "items": [ITEM(as_object(item)) for item in items], "id": event.raw.get("messageId")}
@@ -129,7 +129,7 @@ def _purchase(event: Event) -> dict[str, Any]:
 
 @destination.batch
 def batch(jobs: Sequence[MappedJob], _settings: TopsortSettings) -> Iterator[Batch]:
-    """One request of all interactions."""
+    """Batch all interactions into one request."""
     mapped = [job for job in jobs if job.refusal is None]
     yield from (alone(job) for job in jobs if job.refusal is not None)
     if mapped:

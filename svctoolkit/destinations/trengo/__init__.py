@@ -1,12 +1,12 @@
-"""Trengo: contacts of a channel, and tickets of what they do.
+"""Trengo: contacts of a channel, and tickets for their events.
 
-identify creates a contact of the channel; with `enableDedup` Trengo is asked first, and the contact that it finds is
-renamed instead. track opens a ticket of the contact, for the events that the configuration names; in a channel for
-e-mail the ticket has a subject, made from the event by the template. A contact is known by its e-mail address or
-telephone number, as `channelIdentifier` says; an event may name its channel (`trengoChannelId` among the external IDs).
+identify creates a contact of the channel; with `enableDedup` the contact is looked up first, and renamed if it exists.
+track opens a ticket for the contact if the event is configured; in an e-mail channel, a template creates the ticket's
+subject from the event. `channelIdentifier` says whether contacts are identified by e-mail address or phone number. An
+event can select its channel by the external ID `trengoChannelId`.
 https://developers.trengo.com/reference
 
-Decisions. A ticket needs a contact that Trengo finds, and a template without text makes no subject.
+Decisions. A ticket requires a contact that Trengo finds, and an empty template creates no subject.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class TrengoSettings(Settings, frozen=True, kw_only=True):
 
     @property
     def identifier(self) -> Literal["email", "phone"]:
-        """What a contact is known by."""
+        """The field that identifies a contact."""
         return self.channel_identifier or "phone"
 
 
@@ -70,9 +70,9 @@ destination = DestinationType(
     TrengoSettings,
     docs="https://developers.trengo.com/reference",
     quirks=[
-        "A name that is not known is written as null: who has none is called `null null`.",
-        "Trengo's search decides which contact it is: what it finds is not compared with the identifier.",
-        "Without channelIdentifier in a stored configuration contacts are known by telephone, not by e-mail address.",
+        "A missing first or last name is written as null: without both, the contact is called `null null`.",
+        "Trengo's search decides which contact is used: the result is not compared with the identifier.",
+        "If a stored configuration has no channelIdentifier, contacts are identified by phone number, not by e-mail.",
     ],
     answers=[
         Answer("success", 201, {"id": 90002431001}),
@@ -87,7 +87,7 @@ API = Endpoint("https://app.trengo.com/api/v2", JSON, ACCEPT_JSON, bearer("api_t
 
 @destination.on("identify")
 def send_contact(event: Event, settings: TrengoSettings, context: Context) -> Payload:
-    """A contact of the channel, or a new name for the one that Trengo has."""
+    """Create a contact of the channel, or rename the existing one."""
     identifier = _identifier(event, settings)
     name = value_of(event, NAME) or " ".join(in_words(value_of(event, word)) for word in (FIRST_NAME, LAST_NAME))
     contact = _contact(identifier, settings, context) if settings.enable_dedup else None
@@ -100,7 +100,7 @@ def send_contact(event: Event, settings: TrengoSettings, context: Context) -> Pa
 
 @destination.on("track")
 def send_ticket(event: Event, settings: TrengoSettings, context: Context) -> Payload:
-    """A ticket of the contact."""
+    """Return a ticket for the contact."""
     name = event.raw.get("event")
     template = next((row.to for row in settings.event_template_map if row.from_ == name and name), None)
     if template is None:
@@ -119,7 +119,7 @@ def _channel(event: Event, settings: TrengoSettings) -> Json:
 
 
 def _subject(template: str, event: Event) -> str:
-    """The template, filled with the name of the event and with its properties."""
+    """Return the template, filled with the event's name and properties."""
     if not isinstance(event.raw.get("properties"), dict):
         raise Missing("properties", wants="the values of the ticket's template")
     values = {"event": event.raw["event"], **event.properties}
@@ -140,20 +140,18 @@ def _identifier(event: Event, settings: TrengoSettings) -> Any:
 
 
 def _contact(identifier: Json, settings: TrengoSettings, context: Context) -> Json:
-    """The ID of the contact that Trengo finds; None when it finds none. Several of one identifier are refused."""
+    """Return the ID of the contact that Trengo finds, or None. Raises if several contacts have the identifier."""
     question = API.lookup(settings, f"contacts?page=1&term={quote(in_words(identifier), safe='@+')}")
     answer = as_object(context.ask(question, field=f"traits.{settings.identifier}"))
     contacts = answer.get("data")
     if not isinstance(contacts, list):
-        raise LookupFailed(
-            f"traits.{settings.identifier}", "Trengo's answer to the search for the contact has no list of contacts"
-        )
+        raise LookupFailed(f"traits.{settings.identifier}", "Trengo's search response has no list of contacts")
     if len(contacts) > 1:
         raise NotFound(
             "single contact",
             identifier,
             field=f"traits.{settings.identifier}",
-            why="several contacts have it",
+            why="several contacts have this value",
             case="several",
         )
     return as_object(contacts[0]).get("id") if contacts else None

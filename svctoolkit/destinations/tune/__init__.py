@@ -1,7 +1,6 @@
-"""TUNE: the events of partners' marketing, each under the parameters that the configuration maps for it.
+"""TUNE: partner marketing events, with the parameters that the configuration maps.
 
-track sends an event that the configuration knows by its name; others are refused. Of the mapped values only texts,
-lists and objects are sent.
+track sends events whose names are configured; others are rejected. Only mapped strings, lists and objects are sent.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from svctoolkit.mapping import NotConfigured, path, without_scalars
 
 
 class TuneEvent(msgspec.Struct, frozen=True, rename="camel"):
-    """An event's name, and where its parameters come from: from the properties, or from anywhere in the event."""
+    """An event's name, and the sources of its parameters: properties, or any path in the event."""
 
     event_name: str = ""
     standard_mapping: tuple[Rows, ...] = ()
@@ -23,7 +22,7 @@ class TuneEvent(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def sources(self) -> dict[str, str]:
-        """The path in the event of every parameter."""
+        """The path in the event for each parameter."""
         rows = [(row.to, f"properties.{row.from_}") for row in self.standard_mapping if row.from_]
         rows += [(row.to, row.from_) for row in (*self.adv_sub_id_mapping, *self.adv_unique_id_mapping)]
         return {to: source for to, source in rows if to and source}
@@ -38,7 +37,7 @@ destination = DestinationType(
     "Tune",
     TuneSettings,
     docs="https://developers.tune.com/affiliate/",
-    quirks=["Numbers and booleans are not sent, only texts, lists and objects."],
+    quirks=["Numbers and booleans are not sent, only strings, lists and objects."],
     answers=[
         Answer("success", 200, {"response": {"status": 1, "httpStatus": 200}}),
         Answer("bad key", 401, {"response": {"status": -1, "errorMessage": "Invalid security token"}}),
@@ -50,7 +49,7 @@ destination = DestinationType(
 
 @destination.on("track")
 def send_event(event: Event, settings: TuneSettings) -> Payload:
-    """The parameters that are mapped for the event, in the query."""
+    """Return the mapped parameters of the event, in the query."""
     name = event.raw.get("event")
     kind = next((kind for kind in settings.tune_events if kind.event_name == name), None)
     if kind is None:

@@ -1,13 +1,12 @@
-"""X Ads (formerly Twitter Ads): conversions, by the Conversion API.
+"""X Ads (formerly Twitter Ads): conversions, through the Conversion API.
 
-track sends the conversion whose ID the properties give (`eventId`), or the configuration for the event's name; other
-names are refused. People are found by what the properties say of them: click ID, e-mail address, telephone number, or
-IP address with user agent.
-Requests are signed by OAuth 1.0a with the keys of the account that delivers.
+track sends the conversion whose ID is in the properties (`eventId`) or configured for the event's name; other names are
+rejected. Users are matched by identifiers in the properties: click ID, e-mail address, phone number, or IP address with
+user agent. Requests are signed with OAuth 1.0a, with the keys of the delivering account.
 https://developer.x.com/en/docs/x-ads-api/measurement/web-conversions/api-reference/conversions
 
-Decisions. The nonce of a signature is a hash of what is sent, not a random one, so that the same event has the same
-request. What is no text is left out where a hash is wanted; the service fails.
+Decisions. The nonce of a signature is a hash of the request, not a random value, so that the same event always produces
+the same request. Values to be hashed are left out if they are not strings; RudderStack fails.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ from svctoolkit.mapping.table import getter
 
 
 class EventRow(msgspec.Struct, frozen=True, rename="camel"):
-    """An event's name, and the ID of the conversion that it is."""
+    """An event's name, and the ID of its conversion."""
 
     rudder_event_name: str = ""
     twitter_event_id: str = ""
@@ -63,8 +62,8 @@ destination = DestinationType(
     docs="https://developer.x.com/en/docs/x-ads-api/measurement/web-conversions/api-reference/conversions",
     names=("twitter_ads",),
     quirks=[
-        "Who it was counts in the properties alone: the traits' e-mail address and telephone number are not looked at.",
-        "`ip_address` and `user_agent` of the context stand beside the identifiers, where X does not look for them.",
+        "Users are identified only by properties: e-mail address and phone number in the traits are ignored.",
+        "`ip_address` and `user_agent` of the context are sent next to the identifiers, where X does not read them.",
     ],
     answers=[
         Answer("success", 200, {"data": {"conversions_processed": 1}, "request": {}}),
@@ -84,13 +83,13 @@ def as_text(value: Json) -> str:
 
 @converter
 def whole(value: Json) -> int | None:
-    """A whole number but 0."""
+    """Return a whole number other than 0."""
     return int(leading_number(value) or 0) or None
 
 
 @converter
 def cents(value: Json) -> str | None:
-    """A price with two decimals."""
+    """Return a price with two decimals."""
     price = leading_number(value)
     return None if price is None else f"{price:.2f}"
 
@@ -112,7 +111,7 @@ CONVERSION = Table(
         "user_agent": "context.userAgent",
     }
 )
-#: each of these is an identifier of its own, and those of the connection are one
+#: each of these is a separate identifier; IP address and user agent form one together
 PERSON = Table(
     {
         "hashed_email": hash_lower("properties.email"),
@@ -138,7 +137,7 @@ _event_id, _pixel = getter("properties.eventId"), getter("properties.pixelId")
 
 @destination.on("track")
 def send_conversion(event: Event, settings: XAdsSettings, context: Context) -> Payload:
-    """The conversion of the event's name."""
+    """Return the conversion for the event's name."""
     conversion: dict[str, Any] = CONVERSION(event)
     conversion["event_id"] = _event_id(event.raw) or _conversion_id(event_name(event), settings)
     conversion["identifiers"] = _identifiers(event)
@@ -163,7 +162,7 @@ def _conversion_id(name: str, settings: XAdsSettings) -> str:
 
 
 def _identifiers(event: Event) -> list[dict[str, Any]]:
-    """IP address and user agent are an identifier together, and where one is missing, part of the first."""
+    """Return the identifiers. IP address and user agent form one; if one is missing, the other joins the first."""
     identifiers = [{key: value} for key, value in PERSON(event).items()]
     connection = CONNECTION(event)
     if len(connection) == 2:
@@ -175,14 +174,14 @@ def _identifiers(event: Event) -> list[dict[str, Any]]:
             "properties.twclid",
             "properties.phone",
             "properties.email",
-            wants="an identifier of the person",
+            wants="an identifier of the user",
             why="or send ip_address with user_agent",
         )
     return identifiers
 
 
 def _signature(url: str, body: dict[str, Any], context: Context) -> str:
-    """The header by which X knows who sends (https://datatracker.ietf.org/doc/html/rfc5849#section-3.4)."""
+    """Return the header that authenticates the request (https://datatracker.ietf.org/doc/html/rfc5849#section-3.4)."""
     when = str(int(context.clock().timestamp()))
     oauth = {
         "oauth_consumer_key": context.secret("consumerKey"),

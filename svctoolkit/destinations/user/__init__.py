@@ -1,10 +1,9 @@
-"""user.com: people, their companies, what they do and which pages they see.
+"""user.com: users, their companies, events and page views.
 
-identify updates the person whom user.com knows by the user ID, or by the e-mail address where the event's options say
-`lookup: email`; else it makes one. track and page need a person whom user.com knows. group writes a company and puts
-the person into it.
+identify updates the user with this user ID (or e-mail address, if the event's options say `lookup: email`), or creates
+one. track and page require a user that exists in user.com. group creates or updates a company and adds the user to it.
 
-Decisions. `lookup` takes the e-mail address only: what other fields the service takes is not known.
+Decisions. `lookup` accepts only the e-mail address: it is unknown which other fields RudderStack accepts.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ _STATUSES = {"visitor": 1, "user": 2}
 
 
 class NamedEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What an event and its properties are called at user.com."""
+    """The names of an event and its properties in user.com."""
 
     rs_event_name: str = ""
     user_event_name: str = ""
@@ -83,10 +82,10 @@ destination = DestinationType(
     docs="https://user.com/en/api/users/",
     names=("user",),
     quirks=[
-        "The trait `useroccupation` is sent only where it is mapped.",
-        "A person's city is that of the address only.",
-        "The time of a page is sent as it is, that of other events in seconds.",
-        "The address of a company is its members, one behind the other.",
+        "The trait `useroccupation` is sent only if it is mapped.",
+        "A user's city is read only from the address.",
+        "The time of a page view is sent unchanged, that of other events in seconds.",
+        "The address of a company consists of its members, joined in order.",
     ],
     answers=[
         Answer("success", 200, {"id": 59, "custom_id": "u1"}),
@@ -106,13 +105,13 @@ API = Endpoint(
 
 @converter
 def gender(value: Json) -> int:
-    """user.com's number of a gender."""
+    """Return user.com's number for a gender."""
     return _number(_GENDERS, value)
 
 
 @converter
 def status(value: Json) -> int:
-    """user.com's number of a status."""
+    """Return user.com's number for a status."""
     return _number(_STATUSES, value)
 
 
@@ -172,7 +171,7 @@ VIEW = Table(
 
 @destination.on("identify")
 def send_person(event: Event, settings: UserSettings, context: Context) -> Payload:
-    """The person, with all traits."""
+    """Create or update the user, with all traits."""
     mapped = {row.from_ for row in settings.user_attributes_mapping}
     traits = custom_traits(event, frozenset()) or {}
     own = {key: value for key, value in traits.items() if key not in _NOT_CUSTOM | mapped and value is not None}
@@ -185,7 +184,7 @@ def send_person(event: Event, settings: UserSettings, context: Context) -> Paylo
 
 @destination.on("track")
 def send_action(event: Event, settings: UserSettings, context: Context) -> Payload:
-    """An event of a person whom user.com knows."""
+    """Return an event of an existing user."""
     body = ACTION(event)
     value_of(event, required(USER_ID))
     chosen = next((named for named in settings.user_events if named.rs_event_name == body["name"]), NamedEvent())
@@ -200,7 +199,7 @@ def send_action(event: Event, settings: UserSettings, context: Context) -> Paylo
 
 @destination.on("page")
 def send_view(event: Event, settings: UserSettings, context: Context) -> Payload:
-    """A view of a page, by a person whom user.com knows."""
+    """Return a page view of an existing user."""
     view = VIEW(event)
     return API.post(
         settings, "site-views/", {"client_user": _person_value(event, settings, context, "user_key"), **view}
@@ -209,7 +208,7 @@ def send_view(event: Event, settings: UserSettings, context: Context) -> Payload
 
 @destination.on("group")
 def send_member(event: Event, settings: UserSettings, context: Context) -> Payload:
-    """The company is written, then the person is put into it."""
+    """Write the company, then add the user to it."""
     body, user_id = _company(event, settings), value_of(event, USER_ID)
     person = _ask(settings, context, f"users-by-id/{in_words(user_id)}/")
     if not person.get("id"):
@@ -221,7 +220,7 @@ def send_member(event: Event, settings: UserSettings, context: Context) -> Paylo
     else:
         company_id = _ask(settings, context, "companies/", "POST", body).get("id")
     if not company_id:
-        raise LookupFailed("groupId", "user.com did not answer with the ID of the company", case="id")
+        raise LookupFailed("groupId", "user.com's response has no company ID", case="id")
     member = {"user_id": person["id"], "user_custom_id": user_id}
     return API.post(settings, f"companies/{text(company_id)}/add_member/", member)
 
@@ -240,12 +239,12 @@ def _company(event: Event, settings: UserSettings) -> dict[str, Any]:
 
 
 def _values_of_rows(values: Mapping[str, Any], rows: Iterable[Rows]) -> dict[str, Any]:
-    """Those of the values that have a name of their own at user.com."""
+    """Return the values that are mapped to a name in user.com."""
     return {row.to: values[row.from_] for row in rows if row.from_ in values and not is_empty(values[row.from_])}
 
 
 def _person(event: Event, settings: UserSettings, context: Context) -> Mapping[str, Any] | None:
-    """The person at user.com: by the field that the event's options name, the user ID, or the e-mail address."""
+    """Look up the user in user.com by the field in the event's options, the user ID, or the e-mail address."""
     lookup, email = destination.options(event).get("lookup"), value_of(event, EMAIL)
     if lookup and lookup != "email":
         raise Misfit("integrations.user.lookup", "email", lookup)
@@ -257,7 +256,7 @@ def _person(event: Event, settings: UserSettings, context: Context) -> Mapping[s
 
 
 def _person_value(event: Event, settings: UserSettings, context: Context, name: str) -> Any:
-    """What user.com answers as `name` of the person."""
+    """Return the field `name` of user.com's user."""
     value = as_object(_person(event, settings, context)).get(name)
     if not value:
         raise NotFound("person", event.raw.get("userId"), field="userId", case="value")

@@ -1,4 +1,4 @@
-"""Userlist: events as they are, with the ID of the user in its place."""
+"""Userlist: sends events unchanged, with the ID of the user filled in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ destination = DestinationType(
     "Userlist",
     UserlistSettings,
     docs="https://userlist.com/docs/integrations/rudderstack/",
-    quirks=["An ID among the traits is the user's ID where the event has none."],
+    quirks=["If the event has no user ID, an ID in the traits is used."],
     answers=[
         Answer("success", 202),
         Answer("bad key", 401, {"error": "Unauthorized"}),

@@ -1,7 +1,7 @@
-"""Userpilot: users, their companies, and what they do.
+"""Userpilot: users, their companies and their events.
 
-identify writes the user and, where `company` is an object with an ID, the company beside it. track is an event, group
-writes a company. Traits and properties go out as metadata, without those that are null.
+identify writes the user and, if `company` is an object with an ID, also the company. track sends an event, group writes
+a company. Traits and properties are sent as metadata, without nulls.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ destination = DestinationType(
     "Userpilot",
     UserpilotSettings,
     docs="https://docs.userpilot.com/developer/api/http-api",
-    quirks=["The traits of the context stand for a user's traits; those of the event count where it has none."],
+    quirks=["A user's traits are those of the context; those of the event are used if the context has none."],
     answers=[
         Answer("success", 202, None),
         Answer("bad key", 401, {"error": "Unauthorized"}),
@@ -42,7 +42,7 @@ COMPANY = Table({"company_id": required("groupId")})
 
 @destination.on("identify")
 def send_user(event: Event, settings: UserpilotSettings) -> Payload:
-    """The user; the company, too, if it has an ID."""
+    """Return the user, and also the company if it has an ID."""
     traits = _traits(event)
     company = as_object(traits.get("company"))
     beside = {"company": company} if company.get("id") is not None else {}
@@ -51,13 +51,13 @@ def send_user(event: Event, settings: UserpilotSettings) -> Payload:
 
 @destination.on("track")
 def send_action(event: Event, settings: UserpilotSettings) -> Payload:
-    """An event of its name."""
+    """Return an event with its name."""
     return API.post(settings, "v1/track", {**ACTION(event), "metadata": _without_nulls(event.properties)})
 
 
 @destination.on("group")
 def send_company(event: Event, settings: UserpilotSettings) -> Payload:
-    """The company, with every trait of the event; those of the context are a user's."""
+    """Return the company, with all traits of the event; the traits of the context belong to the user."""
     traits = as_object(event.raw.get("traits"))
     return API.post(settings, "v1/companies/identify", {**COMPANY(event), "metadata": _with_creation(traits)})
 
@@ -68,7 +68,7 @@ def _traits(event: Event) -> Mapping[str, Any]:
 
 
 def _with_creation(traits: Mapping[str, Any]) -> dict[str, Any]:
-    """The traits, with the time of creation under Userpilot's own name."""
+    """Return the traits, with the creation time under Userpilot's name."""
     return _without_nulls({"created_at" if key == "createdAt" else key: value for key, value in traits.items()})
 
 

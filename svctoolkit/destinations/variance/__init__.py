@@ -1,4 +1,4 @@
-"""Variance: the event as it is, to the webhook of a workspace, with the authorization that is configured."""
+"""Variance: sends the unchanged event to the webhook of a workspace, with the configured authorization."""
 
 from __future__ import annotations
 

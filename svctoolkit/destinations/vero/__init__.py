@@ -1,7 +1,7 @@
-"""Vero: users, their devices and tags, and the events that start campaigns.
+"""Vero: users, their devices and tags, and the events that trigger campaigns.
 
 identify writes the user; track, page and screen are events; alias gives a user a new ID. The events `unsubscribe`,
-`resubscribe` and `delete` do that to the user. Tags to add and to remove stand in `integrations.Vero.tags`.
+`resubscribe` and `delete` apply that action to the user. `integrations.Vero.tags` lists tags to add and remove.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ destination = DestinationType(
     "Vero",
     VeroSettings,
     docs="https://developers.getvero.com/track-api-reference/",
-    quirks=["A user's data are the traits of the context; those of the event are taken where the context has none."],
+    quirks=["A user's data are the traits of the context; those of the event are used if the context has none."],
     answers=[
         Answer("success", 200, {"status": 200, "message": "Success."}),
         Answer("bad key", 401, {"status": 401, "message": "You have not provided a valid auth token"}),
@@ -48,7 +48,7 @@ destination = DestinationType(
 
 @converter
 def check_id(value: Json) -> int | str:
-    """The second of the event, in microseconds, by which Vero knows one that it has already; empty for no time."""
+    """Return the event's second in microseconds, by which Vero detects duplicates; empty for an invalid time."""
     second = whole_second(value)
     return "" if second is None else second * 1_000_000
 
@@ -70,7 +70,7 @@ _USER_ACTIONS = frozenset({"unsubscribe", "resubscribe", "delete"})
 
 @destination.on("identify")
 def send_user(event: Event, settings: VeroSettings) -> Iterator[Payload]:
-    """The user, with the device that can be pushed to; then the tags."""
+    """Yield the user, with the device for push notifications, then the tags."""
     body = USER(event)
     traits = event.context.get("traits", event.raw.get("traits"))
     own = {key: value for key, value in as_object(traits).items() if key not in _NOT_DATA}
@@ -86,7 +86,7 @@ def send_user(event: Event, settings: VeroSettings) -> Iterator[Payload]:
 
 @destination.on("track")
 def send_event(event: Event, settings: VeroSettings) -> Iterator[Payload]:
-    """The event, or what it does to the user; then the tags."""
+    """Yield the event or the action that it applies to the user, then the tags."""
     name = event_name(event)
     action = name.lower()
     if action in _USER_ACTIONS:
@@ -98,14 +98,14 @@ def send_event(event: Event, settings: VeroSettings) -> Iterator[Payload]:
 
 @destination.on("page", "screen")
 def send_view(event: Event, settings: VeroSettings) -> Payload:
-    """The event `Viewed <category> <name> Page`."""
+    """Return the event `Viewed <category> <name> Page`."""
     words = [in_words(word) for word in (event.properties.get("category"), event.raw.get("name")) if word]
     return _send(settings, "events/track", _event(event, " ".join(["Viewed", *words, event.type.capitalize()])))
 
 
 @destination.on("alias")
 def send_alias(event: Event, settings: VeroSettings) -> Payload:
-    """The user of `previousId` is known as `userId` from now on."""
+    """Change the user's ID from `previousId` to `userId`."""
     return _send(settings, "users/reidentify", REIDENTIFICATION(event), method="PUT")
 
 

@@ -1,4 +1,4 @@
-"""Vitally: identify, track and group as they are."""
+"""Vitally: sends identify, track and group events unchanged."""
 
 from __future__ import annotations
 

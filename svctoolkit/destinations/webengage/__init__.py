@@ -1,7 +1,7 @@
-"""WebEngage: users, and what they do.
+"""WebEngage: users and their events.
 
-identify writes the user; track, page and screen are events. Traits that WebEngage has no field for are attributes of
-the user, those of the event before those of its context.
+identify writes the user; track, page and screen are events. Traits without a WebEngage field become attributes of the
+user; the event's traits override those of its context.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ destination = DestinationType(
     "WebEngage",
     WebengageSettings,
     docs="https://docs.webengage.com/docs/rest-api-getting-started",
-    quirks=["A page with a name and no category is called by its name alone: Viewed Home."],
+    quirks=["A page with a name but no category is sent without the word page: Viewed Home."],
     answers=[
         Answer("success", 201, {"response": {"status": "queued"}}),
         Answer("bad key", 401, {"response": {"status": "error", "message": "Unauthorized"}}),
@@ -63,7 +63,7 @@ API = Endpoint(_account, JSON, bearer("api_key"))
 
 @converter
 def webengage_time(value: Json) -> str:
-    """`2026-01-31T12:00:00+0000`; a number is milliseconds."""
+    """Convert to a time such as `2026-01-31T12:00:00+0000`; a number is read as milliseconds."""
     when = moment(int(value) if isinstance(value, bool) else value)
     if when is None:
         raise WrongValue(TIME_EXAMPLE, value, case="time")
@@ -72,7 +72,7 @@ def webengage_time(value: Json) -> str:
 
 @converter
 def gender(value: Json) -> str | None:
-    """WebEngage's word; a word that it does not know is left out."""
+    """Return WebEngage's word for the gender; unknown words are left out."""
     word = value.strip().lower() if isinstance(value, str) else ""
     return next((name for name, words in _GENDERS.items() if word in words), None)
 
@@ -118,7 +118,7 @@ _NOT_CUSTOM = frozenset({
 
 @destination.on("identify")
 def send_person(event: Event, settings: WebengageSettings) -> Payload:
-    """The user, with the traits that are the user's own."""
+    """Return the user, with custom traits as attributes."""
     own: dict[str, Any] = {}
     for traits in (event.context.get("traits"), event.raw.get("traits")):
         own |= {key: value for key, value in as_object(traits).items() if key not in _NOT_CUSTOM}
@@ -128,7 +128,7 @@ def send_person(event: Event, settings: WebengageSettings) -> Payload:
 
 @destination.on("track", "page", "screen")
 def send_action(event: Event, settings: WebengageSettings) -> Payload:
-    """An event of its name, or `Viewed <category> <name> page`."""
+    """Return an event with its name, or `Viewed <category> <name> page`."""
     name = NAME(event) if event.type == "track" else {"eventName": _page_name(event)}
     body = {**_ids(event), **name, **ACTION_TIME(event)}
     if isinstance(event.raw.get("properties"), dict):

@@ -1,10 +1,10 @@
-"""Webhook: the event as it is, to any URL.
+"""Webhook: sends the unchanged event to any URL.
 
-An event may steer its own request, so that a user transformation can: `fullPath` replaces the URL, `appendPath` is
-added to it, and the members of `header` become headers. None of the three is sent in the body, nor are the event's own
-members that are null; nulls further inside are.
+An event, and therefore a user transformation, can control its own request: `fullPath` replaces the URL, `appendPath` is
+appended to it, and the members of `header` become headers. None of the three is sent in the body. Top-level members of
+the event that are null are left out too; nested nulls are sent.
 
-Decisions. A path of the event's own that is no text is refused, where the service joins a list by commas.
+Decisions. An event's `fullPath` or `appendPath` is rejected if it is not a string; RudderStack joins lists by commas.
 """
 
 from __future__ import annotations
@@ -27,5 +27,5 @@ destination = DestinationType(
 
 @destination.on()
 def send_event(event: Event, settings: WebhookSettings) -> Payload:
-    """GET and DELETE carry properties (of identify: traits) as parameters; the other methods carry the event."""
+    """Return the event; GET and DELETE send only its properties (identify: traits), as query parameters."""
     return forward_event(event, settings.webhook_url, settings.webhook_method, settings.headers, tidy=True)

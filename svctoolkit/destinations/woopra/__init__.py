@@ -1,7 +1,7 @@
-"""Woopra: visitors and their events, each a request with everything in its URL.
+"""Woopra: visitors and their events. Each request carries all data in its URL.
 
-What is known of the visitor is a parameter `cv_<name>`, what is known of the event `ce_<name>`. A visitor is recognised
-by the external ID `woopraId`, else by the anonymous ID.
+Visitor data are parameters `cv_<name>`, event data `ce_<name>`. A visitor is identified by the external ID `woopraId`,
+else by the anonymous ID.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ destination = DestinationType(
     WoopraSettings,
     docs="https://docs.woopra.com/reference/track-ce",
     answers=[Answer("success", 200, ""), Answer("invalid field", 400, {"error": "project is required"})],
-    quirks=["`integrations.woopra.projectName` goes before the project that is configured."],
+    quirks=["`integrations.woopra.projectName` overrides the configured project."],
 )
 
 
 @converter
 def millisecond_text(value: Json) -> str:
-    """Milliseconds since 1970, as a text; a number is that already."""
+    """Convert a time to Unix milliseconds, as a string; a number is already in milliseconds."""
     when = moment(int(value) if isinstance(value, bool) else value)
     if when is None:
         raise WrongValue(TIME_EXAMPLE, value, case="time")

@@ -1,12 +1,11 @@
-"""InMoment, formerly Wootric: end users, and their answers to surveys.
+"""InMoment, formerly Wootric: end users, and their responses to surveys.
 
-identify creates an end user, or updates the one that Wootric knows by `wootricEndUserId` among the external IDs or by
-user ID. track records a response to a survey or a declined one, as the event's options say (`eventType`:
-`create response` or `create decline`). Wootric gives the token for all requests when it is asked with the account's
-password.
+identify creates an end user, or updates the one with the external ID `wootricEndUserId` or with the user ID. track
+records a survey response or a decline, depending on the event's options (`eventType`: `create response` or
+`create decline`). A login with the account's password returns the token for all requests.
 https://docs.wootric.com/api/
 
-The golden cases that differ have the token of an earlier log-in, which the service remembers.
+RudderStack caches the token, so its recorded cases that differ have the token of an earlier login.
 """
 
 from __future__ import annotations
@@ -57,10 +56,10 @@ destination = DestinationType(
     docs="https://docs.wootric.com/api/",
     names=("Wootric",),
     quirks=[
-        "Properties of end users are texts, as JavaScript makes them: null is sent as the text null, and an object as "
-        "[object Object].",
-        "A user ID that is a number counts as none.",
-        "A log-in that is answered without a token is no refusal: requests are sent with the token undefined.",
+        "Properties of end users are converted to strings as in JavaScript: null is sent as the string null, and an "
+        "object as [object Object].",
+        "A numeric user ID is ignored.",
+        "A login response without a token is not an error: requests are sent with the token undefined.",
     ],
     answers=[
         Answer("success", 201, {"id": 486438462, "score": 7}, at="/responses"),
@@ -77,13 +76,13 @@ LOGIN = Endpoint("https://api.wootric.com/oauth", FORM)
 
 @converter
 def words(value: Json) -> str:
-    """A value as text; a list is its elements with commas between."""
+    """Convert a value to a string; the elements of a list are joined by commas."""
     return in_words(value)
 
 
 @converter
 def epoch(value: Json) -> Json:
-    """A time as the text of its seconds since 1970; anything else is left out. A boolean gives a number."""
+    """Convert a time to a string of Unix seconds, and a boolean to a number; anything else is left out."""
     seconds = lenient_seconds.of(value)
     return seconds if isinstance(value, bool) else in_words(seconds)
 
@@ -112,7 +111,7 @@ DECLINE = Table({"origin_url": ORIGIN, "created_at": epoch(trait("createdAt"))})
 
 @destination.on("identify")
 def send_user(event: Event, settings: WootricSettings, context: Context) -> Payload:
-    """An end user, created or updated."""
+    """Create or update the end user."""
     token = _log_in(settings, context)
     user = _known_user(event, settings, token, context)
     form = USER(event)
@@ -127,7 +126,7 @@ def send_user(event: Event, settings: WootricSettings, context: Context) -> Payl
 
 @destination.on("track")
 def send_answer(event: Event, settings: WootricSettings, context: Context) -> Payload:
-    """What an end user answered to a survey, or that there was no answer."""
+    """Return the end user's survey response, or the decline."""
     kind = destination.options(event).get("eventType")
     action = kind.lower() if isinstance(kind, str) else ""
     if action not in ("create response", "create decline"):
@@ -152,7 +151,7 @@ def _check_score(score: Json) -> None:
 
 
 def _properties(event: Event, known: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Those that the end user has, and the event's traits over them; none for an event without traits."""
+    """Return the end user's properties, overridden by the event's traits; empty for an event without traits."""
     traits = without(event.traits, _KNOWN_TRAITS)
     properties = {**as_object(known.get("properties")), **traits} if traits else {}
     return {f"{name}[{key}]": javascript_text(value) for key, value in properties.items()}
@@ -161,7 +160,7 @@ def _properties(event: Event, known: Mapping[str, Any], name: str) -> dict[str, 
 def _known_user(
     event: Event, settings: WootricSettings, token: Mapping[str, str], context: Context
 ) -> Mapping[str, Any]:
-    """The end user as Wootric has it; empty when it knows none."""
+    """Return the end user as stored in Wootric; empty if it does not exist."""
     for place in _places(event):
         question = API.lookup(settings, place, headers=token)
         user = as_object(context.ask(question, may_miss=True, field="userId"))
@@ -170,7 +169,7 @@ def _known_user(
 
 
 def _places(event: Event) -> Iterator[str]:
-    """Where to ask for the end user."""
+    """Yield the paths at which to look up the end user."""
     own, user_id = value_of(event, END_USER_ID), value_of(event, USER_ID)
     if isinstance(own, str):
         yield f"{quote(own)}"
@@ -179,7 +178,7 @@ def _places(event: Event) -> Iterator[str]:
 
 
 def _log_in(settings: WootricSettings, context: Context) -> dict[str, str]:
-    """The header with the token that Wootric gives for the account's password."""
+    """Log in with the account's password, and return the header with the token."""
     form = f"grant_type=password&username={quote(settings.username)}&password={quote(settings.password.reveal())}"
     request = LOGIN.lookup(settings, f"token?account_token={quote(settings.account_token.reveal())}", "POST", form)
     token = as_object(context.ask(request, setting="username")).get("access_token")

@@ -1,7 +1,7 @@
-"""Wunderkind: what visitors do, for messages that go out by themselves.
+"""Wunderkind: visitor events, for automated messages.
 
-The service sends it track events, and refuses all others. What it is sent for them is neither documented in public nor
-shown by cases, so that they are refused here, too.
+RudderStack sends track events, and rejects all others. The format is neither publicly documented nor shown by recorded
+cases, so track events are rejected here, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ destination = DestinationType(
     "Wunderkind",
     WunderkindSettings,
     docs="https://www.wunderkind.co",
-    takes="those that a destination type of your own maps",
+    takes="those mapped by your own destination type",
     answers=[
         Answer("success", 200, None),
         Answer("bad key", 401, None),

@@ -1,6 +1,6 @@
-"""X Audience (formerly Twitter Audience): custom audiences of advertisers, by the X Ads API.
+"""X Audience (formerly Twitter Audience): advertisers' custom audiences, through the X Ads API.
 
-It takes records of a warehouse only; those have no mapping here. Events are refused, as by the service.
+It accepts only warehouse records, which have no mapping here. Events are rejected, as by RudderStack.
 """
 
 from __future__ import annotations

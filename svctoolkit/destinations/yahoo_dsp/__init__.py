@@ -1,6 +1,6 @@
-"""Yahoo DSP: audiences for Yahoo's advertising, by its Traffic API.
+"""Yahoo DSP: audiences for Yahoo advertising, through its Traffic API.
 
-It takes audience lists of a warehouse only; those have no mapping here. Events are refused, as by the service.
+It accepts only audience lists from a warehouse, which have no mapping here. Events are rejected, as by RudderStack.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Yandex Metrica: offline conversions that reverse ETL reads from a warehouse.
 
-Only identify is sent: its traits are a line of the file of conversions, with the visitor under the identifier that the
-row names (`identifierType` of `context.externalId`: ClientId, YCLID or UserId).
+Only identify is sent: its traits become a line of the conversions file, with the visitor identified by the row's
+`identifierType` in `context.externalId` (ClientId, YCLID or UserId).
 https://yandex.com/support/metrica/data/offline-conversion-data.html
 
-The payload has no endpoint: the service writes lines into a file and uploads that.
+The payload has no endpoint, because RudderStack writes the lines to a file and uploads it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ destination = DestinationType(
     YandexMetricaSettings,
     docs="https://yandex.com/support/metrica/data/offline-conversion-data.html",
     quirks=[
-        "The payload has no endpoint: conversions are collected in a file, which is uploaded to the counter.",
-        "`DateTime` is sent as it is when it is a number, also one that is no time.",
+        "The payload has no endpoint: conversions are collected in a file that is uploaded to the counter.",
+        "A numeric `DateTime` is sent unchanged, even if it is not a valid time.",
     ],
     answers=[
         Answer("success", 200, {"uploading": {"id": 1, "status": "UPLOADED", "source_quantity": 1}}),
@@ -36,13 +36,13 @@ destination = DestinationType(
     ],
 )
 
-#: how each identifier is called in the file
+#: names of the identifiers in the file
 COLUMNS = {"ClientId": "ClientId", "YCLID": "Yclid", "UserId": "UserId"}
 
 
 @destination.on("identify")
 def send_conversion(event: Event, _settings: YandexMetricaSettings) -> Payload:
-    """The line of the conversion."""
+    """Return the line for the conversion."""
     if not isinstance(event.raw.get("traits"), dict):
         raise Missing("traits", wants="the conversion")
     row = next(iter(external_ids(event)), None)
@@ -57,7 +57,7 @@ def send_conversion(event: Event, _settings: YandexMetricaSettings) -> Payload:
 
 
 def _unix_time(value: Any) -> str:
-    """Seconds since 1970, as text."""
+    """Return Unix seconds as a string."""
     if value is None or value == "":
         raise Missing("traits.DateTime")
     if isinstance(value, (int, float)) or (isinstance(value, str) and value.strip().isdecimal()):

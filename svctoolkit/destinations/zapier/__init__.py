@@ -1,9 +1,8 @@
-"""Zapier: track, page and screen as they are, to the webhook of a Zap; an event's name may have a Zap of its own.
+"""Zapier: sends track, page and screen unchanged to the webhook of a Zap. An event name can have its own Zap.
 
-Names of events are compared without regard to case.
+Event names are compared case-insensitively.
 
-A row that names several Zaps at once makes one payload with a list of addresses, as in the service; no request can be
-made of it.
+A row with several Zaps results in one payload with a list of URLs, as in RudderStack. Such a payload cannot be sent.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from svctoolkit.json_types import Json
 from svctoolkit.mapping import text
 from svctoolkit.secrets import Secret
 
-#: one Zap, or several at once
+#: the URL of one Zap, or of several
 _Urls: TypeAlias = str | tuple[str, ...]
 
 
 class ZapRow(msgspec.Struct, frozen=True, rename={"from_": "from"}):
-    """The name of an event, and its Zap."""
+    """An event name, and its Zap."""
 
     from_: str = ""
     to: _Urls = ""
@@ -56,7 +55,7 @@ class ZapierSettings(Settings, frozen=True, kw_only=True):
 
 
 def _zaps(rows: tuple[ZapRow, ...] | dict[str, str]) -> Mapping[str, _Urls]:
-    """The URL for each name of an event, in lower case."""
+    """Return the URL for each event name, in lower case."""
     return {row.from_.strip().lower(): row.to for row in rows if isinstance(row, ZapRow) and row.to}
 
 
@@ -64,7 +63,7 @@ destination = DestinationType(
     "Zapier",
     ZapierSettings,
     docs="https://help.zapier.com/hc/en-us/articles/8496288690317-Trigger-Zaps-from-webhooks",
-    quirks=["A row with several Zaps gives one payload with a list of addresses, which cannot be sent."],
+    quirks=["A row with several Zaps results in one payload with a list of URLs, which cannot be sent."],
 )
 
 

@@ -1,8 +1,8 @@
-"""Zendesk: people, their organizations, and what people do, for the agents who help them.
+"""Zendesk: users, their organizations and their events, for support agents.
 
-identify creates or updates a user, group an organization, which the user joins; track adds an event to the user's
-profile. Zendesk knows people by its own numbers, so a mapping looks them up by their e-mail address first. Traits that
-are no fields of Zendesk's go into custom fields, and those that do not exist yet are created by the look-ups.
+identify creates or updates a user; group creates or updates an organization, which the user joins; track adds an event
+to the user's profile. Zendesk identifies users by its own IDs, so users are first looked up by e-mail address. Traits
+that are not Zendesk fields become custom fields; the look-ups create missing ones.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ destination = DestinationType(
     ZendeskSettings,
     docs="https://developer.zendesk.com/api-reference/ticketing/users/users/",
     quirks=[
-        "A further address is made the first one while the event is mapped, and once more when it is sent.",
-        "A user's name is the trait name: it is not put together of first and last name.",
-        "A track event's person is found by the trait email alone, a group event's by that of the context.",
+        "A secondary e-mail address is made primary when the event is mapped, and again when it is delivered.",
+        "A user's name is the trait name; it is not composed of first and last name.",
+        "A track event's user is found only by the trait email, a group event's only by the email in the context's "
+        "traits.",
         "An event without a name is sent without one.",
     ],
     answers=[
@@ -77,7 +78,7 @@ API = Endpoint(
     Header("X-Zendesk-Marketplace-App-Id", "263241"),
 )
 
-#: of the traits: those of the event, and those of its context for an event without
+#: read from the event's traits, or from those of its context if the event has none
 USER = Table(
     {
         "name": required("name"),
@@ -104,7 +105,7 @@ ORGANIZATION = Table(
 
 @destination.on("identify")
 def send_person(event: Event, settings: ZendeskSettings, context: Context) -> Iterator[Payload]:
-    """Changes to organizations and addresses go first, then the user."""
+    """Yield changes to organizations and e-mail addresses first, then the user."""
     user_id, traits = _user_id(event), event.traits
     zendesk = _Zendesk(settings, context)
     user = {"external_id": user_id, **USER(traits)}
@@ -121,7 +122,7 @@ def send_person(event: Event, settings: ZendeskSettings, context: Context) -> It
 
 @destination.on("track")
 def send_action(event: Event, settings: ZendeskSettings, context: Context) -> Payload:
-    """An event of the profile that has the user's e-mail address. A user that Zendesk does not know is created."""
+    """Return an event of the profile with the user's e-mail address. A missing user is created."""
     _user_id(event)
     zendesk = _Zendesk(settings, context)
     user = _user(zendesk, event, event.traits)
@@ -137,9 +138,9 @@ def send_action(event: Event, settings: ZendeskSettings, context: Context) -> Pa
 
 @destination.on("group")
 def send_group(event: Event, settings: ZendeskSettings, context: Context) -> Payload:
-    """The organization alone, or the membership of a user in an organization that the look-ups create.
+    """Return the organization, or a user's membership in the organization, which the look-ups create.
 
-    The user is the one of the context's traits: those of the event are the organization's.
+    The user is described by the traits of the context: those of the event belong to the organization.
     """
     traits = as_object(event.raw.get("traits"))
     if not traits:
@@ -170,19 +171,19 @@ def send_group(event: Event, settings: ZendeskSettings, context: Context) -> Pay
 
 
 class _Zendesk:
-    """The questions that are put to one account, and the requests for it."""
+    """The look-ups in one account, and the requests to it."""
 
     def __init__(self, settings: ZendeskSettings, context: Context) -> None:
         self.settings, self._context = settings, context
 
     def ask(self, method: Method, place: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
-        """The answer's object; an empty one when Zendesk knows no such thing."""
+        """Return the object in the response; empty if Zendesk does not have it."""
         return as_object(
             self._context.ask(API.lookup(self.settings, place, method, body), may_miss=True, field="userId")
         )
 
     def change(self, method: Method, place: str, body: Mapping[str, Any] | None = None) -> Payload:
-        """A change that is made while the event is mapped, and sent once more. A refused one refuses the event."""
+        """Make a change while the event is mapped, and return its request. Raises if Zendesk rejects it."""
         self._context.ask(API.lookup(self.settings, place, method, body), may_miss=method == "DELETE", field="userId")
         return self.send(method, place, body)
 
@@ -190,7 +191,7 @@ class _Zendesk:
         return API.request(self.settings, method, place, body)
 
     def create_fields(self, of: str, values: Mapping[str, Any]) -> None:
-        """Custom fields for these values where Zendesk has none: it would drop the values."""
+        """Create missing custom fields for these values, which Zendesk would drop otherwise."""
         fields = self.ask("GET", f"{of}_fields.json").get(f"{of}_fields") if values.keys() - {"id"} else None
         if isinstance(fields, list):
             keys = {as_object(field).get("key") for field in fields} | {"id"}
@@ -199,7 +200,7 @@ class _Zendesk:
                 self.ask("POST", f"{of}_fields.json", {f"{of}_field": field})
 
     def membership(self, user_id: Any, organization_id: Any) -> Any:
-        """The number of the user's membership in an organization, or None."""
+        """Return the ID of the user's membership in an organization, or None."""
         memberships = self.ask("GET", f"users/{user_id}/organization_memberships.json").get("organization_memberships")
         listed = map(as_object, memberships if isinstance(memberships, list) else [])
         return next((m.get("id") for m in listed if str(m.get("organization_id")) == str(organization_id)), None)
@@ -209,7 +210,7 @@ class _Zendesk:
 
 
 def _user_id(event: Event) -> Any:
-    """The event's own user ID, which cannot stand in its traits alone."""
+    """Return the event's user ID, which must not be in the traits only."""
     user_id = event.raw.get("userId")
     if not user_id:
         raise Missing("userId")
@@ -217,18 +218,18 @@ def _user_id(event: Event) -> Any:
 
 
 def _custom(traits: Mapping[str, Any]) -> dict[str, Any]:
-    """Custom fields hold plain values only."""
+    """Return the custom fields; only scalars are allowed."""
     return {key: value for key, value in traits.items() if isinstance(value, (str, int, float))}
 
 
 def _find_user(zendesk: _Zendesk, email: Any) -> Mapping[str, Any]:
-    """The user with this e-mail address; empty when there is none."""
+    """Return the user with this e-mail address; empty if there is none."""
     users = zendesk.ask("GET", f"users/search.json?query={quote(text(email), safe='@')}").get("users")
     return as_object(users[0]) if isinstance(users, list) and users else {}
 
 
 def _user(zendesk: _Zendesk, event: Event, traits: Mapping[str, Any]) -> dict[str, Any]:
-    """Number and address of the user with the e-mail address of the traits, who is created when there is none."""
+    """Return ID and e-mail address of the user with the traits' e-mail address; create the user if it is missing."""
     email = traits.get("email")
     if not email:
         raise Missing("traits.email", wants="the user's e-mail address")
@@ -250,7 +251,7 @@ def _leave(zendesk: _Zendesk, email: Any, organization_id: Any) -> Iterator[Payl
 
 
 def _primary_address(zendesk: _Zendesk, body: Mapping[str, Any], address: str) -> Iterator[Payload]:
-    """Zendesk adds a new address as a further one. To become the first, it must not be a further one any more."""
+    """Make the address primary. Zendesk adds a new address as secondary, so that identity must be deleted first."""
     user_id = as_object(zendesk.ask("POST", "users/create_or_update.json", body).get("user")).get("id")
     listed = zendesk.ask("GET", f"users/{user_id}/identities").get("identities") if user_id else None
     addresses = [i for i in map(as_object, listed if isinstance(listed, list) else []) if i.get("type") == "email"]

@@ -1,8 +1,8 @@
-"""Zoho CRM: records of its modules, by its REST API.
+"""Zoho CRM: records of its modules, through its REST API.
 
-It takes records of a warehouse only; those have no mapping here. Events are refused, as by the service.
-What Zoho answers is read, for payloads that come from elsewhere; of an answer with more entries than jobs, the first
-ones are the jobs'.
+It accepts only warehouse records, which have no mapping here. Events are rejected, as by RudderStack.
+Zoho's responses are still interpreted, for payloads from other sources. If a response has more entries than jobs, the
+first entries belong to the jobs.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ destination = DestinationType(
 
 @destination.judge
 def judge(delivery: Delivery) -> Outcome | None:
-    """`data` has an entry for each record: those without success abort."""
+    """Abort the records whose entry in `data` is not a success."""
     reply = delivery.reply
     if not reply.successful:
         return judge_account(delivery)
     records = as_object(reply.body).get("data")
     if not isinstance(records, list):
-        return Outcome("retry", f"{reply.status}: the answer has no data")
+        return Outcome("retry", f"{reply.status}: the response has no data")
     return delivery.each_of(
         [None if as_object(record).get("status") == "success" else text(record) for record in records]
     )
