@@ -125,7 +125,9 @@ def send_event(event: Event, settings: HubSpotSettings, context: Context) -> Pay
     row = _row(name.strip().lower(), settings)
     body = EVENT(event)
     if body.keys().isdisjoint(("email", "utk", "objectId")):
-        raise Missing("context.traits.email", "properties.utk", "properties.objectId", wants="the person of the event")
+        raise Missing(
+            "context.traits.email", "properties.utk", "properties.objectId", wants="an identifier of the contact"
+        )
     chosen = {pair.to: event.properties.get(pair.from_) for pair in row.event_properties}
     sent = {key: value for key, value in chosen.items() if value is not None and value != ""}
     body.update({"eventName": row.hubspot_event_name, "properties": {**sent, **PROPERTIES(event)}})

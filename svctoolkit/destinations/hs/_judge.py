@@ -1,5 +1,7 @@
 """How HubSpot's responses are interpreted.
-https://developers.hubspot.com/docs/api-reference/error-handling"""
+
+https://developers.hubspot.com/docs/api-reference/error-handling
+"""
 
 from __future__ import annotations
 

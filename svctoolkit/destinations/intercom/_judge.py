@@ -1,5 +1,7 @@
 """How Intercom's responses are interpreted.
-https://developers.intercom.com/docs/references/rest-api/errors/http-responses"""
+
+https://developers.intercom.com/docs/references/rest-api/errors/http-responses
+"""
 
 from __future__ import annotations
 

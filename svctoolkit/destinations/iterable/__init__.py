@@ -127,7 +127,7 @@ def send_person(event: Event, settings: IterableSettings) -> Iterator[Payload]:
 
 def _token(place: Mapping[str, Any], name: str) -> str:
     if not isinstance(place["token"], str):
-        raise Misfit(f"context.{name}.token", "a text", place["token"])
+        raise Misfit(f"context.{name}.token", "a string", place["token"])
     return place["token"]
 
 

@@ -1,6 +1,7 @@
 """How Iterable's responses are interpreted: bulk calls list rejected users with status 200.
 
-https://api.iterable.com/api/docs"""
+https://api.iterable.com/api/docs
+"""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def _name(event: Event) -> dict[str, Any]:
     where = "event" if event.type == "track" else "name"
     name = event.raw.get(where)
     if name and not isinstance(name, str):
-        raise Misfit(where, "a text", name)
+        raise Misfit(where, "a string", name)
     return {"name": name} if name or (event.type == "screen" and where in event.raw) else {}
 
 

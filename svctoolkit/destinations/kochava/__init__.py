@@ -73,7 +73,7 @@ def send_event(event: Event, settings: KochavaSettings) -> Payload:
     """Return the event."""
     name = event.raw.get("event")
     if name is not None and not isinstance(name, str):
-        raise Misfit("event", "a text", name)
+        raise Misfit("event", "a string", name)
     key = (name or "").lower()
     return _send(event, settings, STANDARD_EVENTS.get(key.strip(), key))
 

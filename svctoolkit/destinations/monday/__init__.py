@@ -125,7 +125,7 @@ def _group(settings: MondaySettings, board: Mapping[str, Json]) -> str:
     for group in objects(board.get("groups")):
         if group.get("title") == settings.group_title:
             return text(group.get("id"))
-    raise NotFound("group of the board", settings.group_title, setting="groupTitle")
+    raise NotFound("board group", settings.group_title, setting="groupTitle")
 
 
 def _values(event: Event, settings: MondaySettings, board: Mapping[str, Json]) -> dict[str, Json]:

@@ -201,7 +201,9 @@ def send_alias(event: Event, settings: MixpanelSettings, context: Context) -> Pa
     if not previous:
         raise Missing("previousId", "anonymousId")
     if previous == user:
-        raise Misfit("userId", "an ID other than previousId (or anonymousId)", user, why="there is nothing to join")
+        raise Misfit(
+            "userId", "an ID other than previousId (or anonymousId)", user, why="an alias joins two different IDs"
+        )
     _check_age(event, context)
     alias = {"alias": user} if user is not None else {}
     return _import(settings, "$create_alias", {"distinct_id": previous, **alias, "token": settings.token})
@@ -218,7 +220,7 @@ def _event(
     _check_age(event, context)
     message_id = event.raw.get("messageId")
     if message_id is not None and not isinstance(message_id, str):
-        raise Misfit("messageId", "a text", message_id)
+        raise Misfit("messageId", "a string", message_id)
     built = {
         **properties,
         **EVENT(event),

@@ -253,7 +253,7 @@ def _names(name: Json) -> dict[str, str]:
     if not name:
         return {}
     if not isinstance(name, str):
-        raise Misfit("traits.name", "a text", name)
+        raise Misfit("traits.name", "a string", name)
     words = name.split(" ")
     if len(words) < 3:
         return dict(zip(("firstname", "lastname"), [*words, ""], strict=False))

@@ -1,5 +1,7 @@
 """How Pardot's responses are interpreted.
-https://developer.salesforce.com/docs/marketing/pardot/guide/error-codes.html"""
+
+https://developer.salesforce.com/docs/marketing/pardot/guide/error-codes.html
+"""
 
 from __future__ import annotations
 

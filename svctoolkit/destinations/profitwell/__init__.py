@@ -81,7 +81,7 @@ def date(value: Json) -> Json:
 
 def _word(value: Any) -> str:
     if not isinstance(value, str):
-        raise WrongValue("a text", value, case="text")
+        raise WrongValue("a string", value, case="text")
     return value
 
 

@@ -36,7 +36,7 @@ _USER = required(USER_ID)
 def send_traits(event: Event, settings: RedisSettings) -> Payload:
     traits = {**as_object(event.context.get("traits")), **as_object(event.raw.get("traits"))}
     if not traits:
-        raise Missing("traits", "context.traits", wants="something to store")
+        raise Missing("traits", "context.traits", wants="the traits to store")
     user = javascript_text(value_of(event, _USER))
     key = ":".join(part for part in (settings.prefix.strip(), "user", user) if part)
     if settings.use_json_module:

@@ -121,7 +121,7 @@ def send_event(event: Event, settings: SendinblueSettings) -> Payload:
     """Return an event of a contact; `trackLink` is a clicked link."""
     name = event.raw.get("event")
     if not isinstance(name, str) or not name:
-        raise Misfit("event", "a name, as a text", name)
+        raise Misfit("event", "a name as a string", name)
     email, phone = _identity(event)
     identity = _address(email, phone)
     if name.lower() == "tracklink":

@@ -128,7 +128,7 @@ def send_action(event: Event, settings: SfmcSettings, context: Context) -> Paylo
     """Return the journey that the event starts, else its row."""
     name = event.raw.get("event")
     if not isinstance(name, str) or not name:
-        raise Misfit("event", "a name, as a text", name)
+        raise Misfit("event", "a name as a string", name)
     if _is_mapped(event):
         raise Misfit("type", "identify", "track", why="warehouse rows are sent only as records")
     key, properties = name.lower(), event.properties

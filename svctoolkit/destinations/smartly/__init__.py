@@ -99,7 +99,7 @@ def send_event(event: Event, settings: SmartlySettings, context: Context) -> Ite
     """Yield one payload for each name that the configuration maps the event to, else one."""
     name = event.raw.get("event")
     if not isinstance(name, str):
-        raise Misfit("event", "a name, as a text", name)
+        raise Misfit("event", "a name as a string", name)
     body = EVENT(event)
     _check_interaction(body.get("ad_interaction_time"), context.clock())
     products = event.properties.get("products")

@@ -53,7 +53,7 @@ def hash_number(value: Json) -> str:
 def hash_device(value: Json) -> str:
     """Return the SHA-256 of the unchanged device ID."""
     if not isinstance(value, str):
-        raise WrongValue("a text", value, case="text")
+        raise WrongValue("a string", value, case="text")
     return sha256(value)
 
 

@@ -210,7 +210,7 @@ class _Zendesk:
 
 
 def _user_id(event: Event) -> Any:
-    """Return the event's user ID, which must not be in the traits only."""
+    """Return the event's own user ID; one in the traits alone is not enough."""
     user_id = event.raw.get("userId")
     if not user_id:
         raise Missing("userId")
@@ -239,7 +239,7 @@ def _user(zendesk: _Zendesk, event: Event, traits: Mapping[str, Any]) -> dict[st
     new = {**NEW_USER(traits), "external_id": event.raw.get("userId"), **zendesk.verification()}
     user = as_object(zendesk.ask("POST", "users/create_or_update.json", {"user": new}).get("user"))
     if not user.get("id"):
-        raise LookupFailed("traits.email", "Zendesk neither has this user nor creates it", case="user")
+        raise LookupFailed("traits.email", "Zendesk does not have this user and did not create it", case="user")
     return {"id": user["id"], "email": user.get("email") or email}
 
 
