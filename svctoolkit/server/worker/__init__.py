@@ -1,4 +1,4 @@
-"""Accepted events on their way to the destinations: routing, lanes, attempts, and what became of each event.
+"""Deliver accepted events: routing, per-destination lanes, attempts, and the outcome of each event.
 
 block -> router -> (event, destination) -> lane of the destination -> attempt -> fate
 """

@@ -1,4 +1,4 @@
-"""When to try again, and when to give up."""
+"""When to retry a delivery, and when to give up."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How often and when a delivery is tried.
+    """The retry policy of a delivery.
 
-    The n-th failure is followed by a pause of `first * factor ** (n - 1)` seconds, at most `most`, of which a random
-    part up to `jitter` is taken off, so that what failed together does not come back together. A `Retry-After` of the
-    destination is kept to where it is longer, up to `most_asked`.
+    After the n-th failure the next attempt waits `first * factor ** (n - 1)` seconds, at most `most`. A random part of
+    up to `jitter` is subtracted, so that events that failed together are not retried together. A longer `Retry-After`
+    of the destination is respected, up to `most_asked` seconds.
 
-    An event is dead when there were `attempts` failures and `seconds` have passed since the first attempt: both. What
+    An event is dead after at least `attempts` failures, and not before `seconds` have passed since its first attempt.
+    An event that the destination keeps throttling (408, 429) is dead after `throttled` seconds, if that is set,
+    regardless of the number of attempts.
     a destination puts off (408, 429) is dead after `throttled` seconds, if that is given, however often it was tried.
 
-    `scale` multiplies every time: 0 makes a test wait for nothing.
+    `scale` multiplies every delay: with 0, tests do not wait.
     """
 
     attempts: int = 8
@@ -32,20 +34,20 @@ class Backoff:
     scale: float = 1.0
 
     def pause(self, failures: int, asked: float | None, chance: Callable[[], float] = random.random) -> float:
-        """Seconds until the next attempt. `asked` is what the destination asked for; `chance` gives 0 to 1."""
+        """Return the seconds until the next attempt. `asked` is the Retry-After, `chance` yields 0 to 1."""
         whole = min(self.most, self.first * self.factor ** min(failures - 1, 60))
         own = whole * (1 - chance() * self.jitter)
         return self.scale * (own if asked is None else max(own, min(asked, self.most_asked)))
 
     def gives_up(self, failures: int, age: float, *, throttled: bool) -> bool:
-        """Whether the event is dead after so many failures, `age` seconds after its first attempt."""
+        """Whether the event is dead after this many failures, `age` seconds after its first attempt."""
         if throttled and self.throttled is not None:
             return age >= self.throttled * self.scale
         return failures >= self.attempts and age >= self.seconds * self.scale
 
 
-#: `quick` suits tests: it gives up after about a minute. `production` is what the service does: it tries for three
-#: hours, and for 30 days where the destination says that it is too much or too late.
+#: `quick` suits tests: it gives up after about a minute. `production` is what RudderStack does: it retries for three
+#: hours, or for 30 days while the destination throttles.
 PROFILES: Mapping[str, Backoff] = {
     "quick": Backoff(),
     "production": Backoff(attempts=3, seconds=180 * 60.0, first=10.0, most=300.0, jitter=0.0, throttled=720 * 3600.0),
@@ -53,5 +55,5 @@ PROFILES: Mapping[str, Backoff] = {
 
 
 def backoff_of(profile: str, changes: Mapping[str, float]) -> Backoff:
-    """The back-off of a profile with some of its members changed."""
+    """Return the back-off of a profile with some of its members changed."""
     return replace(PROFILES[profile], **changes)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Wakes everybody who waits for something to happen: threads and coroutines."""
+"""Wake threads and coroutines that wait for a change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Waiting: TypeAlias = dict[asyncio.AbstractEventLoop, set[asyncio.Event]]
 
 
 class Bell:
-    """`ring` after every change; whoever waits looks again."""
+    """Call `ring` after every change; waiting threads and coroutines then check their condition again."""
 
     def __init__(self) -> None:
         self._changed = Condition()
@@ -28,17 +28,18 @@ class Bell:
         with self._changed:
             self._rung += 1
             self._changed.notify_all()
-            # Calling a loop costs more than all else here: once is enough for all that happens until it looks.
+            # Calling a loop is the most expensive step here. One call covers every change until the loop wakes up.
             loops = [loop for loop in self._for_changes if loop not in self._called]
             self._called.update(loops)
         for loop in loops:
-            with suppress(RuntimeError):  # it has ended
+            with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(self._wake, loop)
 
     def wait(self, condition: Callable[[], bool], timeout: float, every: float = math.inf) -> bool:
-        """Whether `condition` came true within `timeout` seconds.
+        """Return whether `condition` became true within `timeout` seconds.
 
-        It is asked anew after every change, and every so many seconds where it looks at other things, too.
+        The condition is checked after every change. Pass `every` (seconds) if it also depends on something that does
+        not ring this bell.
         """
         deadline = monotonic() + timeout
         while True:
@@ -52,7 +53,7 @@ class Bell:
                 self._changed.wait_for(lambda: self._rung != before, min(left, every))  # noqa: B023
 
     async def wait_async(self, condition: Callable[[], bool], timeout: float) -> bool:
-        """As `wait`, for coroutines."""
+        """Like `wait`, for coroutines."""
         with self._registered(self._for_changes) as event:
             try:
                 async with asyncio.timeout(timeout):
@@ -66,13 +67,13 @@ class Bell:
                 return False
 
     async def wait_closed(self) -> None:
-        """Until there are no more changes. Costs nothing meanwhile."""
+        """Return when the bell is closed. Idle until then."""
         with self._registered(self._for_end) as event:
             if not self.closed:
                 await event.wait()
 
     def close(self) -> None:
-        """Let everybody go: there will be no more changes."""
+        """Wake all waiting threads and coroutines: there will be no more changes."""
         self.closed = True
         self.ring()
         with self._changed:

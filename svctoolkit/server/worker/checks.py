@@ -1,4 +1,4 @@
-"""Events against the tracking plan of their source, once each, before they go to their destinations."""
+"""Check events against the tracking plan of their source, once each, before they go to their destinations."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from svctoolkit.server.store.block import Block
 from svctoolkit.server.store.schema import Received, Violation, storable
 from svctoolkit.workspace import Workspace
 
-#: of one event; an event of megabytes may have any number, and each is a row
+#: Limit per event: an event of megabytes may have any number of violations, and each is a row.
 MOST_VIOLATIONS = 1000
 _LOG = logging.getLogger("svctoolkit.plans")
 
 
 class Check(NamedTuple):
-    """What a plan says about an event: records for the store, how it changes the event, why it is dropped."""
+    """The result of checking an event: records for the store, how the plan changes the event, why it drops it."""
 
     record: schema.Check
     violations: list[Violation]
@@ -28,16 +28,16 @@ class Check(NamedTuple):
 
 
 class Checks:
-    """Checks the events of a workspace's sources. Without any tracking plan there is nothing to do."""
+    """Checks the events of a workspace's sources. Does nothing in a workspace without tracking plans."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._linked: tuple[Block | None, Link | None] = None, None
 
     def check(self, block: Block, place: int, event: Received) -> Check | None:
-        """What the plan of the block's source says of one of its events; None where the source has no plan.
+        """Return the verdict of the source's plan on one event of a block; None if the source has no plan.
 
-        A plan that cannot be used lets events pass: nothing that was accepted is ever lost by it.
+        A plan that cannot be used lets events pass, so that a broken plan never loses an accepted event.
         """
         workspace = self._workspace
         if not workspace.tracking_plans:
@@ -51,7 +51,7 @@ class Checks:
             return None
 
     def _link(self, block: Block) -> Link | None:
-        """The plan of a block's source: looked up once for all of its events."""
+        """Return the plan of a block's source. Looked up once for all of its events."""
         if self._linked[0] is not block:
             source = self._workspace.sources.get(block.source)
             self._linked = block, None if source is None else self._workspace.plan_link(source)

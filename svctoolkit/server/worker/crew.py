@@ -1,4 +1,4 @@
-"""Threads for what may take long, used again and again: starting one costs more than most of what it does."""
+"""A pool of threads for slow work. Threads are reused, because starting one costs more than most of the work."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from time import monotonic
 from typing import TypeAlias
 
 Work: TypeAlias = Callable[[], None]
-_IDLE_SECONDS = 2.0  # until a thread ends that nobody needs
+_IDLE_SECONDS = 2.0  # until an idle thread ends
 
 
 class Crew:
-    """Runs each work in a thread of its own: one that has nothing to do, or a new one. They hold up no process."""
+    """Runs each piece of work in its own thread: an idle one, or a new one. The threads are daemons."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -23,7 +23,7 @@ class Crew:
         self._stopped = False
 
     def start(self, work: Work, name: str) -> None:
-        """Run `work`, which raises nothing, in a thread of this name."""
+        """Run `work` in a thread of this name. `work` must not raise."""
         with self._lock:
             member = self._idle.pop() if self._idle else None
         if member is not None:
@@ -38,7 +38,7 @@ class Crew:
         member.start()
 
     def stop(self, timeout: float) -> None:
-        """End every thread, after its work; return when they have ended, or after `timeout` seconds."""
+        """End every thread after its current work. Return when all have ended, or after `timeout` seconds."""
         deadline = monotonic() + timeout
         with self._lock:
             self._stopped = True
@@ -50,7 +50,7 @@ class Crew:
             member.join(max(0.0, deadline - monotonic()))
 
     def _next(self, member: _Member) -> Work | None:
-        """What a member has to do now that it is done; None when it may go."""
+        """Return the next work of a member that has finished; None if its thread should end."""
         with self._lock:
             if self._stopped:
                 self._members.discard(member)
@@ -63,7 +63,7 @@ class Crew:
                 self._idle.remove(member)
                 self._members.discard(member)
                 return None
-        return member.works.get()  # somebody has chosen it just now
+        return member.works.get()  # `start` has picked this member just now
 
 
 class _Member(Thread):
@@ -75,5 +75,5 @@ class _Member(Thread):
         work = self.works.get()
         while work is not None:
             work()
-            del work  # what it holds is of no use while this thread waits
+            del work  # free what it references while this thread waits
             work = self._next_work(self)

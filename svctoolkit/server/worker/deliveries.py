@@ -1,4 +1,4 @@
-"""The lanes of all destinations: attempts for them, and what becomes of their results."""
+"""The lanes of all destinations: run their attempts and store the results."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from svctoolkit.workspace import Calls, Workspace
 
 _LOG = logging.getLogger("svctoolkit.delivery")
 _ALONE = Calls(jobs=1)
-_ROUTING_SECONDS = 1.0  # that a call waits for the routing of what was accepted before it
-_STORE_PAUSE = 1.0  # seconds until results are given to a store again that did not take them
+_ROUTING_SECONDS = 1.0  # maximum wait of a call for earlier events to be routed
+_STORE_PAUSE = 1.0  # seconds until a failed write of results is retried
 
 
 class Deliveries:
-    """Owns a lane for each destination that events are pending for, and does what the lanes ask."""
+    """Owns one lane for each destination with pending events, and implements what the lanes need (`Owner`)."""
 
     def __init__(
         self,
@@ -63,10 +63,10 @@ class Deliveries:
         self._timers, self._retries, self._lock = Timers(), Timers(lambda: 0.0) if still else Timers(), Lock()
         self._crew = Crew()
         self._limiters: dict[str, Limiter] = {}
-        self._terms: dict[str, tuple[object, Terms]] = {}  # by destination, with what they were made of
+        self._terms: dict[str, tuple[object, Terms]] = {}  # by destination, with what they were computed from
         self._stopped = False
-        # Before anybody adds new events: a lane that is made here knows that older ones are in the store. A lane that
-        # is made later starts with the first event that its destination ever had.
+        # Must run before new events are added: a lane created here starts behind, because older events are in the
+        # store. A lane created later starts with the first event that its destination ever had.
         self._lanes = {key: self._new_lane(key, behind=True) for key in pending.destinations()}
 
     def _new_lane(self, key: str, *, behind: bool) -> Lane:
@@ -79,40 +79,40 @@ class Deliveries:
             return self._lanes[key]
 
     def add(self, tasks: Mapping[str, Sequence[Task]]) -> None:
-        """New tasks by destination, which are in the store already."""
+        """Add new tasks by destination. They are in the store already."""
         for key, of_destination in tasks.items():
             self._lane(key).add(of_destination)
 
     def wake(self) -> None:
-        """Look again at who may be sent to: a destination was enabled, the workspace was changed."""
+        """Check again which destinations are enabled: one of them or the workspace has changed."""
         with self._lock:
             lanes = list(self._lanes.values())
         for lane in lanes:
             lane.wake()
 
     def reload(self, destinations: set[str]) -> None:
-        """Events of these destinations are pending again in the store."""
+        """Load tasks that were made pending again in the store, for these destinations."""
         for key in destinations:
             self._lane(key).reload()
 
     def is_quiet(self) -> bool:
-        """Whether nothing happens until somebody comes, or the time of a retry."""
+        """Whether nothing will happen before the next new event or retry."""
         due = self._retries.next_in()
         with self._lock:
             lanes = list(self._lanes.values())
         return (due is None or due > 0) and all(lane.is_quiet() for lane in lanes)
 
     def next_retry(self) -> float | None:
-        """The seconds until the next retry is due; None if there is none."""
+        """Return the seconds until the next retry is due; None if no retry is scheduled."""
         due = self._retries.next_in()
         return None if due is None else max(0.0, due)
 
     def pass_time(self, seconds: float) -> None:
-        """Let retries be due that many seconds earlier."""
+        """Make all retries due this many seconds earlier."""
         self._retries.move(seconds)
 
     def stop(self, timeout: float) -> None:
-        """End every worker. What is under way gets `timeout` seconds; what waits stays pending in the store."""
+        """End every worker. Attempts under way get `timeout` seconds; waiting tasks stay pending in the store."""
         self._stopped = True
         self._timers.stop()
         self._retries.stop()
@@ -131,7 +131,7 @@ class Deliveries:
             if task.jobs is None:
                 try:
                     events[task] = self._event(task)
-                except Exception as error:  # noqa: BLE001 - one event that cannot be read must not stop those behind it
+                except Exception as error:  # noqa: BLE001 - an unreadable event must not stop the ones after it
                     unreadable.append((task, _unreadable(task, error)))
         if unreadable:
             yield Step((), unreadable)
@@ -170,7 +170,7 @@ class Deliveries:
         ]
 
     def terms(self, destination: str) -> Terms:
-        """By the type that the destination has now: whether its settings are right shows when it is sent to."""
+        """Return the terms for the destination's current type. Its settings are validated only when events are sent."""
         target = self._workspace.destinations.get(destination)
         batch, waiting = self._workspace.delivery.batch, self._workspace.data_plane.limits.waiting
         state = target.type if target else "", batch, waiting
@@ -211,7 +211,7 @@ class Deliveries:
         numbers: list[int] = []
 
         def number(found: list[int]) -> None:
-            numbers[:] = found  # a transaction may be tried twice
+            numbers[:] = found  # overwrite: a transaction may be retried
 
         def on_saved(failure: BaseException | None) -> None:
             if failure is not None:
@@ -268,7 +268,7 @@ def _fate(result: Result, destination: str, type: str, at: datetime, places: Map
 
 
 def _request(exchange: Exchange, destination: str) -> SentRequest:
-    """A delivery that gets its number when it is stored."""
+    """Return the delivery record of a request. It gets its number when it is stored."""
     first, seqs, data = exchange.tasks[0], [task.seq for task in exchange.tasks], exchange.data
     delivery = Delivery(
         seq=first.seq,

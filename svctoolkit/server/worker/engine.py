@@ -1,4 +1,4 @@
-"""The engine of a data plane: takes accepted events and brings them to their destinations."""
+"""The engine of a data plane: routes accepted events and delivers them to their destinations."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from svctoolkit.server.worker.pending import Pending
 from svctoolkit.server.worker.router import Router, Routes
 from svctoolkit.workspace import Source
 
-_SECONDS = 5.0  # until everything that came is routed
+_SECONDS = 5.0  # timeout for routing everything that was accepted
 
 
 class Engine:
-    """Starts and stops everything behind ingestion, and hands events from one to the next:
+    """Starts and stops everything after ingestion, and passes events from one part to the next:
 
         accept -> store -> router -> lane of each destination -> attempt -> store
 
-    `pending` knows what is under way, `journal` what has happened, `events` the events themselves; `bell` rings after
-    every change. What comes for one of `closed_runs` is refused.
+    `pending` counts what is under way, `journal` what has happened, `events` holds the events; `bell` rings after
+    every change. Events for one of `closed_runs` are refused.
     """
 
     def __init__(
@@ -70,18 +70,18 @@ class Engine:
             still=pass_by is not None,
         )
         self._router = Router(work, self.workspace, self._deliver, knobs)
-        # Only now: what the router finds goes behind what is pending, which the lanes know of since they were made.
+        # Must start last: the lanes know about older pending events since their creation, and new ones go after those.
         self._router.start()
         self._deliveries.wake()
 
     def clock(self) -> datetime:
-        """The time, moved on by `advance`."""
+        """Return the current time, including what `advance` has added."""
         return self._wall_clock() + self._moved
 
     def advance(self, seconds: float, timeout: float) -> bool:
-        """Let so many seconds pass, one retry after the other. False if that takes longer than `timeout` seconds.
+        """Let `seconds` pass, one retry after the other. Return False if that takes longer than `timeout` seconds.
 
-        Each retry is over, and its result stored, before time goes on: pauses are as long as if one had waited.
+        Each retry finishes, with its result stored, before the time moves on: delays are as long as in real time.
         """
         deadline = monotonic() + timeout
         remaining = seconds
@@ -96,10 +96,10 @@ class Engine:
         return False
 
     def await_idle(self, run: str | None, timeout: float) -> bool:
-        """Whether nothing of a run (or of all) is under way any more, within so many seconds.
+        """Return whether nothing of a run (or of all) is under way any more, within `timeout` seconds.
 
-        With `pass_by`, which hears by how much the clock goes on, pauses between attempts are skipped, one retry after
-        the other: what waits at the same time waits together.
+        With `pass_by`, pauses between attempts are skipped, one retry after the other, and `pass_by` is called with the
+        seconds by which the clock moves on. Events that wait at the same time wait together.
         """
 
         def is_idle() -> bool:
@@ -117,7 +117,7 @@ class Engine:
         return False
 
     def rewind(self) -> None:
-        """Have the time of the clock again, after `advance`."""
+        """Set the time back to that of the clock, undoing `advance`."""
         self._moved = timedelta()
 
     def _is_quiet(self) -> bool:
@@ -135,11 +135,11 @@ class Engine:
         ids: Iterable[str],
         here: bool = False,
     ) -> Future[None]:
-        """Done when the events are on disk; from then on they are on their way to every connected destination.
+        """Accept the events of one request. The future is done when they are on disk; their delivery starts then.
 
-        The arguments are those of a `Block`. The future's error is a `StoreError`. With `here` this thread routes
-        them, if the store has them at once: to wake another one costs more, and only a thread that others wait for,
-        such as that of an event loop, should leave it to the router's.
+        The arguments are those of a `Block`. The future's error is a `StoreError`. With `here`, the calling thread
+        routes the events if the store has them at once, which is cheaper than waking the router's thread. Threads
+        that others depend on, such as that of an event loop, should not do that.
         """
         keys = tuple(connection.destination for connection in source.connections if connection.enabled)
         count, at, blocks = len(heads), self.clock().timestamp(), list[Block]()
@@ -166,7 +166,7 @@ class Engine:
         return future
 
     def reject(self, source: str, run: str, status: int, reason: str, body: Json, position: int = -1) -> None:
-        """Remember what was refused. `position` is the place of the event in its batch, or -1."""
+        """Record a rejected request or event. `position` is the place of the event in its batch, or -1."""
         at, number = self.clock(), self.store.numbers(1)
         self._pruner.after(number)
         rejected = Rejected(
@@ -177,9 +177,9 @@ class Engine:
         self.journal.reject(rejected)
 
     def _deliver(self, blocks: Sequence[Block], routes: Routes) -> None:
-        """The router has stored where events go: from here on they are their destinations' matter.
+        """Hand routed blocks to their destinations. Called by the router after it has stored the routes.
 
-        They are told of first: who waits until nothing is under way finds them counted.
+        `pending` is updated first, so that a thread that waits for idleness sees the tasks counted.
         """
         self.journal.receive(routes.events, routes.fates, routes.checks, routes.violations)
         self.pending.route(len(blocks), routes.tasks)
@@ -190,16 +190,16 @@ class Engine:
         self.bell.ring()
 
     def replay(self, statuses: Sequence[str], destination: str | None = None, run: str | None = None) -> int:
-        """Put settled events back: how many. They start with the first attempt again."""
+        """Make settled events pending again, starting with their first attempt. Return how many."""
         reopened = self._work.reopen(statuses, destination, run)
         self.pending.reopen(reopened)
         self._deliveries.reload({key for key, _ in reopened})
         return reopened.total()
 
     def forget(self, run: str | None = None) -> int:
-        """Forget everything that is settled, as if it had never come, or that of one run: how many events.
+        """Delete all settled events, or those of one run. Return how many.
 
-        Without a run the counts begin again, too. What is pending stays.
+        Without a run, the counts start again at zero. Pending events stay.
         """
         self.bell.wait(self.pending.all_routed, _SECONDS)
         count = self._work.forget(run)
@@ -209,28 +209,28 @@ class Engine:
         return count
 
     def masker(self) -> Masker:
-        """Hides every secret of the workspace as it is now."""
+        """Return the masker for every current secret of the workspace."""
         return self.workspace.masker
 
     def wake(self) -> None:
-        """Look again at who may be sent to: a destination was enabled, the workspace was changed."""
+        """Check again which destinations are enabled: one of them or the workspace has changed."""
         self._deliveries.wake()
 
     @contextmanager
     def hurry(self, run: str | None) -> Iterator[None]:
-        """Somebody waits until nothing of a run, or of all, is under way: what waits for company goes without."""
+        """Send incomplete batches of a run (or of all) at once while the caller waits for them to be delivered."""
         with self.pending.hurry(run):
             if self.workspace.delivery.batch and self.workspace.delivery.batch.wait:
                 self._deliveries.wake()
             yield
 
     def close(self) -> None:
-        """Let go who waits or looks on: there will be no more changes."""
+        """Release waiting threads and listeners: there will be no more changes."""
         self.journal.feed.close()
         self.bell.close()
 
     def stop(self, timeout: float) -> None:
-        """End every thread. What is under way gets `timeout` seconds; what waits is pending at the next start."""
+        """End every thread. Attempts under way get `timeout` seconds; waiting events are pending at the next start."""
         self._router.stop()
         self._deliveries.stop(timeout)
         self.store.close()

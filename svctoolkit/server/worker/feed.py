@@ -1,7 +1,8 @@
 """The last changes of a data plane, numbered, for streams and for listeners.
 
-All readers share one list: a change is described, masked and encoded once, however many look on, and only if somebody
-does. A reader has a number, up to which it has read. One that is too slow finds that what comes next is gone.
+All readers share one list: a change is described, masked and encoded once for all readers, and only if there are any.
+Each reader keeps the number of the last change that it has read. A reader that is too slow misses changes, and learns
+how many.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _LOG = logging.getLogger("svctoolkit.delivery")
 
 @dataclass(slots=True)
 class _Chunk:
-    """Changes of one kind that happened together; the first one has the number `first`."""
+    """Changes of one kind that happened together. The first one has the number `first`."""
 
     first: int
     kind: str
@@ -39,20 +40,20 @@ class _Chunk:
         return self.first + len(self.rows)
 
     def encode(self, masker: Masker) -> None:
-        """Make the server-sent event of every change."""
+        """Build the server-sent event of every change."""
         frames: list[bytes] = []
         changes = [self.describe(row) for row in self.rows]
         for number, change in enumerate(changes, self.first):
             text = masker.mask_json(msgspec.json.encode(change))
             frames.append(b"id: %d\nevent: %s\ndata: %s\n\n" % (number, self.kind.encode(), text))
-        # Readers in another thread may be doing the same: each assignment is whole, and the frames come last.
+        # Readers in another thread may do the same concurrently. Each assignment is atomic, and the frames come last.
         self.runs = [change["run"] for change in changes]
         self.frames = frames
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a reader gets: server-sent events, its new number, and how many changes were gone before it came."""
+    """What a reader gets: server-sent events, its new number, and how many changes it has missed."""
 
     frames: list[bytes]
     number: int
@@ -68,7 +69,7 @@ class Feed:
         self._chunks: deque[_Chunk] = deque()
         self._listeners: list[Listener] = []
         self._next = 1
-        #: How many streams are open. Only the event loop changes it.
+        #: The number of open streams. Only the event loop changes it.
         self.readers = 0
 
     @property
@@ -78,11 +79,11 @@ class Feed:
 
     @property
     def watched(self) -> bool:
-        """Whether anybody looks on right now."""
+        """Whether there is a reader or listener at the moment."""
         return bool(self.readers or self._listeners)
 
     def tell(self, kind: str, rows: Sequence[Json], describe: Describe) -> None:
-        """Add changes. `describe` makes JSON of a row when somebody wants to see it; it must have a `run`."""
+        """Add changes. `describe` turns a row into JSON when a reader needs it; the JSON must have a `run`."""
         if not rows:
             return
         with self._lock:
@@ -101,7 +102,7 @@ class Feed:
                 listener(kind, changes)
             except KeyboardInterrupt:
                 raise
-            except BaseException:  # noqa: BLE001 - what who looks on raises, be it pytest's `fail`, must not stop the events
+            except BaseException:  # noqa: BLE001 - errors of a listener, even pytest's `fail`, must not stop events
                 _LOG.exception("a listener failed for changes of the kind %r", kind)
 
     def listen(self, listener: Listener) -> None:
@@ -114,11 +115,11 @@ class Feed:
             self._listeners.remove(listener)
 
     def close(self) -> None:
-        """Tell listeners that there will be no more changes."""
+        """Notify listeners that there will be no more changes."""
         self._call("end", [{}])
 
     def read(self, after: int, run: str | None, most: int = 1000) -> Reading:
-        """The next changes behind a number, about `most` of them; those of one run only, if that is given."""
+        """Return about `most` changes after a number, or only those of one run."""
         with self._lock:
             first = self._chunks[0].first if self._chunks else self._next
             missed = max(0, first - after - 1)

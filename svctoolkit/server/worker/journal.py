@@ -1,4 +1,4 @@
-"""What is counted and told: numbers since the start, and every change for whoever looks on."""
+"""Counts since the start, and the feed of every change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svctoolkit.server.store.record import change, without_contents
 from svctoolkit.server.store.schema import Check, Delivery, Fate, Received, Rejected, Violation
 from svctoolkit.server.worker.feed import Feed
 
-#: of what is counted; each kind with what it is counted by
+#: The kinds of counts, each with the fields that it is counted by.
 _KINDS = {
     "received": ("source",),
     "repeated": ("source",),
@@ -24,7 +24,7 @@ _KINDS = {
 
 
 class Journal:
-    """Writes down what happens: `counts` by kind, and the feed."""
+    """Records what happens: `counts` by kind, and the feed."""
 
     def __init__(self, feed: Feed) -> None:
         self.feed = feed
@@ -35,12 +35,12 @@ class Journal:
         }
 
     def counts(self, kind: str) -> dict[tuple[str, ...], int]:
-        """How often something of this kind has happened since the start."""
+        """Return how often something of this kind has happened since the start."""
         with self._lock:
             return dict(self._counts[kind])
 
     def start_over(self) -> None:
-        """Count from zero."""
+        """Reset all counts to zero."""
         with self._lock:
             for counter in self._counts.values():
                 counter.clear()
@@ -52,7 +52,7 @@ class Journal:
         checks: Sequence[Check] = (),
         violations: Sequence[Violation] = (),
     ) -> None:
-        """Events were routed; `fates` are those at every destination, the rest what tracking plans said."""
+        """Record routed events, with their fates at every destination and the results of tracking plans."""
         self._count("received", ((event.source,) for event in events if event.repeats is None))
         self._count("repeated", ((event.source,) for event in events if event.repeats is not None))
         self.feed.tell("received", events, change)
@@ -63,7 +63,7 @@ class Journal:
             self.feed.tell("violation", violations, change)
         if settled := [fate for fate in fates if fate.status != "pending"]:
             self._settle(settled)
-        if self.feed.watched:  # only readers of this moment need to know where events are queued
+        if self.feed.watched:  # only live readers need to see where events are queued
             self.feed.tell("fate", [fate for fate in fates if fate.status == "pending"], _queued)
 
     def reject(self, rejected: Rejected) -> None:
@@ -71,7 +71,7 @@ class Journal:
         self.feed.tell("rejected", [without_contents(rejected)], change)
 
     def deliver(self, deliveries: Sequence[Delivery], fates: Sequence[Fate]) -> None:
-        """Attempts have ended: the requests that were made, and the fates of the events."""
+        """Record finished attempts: their requests, and the fates of the events."""
         self._count("deliveries", ((delivery.destination, str(delivery.status)) for delivery in deliveries))
         self.feed.tell("delivery", [*map(without_contents, deliveries)], change)
         self._settle([*map(without_contents, fates)])
@@ -94,5 +94,5 @@ def _check_outcome(check: Check) -> str:
 
 
 def _queued(fate: Fate) -> dict[str, Any]:
-    """A fate before the first attempt: it has no time yet."""
+    """Return the change for a fate before the first attempt, which has no time yet."""
     return {**change(fate), "at": None}

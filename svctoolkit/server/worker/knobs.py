@@ -1,4 +1,4 @@
-"""How a data plane works, as its workspace says at the moment."""
+"""The settings of a data plane, as its workspace has them at the moment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _IN_MEMORY = Retention(events=20_000, seconds=float("inf"))
 
 
 class Knobs:
-    """Each is asked for where it is used, so that a change of the workspace counts at once. What is given stays."""
+    """Settings are read when they are used, so that changes of the workspace apply at once. Arguments override them."""
 
     def __init__(
         self,
@@ -41,12 +41,12 @@ class Knobs:
 
     @property
     def width(self) -> int:
-        """Requests that a destination gets at a time."""
+        """Maximum number of concurrent requests to a destination."""
         return self._workspace.delivery.width if self._width is None else self._width
 
     @property
     def window(self) -> float:
-        """Seconds that a `messageId` counts as known."""
+        """Seconds for which a `messageId` is remembered for deduplication."""
         return self._workspace.data_plane.window if self._window is None else self._window
 
     @property
@@ -58,7 +58,7 @@ class Knobs:
 
     @property
     def lenient(self) -> bool:
-        """Whether a bad event of a batch is set aside, and the rest taken."""
+        """Whether a bad event of a batch is rejected alone and the rest accepted."""
         return self._workspace.data_plane.lenient if self._lenient is None else self._lenient
 
     @property

@@ -1,4 +1,4 @@
-"""What is pending: how many events are on their way to whom, and how many requests are not routed yet."""
+"""Counts of what is pending: events on their way to each destination, and requests that are not routed yet."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from svctoolkit.workspace import Workspace
 
 
 class Pending:
-    """Counts kept along the way, so that asking costs nothing, however much is pending.
+    """Running counts, so that reading them is cheap however much is pending.
 
-    An event is counted from the moment that its request was accepted, in one of two numbers at any time: first with
-    its request, then by destination. Who waits for both to be zero misses nothing in between.
+    An event is counted from the moment that its request is accepted, and always in exactly one of two numbers: first
+    with its request, then by destination. A thread that waits for both to be zero misses nothing.
     """
 
     def __init__(self, work: Work, workspace: Workspace) -> None:
         self._work, self._workspace = work, workspace
         self._lock = Lock()
         self._unrouted = work.count_unrouted()
-        #: how many requests were accepted so far
+        #: the number of requests accepted so far
         self.accepted = self._unrouted
         self._routed = 0
         self._waiters: Counter[str | None] = Counter()
         self._events: Counter[tuple[str, str]] = work.pending_counts()
 
     def accept(self) -> None:
-        """A request was accepted, and is going to disk."""
+        """Count an accepted request, which is being written to disk."""
         with self._lock:
             self._unrouted += 1
             self.accepted += 1
 
     def refuse(self) -> None:
-        """The disk has not taken it."""
+        """Subtract a request that could not be written to disk."""
         with self._lock:
             self._unrouted -= 1
             self._routed += 1
 
     def route(self, blocks: int, tasks: Mapping[str, Sequence[Task]]) -> None:
-        """Requests were routed: tasks by destination came of them. Both at once, so that nobody sees neither."""
+        """Replace routed requests by their tasks. Atomic: observers never miss an event in between."""
         with self._lock:
             self._unrouted -= blocks
             self._routed += blocks
@@ -51,34 +51,34 @@ class Pending:
                 self._events.update((key, task.run) for task in of_destination)
 
     def reopen(self, events: Counter[tuple[str, str]]) -> None:
-        """Settled events are pending again."""
+        """Count settled events as pending again."""
         with self._lock:
             self._events.update(events)
 
     def settle(self, destination: str, runs: Sequence[str]) -> None:
-        """Events of these runs have their last fate at a destination."""
+        """Subtract events of these runs that have their final fate at a destination."""
         with self._lock:
             self._events.subtract((destination, run) for run in runs)
-            for run in set(runs):  # a run that is over is forgotten: a long-lived data plane sees many
+            for run in set(runs):  # delete finished runs: a long-lived data plane sees many
                 if not self._events[destination, run]:
                     del self._events[destination, run]
 
     def destinations(self) -> set[str]:
-        """Where events are pending."""
+        """The destinations with pending events."""
         with self._lock:
             return {key for key, _ in self._events}
 
     def all_routed(self) -> bool:
-        """Whether every accepted event has its fates, so that reading the store gives all of them."""
+        """Whether every accepted event has its fates, so that the store has all of them."""
         return self._unrouted == 0
 
     def is_routed(self, accepted: int) -> bool:
-        """Whether the first so many requests that were accepted are routed."""
+        """Whether the first `accepted` requests are routed."""
         return self._routed >= accepted
 
     @contextmanager
     def hurry(self, run: str | None) -> Iterator[None]:
-        """Somebody waits until nothing of a run, or of all, is under way: what waits for company goes without."""
+        """Send incomplete batches of a run (or of all) at once while the caller waits for them to be delivered."""
         with self._lock:
             self._waiters[run] += 1
         try:
@@ -90,17 +90,17 @@ class Pending:
                     del self._waiters[run]
 
     def hurried(self) -> AbstractSet[str | None]:
-        """The runs that somebody waits for, once all that was accepted is routed; None among them for all."""
+        """Return the runs that a caller waits for, once everything accepted is routed; None among them for all."""
         with self._lock:
             return set() if self._unrouted else set(self._waiters)
 
     def is_paused(self, destination: str) -> bool:
-        """Whether events for a destination wait until somebody enables it."""
+        """Whether the destination is disabled, so that its events wait."""
         target = self._workspace.destinations.get(destination)
         return target is not None and not target.enabled
 
     def by_destination(self, run: str | None = None) -> dict[str, int]:
-        """How many events of a run, or of all, are pending at each destination, disabled ones included."""
+        """Return the number of pending events of a run (or of all) by destination, including disabled ones."""
         counts: Counter[str] = Counter()
         with self._lock:
             for (key, of_run), number in self._events.items():
@@ -109,14 +109,14 @@ class Pending:
         return {key: number for key, number in sorted(counts.items()) if number > 0}
 
     def under_way(self, run: str | None = None) -> dict[str, int]:
-        """How many events of a run, or of all, are on their way to each enabled destination."""
+        """Return the number of events of a run (or of all) on their way to each enabled destination."""
         return {key: number for key, number in self.by_destination(run).items() if not self.is_paused(key)}
 
     def is_idle(self, run: str | None = None) -> bool:
         return self.all_routed() and (not self._events or not self.under_way(run))
 
     def describe(self, run: str | None) -> str:
-        """How things stand with what is under way, for people."""
+        """Describe what is under way, as readable text."""
         texts = [f"{number} to {key}{self._reason(key)}" for key, number in self.under_way(run).items()]
         if not self.all_routed():
             texts.append("some that are not routed yet")

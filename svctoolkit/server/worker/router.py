@@ -1,4 +1,4 @@
-"""From accepted blocks to tasks: who gets which event, duplicates out."""
+"""Turn accepted blocks into tasks: find the destinations of each event, and drop duplicates."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from svctoolkit.server.worker.task import Task, owner_of
 from svctoolkit.workspace import Destination, Source, Workspace
 
 _CHUNK = 2000  # events in one transaction, or one block
-_LOAD = 50  # events in one transaction: who takes so many waits until there are more,
-_COMPANY = 500  # as many as this,
-_PATIENCE = 0.02  # for so many seconds
-_WINDOW = 20_000  # events in memory; the rest waits in the store
-_LOADED_BLOCKS = 100  # at a time from the store
-_HELD = 5_000  # bytes; larger events are read again when their turn comes
-_TEXT = 1000  # characters of an id or a name that are kept for looking up
+_LOAD = 50  # events: after a transaction of at least this many, the router waits for more,
+_COMPANY = 500  # until this many are queued,
+_PATIENCE = 0.02  # for at most this many seconds
+_WINDOW = 20_000  # events in memory; the rest wait in the store
+_LOADED_BLOCKS = 100  # read from the store at a time
+_HELD = 5_000  # bytes; larger events are read again when they are sent
+_TEXT = 1000  # characters of an id or a name that are stored for lookups
 _LOG = logging.getLogger("svctoolkit.delivery")
 
 
 @dataclass(slots=True)
 class Routes:
-    """What the router found out about some blocks: records for the store, and tasks by destination."""
+    """What the router found for some blocks: records for the store, and tasks by destination."""
 
     events: list[Received] = field(default_factory=list)
     fates: list[schema.Fate] = field(default_factory=list)
@@ -49,48 +49,48 @@ class Routes:
 class Router:
     """Routes blocks in the order of their events. `deliver` is called when the result is in the store.
 
-    A thread does it, or who adds a block and then calls `route`. Of events with the same `messageId`, source and run
-    within the window only the first is delivered.
+    Routing runs in the router's thread, or in the thread that adds a block and then calls `route`. Of events with the
+    same `messageId`, source and run within the window, only the first is delivered.
     """
 
     def __init__(
         self, work: Work, workspace: Workspace, deliver: Callable[[Sequence[Block], Routes], None], knobs: Knobs
     ) -> None:
         self._work, self._workspace, self._deliver, self._knobs = work, workspace, deliver, knobs
-        self._routing = False  # somebody has taken blocks, and will look for more
+        self._routing = False  # a thread has taken blocks, and will look for more
         self._checks = Checks(workspace)
         self._changed = Condition()
         self._blocks: deque[Block] = deque()
         self._waiting_events = self._waiting_bytes = 0
-        self._queued_to = 0  # seq of the last block that was queued here; later ones are not known here yet
+        self._queued_to = 0  # seq of the last block queued here
         self._last_taken = 0  # events
-        self._behind = True  # some blocks are in the store only: at the start, those of the last time
+        self._behind = True  # some blocks are only in the store: at the start, those of the previous run
         self._stopped = False
         self._thread = Thread(target=self._run, name="svctoolkit router", daemon=True)
 
     def start(self) -> None:
-        """Route what the last time has left, then what comes. `deliver` must be ready for it."""
+        """Route what the previous process left, then new blocks. `deliver` must be ready to be called."""
         self._thread.start()
 
     def add(self, block: Block, *, wake: bool) -> None:
-        """A block that is in the store. Without `wake` the caller is going to call `route`."""
+        """Add a block that is in the store. Without `wake`, the caller must call `route`."""
         with self._changed:
             if self._behind or self._waiting_events > _WINDOW or self._waiting_bytes > self._knobs.limits.unrouted:
                 self._behind = True
-            elif block.first > self._queued_to:  # else it was loaded before it was added
+            elif block.first > self._queued_to:  # else it was already loaded from the store
                 self._queue(block)
             if wake or self._behind:
                 self._changed.notify()
 
     def route(self) -> None:
-        """Route what was added, in this thread, unless somebody is at it: what comes meanwhile is the router's."""
+        """Route added blocks in this thread, unless another one is routing. Later blocks go to the router's thread."""
         with self._changed:
             blocks = [] if self._routing or self._behind or self._stopped else self._pop()
         if not blocks:
             return
         try:
             self._route(blocks)
-        except Exception as error:  # noqa: BLE001 - the events are in the store: it is no matter of who sends
+        except Exception as error:  # noqa: BLE001 - the events are in the store: not the sender's error
             _report(error)
 
     def stop(self) -> None:
@@ -105,7 +105,7 @@ class Router:
                 blocks = self._take()
                 if blocks:
                     self._route(blocks)
-            except Exception as error:  # noqa: BLE001 - a thread that ends in silence would stop every event from now on
+            except Exception as error:  # noqa: BLE001 - a thread that ends silently would stop all routing
                 _report(error)
                 self._start_over()
 
@@ -123,8 +123,8 @@ class Router:
             routes = self._routes(blocks)
             self._work.save_routes(blocks, routes.events, routes.fates, routes.checks, routes.violations).result()
         except Exception:
-            # Routed together or not at all: the first of them is the next to be read from the store. What is added
-            # from now on is read there, too, or it would be taken for the next.
+            # All or nothing: the first of these blocks must remain the next one to read from the store. Blocks added
+            # from now on are read from there, too, or they would be routed before these.
             with self._changed:
                 self._forget_queue()
                 self._queued_to = blocks[0].first - 1
@@ -132,7 +132,7 @@ class Router:
         return routes
 
     def _start_over(self) -> None:
-        """Forget what waits here and read it from the store again, in a second."""
+        """Drop the queue and read it from the store again, in a second."""
         with self._changed:
             if self._blocks:
                 self._queued_to = min(self._queued_to, self._blocks[0].first - 1)
@@ -147,8 +147,8 @@ class Router:
     def _take(self) -> list[Block]:
         with self._changed:
             if self._blocks and self._last_taken >= _LOAD and not self._behind:
-                # The digests are in no order, so every transaction writes most pages of their index again: of a few
-                # events at a time that costs more than all else here.
+                # Digests are in random order, so every transaction rewrites most pages of their index. With only a
+                # few events per transaction, that would dominate the cost of routing.
                 self._changed.wait_for(lambda: self._stopped or self._waiting_events >= _COMPANY, _PATIENCE)
             self._changed.wait_for(
                 lambda: self._stopped or (not self._routing and (self._behind or bool(self._blocks)))
@@ -160,7 +160,7 @@ class Router:
             return self._pop()
 
     def _pop(self) -> list[Block]:
-        """The next blocks, which the caller routes. To be called with the lock."""
+        """Return the next blocks, for the caller to route. Must be called with the lock."""
         blocks: list[Block] = []
         while self._blocks and (not blocks or sum(b.count for b in blocks) < _CHUNK):
             blocks.append(self._blocks.popleft())
@@ -171,7 +171,7 @@ class Router:
         return blocks
 
     def _load(self) -> None:
-        """Read blocks from the store. Whoever adds one meanwhile waits for the lock, and finds it queued."""
+        """Read blocks from the store. A thread that adds one meanwhile waits for the lock, and finds it queued."""
         blocks = self._work.next_blocks(self._queued_to, _LOADED_BLOCKS, self._knobs.limits.unrouted)
         for block in blocks:
             self._queue(block)
@@ -200,12 +200,12 @@ class Router:
         return routes
 
     def _send_on(self, routes: Routes, block: Block, place: int, head: Head, event: Received) -> None:
-        """What becomes of an event at each destination: a fate, or a task."""
-        # The lane need not read small events again.
+        """Decide the outcome of an event at each destination: a fate, or a task."""
+        # Keep the block with small events, so that the lane need not read it again.
         own_block = block if len(block.body) < _HELD * block.count else None
         fates = list(self._fates(block, place, head, event.repeats))
         check = None
-        if any(fate.status == "pending" for _, fate in fates):  # what goes nowhere is never checked
+        if any(fate.status == "pending" for _, fate in fates):  # an event without destinations is not checked
             check = self._checks.check(block, place, event)
         if check is not None:
             routes.checks.append(check.record)
@@ -225,7 +225,7 @@ class Router:
                 routes.tasks.setdefault(key, []).append(task)
 
     def _fates(self, block: Block, place: int, head: Head, repeats: int | None) -> Iterator[tuple[str, Fate]]:
-        """Each destination with what is known of the event there."""
+        """Yield each destination with the fate of the event there."""
         source = self._workspace.sources.get(block.source) or Source(block.source, block.source, block.source)
         for key in block.destinations:
             if repeats is not None:
@@ -245,16 +245,16 @@ def _fate(block: Block, place: int, head: Head, source: Source, destination: Des
     try:
         whole = destination is not None and needs_all(destination)
         return fate_at_routing(block.events[place] if whole else _short(head), source, destination)
-    except Exception as error:  # noqa: BLE001 - a bug here must not stop the events behind this one
+    except Exception as error:  # noqa: BLE001 - a bug here must not stop the events after this one
         _LOG.exception("routing of event %s", block.first + place)
         return Fate("failed", "routing", f"this is a bug in svctoolkit: {type(error).__name__}")
 
 
 def _heads(block: Block) -> Sequence[Head]:
-    """The heads of a block; empty ones for a request that cannot be read any more, so that it blocks nothing."""
+    """Return the heads of a block; empty ones for an unreadable request, so that it does not block the queue."""
     try:
         return block.heads
-    except Exception:  # noqa: BLE001 - whatever damage in a store leads to
+    except Exception:  # noqa: BLE001 - any error that a damaged store may cause
         _LOG.exception("the request with the events from %s on cannot be read", block.first)
         return [Head(message_id=f"unreadable-{block.first + place}") for place in range(block.count)]
 
@@ -286,7 +286,7 @@ def _received(seq: int, block: Block, head: Head, digest: int, repeats: int | No
 
 
 def _are_columns(members: Sequence[Any]) -> bool:
-    """Whether all are short ASCII, as they nearly always are. Looking at each of five would take twice as long."""
+    """Whether all are short ASCII, as nearly always. Checking each of five separately would take twice as long."""
     try:
         text = "".join(members)
     except TypeError:
@@ -295,6 +295,6 @@ def _are_columns(members: Sequence[Any]) -> bool:
 
 
 def _column(value: Any) -> str:
-    """A member of an event for looking it up: the start of its text."""
+    """Return a member of an event as stored for lookups: the start of its text."""
     text = value if isinstance(value, str) else "" if value is None else str(value)
     return storable(text[:_TEXT] if len(text) > _TEXT else text)

@@ -1,4 +1,4 @@
-"""An event on its way to one destination, the jobs that it is there, and what an attempt with them came to."""
+"""An event on its way to one destination, its jobs there, and the outcome of an attempt."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Status: TypeAlias = Literal["pending", "delivered", "filtered", "dropped", "fail
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """What the router delivers of an event: an event for it to transform, or a payload that the processor has made.
+    """A unit of work of the router: an event for it to transform, or a payload that the processor produced.
 
-    `alone`: it must share no request, because a batch with it was refused.
+    `alone`: it must not share a request, because a batch that contained it was refused.
     """
 
     task: Task
@@ -31,12 +31,12 @@ class Job:
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """An event that a destination is to get. Tasks of one `owner` are delivered in the order of their events.
+    """An event to deliver to one destination. Tasks of one `owner` are delivered in the order of their events.
 
-    `jobs` are what is still to be delivered of it, None until the user transformation has run; `alone` holds for those.
-    `failure` is the fate of jobs that are not sent again, `first_at` is the time of the first attempt and
-    `age` how many seconds after that the last one ended, `transformed` are the events after the user transformation,
-    `change` is what a tracking plan makes of the event: `svctoolkit.plans.change_event`.
+    `jobs` are those still to be delivered, or None until the user transformation has run; `alone` applies to them.
+    `failure` is the fate of jobs that are not retried. `first_at` is the time of the first attempt, and `age` the
+    seconds from then to the end of the last one. `transformed` are the events after the user transformation. `change`
+    is how a tracking plan changes the event: see `svctoolkit.plans.change_event`.
     """
 
     seq: int
@@ -58,15 +58,15 @@ class Task:
 
 
 def owner_of(user: str, anonymous: str) -> str:
-    """Whose events keep their order. The anonymous id comes first: a user keeps it after an identify."""
+    """Return the key for ordering. The anonymous id comes first, because a user keeps it after an identify."""
     return anonymous or user
 
 
 class Exchange(Struct, frozen=True, eq=False):
     """One request with its answer: `data` is JSON of payload, request, response, headers, error, milliseconds.
 
-    `tasks` are those whose events it carried, in the order of the batch; `attempt` is that of the first, and `part`
-    numbers its requests.
+    `tasks` are those whose events it carried, in the order of the batch. `attempt` is the attempt of the first one, and
+    `part` numbers its requests.
     """
 
     tasks: Sequence[Task]
@@ -78,11 +78,12 @@ class Exchange(Struct, frozen=True, eq=False):
 
 
 class Outcome(Struct, frozen=True):
-    """What an attempt came to for one event.
+    """The outcome of an attempt for one event.
 
-    With `again` another attempt may help; `wait` are the seconds that Retry-After says; `throttled`: the destination
-    itself has put it off. `attempted` is false where the event only waits for an earlier one of its user. `kind` is
-    what the last answer means for it, `exchange` the last request that carried it, and `place` its place in that.
+    With `again`, another attempt may help. `wait` is the Retry-After in seconds; `throttled`: the destination
+    throttled the event. `attempted` is false if the event only waits for an earlier one of its user. `kind` is what
+    the last answer means for the event, `exchange` the last request that carried it, and `place` its place in that
+    request.
     """
 
     status: Status
@@ -99,9 +100,9 @@ class Outcome(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """What a call has done at once: requests that were made, and the outcomes that are certain with them.
+    """The requests of one part of a call, and the outcomes that are certain after them.
 
-    `halfway`: an event has some of its requests and not the others. Who stops here sends it those again.
+    `halfway`: an event has some of its requests and not the others. If the call stops here, all of them are sent again.
     """
 
     exchanges: Sequence[Exchange] = ()
@@ -110,7 +111,7 @@ class Step(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True):
-    """An attempt that is over: `retry_in` seconds to the next one, or None if there is none."""
+    """A finished attempt: `retry_in` is the seconds to the next one, or None if there is none."""
 
     task: Task
     outcome: Outcome
@@ -119,7 +120,7 @@ class Result(Struct, frozen=True):
 
 
 class Record(Struct, frozen=True):
-    """What the store is to keep of a step."""
+    """What the store keeps of a step."""
 
     exchanges: Sequence[Exchange]
     results: Sequence[Result]

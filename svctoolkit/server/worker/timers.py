@@ -1,4 +1,4 @@
-"""A thread that calls functions when their time comes."""
+"""A thread that calls functions at their due times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOG = logging.getLogger("svctoolkit.delivery")
 
 
 class Timers:
-    """Calls functions when their time comes, in one thread, which starts with the first of them."""
+    """Calls functions at their due times, in one thread, which starts with the first function."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
         self._now = now
@@ -24,29 +24,29 @@ class Timers:
         self._stopped = False
 
     def after(self, seconds: float, call: Callable[[], object]) -> None:
-        """Call `call()` in `seconds`. It must be short."""
+        """Call `call()` in `seconds`. It must return quickly."""
         with self._changed:
             entry = (self._now() + seconds, next(self._order), call)
             heapq.heappush(self._due, entry)
             if self._thread is None and not self._stopped:
                 self._thread = Thread(target=self._run, name="svctoolkit timers", daemon=True)
                 self._thread.start()
-            if self._due[0] is entry:  # else the thread wakes up before it anyway
+            if self._due[0] is entry:  # else the thread wakes up earlier anyway
                 self._changed.notify()
 
     def next_in(self) -> float | None:
-        """The seconds until the next call is due; None if there is none."""
+        """Return the seconds until the next call is due; None if no call is scheduled."""
         with self._changed:
             return self._due[0][0] - self._now() if self._due else None
 
     def move(self, seconds: float) -> None:
-        """Let so many seconds have passed."""
+        """Advance the time by this many seconds."""
         with self._changed:
             self._due = [(due - seconds, order, call) for due, order, call in self._due]
             self._changed.notify()
 
     def stop(self) -> None:
-        """Forget what is due, and end the thread."""
+        """Discard what is due, and end the thread."""
         with self._changed:
             self._stopped = True
             self._due.clear()

@@ -1,1 +1,1 @@
-"""From a few events to requests, and from their answers to an outcome for each event."""
+"""Turn a few events into requests, and the responses into an outcome for each event."""

@@ -1,4 +1,4 @@
-"""Attempts to bring events to one destination, through the stages of the pipeline."""
+"""Attempts to deliver events to one destination, through the stages of the pipeline."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ _LOG = logging.getLogger("svctoolkit.delivery")
 
 
 class Attempts:
-    """Makes attempts with the stages, routes and transport of a pipeline.
+    """Run attempts with the stages, routes and transport of a pipeline.
 
-    `masked` hides secrets in what is kept of the exchanges, for stores that outlive the process.
+    `masked` hides secrets in the stored exchanges, for stores that outlive the process.
     """
 
     def __init__(self, pipeline: Pipeline, clock: Callable[[], datetime], *, masked: bool) -> None:
         self._pipeline, self._clock, self._masked = pipeline, clock, masked
 
     def __call__(self, tasks: Sequence[Task], events: Mapping[Task, Mapping[str, Json]], key: str) -> Iterator[Step]:
-        """What happens, step by step, until every task has its outcome. Whatever goes wrong is one: nothing is raised.
+        """Yield the steps until every task has its outcome. Errors become outcomes: nothing is raised.
 
-        `events` are those of the tasks that have no jobs yet. Who stops listening leaves the rest as it is.
+        `events` has the events of the tasks that have no jobs yet. If the caller stops iterating, the remaining tasks
+        are left unchanged.
         """
         without = dict.fromkeys(tasks)
         try:
@@ -66,7 +67,7 @@ class Attempts:
         yield from Call(route, wire, context, size, self._hear(route)).steps(tasks)
 
     def _hear(self, route: Route) -> Callable[[str], None]:
-        """Does what answers say of the account that a destination with OAuth delivers with."""
+        """Return the callback that updates the OAuth account of a destination according to its responses."""
 
         def hear(mark: str) -> None:
             account = self._pipeline.workspace.account_of(route.destination)

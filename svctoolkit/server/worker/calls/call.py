@@ -1,8 +1,8 @@
-"""A call of the router: jobs of one destination, the requests that they share, and what the answers mean for each.
+"""A call of the router: jobs of one destination, the requests that they share, and what the responses mean for each.
 
-The rules are the service's. Requests go out in the order of their first job. Of a user whose job failed, nothing more
-is sent in this call. A request that may succeed later ends its batch; one that never will ends it only where nobody
-reads the answers.
+The rules are RudderStack's. Requests are sent in the order of their first job. After a job of a user has failed, no
+more jobs of that user are sent in this call. A retryable request ends its batch. A request that failed for good ends
+its batch only if the destination type has no handler for responses.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from svctoolkit.server.worker.calls.wire import Wire, reason_of
 from svctoolkit.server.worker.task import Exchange, Job, Outcome, Step, Task
 
 _RETRIED = ("retry", "throttle")
-#: The destination itself puts the request off: nothing but the age of the event counts.
+#: The destination throttles or is unavailable: the event's age alone decides when it is dead.
 _PUT_OFF = (408, 429, 599)
 _LOG = logging.getLogger("svctoolkit.delivery")
 
 
 class _Batch(Struct, frozen=True):
-    """Jobs that share their requests, or that are refused for the same reason."""
+    """Jobs that share their requests, or that were rejected for the same reason."""
 
     jobs: Sequence[Job]
-    ids: Sequence[int]  # what the mapping knows them by: it may be part of the payloads
+    ids: Sequence[int]  # the mapping's ids of the jobs; they may be part of the payloads
     payloads: Sequence[Mapping[str, Any]]
     refusal: Refusal | None = None
 
 
 class _Verdict(Struct, frozen=True):
-    """What became of one job. `held`: it was not sent, because an earlier job of its user failed; `nothing`: the
-    mapping makes no request of it.
+    """The outcome of one job. `held`: it was not sent, because an earlier job of its user failed; `nothing`: the
+    mapping produces no request for it.
     """
 
     job: Job
@@ -54,13 +54,13 @@ class _Verdict(Struct, frozen=True):
 
 
 class Call:
-    """`size` is how many jobs the router sees together; `on_auth` hears what answers say of the destination's login."""
+    """`size` is the number of jobs that the router transforms together; `on_auth` gets authentication errors."""
 
     def __init__(self, route: Route, wire: Wire, context: Context, size: int, on_auth: Callable[[str], None]) -> None:
         self._route, self._wire, self._context, self._size = route, wire, context, size
         self._on_auth = on_auth
         self._failed: set[str] = set()  # users
-        self._counted: set[str] = set()  # users of whose failure one event bears the attempt
+        self._counted: set[str] = set()  # users whose failed attempt is already counted for one event
         self._open: Counter[Task] = Counter()
         self._verdicts: dict[Task, list[_Verdict]] = {}
         self._last: dict[Task, tuple[Exchange, int]] = {}
@@ -111,7 +111,7 @@ class Call:
         return verdicts
 
     def _refuse(self, batch: _Batch, refusal: Refusal) -> list[_Verdict]:
-        """A lookup that failed for now is asked again; nothing else of an event changes by waiting."""
+        """Return the verdict of jobs that the mapping rejected. Only failed lookups are retried."""
         cause = map_texts(refusal, self._route.masker.text)
         reason = cause.text
         outcome = outcome_of_status(Reply(refusal.status, {}, None)).outcome if refusal.status else "abort"
@@ -146,14 +146,14 @@ class Call:
         return map_texts(rejection_of(answer.status, answer.response), self._route.masker.text)
 
     def _judge(self, payload: Mapping[str, Any], answer: Delivered, batch: _Batch) -> RequestOutcome:
-        """What the answer means; in words of the destination where its type has none."""
+        """Return what the response means: by the rules of the destination's type, if it has any."""
         kind, reply = self._route.type, Reply(answer.status, answer.headers, answer.response)
         own = None
         if kind.judges and answer.error is None:
             sent = {**payload, "destinationConfig": self._route.destination.config}
             try:
                 own = kind.judgement(sent, [reply], batch.ids, [_metadata(job) for job in batch.jobs])
-            except Exception as error:  # noqa: BLE001 - an answer that nobody expected, which the service tries again
+            except Exception as error:  # noqa: BLE001 - an unexpected answer, which RudderStack retries
                 _LOG.warning("an answer of %s cannot be read: %r", self._route.destination.key, error)
                 return RequestOutcome("retry", f"the destination's answer cannot be read: {reason_of(answer)}")
         if own is not None:
@@ -197,13 +197,13 @@ class Call:
 
 
 def _all_fail(verdicts: Sequence[_Verdict]) -> list[_Verdict]:
-    """A request that is tried again takes the whole batch with it: none of its jobs has all of its requests."""
+    """A retried request fails its whole batch: none of its jobs has had all of its requests."""
     cause = next(verdict for verdict in verdicts if verdict.kind in _RETRIED)
     return [replace(cause, job=verdict.job) for verdict in verdicts]
 
 
 def _after(earlier: _Verdict, verdict: _Verdict) -> _Verdict:
-    """The last request decides; that one before it was refused is told."""
+    """Return the verdict of the last request, with a note if the one before it was refused."""
     if earlier.kind != "abort" or verdict.kind != "delivered":
         return verdict
     return replace(verdict, reason=f"a request before the last was refused: {earlier.reason}")

@@ -1,4 +1,4 @@
-"""Events for a warehouse: rows of them are staged, and loaded when somebody asks for the tables."""
+"""Deliver events to a warehouse: stage their rows, which are loaded when the tables are read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def load(
     *,
     masked: bool,
 ) -> Iterator[Step]:
-    """One step for each source's events. What could not be written down is tried again, the event as a whole."""
+    """Yield one step for each source's events. An event that could not be staged completely is retried as a whole."""
     for source in dict.fromkeys(task.source for task in tasks):
         members = [task for task in tasks if task.source == source]
         results = run_many(
@@ -58,7 +58,7 @@ def _outcome(results: Sequence[EventResult], route: Route, exchange: Exchange | 
 def _exchanges(
     task: Task, results: Sequence[EventResult], route: Route, at: float, *, masked: bool
 ) -> Iterator[Exchange]:
-    """Rows as exchanges: there is no request, the tables are in this process."""
+    """Describe the rows of an event as exchanges. There is no request: the tables are in this process."""
     written = [result for result in results if 503 not in result.statuses]
     pairs = [pair for result in written for pair in zip(result.payloads, result.answers, strict=False)]
     for part, (row, answer) in enumerate(pairs):

@@ -1,4 +1,4 @@
-"""From an event to the jobs that the router delivers: the user transformation, and what the processor maps itself."""
+"""Turn an event into router jobs: run the user transformation and, where due, the processor's mapping."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svctoolkit.results import ABSENT, NO_TRANSFORMATION, EventResult, error_of
 from svctoolkit.server.worker.task import Job, Outcome, Task
 from svctoolkit.workspace import Source
 
-#: Of a type that is transformed at the router the event itself is the job.
+#: For a type that is transformed at the router, the event itself is the job.
 _BEFORE_ROUTER = Stages(dest_transform=False)
 
 
@@ -27,10 +27,10 @@ def prepare(
     *,
     masked: bool,
 ) -> Iterator[tuple[Task, Outcome]]:
-    """Give the tasks their jobs, with one call of the user's code; the outcomes of those that have none.
+    """Set the jobs of the tasks, with one call of the user's code. Yield the outcomes of tasks without any job.
 
-    What a source is called may show in its events' metadata, so those of different sources have calls of their own.
-    `masked` hides secrets in what is kept of the transformed events.
+    Events of different sources get separate calls, because their metadata may contain the name of the source.
+    `masked` hides secrets in the stored transformed events.
     """
     stages = _BEFORE_ROUTER if route.at_router else Stages()
     for source in dict.fromkeys(task.source for task in tasks):
@@ -56,7 +56,7 @@ def _prepare(task: Task, results: Sequence[EventResult], route: Route, *, masked
 def transformed_events(
     results: Sequence[EventResult], route: Route, *, masked: bool
 ) -> list[Mapping[str, Json]] | None:
-    """What the user transformation made of an event, to be kept; None without one."""
+    """Return the output of the user transformation for one event, to be stored; None without a transformation."""
     if route.transformation is None:
         return None
     events = [result.user_transformed_payload for result in results]

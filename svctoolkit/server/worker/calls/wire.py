@@ -1,4 +1,4 @@
-"""What goes over the wire for a call, and what is kept of it."""
+"""Send the requests of a call, and record what is kept of them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from svctoolkit.retries import retry_after
 from svctoolkit.server.worker.task import Exchange, Task
 from svctoolkit.url_secrets import mask_http
 
-_HEAD = 65_536  # bytes that are kept of an answer that is too large to be kept
+_HEAD = 65_536  # bytes kept of an answer that is too large to store
 
 
 class Wire:
-    """Sends payloads for some tasks, and tells the recorder whose requests they are.
+    """Send payloads for some tasks, and report to the recorder which run and events they belong to.
 
-    `masked` hides secrets in what is kept, for stores that outlive the process.
+    `masked` hides secrets in what is stored, for stores that outlive the process.
     """
 
     def __init__(self, pipeline: Pipeline, route: Route, clock: Callable[[], datetime], *, masked: bool) -> None:
@@ -29,19 +29,19 @@ class Wire:
         self.sender = Sender(self._carry, timeout=pipeline.workspace.delivery.timeout)
         self._limit = pipeline.workspace.data_plane.limits.answer
         self._run, self._events = "", tuple[str, ...]()
-        self._large: str | None = None  # the start of an answer that is too large to be kept
+        self._large: str | None = None  # the start of an answer that is too large to store
 
     def send(self, payload: Mapping[str, Json], tasks: Sequence[Task], events: tuple[str, ...]) -> Delivered:
-        """The answer; a failure is one. `events` are the message ids of the tasks."""
+        """Return the answer; a failure is an answer, too. `events` are the message ids of the tasks."""
         self._run, self._events, self._large = tasks[0].run, events, None
         return self.sender.send(payload)
 
     def wait(self, answer: Delivered) -> float | None:
-        """The seconds that an answer asks to wait before the next attempt."""
+        """Return the seconds that an answer asks to wait before the next attempt."""
         return retry_after(answer.headers.get("retry-after", ""), self._clock().timestamp())
 
     def exchange(self, payload: Mapping[str, Json], answer: Delivered, tasks: Sequence[Task], part: int) -> Exchange:
-        """What is kept of the request that was sent last."""
+        """Return the record of the last request."""
         data: dict[str, Any] = {
             "payload": payload,
             "request": _request_members(answer.request),
@@ -76,12 +76,12 @@ class Wire:
 
 
 def error_text(answer: Delivered) -> str:
-    """Why no answer came, or an empty text."""
+    """Return why there was no answer; empty if there was one."""
     return str(answer.error) if answer.error is not None else ""
 
 
 def reason_of(answer: Delivered) -> str:
-    """What an answer says of an error, for people."""
+    """Return the error that an answer reports, as readable text."""
     if answer.error is not None:
         return str(answer.error)
     text = answer.response if isinstance(answer.response, str) else _message(answer.response)
@@ -89,7 +89,7 @@ def reason_of(answer: Delivered) -> str:
 
 
 def _message(response: Any) -> str:
-    """What an answer says of an error, where it has one of the usual forms."""
+    """Return the error message of an answer that has one of the usual formats."""
     if isinstance(response, Mapping):
         error = response.get("error", response.get("message", ""))
         if isinstance(error, Mapping):

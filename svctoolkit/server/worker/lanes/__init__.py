@@ -1,1 +1,1 @@
-"""The way of one destination: its events in order per user, and what their attempts came to."""
+"""The delivery lane of one destination: its queue in order per user, and the results of its attempts."""

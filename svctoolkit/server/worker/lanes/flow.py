@@ -16,7 +16,7 @@ class State(Enum):
 
 
 class Flow:
-    """The state of a lane. Every method is a transition, and is called with the lane's lock.
+    """The state of a lane. Every method is a transition and must be called with the lane's lock.
 
                     gather()              end_gathering()
          ┌──> OPEN ──────────> GATHERING ────────────────> DUE ──┐
@@ -27,8 +27,8 @@ class Flow:
          any state ──────────────stop()─────> STOPPED
 
     `OPEN`: a call is made as soon as enough tasks are ready. `GATHERING`: tasks wait for others that may share their
-    request; a call is made before the timer ends only if there are as many as a call takes. `DUE`: the next call takes
-    what is there. `THROTTLED`: the destination takes no more in this window; tasks go on gathering meanwhile.
+    request; a call is made before the timer ends only if there are enough tasks to fill it. `DUE`: the next call takes
+    whatever is ready. `THROTTLED`: the destination accepts no more in this window; tasks keep gathering meanwhile.
     """
 
     def __init__(self) -> None:
@@ -36,36 +36,36 @@ class Flow:
         self._before = State.OPEN
 
     def gather(self) -> bool:
-        """Tasks wait for others from now on. False where they do so already, or where no call may be made."""
+        """Start to wait for more tasks. Return False if the lane does so already, or may not make calls."""
         if self.state is not State.OPEN:
             return False
         self.state = State.GATHERING
         return True
 
     def end_gathering(self) -> None:
-        """The tasks have waited long enough."""
+        """End the wait: the tasks have waited long enough."""
         if self.state is State.THROTTLED:
             self._before = State.DUE
         elif self.state is State.GATHERING:
             self.state = State.DUE
 
     def take(self) -> None:
-        """A call is made. Tasks that are left over in `GATHERING` have waited since the timer began: it goes on."""
+        """Make a call. Tasks left over in `GATHERING` have waited since the timer began, so the timer keeps running."""
         if self.state is State.DUE:
             self.state = State.OPEN
 
     def throttle(self) -> bool:
-        """The limit of the window is reached. False where that is known."""
+        """Stop calls: the limit of the window is reached. Return False if they are stopped already."""
         if self.state in (State.THROTTLED, State.STOPPED):
             return False
         self.state, self._before = State.THROTTLED, self.state
         return True
 
     def end_throttle(self) -> None:
-        """A new window has begun."""
+        """Allow calls again: a new window has begun."""
         if self.state is State.THROTTLED:
             self.state = self._before
 
     def stop(self) -> None:
-        """No more calls are made, for good."""
+        """Stop all calls for good."""
         self.state = State.STOPPED

@@ -1,4 +1,4 @@
-"""A destination's own way: its events in order per user, several users at a time, nobody else held up."""
+"""The delivery queue of one destination: in order per user, concurrent across users."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from svctoolkit.server.worker.task import Outcome, Record, Result, Step, Task
 from svctoolkit.server.worker.timers import Timers
 
 _LOG = logging.getLogger("svctoolkit.delivery")
-_SLOW = 0.02  # seconds that a task may wait for a worker before there is another one
-_STALLED = 0.25  # the same where the destination was quick: who waits for the processor gains nothing by more threads
-_QUICK = 0.005  # seconds for an event, up to which a worker takes several at once: then nobody waits long for others
+_SLOW = 0.02  # seconds that a task waits for a worker before another one starts
+_STALLED = 0.25  # the same for a quick destination: more threads do not help if the CPU is busy
+_QUICK = 0.005  # seconds per event up to which a worker takes several: none of them waits long for the others
 
 
 class Terms(NamedTuple):
-    """How tasks reach a call: `jobs` at most, with a wait of so many seconds for others.
+    """How tasks are grouped into a call: at most `jobs`, waiting up to some seconds for others.
 
-    `shares`: the tasks of a call may share requests, so that it matters which are together. `window`: how many tasks
-    are in memory; the rest waits in the store.
+    `shares`: the tasks of a call may share requests, so it matters which are together. `window`: how many tasks
+    are in memory; the rest wait in the store.
     """
 
     jobs: int
@@ -39,7 +39,7 @@ class Terms(NamedTuple):
 
 
 class Owner(Protocol):
-    """What a lane asks of whoever has it."""
+    """What a lane needs from its owner."""
 
     def settle(self, destination: str, records: Sequence[Record], done: Callable[[], None]) -> None:
         """Store records; `done` is called when they are on disk, from any thread."""
@@ -47,38 +47,38 @@ class Owner(Protocol):
 
     def attempt(self, tasks: Sequence[Task], destination: str) -> Iterator[Step]: ...
     def pending(self, destination: str, after: int, limit: int, owner: str | None = None) -> list[Task]:
-        """The tasks in the store behind the seq `after`, in order, of one owner or of all. Raises `StoreError`."""
+        """Return the stored tasks after the seq `after`, in order, of one owner or of all. Raises `StoreError`."""
         ...
 
     def is_paused(self, destination: str) -> bool: ...
     def terms(self, destination: str) -> Terms:
-        """What holds for the destination at the moment."""
+        """Return the current terms of the destination."""
         ...
 
     def limiter(self, destination: str) -> Limiter | None: ...
     def await_routing(self) -> None:
-        """Return when what was accepted before is routed, so that it is in the lanes."""
+        """Return when everything accepted before is routed, and therefore in the lanes."""
         ...
 
     def hurried(self) -> AbstractSet[str | None]:
-        """The runs that somebody waits for; None for all."""
+        """Return the runs that a caller waits for; they include None if it waits for all."""
         ...
 
     def rest(self) -> None:
-        """A worker has left, as there is nothing to do."""
+        """Called when a worker has ended because there is nothing to do."""
         ...
 
 
 class Lane:
     """Delivers the events of one destination, in calls, with at most `width` workers.
 
-    An event waits for the event before it of the same user, also while that one waits for its next attempt. Where
-    events may share requests, there is one call at a time: which ones are together depends on their order alone.
+    An event waits for the previous event of the same user, even while that one waits for its next attempt. If events
+    may share requests, there is one call at a time, so that the order alone decides which events are together.
 
-    `timers` are for what happens behind the scenes, `retries` for the pauses between attempts, whose time may be moved.
+    `timers` run internal housekeeping. `retries` run the pauses between attempts; their time can be moved.
 
-    When calls are made is the state of `Flow`; which tasks are in memory is that of `Memory`. The number of workers
-    follows from both: none while there is nothing to do, one that takes tasks, and more while those at hand are slow.
+    `Flow` decides when calls are made, and `Memory` which tasks are in memory. The number of workers follows from
+    both: none while there is nothing to do, one that takes tasks, and more while the existing ones are slow.
 
          no worker ──_staff(): there is work──> workers ──_leave(): nothing is left, paused or stopped──> no worker
     """
@@ -100,33 +100,33 @@ class Lane:
         self._flow = Flow()
         self._memory = Memory(partial(owner.pending, destination), behind=behind)
         self._queue = self._memory.queue
-        self._undecided: dict[str, int] = {}  # by owner: tasks of a call without an outcome
-        self._pauses: dict[str, float] = {}  # by owner: seconds until the next attempt, once the call is over
+        self._undecided: dict[str, int] = {}  # by owner: tasks of a call that have no outcome yet
+        self._pauses: dict[str, float] = {}  # by owner: seconds from the end of the call to the next attempt
         self._workers = 0
         self._results = Results(destination, owner.settle, timers, self._changed, self._forget)
         self._last_taken = 0.0
-        self._watched_until = 0.0  # when a timer looks whether there is something to do
-        self._pace = 1  # events that a worker takes at once where it does not matter which are together
+        self._watched_until = 0.0  # when a timer checks whether there is something to do
+        self._pace = 1  # events that a worker takes at once if requests are not shared
 
     def add(self, tasks: Sequence[Task]) -> None:
-        """New tasks in the order of their events, which are in the store already."""
+        """Add new tasks in the order of their events. They are in the store already."""
         with self._changed:
             self._memory.add(tasks, self._owner.terms(self._destination).window)
             self._staff()
 
     def reload(self) -> None:
-        """Look again at everything that is pending in the store."""
+        """Load everything again that is pending in the store."""
         with self._changed:
             self._memory.reload()
             self._staff()
 
     def wake(self) -> None:
-        """Go on if there is something to do, for instance because the destination is enabled again."""
+        """Continue if there is something to do, for instance because the destination is enabled again."""
         with self._changed:
             self._staff()
 
     def stop(self, timeout: float) -> None:
-        """Return when no attempt is under way any more, or after `timeout` seconds. What waits stays pending."""
+        """Return when no attempt is under way any more, or after `timeout` seconds. Waiting tasks stay pending."""
         with self._changed:
             self._flow.stop()
             self._changed.notify_all()
@@ -134,7 +134,7 @@ class Lane:
         self._results.close()
 
     def is_quiet(self) -> bool:
-        """Whether nothing happens here until somebody comes, or the time of a retry."""
+        """Whether nothing will happen here before the next new event or retry."""
         with self._changed:
             busy = self._has_work(self._owner.terms(self._destination)) and not self._owner.is_paused(self._destination)
             return self._workers == 0 and self._results.unstored == 0 and not busy
@@ -143,7 +143,7 @@ class Lane:
         return self._flow.state is State.STOPPED
 
     def _staff(self) -> None:
-        """Have a worker if there is work, and another one if those at hand are slow."""
+        """Start a worker if there is work, and another one if the existing ones are slow."""
         terms = self._owner.terms(self._destination)
         if self._flow.state is State.STOPPED:
             return
@@ -168,7 +168,7 @@ class Lane:
         return self._memory.wants_some(terms.window) or self._runs_due(terms) != frozenset()
 
     def _runs_due(self, terms: Terms) -> AbstractSet[str] | None:
-        """The runs of which a call may be made now; None for any."""
+        """Return the runs that a call may be made for now; None for any."""
         if not self._queue.ready:
             return frozenset()
         if not (terms.wait and terms.shares) or self._flow.state in (State.DUE, State.STOPPED):
@@ -179,7 +179,7 @@ class Lane:
         return {run for run, number in self._queue.ready.items() if number >= terms.jobs or run in hurried}
 
     def _gather(self, terms: Terms) -> None:
-        """Tasks that are ready and not due wait for others, but not for ever."""
+        """Let tasks that are ready but not due wait for others, for a limited time."""
         if self._queue.ready and terms.wait != float("inf") and self._flow.gather():
             self._retries.after(terms.wait * self._knobs.backoff.scale, self._end_gathering)
 
@@ -189,7 +189,7 @@ class Lane:
             self._staff()
 
     def _watch(self, seconds: float) -> None:
-        """Look again in so many seconds; one timer is enough for all that comes until then."""
+        """Check again in this many seconds. One timer is enough for everything until then."""
         now = monotonic()
         if not now < self._watched_until <= now + seconds:
             self._watched_until = now + seconds
@@ -198,8 +198,8 @@ class Lane:
     def _work(self) -> None:
         try:
             self._deliver()
-        except Exception:  # noqa: BLE001 - a worker that ends in silence would stop the lane
-            if not self._is_stopped():  # else the store is closed, and what came too late for it stays pending
+        except Exception:  # noqa: BLE001 - a worker that ends silently would stop the lane
+            if not self._is_stopped():  # else the store is closed, and late results stay pending
                 _LOG.exception("a worker of %s failed; going on in a second", self._destination)
             with self._changed:
                 self._workers -= 1
@@ -242,7 +242,7 @@ class Lane:
             return call
 
     def _allowance(self, jobs: int) -> int:
-        """How many jobs may go now. If none may, the lane goes on by itself when they may."""
+        """Return how many jobs may be sent now. If none, the lane continues by itself when the next window begins."""
         limiter = self._owner.limiter(self._destination)
         if limiter is None:
             return jobs
@@ -257,7 +257,7 @@ class Lane:
             self._staff()
 
     def _attempt(self, call: Sequence[Task], terms: Terms) -> None:
-        """Deliver a call. Unless it matters who is together, what a slow destination delays goes back for others."""
+        """Deliver a call. If requests are not shared, tasks delayed by a slow destination go back to other workers."""
         undecided = dict.fromkeys(call)
         started = monotonic()
         for step in self._owner.attempt(call, self._destination):
@@ -270,7 +270,7 @@ class Lane:
             started = monotonic()
         if not terms.shares:
             quick = monotonic() - self._last_taken < _QUICK * len(call) and not undecided
-            # Halved only, since one slow moment of this machine says little about the destination.
+            # Only halve it: one slow moment of this machine says little about the destination.
             self._pace = min(2 * self._pace, terms.jobs) if quick else max(1, self._pace // 2)
         if undecided:
             limiter = self._owner.limiter(self._destination)
@@ -281,7 +281,7 @@ class Lane:
             )
 
     def _result(self, task: Task, outcome: Outcome, pauses: dict[tuple[int, float | None], float]) -> Result:
-        """The outcome with the pause after it, which is the same for all who failed together: they meet again."""
+        """Return the outcome with the pause after it. Tasks that failed together get the same pause."""
         if not outcome.attempted:
             return Result(task, outcome, task.attempts, 0.0)
         task.attempts += 1
@@ -293,11 +293,11 @@ class Lane:
         return Result(task, outcome, task.attempts, pauses[key])
 
     def _advance(self, step: Step, terms: Terms) -> None:
-        """Users whose events all have outcomes may go on, or again after a pause. The results go to the store."""
+        """Let users whose events all have outcomes continue, now or after a pause. Send the results to the store."""
         pauses: dict[tuple[int, float | None], float] = {}
         results = [self._result(*pair, pauses) for pair in step.outcomes]
         again: dict[float, list[str]] = {}
-        # An event that only waits has no news for the store, unless a request carried it.
+        # An event that only waits is not stored, unless a request carried it.
         news = [result for result in results if result.outcome.attempted or result.outcome.exchange is not None]
         limiter = self._owner.limiter(self._destination)
         if limiter is not None and any(result.outcome.kind == "throttle" for result in results):
@@ -330,12 +330,12 @@ class Lane:
             self._staff()
 
     def _forget(self, records: Sequence[Record]) -> None:
-        """These results are stored. Called with the lock."""
+        """Forget results that are stored. Must be called with the lock."""
         self._memory.forget(records)
         self._staff()
 
     def _leave(self) -> bool:
-        """Whether the worker goes: it stays where there is work again."""
+        """Whether the worker should end. It stays if there is new work."""
         with self._changed:
             if not self._is_stopped():
                 terms = self._owner.terms(self._destination)

@@ -10,7 +10,7 @@ from svctoolkit.server.worker.lanes.overflow import Overflow
 from svctoolkit.server.worker.lanes.queue import Queue
 from svctoolkit.server.worker.task import Record, Task
 
-#: `load(after, limit, owner)`: the stored tasks behind a seq, of one owner or of all.
+#: `load(after, limit, owner)` returns the stored tasks after a seq, of one owner or of all.
 Load: TypeAlias = Callable[[int, int, "str | None"], list[Task]]
 
 
@@ -22,17 +22,17 @@ class State(Enum):
 
 
 class Memory:
-    """The queue of a lane, and how it is filled. Every method is called with the lane's lock.
+    """The queue of a lane, and how it is filled. Every method must be called with the lane's lock.
 
                   a new task finds no room, or reload()
          CURRENT ───────────────────────────────────────> BEHIND
             ^                                               │
             └──────── refill() finds nothing more ──────────┘
 
-    `CURRENT`: every pending task is in memory, but for those in the overflow; new ones come from the router.
+    `CURRENT`: every pending task is in memory, except those in the overflow; new ones come from the router.
     `BEHIND`: new tasks stay in the store, and `refill` loads from there. Tasks therefore come in the order of their
-    events, from the router or from the store, never from both. A lane whose destination may have tasks in the store
-    when it is made starts `BEHIND`.
+    events, from the router or from the store, never from both. A lane starts `BEHIND` if its destination may already
+    have tasks in the store.
     """
 
     def __init__(self, load: Load, *, behind: bool) -> None:
@@ -46,7 +46,7 @@ class Memory:
         return len(self._held)
 
     def add(self, tasks: Sequence[Task], window: int) -> None:
-        """New tasks in the order of their events, which are in the store already."""
+        """Add new tasks in the order of their events. They are in the store already."""
         for task in tasks:
             if len(self._held) >= window:
                 self.state = State.BEHIND
@@ -55,7 +55,7 @@ class Memory:
         self._overflow.forget(self._loaded_to)
 
     def reload(self) -> None:
-        """Tasks that were settled may be pending in the store again."""
+        """Prepare to load again: settled tasks may be pending in the store again."""
         self.state, self._loaded_to = State.BEHIND, 0
         self._overflow.start_over()
 
@@ -64,16 +64,16 @@ class Memory:
         return self._overflow.wants_some or (self.state is State.BEHIND and not self.is_full(window))
 
     def is_full(self, window: int) -> bool:
-        """Whether who waits for a failed event should make room for others."""
+        """Whether the tasks of users with a failed event should make room for those of others."""
         return len(self._held) >= window // 2
 
     def refill(self, window: int) -> None:
-        """Load what there is room for from the store. Raises `StoreError`."""
+        """Load as many tasks from the store as there is room for. Raises `StoreError`."""
         self._load_overflow(window)
         if self.state is State.CURRENT or self.is_full(window):
             return
         room = window - len(self._held)
-        # Tasks in memory may be pending in the store as well: their results are not there yet.
+        # The store may list tasks that are in memory as pending, too: their results are not stored yet.
         limit = room + len(self._held)
         stored = self._load(self._loaded_to, limit, None)
         new = [task for task in stored if task.seq not in self._held][:room]
@@ -84,7 +84,7 @@ class Memory:
             self._push(task, window)
 
     def _load_overflow(self, window: int) -> None:
-        """The next tasks of owners whose later ones were left in the store."""
+        """Load the next tasks of owners whose later ones were left in the store."""
         if not self._overflow.wants_some:
             return
         limit = window // 4
@@ -108,17 +108,17 @@ class Memory:
         self.queue.push(task)
 
     def release(self, owner: str) -> None:
-        """Nothing of an owner is under way any more: its next tasks may go, or are loaded."""
+        """Mark an owner as free: its next tasks may be taken, or are loaded."""
         self.queue.release(owner)
         if not self.queue.last(owner):
             self._overflow.want(owner)
 
     def make_room(self, owner: str, window: int) -> None:
-        """An owner waits for the next attempt: if many others may have to wait for that, its later tasks leave."""
+        """Drop an owner's later tasks from memory while it waits for a retry, if the queue is full."""
         if self.is_full(window) and (gone := self.queue.cut(owner)):
             self._held -= {task.seq for task in gone}
             self._overflow.leave(owner, self.queue.last(owner))
 
     def forget(self, records: Sequence[Record]) -> None:
-        """These results are stored."""
+        """Forget results that are stored."""
         self._held -= {r.task.seq for record in records for r in record.results if r.retry_in is None}

@@ -1,4 +1,4 @@
-"""The events that wait for one destination, by user: who may go next, in the order of the events."""
+"""The events that wait for one destination, by user, and which of them may be sent next."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svctoolkit.server.worker.task import Task
 
 
 class Queue:
-    """Of each user either nothing is under way, and the first events may go, or the first ones are under way.
+    """Each user is either ready, so that their first events may be taken, or has their first events under way.
 
     `ready` counts the events that may go, by run.
     """
@@ -19,42 +19,42 @@ class Queue:
     def __init__(self) -> None:
         self._tasks: dict[str, deque[Task]] = {}
         self._runs: dict[str, Counter[str]] = {}  # the events of each user, by run
-        self._under_way: dict[str, int] = {}  # how many from the front, also those that wait for their next attempt
+        self._under_way: dict[str, int] = {}  # how many from the front, including those that wait for a retry
         self._heads: list[tuple[int, str]] = []  # a heap of the first events of the users who are ready
         self.ready: Counter[str] = Counter()
 
     def push(self, task: Task) -> None:
-        """Add an event, mostly the newest of its user."""
+        """Add an event, usually the newest of its user."""
         waiting = self._tasks.get(task.owner)
         if waiting is None:
             self._tasks[task.owner] = deque([task])
             heapq.heappush(self._heads, (task.seq, task.owner))
         elif not waiting or waiting[-1].seq < task.seq:
             waiting.append(task)
-        else:  # an old event that is tried anew; those under way stay in front
+        else:  # an old event that is replayed; those under way stay in front
             insort(waiting, task, lo=self._under_way.get(task.owner, 0), key=lambda other: other.seq)
         self._runs.setdefault(task.owner, Counter())[task.run] += 1
         if task.owner not in self._under_way:
             self.ready[task.run] += 1
 
     def is_under_way(self, owner: str) -> bool:
-        """Whether something of this user is, or waits for its next attempt."""
+        """Whether an event of this user is under way, or waits for its next attempt."""
         return owner in self._under_way
 
     def last(self, owner: str) -> int:
-        """The seq of the last event of a user; 0 if there is none."""
+        """Return the seq of the last event of a user; 0 without any."""
         waiting = self._tasks.get(owner)
         return waiting[-1].seq if waiting else 0
 
     def cut(self, owner: str) -> list[Task]:
-        """Give up the events of a user that are not under way."""
+        """Remove and return the events of a user that are not under way."""
         waiting, number = self._tasks[owner], self._under_way.get(owner, 0)
         gone = [waiting.pop() for _ in range(len(waiting) - number)]
         self._runs[owner] -= Counter(task.run for task in gone)
         return gone
 
     def take(self, limit: int, runs: AbstractSet[str] | None) -> list[Task]:
-        """The next events of one run, in order, at most `limit`. `runs`: which ones may go, None for any."""
+        """Return the next events of one run, in order, at most `limit`. `runs` are those that may go; None for any."""
         call: list[Task] = []
         taken: Counter[str] = Counter()
         following: list[tuple[int, str]] = []  # the next events of users who are in the call already
@@ -81,13 +81,13 @@ class Queue:
         return call
 
     def remove(self, task: Task) -> None:
-        """An event that was under way is settled."""
+        """Remove an event that was under way and is settled."""
         self._tasks[task.owner].remove(task)
         self._runs[task.owner][task.run] -= 1
         self._under_way[task.owner] -= 1
 
     def release(self, owner: str) -> None:
-        """Nothing of this user is under way any more: the first event that is left may go."""
+        """Mark a user as ready: none of their events is under way any more, so the first one may be taken."""
         self._under_way.pop(owner, None)
         waiting = self._tasks[owner]
         if not waiting:

@@ -1,4 +1,4 @@
-"""What the attempts of a lane came to, on its way to the store."""
+"""The results of a lane's attempts, buffered for the store."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Settle: TypeAlias = Callable[[str, Sequence[Record], Callable[[], None]], None]
 
 _FLUSH = 64  # results
 _FLUSH_SECONDS = 0.05
-_UNSTORED = 2 * _FLUSH  # results: bounds what a kill can make the destination get twice
+_UNSTORED = 2 * _FLUSH  # results: limits how many events are sent twice after a crash
 _CLOSING = 2.0  # seconds for the store to take the last results
 
 
 class Results:
-    """Stored in the order in which the attempts ended, many at once: an old fate never replaces a newer one, also where
-    the store fails and is tried again. `forget` hears with the lane's lock what is stored.
+    """Stores results in the order in which the attempts ended, many at once. An old fate never replaces a newer one,
+    even if a write fails and is retried. `forget` is called with the lane's lock and the records that are stored.
     """
 
     def __init__(
@@ -36,29 +36,29 @@ class Results:
         self._changed, self._forget = changed, forget
         self._records: list[Record] = []
         self._size = 0
-        #: how many results are not on disk
+        #: the number of results that are not on disk yet
         self.unstored = 0
         self._storing = False
-        self._giving: int | None = None  # the thread that gives a batch to the store right now
+        self._giving: int | None = None  # the thread that is writing a batch to the store
         self._watched = False
 
     def have_room(self) -> bool:
-        """Whether more results may come. To be asked with the lane's lock."""
+        """Whether more results may be added. Must be called with the lane's lock."""
         return self.unstored < _UNSTORED
 
     def add(self, record: Record) -> None:
-        """To be called with the lane's lock, before anybody may go on because of the record."""
+        """Add a record. Must be called with the lane's lock, before any worker continues because of the record."""
         if record.results or record.exchanges:
             self._records.append(record)
             self._size += len(record.results)
             self.unstored += len(record.results)
 
     def are_many(self) -> bool:
-        """Whether they should be given to the store before the next attempt."""
+        """Whether the results should be written before the next attempt."""
         return self._size >= _FLUSH
 
     def watch(self) -> None:
-        """An attempt begins, which may take long: what is there goes to the store soon. Called with the lane's lock."""
+        """Write the results soon, because an attempt begins that may take long. Must be called with the lane's lock."""
         if self._records and not self._watched:
             self._watched = True
             self._timers.after(_FLUSH_SECONDS, self._flush_in_time)
@@ -69,7 +69,7 @@ class Results:
         self.flush()
 
     def flush(self) -> None:
-        """Give the results to the store, unless it is busy with others: then they go when it is done with those."""
+        """Write the results. If the store is busy with earlier ones, they are written after those."""
         while True:
             with self._changed:
                 if self._storing or not self._records:
@@ -81,7 +81,7 @@ class Results:
                 self._giving = None
 
     def close(self) -> None:
-        """Give the last results to the store, and wait for it a moment."""
+        """Write the last results, and wait for the store briefly."""
         self.flush()
         with self._changed:
             self._changed.wait_for(lambda: self.unstored == 0, _CLOSING)
@@ -92,5 +92,5 @@ class Results:
             self.unstored -= sum(len(record.results) for record in records)
             self._forget(records)
             self._changed.notify_all()
-        if not at_once:  # else the loop in `flush` goes on
+        if not at_once:  # else the loop in `flush` continues
             self.flush()

@@ -1,4 +1,4 @@
-"""Destinations that take only so many jobs in a time."""
+"""Rate limits of destinations."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from datetime import datetime
 
 from svctoolkit.workspace import Throttle
 
-_LESS, _MORE = 0.7, 0.1  # what a window in which the destination put jobs off leaves of the rate, and one without adds
+_LESS, _MORE = 0.7, 0.1  # factor after a window with throttled jobs; share of the limit added after one without
 
 
 class Limiter:
-    """Lets at most `limit` jobs through in each window of `seconds`, by the clock that it is given.
+    """Allows at most `limit` jobs in each window of `seconds`, by the given clock.
 
-    An adaptive one lets less through after a window in which the destination put jobs off, never less than one job, and
-    a tenth of the limit more after each window without that.
+    An adaptive limiter lowers the rate after a window in which the destination throttled jobs, to no less than one job,
+    and raises it by a tenth of the limit after each other window.
     """
 
     def __init__(self, throttle: Throttle, clock: Callable[[], datetime]) -> None:
@@ -23,7 +23,7 @@ class Limiter:
         self._rate, self._was_slowed = 1.0, False
 
     def take(self, jobs: int) -> int:
-        """How many of these jobs may go now."""
+        """Return how many of these jobs may be sent now."""
         now = self._clock().timestamp()
         if now >= self._start + self.throttle.seconds or now < self._start:
             self._adapt(int((now - self._start) // self.throttle.seconds))
@@ -33,15 +33,15 @@ class Limiter:
         return allowed
 
     def give_back(self, jobs: int) -> None:
-        """Some of those that might go did not."""
+        """Return allowances that were not used."""
         self._used = max(0, self._used - jobs)
 
     def slow_down(self) -> None:
-        """The destination has put a job off: it gets too many."""
+        """Record that the destination has throttled a job."""
         self._was_slowed = True
 
     def _adapt(self, windows: int) -> None:
-        """The rate after so many windows, of which the first had what was told of."""
+        """Update the rate after this many windows. Throttled jobs, if any, were in the first one."""
         if self._was_slowed and self.throttle.adaptive:
             self._rate *= _LESS
             windows -= 1
@@ -49,5 +49,5 @@ class Limiter:
         self._was_slowed = False
 
     def seconds_left(self) -> float:
-        """The seconds until the next window."""
+        """Return the seconds until the next window."""
         return max(0.0, self._start + self.throttle.seconds - self._clock().timestamp())
