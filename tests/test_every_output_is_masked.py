@@ -297,7 +297,7 @@ class _Lines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self.lines.append(self.format(record))
-        if "stays as it was" in self.lines[-1]:
+        if "keeping the previous version" in self.lines[-1]:
             self.refused.set()
 
 
@@ -409,7 +409,7 @@ def test_a_served_workspace_shows_no_secret(shop: Path, stored: bool) -> None:
             pages += [client.get(path).text for path in ("/console/events/1", "/console/events/1/lineage/hook")]
             refused = client.post("/v0/testDestination/hook", json={}, headers=headers, auth=("a@x.example", "wrong"))
             (shop / "workspace.yaml").write_text("destinations: {hook: {type: [" + CANARIES["a token"], "utf-8")
-            served.await_line("the workspace stays as it was")
+            served.await_line("keeping the previous version")
             failed = client.get("/inspect/counts")
     finally:
         console = served.stop()

@@ -138,7 +138,7 @@ def test_a_port_that_is_taken_is_a_clear_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ToolkitError) as caught:
         serve(Workspace(), port=taken.getsockname()[1])
 
-    assert f"cannot listen at 127.0.0.1:{taken_port(caught.value)}: another program has this port" in str(caught.value)
+    assert f"cannot listen at 127.0.0.1:{taken_port(caught.value)}: the port is already in use" in str(caught.value)
 
 
 def taken_port(error: BaseException) -> str:
@@ -148,11 +148,11 @@ def taken_port(error: BaseException) -> str:
 @pytest.mark.parametrize(
     ("host", "port", "message"),
     [
-        ("127.0.0.1", 70_000, "70000 is no port"),
-        ("127.0.0.1", -1, "-1 is no port"),
-        ("no.such.host.invalid", 0, "no address is known"),
-        ("a" * 300, 0, "no address is known"),
-        ("203.0.113.9", 0, "this machine has no such address"),
+        ("127.0.0.1", 70_000, "70000 is not a valid port"),
+        ("127.0.0.1", -1, "-1 is not a valid port"),
+        ("no.such.host.invalid", 0, "has no address"),
+        ("a" * 300, 0, "has no address"),
+        ("203.0.113.9", 0, "this machine does not have that address"),
     ],
 )
 def test_an_address_that_cannot_be_used_is_a_clear_error(host: str, port: int, message: str) -> None:

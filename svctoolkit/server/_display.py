@@ -1,4 +1,4 @@
-"""How a data plane shows itself."""
+"""The rich display of a data plane."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svctoolkit.server.plane import DataPlane
 
 @shows(DataPlane)
 def plane(found: DataPlane) -> Html:
-    """Where it listens, and what it has seen and done."""
+    """Return its address, and what it has received and done."""
     facts = {"address": found.url or "no socket", "workspace": found.workspace.name}
     facts["delivery mode"] = found.workspace.delivery.mode
     problem = display.message(found.reload_problem, "error") if found.reload_problem else ""

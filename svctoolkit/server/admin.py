@@ -1,4 +1,4 @@
-"""Changing a data plane while it runs: switches, a changed workspace file, dead events."""
+"""Changes to a running data plane: switches, a changed workspace file, replays of dead events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from svctoolkit.server.worker import Engine
 from svctoolkit.workspace import TrackingPlan, Workspace
 
 _LOG = logging.getLogger("svctoolkit.workspace")
-_SECONDS = 0.5  # between two looks at the workspace file
+_SECONDS = 0.5  # between two checks of the workspace file
 
 
 class Switch(Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,7 +34,7 @@ class Switch(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Replay(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which events to try again."""
+    """Which events to retry."""
 
     status: Literal["dead", "failed"] = "dead"
     destination: Annotated[str, Meta(description="Key or id; without it, all destinations.")] = ""
@@ -42,24 +42,24 @@ class Replay(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Replayed(Struct, frozen=True):
-    """How many events are under way again."""
+    """How many events are retried."""
 
     replayed: int
 
 
 class Control:
-    """Changes the workspace of an engine, one change at a time, and lets the lanes see it."""
+    """Changes the workspace of an engine, one change at a time, and notifies the lanes."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._lock = engine, Lock()
 
     @property
     def tracking_plans(self) -> list[TrackingPlan]:
-        """The workspace's, as they are now."""
+        """Return the current tracking plans of the workspace."""
         return list(self._engine.workspace.tracking_plans.values())
 
     def enable(self, *, source: str | None = None, destination: str | None = None, enabled: bool) -> None:
-        """Raises `UnknownName`."""
+        """Enable or disable a source or a destination. Raises `UnknownName`."""
         workspace = self._engine.workspace
         with self._lock:
             if source is not None:
@@ -70,11 +70,11 @@ class Control:
         self._engine.bell.ring()
 
     def replace(self, new: Workspace) -> None:
-        """Put what `new` has into the workspace. The object stays the same, so whoever holds it sees the change."""
+        """Copy the content of `new` into the workspace. The object stays the same, so all its users see the change."""
         workspace = self._engine.workspace
         members = {field.name: getattr(new, field.name) for field in fields(Workspace) if field.init}
         with self._lock:
-            # At no time does a source name a destination that is not there.
+            # A source must never refer to a missing destination, not even briefly.
             workspace.destinations = workspace.destinations | new.destinations
             for name, value in members.items():
                 setattr(workspace, name, value)
@@ -82,16 +82,16 @@ class Control:
         self._engine.bell.ring()
 
     def replay(self, status: str, destination: str, run: str) -> int:
-        """Raises `UnknownName`."""
+        """Retry settled events of this status. Return how many. Raises `UnknownName`."""
         key = self._engine.workspace.destination(destination).key if destination else None
         return self._engine.replay([status], key, run or None)
 
 
 class Reloader:
-    """Reads a workspace file again when it changes. A file with mistakes is not used; `problem` says why. `at` is when
-    it was last read again; empty if it has not changed.
+    """Reloads a workspace file when it changes. A file with mistakes is not used; `problem` says why. `at` is the
+    time of the last reload, or empty if there was none.
 
-    `adjust` changes what was read before it is used.
+    `adjust` may change the loaded workspace before it is used.
     """
 
     def __init__(
@@ -127,13 +127,13 @@ class Reloader:
             self._control.replace(workspace)
         except ToolkitError as error:
             self.problem = str(error)
-            _LOG.error("the workspace stays as it was, because its file cannot be used:\n%s", error)
+            _LOG.error("the workspace file cannot be used; keeping the previous version:\n%s", error)
         else:
             self.problem, self.at = "", iso(self._clock())
-            _LOG.info("the workspace file %s was read again", self.file)
+            _LOG.info("the workspace file %s was reloaded", self.file)
 
     def _stamp(self) -> tuple[tuple[int, int, int], ...]:
-        """Another one whenever the file changes, or one of its tracking plans, or a folder that those are in."""
+        """Return a stamp that changes with the file, one of its tracking plans, or a folder that contains those."""
         plans = [file for item in self._control.tracking_plans for file in item.project.files]
         return tuple(_stamp_of(path) for path in (self.file, *plans, *sorted({file.parent for file in plans})))
 
@@ -147,7 +147,7 @@ def _stamp_of(path: Path) -> tuple[int, int, int]:
 
 
 class Admin:
-    """The operations under `/admin`. They need credentials, always."""
+    """The operations under `/admin`. They always require credentials."""
 
     def __init__(self, control: Control, protected: Callable[[Handler], Handler]) -> None:
         self._control, self._protected = control, protected
@@ -184,13 +184,13 @@ class Admin:
             raise RequestError(404, {"message": str(error)}) from error
 
     def operations(self, examples: Mapping[str, str]) -> list[Operation]:
-        """The operations; `examples` has an id of a source and of a destination."""
+        """Return the operations; `examples` has an id of a source and of a destination."""
         refusals = {
-            400: ResponseDoc("The body is wrong.", (Refusal,)),
-            401: ResponseDoc("Credentials are absent or wrong.", (Refusal,)),
-            404: ResponseDoc("There is no such thing.", (Refusal,)),
+            400: ResponseDoc("The body is invalid.", (Refusal,)),
+            401: ResponseDoc("Credentials are missing or wrong.", (Refusal,)),
+            404: ResponseDoc("The source or destination does not exist.", (Refusal,)),
             413: ResponseDoc("The body is too large.", (Refusal,)),
-            415: ResponseDoc("The body is no JSON.", (Refusal,)),
+            415: ResponseDoc("The Content-Type or the encoding is not supported.", (Refusal,)),
         }
         switches = (("source", self.switch_source), ("destination", self.switch_destination))
         switching = [
@@ -199,7 +199,7 @@ class Admin:
                 path=f"/admin/{kind}s/{{id:path}}",
                 id=f"switch{kind.title()}",
                 summary=f"Enable or disable a {kind}",
-                description="Takes effect at once. Events that wait for a disabled destination stay pending.",
+                description="Takes effect immediately. Events that wait for a disabled destination stay pending.",
                 handle=self._protected(handle),
                 parameters=(
                     Parameter(
@@ -216,11 +216,11 @@ class Admin:
             method="POST",
             path="/admin/replay",
             id="replay",
-            summary="Try dead events again",
-            description="Puts events back that were tried too often, or (`failed`) that the destination refused.",
+            summary="Retry dead events",
+            description="Retries dead events, or with `failed` those that the destination refused.",
             handle=self._protected(self.replay),
             body=Replay,
             example=lambda: {"status": "dead"},
-            responses={200: ResponseDoc("How many events are under way again.", (Replayed,)), **refusals},
+            responses={200: ResponseDoc("The number of events that are retried.", (Replayed,)), **refusals},
         )
         return [*switching, replay]

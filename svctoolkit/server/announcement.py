@@ -1,4 +1,4 @@
-"""What the terminal says when a data plane is served."""
+"""The text that the terminal shows when a data plane starts."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from svctoolkit.workspace import Workspace
 
 
 def banner(plane: DataPlane, token: str = "") -> str:
-    """What to tell the person who serves a data plane.
+    """Return the text for the user who starts a data plane.
 
-    It has the token of the data plane. With the `token` of the first person it has requests ready to copy. This is the
-    only place that shows a token.
+    It contains the token of the data plane. With the `token` of the first user, it has requests ready to copy. No other
+    output shows a token.
     """
     url, workspace = plane.url, plane.workspace
-    lines = [f"The workspace {workspace.name!r} is served at {url}"]
+    lines = [f"Serving the workspace {workspace.name!r} at {url}"]
     lines.append(f"  page           {url}/#token={plane.token}")
     lines.append(f"  documentation  {url}/docs")
     lines.append(f"  events         {url}/v1/batch, with the write key of a source")
@@ -26,7 +26,7 @@ def banner(plane: DataPlane, token: str = "") -> str:
     if any(transformation.function is None for transformation in workspace.transformations.values()):
         lines += _sandbox()
     if not workspace.people:
-        lines.append("  login          nobody: add `people` to the workspace, else every test is refused with 401")
+        lines.append("  login          none: add `people` to the workspace; until then, tests are refused with 401")
     if token:
         lines += [
             f"  login          {workspace.people[0].email or 'service token'}  {token}",
@@ -43,13 +43,13 @@ def _delivery(workspace: Workspace) -> str:
 def _sandbox() -> list[str]:
     sandbox = layers()
     names = ", ".join(sandbox.active).replace("_", " ")
-    lines = [f"  sandbox        user transformations run behind: {names}"]
+    lines = [f"  sandbox        user transformations are isolated by: {names}"]
     if sandbox.missing:
         missing = ", ".join(sandbox.missing).replace("_", " ")
         lines.append(f"                 missing on this machine: {missing}")
-        first_notice(sandbox)  # said here, and not again at the first event
+        first_notice(sandbox)  # reported here, so not again at the first event
     if not sandbox.essential:
-        lines.append("                 code runs only where it is trusted: --trust-code, or limits: {trust: true}")
+        lines.append("                 code does not run unless you trust it: --trust-code, or limits: {trust: true}")
     return lines
 
 

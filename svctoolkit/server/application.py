@@ -1,4 +1,4 @@
-"""All routes of a data plane in one application, and who may use which."""
+"""All routes of a data plane in one application, with their access rules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from svctoolkit.server.web.operation import Operation
 from svctoolkit.server.worker import Engine
 
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
-#: More operations for a data plane, from packages above this one. They go before the others.
+#: Additional operations for a data plane, from higher packages. They take precedence over the others.
 Addition: TypeAlias = Callable[[Engine, Guard], Sequence[Operation]]
 
 
@@ -49,7 +49,7 @@ def application(
     token: str,
     timeout: float,
 ) -> Starlette:
-    """The application of a data plane. `token` opens inspection and administration, as people's credentials do."""
+    """Return the application of a data plane. `token` opens inspection and administration, like a user's login."""
     guard = Guard(engine.workspace, token, loopback)
     ingest = Ingest(engine, new_id=new_id)
     config = SourceConfig(engine)
@@ -82,7 +82,7 @@ def application(
 
 
 def _routes(operations: Sequence[Operation]) -> list[Route]:
-    """The routes of operations; those under `/inspect` that change something are no kind of records to GET."""
+    """Return the routes of operations. Paths under `/inspect` that only accept changes must not match a record kind."""
     methods: dict[str, set[str]] = {}
     for operation in operations:
         methods.setdefault(operation.path, set()).add(operation.method)

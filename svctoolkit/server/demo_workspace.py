@@ -1,4 +1,4 @@
-"""A workspace to try things with."""
+"""A workspace for trying things out."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _EMAIL = "demo@svctoolkit.example"
 
 
 def demo(new_token: Callable[[], str] = lambda: secrets.token_urlsafe(24)) -> tuple[Workspace, str]:
-    """A small workspace, and the token of its one person.
+    """Return a small workspace, and the token of its only user.
 
-    The source `web` is connected to `hook`, a webhook behind a transformation, and to `paused`, which is disabled.
+    The source `web` is connected to `hook`, a webhook with a transformation, and to `paused`, which is disabled.
     Nothing leaves the machine: its delivery mode is `record`.
     """
     workspace, token = Workspace("demo"), new_token()

@@ -1,4 +1,4 @@
-"""A data plane in the foreground, until it is stopped."""
+"""Serve a data plane in the foreground, until it is stopped."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def serve(
 ) -> None:
     """Serve a data plane, the Test API included, until Ctrl-C or SIGTERM; requests under way get 5 seconds to finish.
 
-    A workspace file is read again when it changes; `adjust` may change what was read. `announce` is called with the
-    data plane as soon as connections are taken; port 0 is a free one. `store` is the file that events are kept in, by
-    default they are kept in memory. `additions` and `tls`: see `DataPlane`.
-    A test of the Test API that has no result after `timeout` seconds is answered 504.
+    A workspace file is reloaded when it changes; `adjust` may change the loaded workspace. `announce` is called with
+    the data plane as soon as it accepts connections; port 0 picks a free one. `store` is the file for events, which are
+    kept in memory by default. `additions` and `tls`: see `DataPlane`. A test of the Test API without a result after
+    `timeout` seconds gets 504.
 
-    Served on an address that other machines can reach, inspection needs credentials, and live delivery refuses private
-    targets unless `workspace.delivery.allow` lists them. Raises `ConfigError` when the address or the store cannot be
-    used; also when it is such an address, an essential layer of the sandbox is missing here, and nobody trusts the
-    users' code (`limits.trust` of the workspace, `transformations.trust_code()`). Raises `InvalidWorkspace` for a bad
+    On an address that other machines can reach, inspection requires credentials, and live delivery refuses private
+    targets unless `workspace.delivery.allow` lists them. Raises `ConfigError` if the address or the store cannot be
+    used. Also raises it on such an address if an essential layer of the sandbox is missing here and the users' code is
+    not trusted (`limits.trust` of the workspace, `transformations.trust_code()`). Raises `InvalidWorkspace` for a bad
     file.
     """
     with DataPlane(
@@ -48,12 +48,12 @@ def serve(
 
 
 def run_until_stopped(start: Callable[[], object]) -> None:
-    """Call `start`, then wait for Ctrl-C or SIGTERM; the caller goes on with what is to be done at the end."""
+    """Call `start`, then wait for Ctrl-C or SIGTERM and return, so that the caller can clean up."""
     ended = Event()
     before = _on_signals(ended)
     try:
         start()
-        while not ended.wait(0.2):  # a signal may reach another thread, and would not wake this one
+        while not ended.wait(0.2):  # a signal to another thread would not wake this one
             pass
     finally:
         for number, handler in before.items():
@@ -61,7 +61,7 @@ def run_until_stopped(start: Callable[[], object]) -> None:
 
 
 def _on_signals(ended: Event) -> dict[signal.Signals, Callable[..., object] | int | None]:
-    """Let Ctrl-C and SIGTERM set `ended`; what they did before. Only the main thread may do that."""
+    """Let Ctrl-C and SIGTERM set `ended`. Return the previous handlers. Works only in the main thread."""
     if current_thread() is not main_thread():
         return {}
     numbers = (signal.SIGINT, signal.SIGTERM)

@@ -1,6 +1,6 @@
-"""A copy of what comes in, to a real data plane: the bench between an application and an environment like production.
+"""Forward copies of incoming requests to a real data plane: the bench sits between an application and production.
 
-Nothing is forwarded unless a source says so. The client never waits for it, unless it is to get their answer.
+Only requests of sources with `forward` are copied. The client waits for the copy only if it is to get its answer.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from svctoolkit.workspace import Forward, Workspace
 
 _LOG = logging.getLogger("svctoolkit.forward")
 _PATHS = ("/v1/", "/beacon/", "/pixel/")
-#: What belongs to the connection, what we say ourselves, and what is nobody else's business.
+#: Headers of the connection, headers that we set ourselves, and headers that must not leave this data plane.
 _OWN = ("host", "connection", "content-length", "transfer-encoding", "authorization", "accept-encoding", "keep-alive",
         "te", "upgrade", "cookie", "x-svctoolkit-run")  # fmt: skip
-_WAITING = 1000  # requests that wait for a slow data plane; what comes then is not forwarded
+_WAITING = 1000  # requests that wait for a slow data plane; further ones are not forwarded
 _SENDERS = 4
 _SECONDS = 30.0
 
@@ -40,7 +40,7 @@ class _Copy(NamedTuple):
 
 
 class Tee:
-    """The application, with a copy of each request of a source with `forward`. `counts` has what became of them."""
+    """The application, with a copy of each request of a source with `forward`. `counts` has the outcomes."""
 
     def __init__(self, app: ASGIApp, workspace: Workspace, transport: Callable[[], Transport]) -> None:
         self.app, self._workspace, self._transport = app, workspace, transport
@@ -79,7 +79,7 @@ class Tee:
             await send(message)
 
     def states(self) -> dict[str, dict[str, Json]]:
-        """By source with `forward`: how many requests were `sent`, `failed` and `dropped`, and the last `problem`."""
+        """Return the requests `sent`, `failed` and `dropped`, and the last `problem`, by source with `forward`."""
         keys = [source.key for source in self._workspace.sources.values() if source.forward]
         with self._lock:
             return {
@@ -97,14 +97,14 @@ class Tee:
         try:
             self._queue.put_nowait(item)
         except Full:
-            self._count(item.source, "dropped", f"{_WAITING} requests wait already")
+            self._count(item.source, "dropped", f"the queue is full: {_WAITING} requests are waiting")
 
     def _work(self) -> None:
         while True:
             self._send(self._queue.get())
 
     def _send(self, item: _Copy) -> HttpResponse | None:
-        """Their answer; None where there is none."""
+        """Return the answer, or None."""
         try:
             answer = self._transport()(item.request, timeout=_SECONDS)
         except DeliveryError as error:
@@ -113,7 +113,7 @@ class Tee:
         if answer.status < 400:
             self._count(item.source, "sent")
         else:
-            self._count(item.source, "failed", f"it answers {answer.status}")
+            self._count(item.source, "failed", f"it answered {answer.status}")
         return answer
 
     def _count(self, source: str, what: str, problem: str = "") -> None:
@@ -123,11 +123,11 @@ class Tee:
             if problem:
                 self.problems[source] = text
         if problem:
-            _LOG.warning("what came for the source %s was not forwarded: %s", source, text)
+            _LOG.warning("a request of the source %s was not forwarded: %s", source, text)
 
 
 def _request(scope: Scope, body: bytes, to: Forward) -> HttpRequest:
-    """The request as it came, for another data plane with its write key."""
+    """Return the original request, addressed to another data plane with its write key."""
     key = reveal(to.write_key)
     pairs = QueryParams(scope["query_string"]).multi_items()
     query = urlencode([(name, key if name == "writeKey" else value) for name, value in pairs])
@@ -140,7 +140,7 @@ def _request(scope: Scope, body: bytes, to: Forward) -> HttpRequest:
 
 
 def _messages(answer: HttpResponse) -> list[Message]:
-    """Their answer as ours. What belongs to their connection, and cookies, stay there."""
+    """Return the answer as our own, without the headers of its connection and without cookies."""
     kept = ("content-type", "retry-after")
     headers = [
         (name.encode(), value.encode("latin-1", "replace"))

@@ -63,7 +63,7 @@ def _warehouses(workspace: Workspace, store: Path | str | None, clock: Callable[
 
 
 class DataPlane(View):
-    """A data plane in this process: events in over HTTP, deliveries out, everything in between to look at.
+    """A data plane in this process: accepts events over HTTP, delivers them, and exposes everything in between.
 
     >>> workspace = Workspace("shop")
     >>> hook = workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
@@ -74,21 +74,22 @@ class DataPlane(View):
     ...     [delivery.payload["endpoint"] for delivery in plane.delivered]
     ['https://hook.example/in']
 
-    It listens as soon as it is made, by default on a free port of 127.0.0.1; with `listen=False` there is no socket,
-    and `ingest` and `send` still work. Everything is kept in memory, or in the SQLite file `store`, from which the next
-    data plane goes on. `workspace` may be a path: the file is read again when it changes, and `reload_problem` says why
-    it was not. Changes to a workspace object take effect at once.
+    It starts to listen when it is created, by default on a free port of 127.0.0.1. With `listen=False` there is no
+    socket, and `ingest` and `send` still work. Everything is kept in memory, or in the SQLite file `store`, where the
+    next data plane continues. `workspace` may be a path: the file is reloaded when it changes, and `reload_problem`
+    says why if that fails. Changes to a workspace object take effect at once.
 
-    `transport` answers deliveries instead of what the workspace's delivery mode says. `backoff`, `width` (requests to
-    one destination at a time), `window` (seconds that a `messageId` counts as known) and `retention` are limits;
-    `lenient` sets a bad event of a batch aside and takes the rest; what is not given is as the workspace's `delivery`
-    and `data_plane` say at the moment. `timeout`: see `app`. `clock` and `new_id` make times and ids. With `pass_by`
-    time stands still between attempts until `drain`, which tells it by how many seconds `clock` goes on. `adjust` may
-    change a workspace before it is used, also each time that the file was read again. With `coverage`, `lines()` tells
-    which lines of the users' code have run. `additions` give more operations to serve, such as those of suites
-    (`svctoolkit.runner.over_http`). With `tls` it is served by https.
+    `transport` answers deliveries, instead of the workspace's delivery mode. `backoff`, `width` (concurrent requests
+    to one destination), `window` (seconds that a `messageId` is remembered) and `retention` are limits; `lenient`
+    rejects only the bad events of a batch and accepts the rest. The defaults of these are the current `delivery` and
+    `data_plane` settings of the workspace. `timeout`: see `app`. `clock` and `new_id` supply times and ids. With
+    `pass_by`, time does not
+    pass between attempts until `drain`, which calls it with the seconds by which `clock`
+    moves on. `adjust` may change a workspace before it is used, also after each reload. With `coverage`, `lines()`
+    returns which lines of the users' code have run. `additions` are more operations to serve, such as those of suites
+    (`svctoolkit.runner.over_http`). With `tls` it serves https.
 
-    Raises `ConfigError` when the address or the store cannot be used, `InvalidWorkspace` for a bad file.
+    Raises `ConfigError` if the address or the store cannot be used, `InvalidWorkspace` for a bad file.
     """
 
     def __init__(
@@ -166,7 +167,7 @@ class DataPlane(View):
 
     @property
     def port(self) -> int:
-        """The port it listens at; 0 without a socket."""
+        """The port it listens on; 0 without a socket."""
         return int(self._socket.getsockname()[1]) if self._socket else 0
 
     def _reload(self) -> Reload:
@@ -174,17 +175,17 @@ class DataPlane(View):
         return Reload(str(reloader.file), reloader.at, reloader.problem) if reloader else Reload()
 
     def lines(self) -> dict[str, dict[int, int]]:
-        """How often each line of the users' code has run, by file; empty without `coverage`."""
+        """Return how often each line of the users' code has run, by file; empty without `coverage`."""
         return self._pipeline.user_code.coverage()
 
     @property
     def recorder(self) -> Recorder:
-        """The stand-in for every destination's server, in delivery mode `record`."""
+        """The recorder that answers for every destination, in delivery mode `record`."""
         return self._pipeline.recorder
 
     @property
     def stopped(self) -> bool:
-        """Whether `stop` was called. What it has received and done can be looked at as before."""
+        """Whether `stop` was called. Its records can still be read."""
         return self._stopped
 
     @property
@@ -193,7 +194,7 @@ class DataPlane(View):
         return self._reloader.problem if self._reloader else ""
 
     def write_key(self, source: str, *, run: str = "") -> str:
-        """The write key of a source, named by key or id. With `run`, one whose events belong to that run.
+        """Return the write key of a source (key or id). With `run`, return one whose events belong to that run.
 
         Raises `UnknownName`.
         """
@@ -201,7 +202,7 @@ class DataPlane(View):
         return f"{key}~{run}" if run else key
 
     def ingest(self, method: str, path: str, *, headers: Mapping[str, str] | None = None, body: bytes = b"") -> Answer:
-        """What the data plane answers to this request, without a socket. `path` may have a query. For any thread."""
+        """Return the answer to this request, without a socket. `path` may have a query. Thread-safe."""
         if not self._stopped:
             answer = self._direct.answer(method, path, headers or {}, body)
             if answer is not None:
@@ -209,7 +210,7 @@ class DataPlane(View):
         return self._loop.submit(call(self.asgi, method, path, headers or {}, body)).result()
 
     def send(self, event: Mapping[str, Json] | Sequence[Mapping[str, Json]], *, source: str, run: str = "") -> Answer:
-        """The answer to one event or a batch of them, sent to `/v1/batch` with the source's write key."""
+        """Send one event or a batch of them to `/v1/batch` with the source's write key. Return the answer."""
         batch = [event] if isinstance(event, Mapping) else list(event)
         login = base64.b64encode(f"{self.write_key(source)}:".encode()).decode()
         headers = {"authorization": f"Basic {login}", "content-type": "application/json"}
@@ -218,74 +219,76 @@ class DataPlane(View):
         return self.ingest("POST", "/v1/batch", headers=headers, body=msgspec.json.encode({"batch": batch}))
 
     def of_run(self, run: str) -> View:
-        """What belongs to one run: events sent with the header `X-Svctoolkit-Run` or with `write_key(..., run=run)`."""
+        """Return a view of one run: events with the header `X-Svctoolkit-Run` or with `write_key(..., run=run)`."""
         return View(self._engine, run)
 
     def drain(self, timeout: float = 10.0, *, run: str = "") -> None:
-        """Return when nothing is under way any more, scheduled retries included. Disabled destinations do not count.
+        """Return when nothing is under way any more, including scheduled retries but not disabled destinations.
 
-        With `run`, nothing of that run.
+        With `run`, wait only for that run.
 
-        Raises `StillWaiting`, which says what is under way and why, after `timeout` seconds.
+        Raises `StillWaiting` after `timeout` seconds, which says what is under way and why.
         """
         chosen = run or None
         with self._engine.hurry(chosen):
             if self._engine.await_idle(chosen, min(_SOON, timeout)):
                 return
-            self._engine.wake()  # somebody may have enabled a destination without a word
+            self._engine.wake()  # a destination may have been enabled without notice
             idle = self._engine.await_idle(chosen, timeout)
         if not idle:
             raise StillWaiting(
-                f"after {timeout:.2g} s there are still events under way: {self._engine.pending.describe(chosen)}"
+                f"events are still under way after {timeout:.2g} s: {self._engine.pending.describe(chosen)}"
             )
 
     def advance(self, seconds: float, *, timeout: float = 10.0) -> None:
-        """Let so many seconds pass at once, as if one had waited: retries that are due are made, and times go on.
+        """Let `seconds` pass at once: retries that become due are made, and the clock moves on.
 
         Raises `StillWaiting` if that takes longer than `timeout` real seconds.
         """
         if not self._engine.advance(seconds, timeout):
             events = self._engine.pending.describe(None)
-            raise StillWaiting(f"after {timeout:g} s the retries of {seconds:g} s are not over: {events}")
+            raise StillWaiting(f"the retries of {seconds:g} s are not finished after {timeout:g} s: {events}")
 
     def wait(self, condition: Callable[[], object], timeout: float = 10.0) -> None:
-        """Return when `condition()` is true; it is asked anew after every change, and ten times a second.
+        """Return when `condition()` is true. It is checked after every change, and ten times a second.
 
-        So it may look at what others count, such as a server of one's own. Raises `StillWaiting`.
+        The condition may therefore depend on other things, such as your own server. Raises `StillWaiting`.
         """
         if not self._engine.bell.wait(lambda: bool(condition()), timeout, every=0.1):
-            raise StillWaiting(f"the condition is not true after {timeout:g} s: {self._engine.pending.describe(None)}")
+            raise StillWaiting(f"the condition is false after {timeout:g} s: {self._engine.pending.describe(None)}")
 
     def totals(self) -> Totals:
-        """Counts since the start. Unlike counting the records, asking costs nothing, however many there are."""
+        """Return counts since the start. They are kept up to date, so this is cheap, unlike counting the records."""
         return arrivals.totals(self._engine)
 
     def warehouse(self, destination: str) -> Warehouse:
-        """The tables of a warehouse destination, named by key or id: what has come so far is loaded when you ask.
+        """Return the tables of a warehouse destination (key or id). Events received so far are loaded when you read
+        them.
 
         Raises `UnknownName`, also for a destination of another type.
         """
         return self._pipeline.warehouse(destination)
 
     def mask(self, value: Json) -> Json:
-        """A copy of `value` (JSON) with every secret of the workspace masked."""
+        """Return a copy of `value` (JSON) with every secret of the workspace masked."""
         return self._engine.masker().mask(value)
 
     def watch(self, listener: Callable[[str, list[dict[str, Json]]], None]) -> Callable[[], None]:
-        """Call `listener(kind, changes)` after every change, until the result is called.
+        """Call `listener(kind, changes)` after every change. Return a function that stops this.
 
-        Kinds are `received`, `rejected`, `delivery`, `fate`, `violation`, and `end` when the data plane stops. It is
-        called in the thread in which it happens, which waits for it: one of the data plane's, or that of `send`. What
-        it raises is logged (`svctoolkit.delivery`), and the events go on.
+        Kinds are `received`, `rejected`, `delivery`, `fate`, `violation`, and `end` when the data plane stops. The
+        listener is called in, and blocks, the thread that makes the change: one of the data plane's, or the caller of
+        `send`. Its errors are logged (`svctoolkit.delivery`), and the events continue.
         """
         self._engine.journal.feed.listen(listener)
         return partial(self._engine.journal.feed.unlisten, listener)
 
-    # Any: a `svctoolkit.runner.record.api.Recording`, of the layer above
+    # Any: a `svctoolkit.runner.record.api.Recording`, from a higher layer
     def record(self, *, file: Path | str | None = None, source: str = "", personal: bool = False, run: str = "") -> Any:
-        """What it has received as a suite: one scenario for each shape of event. With `run`, what belongs to that run.
+        """Record the received events as a suite: one scenario for each shape of event. With `run`, only those of that
+        run.
 
-        It is what `svctoolkit.record(plane, ...)` gives, which says what the arguments do and what is raised.
+        Same as `svctoolkit.record(plane, ...)`, which documents the arguments and errors.
         """
         from svctoolkit import record
 
@@ -295,14 +298,15 @@ class DataPlane(View):
     def script(self, destination: str, *answers: RecorderAnswer, run: str = "") -> None:
         """Let the recorder answer a destination (key or id) with these answers, in order; the last is repeated.
 
-        With `run`, only requests of that run; without answers, as by default again. Raises `UnknownName`.
+        With `run`, this applies only to requests of that run. Without answers, restore the default. Raises
+        `UnknownName`.
         """
         self.recorder.script(self.workspace.destination(destination).key, *answers, run=run)
 
     def reset(self, run: str = "") -> int:
-        """Begin anew: forget what is settled, recorded requests and scripts. Returns how many events.
+        """Delete settled events, recorded requests and scripts. Return how many events.
 
-        With `run`, only what belongs to it or to a run within it (`run/...`). What is pending stays.
+        With `run`, delete only what belongs to it or to a run within it (`run/...`). Pending events stay.
         """
         self.recorder.reset(run)
         if not run:
@@ -310,7 +314,7 @@ class DataPlane(View):
         return self._engine.forget(run or None)
 
     def replay(self, destination: str | None = None, *, run: str | None = None, status: str = "dead") -> int:
-        """Try dead events again (or, with `status`, `failed` ones): how many there are. Raises `UnknownName`."""
+        """Retry dead events (or, with `status`, `failed` ones). Return how many. Raises `UnknownName`."""
         key = self.workspace.destination(destination).key if destination else None
         return self._engine.replay([status], key, run)
 
@@ -322,9 +326,9 @@ class DataPlane(View):
         self._control.enable(source=source, destination=destination, enabled=enabled)
 
     def stop(self, timeout: float = 5.0) -> None:
-        """Stop listening and delivering. What is under way gets `timeout` seconds; a `store` keeps what is pending.
+        """Stop listening and delivering. Attempts under way get `timeout` seconds; a `store` keeps what is pending.
 
-        Ctrl-C comes when it has stopped; a second one at once.
+        Ctrl-C is raised after it has stopped; a second one immediately.
         """
         if self._stopped:
             return
@@ -357,7 +361,7 @@ class DataPlane(View):
         return Gate(tee, self._metrics.count)
 
     def _application(self) -> Starlette:
-        # a plane that nobody asks over HTTP, as in suites, does without all that
+        # A plane without HTTP clients, as in suites, does not need all that.
         from svctoolkit.server.application import application
 
         return application(

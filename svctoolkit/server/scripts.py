@@ -1,4 +1,4 @@
-"""Tests over HTTP: faults of a destination (of one run or of all), a run that begins anew, time that passes, events."""
+"""Control of tests over HTTP: faults of a destination (of one run or of all), resets, time travel, and events."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from svctoolkit.server.worker import Engine
 
 T = TypeVar("T")
 _MOST_SECONDS = 366 * 86400.0
-_LAST = datetime(3000, 1, 1, tzinfo=UTC)  # dates end some thousand years later
+_LAST = datetime(3000, 1, 1, tzinfo=UTC)  # far below the maximum of datetime, the year 9999
 _MADE_ANEW = ("messageId", "sentAt", "originalTimestamp", "timestamp", "receivedAt", "request_ip", "rudderId")
-_SECONDS = 60.0  # for the retries of the time that passes
+_SECONDS = 60.0  # timeout for the retries that become due
 
 Status = Annotated[int, Meta(ge=100, le=599, description="An HTTP status.")]
 
@@ -43,18 +43,18 @@ class RecorderAnswer(Struct, frozen=True, forbid_unknown_fields=True):
         dict[str, str | int], Meta(description="Such as `Retry-After`, in seconds.", extra_json_schema={"default": {}})
     ] = {}
     body: Annotated[
-        Any | UnsetType, Meta(description="Text, or a value that is sent as JSON. What each item came to stands in it.")
+        Any | UnsetType, Meta(description="Text, or a value that is sent as JSON. It contains the result of each item.")
     ] = UNSET
     delay: Annotated[float, Meta(ge=0, le=3600, description="Seconds until the answer.")] = 0.0
-    close: Annotated[bool, Meta(description="Close the connection instead of an answer.")] = False
+    close: Annotated[bool, Meta(description="Close the connection instead of answering.")] = False
     truncate: Annotated[bool, Meta(description="Close the connection in the middle of the answer's body.")] = False
     times: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000)] | None,
-        Meta(description="How often in a row: once by default, the last without end."),
+        Meta(description="How often in a row: once by default; the last one is repeated."),
     ] = None
     failed: Annotated[
         list[Annotated[int, Meta(ge=0)]],
-        Meta(description="Places of the items of a batch that are refused, in the destination's own words."),
+        Meta(description="Indexes of the batch items to refuse, in the destination's own format."),
     ] = []
 
 
@@ -63,13 +63,13 @@ class RecorderScript(Struct, frozen=True, forbid_unknown_fields=True):
 
     answers: Annotated[
         list[Status | RecorderAnswer],
-        Meta(max_length=1000, description="In order; a number is a status. Empty: answers as by default again."),
+        Meta(max_length=1000, description="In order; a number is a status. Empty: restore the default."),
     ]
     run: Annotated[str, Meta(description="Only for requests of this run, and of the runs within it (`run/...`).")] = ""
 
 
 class Scripted(Struct, frozen=True):
-    """Whose answers were set."""
+    """The destination whose answers were set."""
 
     destination: str
     run: str
@@ -77,13 +77,13 @@ class Scripted(Struct, frozen=True):
 
 
 class Advance(Struct, frozen=True, forbid_unknown_fields=True):
-    """How far time goes on at once."""
+    """How far to advance the time."""
 
     advance: Annotated[float, Meta(ge=0, le=_MOST_SECONDS, description="Seconds.")]
 
 
 class Time(Struct, frozen=True):
-    """What time it is in the data plane."""
+    """The current time of the data plane."""
 
     now: str
 
@@ -91,36 +91,36 @@ class Time(Struct, frozen=True):
 class Sending(Struct, frozen=True, forbid_unknown_fields=True):
     """Events to send as a source."""
 
-    source: Annotated[str, Meta(description="Key or id of the source; with `seq` by default the same.")] = ""
+    source: Annotated[str, Meta(description="Key or id of the source; with `seq`, defaults to that of the event.")] = ""
     batch: Annotated[list[dict[str, Any]], Meta(max_length=1000, description="The events, in order.")] = []
     seq: Annotated[
         Annotated[int, Meta(ge=1, le=2**53)] | None,
-        Meta(description="Instead of `batch`: send this event again, as a new one with an id and times of its own."),
+        Meta(description="Instead of `batch`: send this event again, as a new one with its own id and times."),
     ] = None
-    run: Annotated[str | None, Meta(description="With `seq` by default the same.")] = None
+    run: Annotated[str | None, Meta(description="With `seq`, defaults to that of the event.")] = None
 
 
 class Sent(Struct, frozen=True):
-    """What the source's client would have been answered."""
+    """The answer that the source's client would have received."""
 
     status: int
     body: str
 
 
 class Reset(Struct, frozen=True, forbid_unknown_fields=True):
-    """What begins anew."""
+    """What to reset."""
 
     run: Annotated[str, Meta(description="Without it, everything.")] = ""
 
 
 class Forgotten(Struct, frozen=True):
-    """How many events are forgotten."""
+    """How many events were deleted."""
 
     forgotten: int
 
 
 class Scripts:
-    """The operations on the recorder and on runs, under `/admin`. They need credentials, always."""
+    """The operations on the recorder and on runs, under `/admin`. They always require credentials."""
 
     def __init__(self, engine: Engine, pipeline: Pipeline, protected: Callable[[Handler], Handler]) -> None:
         self._engine, self._pipeline, self._protected = engine, pipeline, protected
@@ -129,7 +129,7 @@ class Scripts:
         script = await _read(request, RecorderScript)
         if not isinstance(self._pipeline.transport(), Recorder):
             mode = self._engine.workspace.delivery.mode
-            text = f"the delivery mode is {mode!r}: the recorder answers in the mode 'record' only"
+            text = f"the delivery mode is {mode!r}; answers can be set only in the mode 'record'"
             raise RequestError(409, {"message": text})
         try:
             key = self._engine.workspace.destination(request.path_params["id"]).key
@@ -148,20 +148,20 @@ class Scripts:
     async def advance(self, request: Request) -> Response:
         seconds = (await _read(request, Advance)).advance
         if self._engine.clock() > _LAST - timedelta(seconds=seconds):
-            refuse(f"time goes no further than to the year {_LAST.year}")
+            refuse(f"time cannot be advanced beyond the year {_LAST.year}")
         if not await asyncio.to_thread(self._engine.advance, seconds, _SECONDS):
             why = self._engine.pending.describe(None)
-            raise RequestError(409, {"message": f"the retries of {seconds:g} s are not over: {why}"})
+            raise RequestError(409, {"message": f"the retries of {seconds:g} s are not finished: {why}"})
         return json_response({"now": iso(self._engine.clock())})
 
     async def send(self, request: Request) -> Response:
         sending = await _read(request, Sending)
         if sending.seq is not None and sending.batch:
-            refuse("the body may have seq or batch, not both")
+            refuse("the body has both seq and batch; send only one of them")
         if sending.seq is not None:
             sending = await asyncio.to_thread(self._again, sending, sending.seq)
         if not sending.batch:
-            refuse("the body says nothing to send: it may have a batch, or the seq of an event")
+            refuse("the body has nothing to send; add a batch, or the seq of an event")
         try:
             key = self._engine.workspace.source(sending.source).write_key
         except UnknownName as error:
@@ -173,21 +173,21 @@ class Scripts:
         return json_response({"status": answer.status, "body": answer.text})
 
     def _again(self, sending: Sending, seq: int) -> Sending:
-        """The event that came, secrets and all, without what the client and the data plane made for it alone."""
+        """Return the original event, with its secrets, without members that were generated for this copy of it."""
         records = Records(self._engine.store, EVENTS, Filter(seq=seq)).page(0, 1)
         if not records:
-            raise RequestError(404, {"message": f"nothing is kept of an event {seq}"})
+            raise RequestError(404, {"message": f"event {seq} is not in the store"})
         event = {name: value for name, value in self._engine.events[seq].items() if name not in _MADE_ANEW}
         run = records[0].run if sending.run is None else sending.run
         return Sending(sending.source or records[0].source, [event], None, run)
 
     def operations(self, source: str, destination: str) -> list[Operation]:
-        """The operations; `source` and `destination` are ids for their examples."""
+        """Return the operations; `source` and `destination` are ids for their examples."""
         refusals = {
-            400: ResponseDoc("The body is wrong.", (Refusal,)),
-            401: ResponseDoc("Credentials are absent or wrong.", (Refusal,)),
+            400: ResponseDoc("The body is invalid.", (Refusal,)),
+            401: ResponseDoc("Credentials are missing or wrong.", (Refusal,)),
             413: ResponseDoc("The body is too large.", (Refusal,)),
-            415: ResponseDoc("The body is no JSON.", (Refusal,)),
+            415: ResponseDoc("The Content-Type or the encoding is not supported.", (Refusal,)),
         }
         schema = {"type": "string", "minLength": 1}
         faults = [503, {"status": 429, "headers": {"Retry-After": 2}, "times": 2}, 200]
@@ -198,14 +198,14 @@ class Scripts:
                 id="scriptRecorder",
                 summary="Set what a destination answers",
                 description="In delivery mode `record`: faults, delays and closed connections in order, for all "
-                "requests to a destination, or for those of one run. They replace what was set for the same before.",
+                "requests to a destination, or for those of one run. They replace the earlier ones.",
                 handle=self._protected(self.set_answers),
                 parameters=(Parameter("id", "path", "Key or id of the destination.", schema, destination),),
                 body=RecorderScript,
                 example=lambda: {"answers": faults, "run": "checkout-7"},
                 responses={
-                    200: ResponseDoc("Whose answers were set.", (Scripted,)),
-                    404: ResponseDoc("There is no such destination.", (Refusal,)),
+                    200: ResponseDoc("The destination whose answers were set.", (Scripted,)),
+                    404: ResponseDoc("The destination does not exist.", (Refusal,)),
                     409: ResponseDoc("The workspace has another delivery mode.", (Refusal,)),
                     **refusals,
                 },
@@ -214,28 +214,27 @@ class Scripts:
                 method="POST",
                 path="/admin/reset",
                 id="reset",
-                summary="Begin anew",
-                description="Forgets what came and became of it, the requests that were recorded, and what the "
-                "recorder is to answer: of one run (and the runs within it), or everything. Events that are pending "
-                "stay.",
+                summary="Reset",
+                description="Deletes events with their results, recorded requests, and the answers set for the "
+                "recorder: of one run (and the runs within it), or everything. Pending events stay.",
                 handle=self._protected(self.reset),
                 body=Reset,
                 example=lambda: {"run": "checkout-7"},
-                responses={200: ResponseDoc("How many events are forgotten.", (Forgotten,)), **refusals},
+                responses={200: ResponseDoc("The number of deleted events.", (Forgotten,)), **refusals},
             ),
             Operation(
                 method="POST",
                 path="/admin/clock",
                 id="advanceClock",
                 summary="Let time pass",
-                description="So many seconds at once, as if one had waited: retries that are due are made, and the "
-                "times of what comes later go on.",
+                description="Advances the time by this many seconds at once: retries that become due are made, and "
+                "later events get later times.",
                 handle=self._protected(self.advance),
                 body=Advance,
                 example=lambda: {"advance": 60},
                 responses={
-                    200: ResponseDoc("What time it is now.", (Time,)),
-                    409: ResponseDoc("What is due takes too long.", (Refusal,)),
+                    200: ResponseDoc("The new time.", (Time,)),
+                    409: ResponseDoc("The retries that became due take too long.", (Refusal,)),
                     **refusals,
                 },
             ),
@@ -244,13 +243,13 @@ class Scripts:
                 path="/admin/send",
                 id="sendAs",
                 summary="Send events as a source",
-                description="As its client would, but without its write key: to send an event again, or another one.",
+                description="Like its client, but without its write key: to send an event again, or a different one.",
                 handle=self._protected(self.send),
                 body=Sending,
                 example=lambda: {"source": source, "batch": [{"type": "track", "event": "Signed Up", "userId": "u1"}]},
                 responses={
-                    200: ResponseDoc("What the client would have been answered.", (Sent,)),
-                    404: ResponseDoc("There is no such source, or no such event.", (Refusal,)),
+                    200: ResponseDoc("The answer that the client would have received.", (Sent,)),
+                    404: ResponseDoc("The source or the event does not exist.", (Refusal,)),
                     **refusals,
                 },
             ),
@@ -258,18 +257,18 @@ class Scripts:
 
 
 async def _read(request: Request, kind: type[T]) -> T:
-    """The body as an object of this kind. Raises `RequestError` (400), which says what is wrong and where."""
+    """Return the body as an object of this kind. Raises `RequestError` (400), which says what is wrong and where."""
     raw, _ = await read_object(request)
     try:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
-        refuse(f"the body is wrong: {error}")
+        refuse(f"the body is invalid: {error}")
 
 
 def _header(run: str) -> str:
-    """The name of a run as a header takes it."""
+    """Return the name of a run in the form that a header accepts."""
     if not (run.isascii() and run.isprintable()):
-        refuse("the name of a run that events are sent for has printable ASCII characters only")
+        refuse("the name of a run to send events for must consist of printable ASCII characters")
     return run
 
 

@@ -1,4 +1,4 @@
-"""Serving the Test API in a thread beside the caller, and what every server here has in common."""
+"""Serve the Test API in a background thread, and the settings that all servers here share."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 _GRACE = 5  # seconds
-_SEND_BUFFER = 256 * 1024  # bytes that the system keeps for a client that does not read; it would take megabytes
+_SEND_BUFFER = 256 * 1024  # bytes buffered for a client that does not read; the default is megabytes
 
 
 def running(workspace: Workspace, host: str = "127.0.0.1", port: int = 0, *, timeout: float = 300.0) -> Running:
-    """A server of the Test API in a thread: `with running(workspace) as server: server.url`.
+    """Start a server of the Test API in a thread: `with running(workspace) as server: server.url`.
 
     Arguments and errors as for `serve`.
     """
@@ -38,19 +38,19 @@ def running(workspace: Workspace, host: str = "127.0.0.1", port: int = 0, *, tim
 
 
 class Running:
-    """A server that runs beside the caller until `stop()` or the end of its `with` block.
+    """A server in a background thread, until `stop()` or the end of its `with` block.
 
-    `url` is where it listens, `pipeline` what runs the events; `pipeline.recorder` has what was sent.
+    `url` is where it listens, `pipeline` runs the events; `pipeline.recorder` has what was sent.
     """
 
     def __init__(self, url: str, pipeline: Pipeline, server: uvicorn.Server, bound: socket.socket) -> None:
         self.url, self.pipeline, self._server = url, pipeline, server
-        # A daemon: whoever forgets to stop it can still leave the program.
+        # A daemon, so that the program can end even if the server is not stopped.
         self._thread = Thread(target=server.run, args=([bound],), name="svctoolkit server", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop listening, and wait until it has; requests under way get 5 seconds to finish."""
+        """Stop listening, and wait for the end of the thread; requests under way get 5 seconds to finish."""
         self._server.should_exit = True
         self._thread.join()
 
@@ -65,21 +65,21 @@ class Running:
 
 
 def listening_at(host: str, port: int) -> socket.socket:
-    """A socket that listens already, so that nobody has to wait for the server before connecting."""
+    """Return a socket that listens already, so that clients can connect before the server runs."""
     where = f"{host}:{port}"
     if not 0 <= port <= 65535:
-        raise ConfigError(f"{port} is no port; ports are 0 (a free one) to 65535")
+        raise ConfigError(f"{port} is not a valid port (0 picks a free one; maximum 65535)")
     try:
         addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         return _listening(addresses[0][0], addresses[0][4])
     except (socket.gaierror, UnicodeError) as error:
-        raise ConfigError(f"cannot listen at {where}: no address is known for {host!r}") from error
+        raise ConfigError(f"cannot listen at {where}: the host {host!r} has no address") from error
     except OSError as error:
         raise ConfigError(f"cannot listen at {where}: {_reason(error)}") from error
 
 
 def _listening(family: int, address: tuple[object, ...]) -> socket.socket:
-    # asyncio switches Nagle's algorithm off only where TCP is named; without that every answer waits 40 ms.
+    # asyncio disables Nagle's algorithm only for an explicit TCP socket; otherwise every answer is delayed by 40 ms.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":
@@ -95,23 +95,23 @@ def _listening(family: int, address: tuple[object, ...]) -> socket.socket:
 
 def _reason(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return "another program has this port. Choose another one, or 0 for any that is free"
+        return "the port is already in use. Choose another one, or 0 for a free one"
     if error.errno == errno.EACCES:
-        return "this port needs more rights. Choose one above 1023"
+        return "the port requires more privileges. Choose one above 1023"
     if error.errno == errno.EADDRNOTAVAIL:
-        return "this machine has no such address"
+        return "this machine does not have that address"
     return error.strerror or str(error)
 
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """The files (PEM) of a certificate, with those that it stands on, and of its key; that may be in the same file."""
+    """The PEM files of a certificate with its chain, and of its key, which may be in the same file."""
 
     certificate: Path
     key: Path | None = None
 
     def check(self) -> None:
-        """Raises `ConfigError` where they cannot be used."""
+        """Raise `ConfigError` if they cannot be used."""
         try:
             ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
                 self.certificate, self.key, _no_password
@@ -123,13 +123,13 @@ class Tls:
 
 
 def _no_password() -> str:
-    raise ValueError("the key has a password, and nobody could be asked for it: take one without")
+    raise ValueError("the key is protected by a password; use a key without one")
 
 
 def url_of(bound: socket.socket, scheme: str = "http") -> str:
     host, port = bound.getsockname()[:2]
     address = ipaddress.ip_address(host)
-    if address.is_unspecified:  # every address of this machine; a client needs one
+    if address.is_unspecified:  # listens on every address of this machine; a client needs one
         return f"{scheme}://localhost:{port}"
     return f"{scheme}://[{host}]:{port}" if address.version == 6 else f"{scheme}://{host}:{port}"
 
@@ -144,12 +144,12 @@ def _pipeline(workspace: Workspace, bound: socket.socket) -> Pipeline:
 
 
 def check_sandbox(layers: Callable[[], Layers] = layers) -> None:
-    """Raises `ConfigError` where the sandbox lacks an essential layer on this machine, and nobody trusts code."""
+    """Raise `ConfigError` if the sandbox lacks an essential layer on this machine, and code is not trusted."""
     sandbox = layers()
     if not sandbox.essential and not code_is_trusted():
         raise ConfigError(
-            f"cannot serve on an address that other machines reach: the sandbox for user transformations is not whole "
-            f"here. Serve on 127.0.0.1, or say that you trust the code (--trust-code).\n{sandbox}"
+            f"cannot serve on an address that other machines can reach: the sandbox for user transformations is "
+            f"incomplete here. Serve on 127.0.0.1, or trust the code (--trust-code).\n{sandbox}"
         )
 
 
@@ -160,8 +160,8 @@ def _server(pipeline: Pipeline, timeout: float) -> uvicorn.Server:
 
 
 def uvicorn_server(made: ASGIApp, tls: Tls | None = None) -> uvicorn.Server:
-    """A server for an application, with the settings that every server here has."""
-    import uvicorn  # 0.1 s, and an application in process does without
+    """Return a server for an application, with the settings that all servers here share."""
+    import uvicorn  # takes 0.1 s, and an application in process does not need it
 
     from svctoolkit.server.web.connections import Server, TimedProtocol
 

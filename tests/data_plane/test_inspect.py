@@ -155,7 +155,7 @@ def test_paging(busy: DataPlane) -> None:
         ("/inspect/stream?rum=1", 400, "there is no parameter 'rum'. Did you mean 'run'?"),
         ("/inspect/arrivals?user_id=1", 400, "there is no parameter 'user_id'"),
         ("/inspect/arrivals?before=x", 400, "before must be a whole number"),
-        ("/inspect/arrivals/12345", 404, "nothing is kept of an event 12345"),
+        ("/inspect/arrivals/12345", 404, "event 12345 is not in the store"),
         ("/inspect/events?limit=-5", 400, "limit must be a whole number"),
         ("/inspect/events?since=yesterday", 400, "since must be an ISO 8601 time"),
         ("/inspect/wait?recieved=5", 400, "there is no condition 'recieved'"),

@@ -64,9 +64,9 @@ def test_a_store_of_version_3_is_migrated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("pragma user_version=2", f"it has version 2, and this svctoolkit uses version {VERSION}"),
-        ("alter table fates add column http_status integer", r"its table fates has other columns \(http_status\)"),
-        ("alter table events drop column anonymous", r"its table events has other columns \(anonymous\)"),
+        ("pragma user_version=2", f"it has version 2, but this svctoolkit uses version {VERSION}"),
+        ("alter table fates add column http_status integer", r"the columns of its table fates differ \(http_status\)"),
+        ("alter table events drop column anonymous", r"the columns of its table events differ \(anonymous\)"),
     ],
 )
 def test_a_store_that_cannot_be_migrated_is_refused_at_once(tmp_path: Path, change: str, message: str) -> None:

@@ -1,1 +1,1 @@
-"""What a data plane keeps: events, deliveries and fates in one SQLite file."""
+"""The store of a data plane: events, deliveries and fates in one SQLite file."""

@@ -1,4 +1,4 @@
-"""A store's requests for whoever only reads them, also while a data plane works on the file."""
+"""Read-only access to a store's requests, even while a data plane uses the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svctoolkit.errors import StoreError
 from svctoolkit.server.store.record import read, selected
 from svctoolkit.server.store.schema import MIGRATIONS, VERSION, BlockRow
 
-_AT_ONCE = 32  # requests; one may have megabytes
+_AT_ONCE = 32  # requests per query; one request may have megabytes
 _COLUMNS = ", ".join(selected(BlockRow))
 _NEXT = f"select {_COLUMNS} from blocks o where first > ? and first <= ? order by first limit {_AT_ONCE}"
 _BOUNDS = "select coalesce(min(first), 0), coalesce(max(first), 0), coalesce(sum(count), 0) from blocks"
@@ -21,7 +21,7 @@ _REPEATS = "select seq from events where repeats is not null and seq >= ? and se
 
 
 class Bounds(NamedTuple):
-    """The first event of the first request and of the last, and how many events there are."""
+    """The seq of the first event of the first and of the last request, and the number of events."""
 
     first: int
     last: int
@@ -29,7 +29,7 @@ class Bounds(NamedTuple):
 
 
 class Archive:
-    """The requests of a store, to read only. Its methods raise `StoreError`."""
+    """The requests of a store, read-only. Its methods raise `StoreError`."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -39,9 +39,9 @@ class Archive:
             return Bounds(*map(int, self._connection.execute(_BOUNDS).fetchone()))
 
     def blocks(self, after: int, last: int) -> Iterator[BlockRow]:
-        """The requests behind the seq `after`, up to the one that starts with `last`.
+        """Yield the requests after the seq `after`, up to the one that starts with `last`.
 
-        They are read a few at a time: a query that stays open would keep the data plane from tidying up its file.
+        They are read a few at a time: a query that stays open would keep the data plane from checkpointing its file.
         """
         while True:
             with _own_errors():
@@ -52,14 +52,14 @@ class Archive:
             after = rows[-1].first
 
     def repeats(self, first: int, end: int) -> frozenset[int]:
-        """The seqs from `first` to before `end` of events that a client had sent before, as far as they are routed."""
+        """Return the seqs from `first` up to but excluding `end` of repeated events, among the routed ones."""
         with _own_errors():
             return frozenset(seq for (seq,) in self._connection.execute(_REPEATS, (first, end)))
 
 
 @contextmanager
 def archive(path: Path) -> Iterator[Archive]:
-    """The requests of the store at `path`. Raises `StoreError` for a file that is no store, or a damaged one."""
+    """Open the store at `path` for reading. Raises `StoreError` if the file is not a store, or is damaged."""
     with _own_errors():
         connection = _connect(path)
     with closing(connection):
@@ -81,7 +81,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     except sqlite3.OperationalError:
         if path.with_name(f"{path.name}-wal").exists():
             raise
-        # the folder cannot be written: then nobody writes to the file, and it can be read without a lock
+        # The folder is read-only: no process can write to the file, so it can be read without a lock.
         return _check(sqlite3.connect(f"{address}?immutable=1", uri=True, isolation_level=None))
 
 
@@ -89,7 +89,7 @@ def _check(connection: sqlite3.Connection) -> sqlite3.Connection:
     try:
         version = connection.execute("pragma user_version").fetchone()[0]
         if version != VERSION and version not in MIGRATIONS:
-            raise sqlite3.DatabaseError(f"it has version {version}, and this svctoolkit reads version {VERSION}")
+            raise sqlite3.DatabaseError(f"it has version {version}, but this svctoolkit reads version {VERSION}")
         connection.execute(_BOUNDS).fetchone()
     except sqlite3.Error:
         connection.close()

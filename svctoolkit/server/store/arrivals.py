@@ -1,4 +1,4 @@
-"""What came in, in one line each: the newest of it, and pages of all of it."""
+"""Arrivals: one line for each event or refusal. The newest ones, or pages of all of them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, NamedTuple
 from svctoolkit.server.store.database import Store
 from svctoolkit.server.store.schema import marks
 
-_WITHIN = 5000  # events that a selection of the newest looks at: a bound for what one question can cost
+_WITHIN = 5000  # events that a selection of the newest searches: bounds the cost of a query
 REJECTED = "rejected"
 _USER = "coalesce(nullif(user, ''), anonymous)"
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which arrivals: each member that is not empty must fit. `text` is part of a name, a user or a message id.
+    """A filter for arrivals: each non-empty member must match. `text` is part of a name, a user or a message id.
 
     `status` is a fate (at `destination`, if that is given), or `rejected`; `since` and `until` are seconds since 1970;
-    `violations` says whether an event has any. `before` and `after` are seqs; without `whole`, the newest 5,000 events
-    are looked at.
+    `violations` says whether an event has any. `before` and `after` are seqs. Without `whole`, only the newest 5,000
+    events are searched.
     """
 
     run: str | None = None
@@ -40,7 +40,7 @@ class Selection:
 
 
 class Arrival(NamedTuple):
-    """What came in, in one line: an event, or a refusal with the reason in `refused`."""
+    """One line about an event, or about a refusal with the reason in `refused`."""
 
     seq: int
     at: float
@@ -53,7 +53,7 @@ class Arrival(NamedTuple):
 
 
 def arrivals(store: Store, chosen: Selection, limit: int) -> list[Arrival]:
-    """At most `limit` arrivals, newest first: the newest that fit, or with `after` those that came next."""
+    """Return at most `limit` arrivals, newest first: the newest matches, or with `after` the next ones after it."""
     rows = [] if chosen.status == REJECTED else _events(store, chosen, limit)
     of_events = (chosen.type, chosen.name, chosen.user, chosen.destination, chosen.violations is not None)
     if not any(of_events) and chosen.status in ("", REJECTED):
@@ -102,7 +102,7 @@ def _read(
 
 
 def _conditions(chosen: Selection, *columns: str) -> tuple[list[str], list[Any]]:
-    """What events and refusals have in common."""
+    """Return the conditions for the columns that events and refusals share."""
     conditions, values = _same(chosen, *columns)
     bounds = {"at >=": chosen.since, "at <": chosen.until, "seq <": chosen.before, "seq >": chosen.after}
     for comparison, bound in bounds.items():
@@ -113,14 +113,14 @@ def _conditions(chosen: Selection, *columns: str) -> tuple[list[str], list[Any]]
 
 
 def _same(chosen: Selection, *columns: str) -> tuple[list[str], list[Any]]:
-    """A condition for each of the columns that something is chosen of, and the values."""
+    """Return a condition for each of the columns that the selection restricts, and the values."""
     values = {column: getattr(chosen, column) for column in columns}
     chosen_columns = {column: value for column, value in values.items() if value or (column == "run" and value == "")}
     return [f"{column} = ?" for column in chosen_columns], [*chosen_columns.values()]
 
 
 def fates_of(store: Store, seqs: Sequence[int]) -> dict[int, dict[str, str]]:
-    """Status by destination of each of these events."""
+    """Return the statuses of each of these events, by destination."""
     fates: dict[int, dict[str, str]] = {}
     sql = f"select seq, destination, status from fates where seq in ({marks(seqs)}) order by seq, destination"
     for seq, destination, status in store.read(sql, seqs):
@@ -129,13 +129,13 @@ def fates_of(store: Store, seqs: Sequence[int]) -> dict[int, dict[str, str]]:
 
 
 def violations_of(store: Store, seqs: Sequence[int]) -> dict[int, int]:
-    """How many violations each of these events has; those without any are left out."""
+    """Return how many violations each of these events has, without those that have none."""
     sql = f"select seq, count(*) from violations where seq in ({marks(seqs)}) group by seq"
     return dict(store.read(sql, seqs))
 
 
 class RunRecord(NamedTuple):
-    """A run: how many events came for it, and when the first and the last of them."""
+    """A run: how many events it received, and when the first and the last of them arrived."""
 
     run: str
     received: int
@@ -144,13 +144,13 @@ class RunRecord(NamedTuple):
 
 
 def runs(store: Store, limit: int) -> list[RunRecord]:
-    """The runs that events came for, at most `limit`, the newest first. Events without a run are the run ''."""
+    """Return the runs that received events, at most `limit`, the newest first. Events without a run are the run ''."""
     sql = "select run, count(*), min(at), max(at) from events group by run order by max(seq) desc limit ?"
     return [RunRecord(*row) for row in store.read(sql, [limit])]
 
 
 class TransformationError(NamedTuple):
-    """How often the user transformation of a destination failed, and the last time that it did."""
+    """How often the user transformation of a destination failed, and when it last did."""
 
     destination: str
     errors: int
@@ -160,8 +160,8 @@ class TransformationError(NamedTuple):
 
 
 def transformation_errors(store: Store) -> dict[str, TransformationError]:
-    """By destination; those where nothing failed are left out."""
-    # Of a group SQLite takes the other columns from the row with the maximum.
+    """Return the errors by destination, without destinations that have none."""
+    # In a group, SQLite takes the other columns from the row with the maximum.
     sql = (
         "select destination, count(*), max(seq), at, reason from fates "
         "where by = 'user_transform' and status in ('failed', 'dead') group by destination"

@@ -1,4 +1,4 @@
-"""JSON values as they stand in `blob` columns."""
+"""JSON values in `blob` columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COMPRESSED = 16_384  # bytes
 
 
 def pack(value: Json) -> bytes:
-    """A JSON value for a `blob` column. Much of it is compressed; for little, that costs more than it saves."""
+    """Return a JSON value for a `blob` column. Large values are compressed; for small ones that is not worth it."""
     try:
         content = msgspec.json.encode(value)
     except (UnicodeEncodeError, RecursionError):  # half of a surrogate pair, which JSON has only as an escape
@@ -22,7 +22,7 @@ def pack(value: Json) -> bytes:
 
 
 def unpack(blob: bytes) -> Json:
-    """What `pack` was given."""
+    """Return the value that was passed to `pack`."""
     content = zlib.decompress(blob) if blob[:1] == b"x" else blob  # no JSON starts with an x
     try:
         return msgspec.json.decode(content)

@@ -1,6 +1,6 @@
-"""The events of one request as they are kept: the body as it came, and what makes events of it again.
+"""The events of one request in stored form: the original body, and what is needed to rebuild the events.
 
-What gateway and processor add to the events is not stored: it is made from the rest, later and beside the reply, and is
+What the gateway and the processor add to the events is not stored. It is computed from the rest after the reply, and is
 the same every time.
 """
 
@@ -18,15 +18,15 @@ from svctoolkit.server.store.enrich import enrich, identity, message_id
 from svctoolkit.server.store.head import Head, decode_body, head_of
 from svctoolkit.server.store.schema import BlockRow
 
-_COMPRESSED = 1 << 20  # bytes; less costs more time than its place on disk is worth
+_COMPRESSED = 1 << 20  # bytes; compressing less takes too long for the disk space that it saves
 
 
 @dataclass(frozen=True)
 class Block:
-    """The events of one request. `first` is the seq of the first, `destinations` are the keys that they were meant for.
+    """The events of one request. `first` is the seq of the first, `destinations` are the keys of their destinations.
 
-    `kind` is the type that the path says, `ids` are the message ids for events without one. Who has looked through the
-    body already may give the heads as `scanned`.
+    `kind` is the event type from the path, `ids` are the message ids for events without one. A caller that has already
+    scanned the body can pass the heads as `scanned`.
     """
 
     first: int
@@ -43,7 +43,7 @@ class Block:
 
     @cached_property
     def heads(self) -> Sequence[Head]:
-        """A head for each event, with the type and the message id that the event will have."""
+        """Return a head for each event, with the type and the message id that the event will have."""
         if not self.scanned:
             return list(map(head_of, self.events))
         ids = iter(self.ids)
@@ -54,7 +54,7 @@ class Block:
 
     @cached_property
     def events(self) -> list[dict[str, Json]]:
-        """The events, with everything that the gateway and the processor add."""
+        """Return the events, with everything that the gateway and the processor add."""
         value = decode_body(self.body)
         ids, received = iter(self.ids), datetime.fromtimestamp(self.at, UTC)
         if self.kind:
@@ -67,7 +67,7 @@ class Block:
         return events
 
     def row(self) -> BlockRow:
-        """The row of this block, not routed yet."""
+        """Return the row of this block, not routed yet."""
         body = zlib.compress(self.body, 1) if len(self.body) > _COMPRESSED else self.body
         keys, ids = "\n".join(self.destinations), "\n".join(self.ids)
         return BlockRow(
@@ -77,7 +77,7 @@ class Block:
 
 
 def block_of(row: BlockRow) -> Block:
-    """The block of a row."""
+    """Return the block of a row."""
     body = zlib.decompress(row.body) if row.body[:1] == b"x" else row.body  # no JSON starts with an x
     keys, ids = _lines(row.destinations), _lines(row.ids)
     return Block(row.first, row.count, row.source, row.run, row.at, keys, row.kind, row.ip, ids, body)

@@ -1,8 +1,8 @@
-"""The SQLite database of a data plane, in a file or in memory, and the one writer that it has.
+"""The SQLite database of a data plane, in a file or in memory, and its only writer.
 
-With a file the writer is a thread, which puts what waits into one transaction. Blocks are confirmed by the disk
-(`synchronous=FULL`), many of them at once. The rest can be made again from them, so it is handed to the system only: it
-survives the end of the process, and after a power failure some deliveries may be repeated.
+For a file, the writer is a thread that puts all waiting writes into one transaction. Blocks are synced to disk
+(`synchronous=FULL`), many at once. The rest can be recomputed from them and is only handed to the operating system: it
+survives the end of the process, but after a power failure some deliveries may be repeated.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from svctoolkit.server.store.schema import MIGRATIONS, TABLES, VERSION, BlockRow
 from svctoolkit.sqlite import Connection
 
 Write: TypeAlias = Callable[[sqlite3.Connection], None]
-_ROWS = 256  # in one statement
-_CHECKED = 64 << 20  # bytes of a file that is looked through at the start
+_ROWS = 256  # rows in one statement
+_CHECKED = 64 << 20  # bytes; files up to this size are checked at the start
 _GROUP = 256  # writes in one transaction
 _ADVICE = "Start with another file, or open this one with the svctoolkit that wrote it"
 
 
 class Store:
-    """A database at `path`, or one in memory. Raises `ConfigError` when the file cannot be used."""
+    """A database at `path`, or one in memory. Raises `ConfigError` if the file cannot be used."""
 
     def __init__(self, path: Path | None) -> None:
         self.path, self._closed = path, False
@@ -56,7 +56,7 @@ class Store:
             self._writer.start()
 
     def numbers(self, count: int) -> int:
-        """The first of `count` seqs that nobody else gets."""
+        """Reserve `count` seqs. Return the first of them."""
         with self._numbering:
             self._next += count
             return self._next - count
@@ -64,10 +64,10 @@ class Store:
     def append(
         self, count: int, row: Callable[[int], BlockRow], stored: Callable[[Future[None]], None]
     ) -> Future[None]:
-        """Done when the disk has confirmed `row(first)`, a block of `count` events from the seq `first` on.
+        """Write `row(first)`, a block of `count` events from the seq `first` on. The future is done when it is on disk.
 
-        Blocks are queued in the order of their numbers, and `stored` hears of them in that order, whatever thread they
-        come from: whoever reads them in that order misses none. The future's error is a `StoreError`.
+        Blocks are queued in the order of their numbers, and `stored` is called in that order, whatever thread they
+        come from: a reader that follows the order misses none. The future's error is a `StoreError`.
         """
         with self._numbering:
             first = self._next
@@ -75,7 +75,7 @@ class Store:
             return self._put(row(first), stored)
 
     def write(self, work: Write) -> Future[None]:
-        """Done when `work` has been done, in a transaction. The future's error is a `StoreError`."""
+        """Run `work` in a transaction. The future is done after that; its error is a `StoreError`."""
         return self._put(work)
 
     def _put(self, item: Write | BlockRow, stored: Callable[[Future[None]], None] | None = None) -> Future[None]:
@@ -84,7 +84,7 @@ class Store:
         future: Future[None] = Future()
         if stored is not None:
             future.add_done_callback(stored)
-        future.set_running_or_notify_cancel()  # who waits may give up; the write goes on
+        future.set_running_or_notify_cancel()  # a caller may stop waiting; the write continues
         if self._writer is None:
             self._commit([(item, future)])
         else:
@@ -93,7 +93,7 @@ class Store:
 
     # Any: whatever columns the statement names
     def read(self, sql: str, values: Sequence[Json] = ()) -> list[tuple[Any, ...]]:
-        """The rows that `sql` gives. For this package; others call what knows the tables. Raises `StoreError`."""
+        """Return the rows of `sql`. Internal: other packages use functions that hide tables. Raises `StoreError`."""
         try:
             with self._reading:
                 if self._closed and self.path:
@@ -104,18 +104,18 @@ class Store:
             raise StoreError(f"cannot read {self.path or 'the store'}: {_cause(error)}") from error
 
     def flush(self) -> None:
-        """Return when everything that was written before is on disk."""
-        if self._writer is not None and not self._closed:  # in memory nothing waits: who writes does it at once
+        """Return when everything written before is on disk."""
+        if self._writer is not None and not self._closed:  # in memory, writes are immediate
             self.start_flush().result()
 
     def start_flush(self) -> Future[None]:
-        """Done when everything that was written before is on disk."""
+        """Return a future that is done when everything written before is on disk."""
         return self.write(lambda _: None)
 
     def close(self) -> None:
-        """Write what waits, and close the file. From then on the store can be read only."""
+        """Finish pending writes, and close the file. From then on the store is read-only."""
         if self._writer is None:
-            self._closed = True  # what is in memory is there as long as somebody may look at it
+            self._closed = True  # a store in memory stays readable while it is referenced
             return
         self._queue.put(None)
         self._writer.join()
@@ -124,7 +124,7 @@ class Store:
             self._close()
 
     def _close(self) -> None:
-        while self._opened:  # the hold comes last
+        while self._opened:  # the lock on the file is released last
             self._opened.pop().close()
 
     def _open(self, path: Path | None, synchronous: str) -> sqlite3.Connection:
@@ -149,15 +149,15 @@ class Store:
             self._commit([item for item in batch if item is not None])
 
     def _commit(self, batch: list[tuple[Write | BlockRow, Future[None]]]) -> None:
-        """First the blocks, for whose confirmation clients wait."""
+        """Write the blocks first, because clients wait for their confirmation."""
         blocks = [(item, future) for item, future in batch if isinstance(item, BlockRow)]
         works = [(item, future) for item, future in batch if not isinstance(item, BlockRow)]
         if blocks:
-            # One statement is a transaction of its own, and one moment without Python's lock instead of three.
+            # A single statement is its own transaction, and releases Python's lock once instead of three times.
             accepted = encode([row for row, _ in blocks])
             self._settle(lambda: insert(self._confirmed, BlockRow, accepted), [f for _, f in blocks], last=True)
         if works and not self._settle(lambda: self._do([work for work, _ in works]), [f for _, f in works]):
-            # Something in one of them is wrong: that must not undo the others.
+            # One of the writes failed, which must not undo the others. Run each in its own transaction.
             for work, future in works:
                 self._settle(partial(self._do, [work]), [future], last=True)
 
@@ -174,14 +174,14 @@ class Store:
             raise
 
     def _settle(self, write: Callable[[], None], futures: Sequence[Future[None]], *, last: bool = False) -> bool:
-        """Whether `write` worked. The futures are told, unless it failed and is not the `last` try of several."""
+        """Return whether `write` worked. The futures get the result, unless it failed and is not the `last` try."""
         failure: BaseException | None = None
         with self._lock:
             try:
                 write()
             except sqlite3.Error as error:
                 failure = StoreError(f"cannot write to {self.path or 'the store'}: {_cause(error)}")
-            except Exception as error:  # noqa: BLE001 - it belongs to whoever waits for the futures
+            except Exception as error:  # noqa: BLE001 - reported through the futures
                 failure = error
         for future in futures if failure is None or last else ():
             if failure is None:
@@ -192,7 +192,7 @@ class Store:
 
 
 def _check_pages(path: Path | None, connection: sqlite3.Connection) -> None:
-    """Raises `sqlite3.DatabaseError` for a damaged file. A large one is not read for that: its damage shows later."""
+    """Raise `sqlite3.DatabaseError` if the file is damaged. Large files are not checked: that would take too long."""
     if path is not None and path.stat().st_size <= _CHECKED:
         verdict = connection.execute("pragma quick_check(1)").fetchone()[0]
         if verdict != "ok":
@@ -201,8 +201,8 @@ def _check_pages(path: Path | None, connection: sqlite3.Connection) -> None:
 
 def _connect(path: Path | None) -> sqlite3.Connection:
     if path is not None:
-        with suppress(OSError):  # SQLite tells what is wrong
-            # events are kept as they came; SQLite would let everybody read them. Its log gets the rights of the file
+        with suppress(OSError):  # SQLite reports what is wrong
+            # Events are stored unmasked, so only the owner may read the file. SQLite gives its log the same rights.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     return sqlite3.connect(
         path or ":memory:",
@@ -215,7 +215,7 @@ def _connect(path: Path | None) -> sqlite3.Connection:
 
 
 def _set_up(connection: sqlite3.Connection, synchronous: str) -> None:
-    # Events are a kilobyte or more each: larger pages mean fewer of them.
+    # Events are a kilobyte or more each, so larger pages mean that fewer pages are written.
     for setting in ("page_size=16384", "journal_mode=wal", f"synchronous={synchronous}", "temp_store=memory"):
         connection.execute(f"pragma {setting}")
     _bring_up_to_date(connection)
@@ -223,7 +223,7 @@ def _set_up(connection: sqlite3.Connection, synchronous: str) -> None:
 
 
 def _bring_up_to_date(connection: sqlite3.Connection) -> None:
-    """Migrate the tables of an older version. Raises `sqlite3.DatabaseError` where that is not possible."""
+    """Migrate the tables of an older version. Raise `sqlite3.DatabaseError` if that is not possible."""
     version = connection.execute("pragma user_version").fetchone()[0]
     while version in MIGRATIONS:
         connection.executescript(f"begin; {MIGRATIONS[version]}; pragma user_version={version + 1}; commit")
@@ -231,16 +231,16 @@ def _bring_up_to_date(connection: sqlite3.Connection) -> None:
     if version == 0:
         connection.execute(f"pragma user_version={VERSION}")
     elif version != VERSION:
-        raise sqlite3.DatabaseError(f"it has version {version}, and this svctoolkit uses version {VERSION}. {_ADVICE}")
+        raise sqlite3.DatabaseError(f"it has version {version}, but this svctoolkit uses version {VERSION}. {_ADVICE}")
     for record, table in TABLES.items():
         columns = {name for _, name, *_ in connection.execute(f"pragma table_info({table.name})")}
         if columns and columns != {*rows(record).columns}:
             different = ", ".join(sorted(columns ^ {*rows(record).columns}))
-            raise sqlite3.DatabaseError(f"its table {table.name} has other columns ({different}). {_ADVICE}")
+            raise sqlite3.DatabaseError(f"the columns of its table {table.name} differ ({different}). {_ADVICE}")
 
 
 def _hold(path: Path) -> sqlite3.Connection:
-    """Keeps other data planes out of this store until it is closed or the process ends, however it ends."""
+    """Lock the store against other data planes, until it is closed or the process ends in any way."""
     lock = path.with_name(f"{path.name}-lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -259,15 +259,15 @@ def _hold(path: Path) -> sqlite3.Connection:
 
 
 def _cause(error: Exception) -> str:
-    """What SQLite says, and what to do where that is not plain."""
+    """Return SQLite's message, with advice if the file is damaged."""
     text = str(error)
     if "malformed" in text or "corrupt" in text:
-        text += ". The file is damaged: take a copy of it that is whole, or start with another file"
+        text += ". The file is damaged: restore a backup, or start with another file"
     return text
 
 
 def insert(connection: sqlite3.Connection, record: type[Record], values: Sequence[Sequence[Json]]) -> None:
-    """Insert encoded records, many with one statement: between two, Python may run another thread for milliseconds."""
+    """Insert encoded records, many per statement: between statements, another thread may run for milliseconds."""
     for start in range(0, len(values), _ROWS):
         some = values[start : start + _ROWS]
         connection.execute(_insertion(record, len(some)), [value for row in some for value in row])

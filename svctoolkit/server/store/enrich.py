@@ -21,7 +21,7 @@ _WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z").fullmatch  # wh
 
 
 def identity(value: Json) -> str:
-    """A user id as text, trimmed and without invisible characters: what is no text as its JSON, null as nothing."""
+    """Return a user id as trimmed text without invisible characters: null is empty, other values are their JSON."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else _json(value)
@@ -38,13 +38,13 @@ def _json(value: Any) -> str:
 
 
 def message_id(value: Json) -> str:
-    """The `messageId` of an event as it counts, or an empty text where a new one is needed."""
+    """Return the effective `messageId` of an event, or an empty text if it needs a new one."""
     return value.strip() if isinstance(value, str) else ""
 
 
 @lru_cache(4096)
 def rudder_id(user_id: str, anonymous_id: str) -> str:
-    """The MD5 of both ids as a UUID of version 4."""
+    """Return the MD5 of both ids as a UUID of version 4."""
     text = f"{user_id}:{anonymous_id}".encode("utf-8", "surrogatepass")
     digest = hashlib.md5(text, usedforsecurity=False).hexdigest()
     variant = _VARIANT[int(digest[16], 16) & 3]
@@ -52,7 +52,7 @@ def rudder_id(user_id: str, anonymous_id: str) -> str:
 
 
 def moment(value: Json) -> datetime | None:
-    """A time in UTC, or None for what is no time. A time without a zone is UTC."""
+    """Return a time in UTC, or None if the value is not a time. A time without a zone is UTC."""
     if not isinstance(value, str):
         return None
     try:
@@ -69,9 +69,9 @@ def enrich(
 ) -> None:
     """Complete `event` in place. `ids` are its `identity` as user and as anonymous; `received` is in UTC.
 
-    `messageId` is made where it is blank or no text. `timestamp` stays if it is a time, else it is the time of receipt
-    less the time that the event had waited at the client, so that a wrong clock there does no harm. `originalTimestamp`
-    and `sentAt` default to the time of receipt. All times are rewritten in UTC with milliseconds.
+    A new `messageId` is set if it is blank or not a text. `timestamp` is kept if it is a valid time. Otherwise it is
+    the time of receipt minus the time that the event waited at the client, so that a wrong clock there does no harm.
+    `originalTimestamp` and `sentAt` default to the time of receipt. All times are rewritten in UTC with milliseconds.
     """
     event["messageId"] = message_id(event.get("messageId")) or new_id()
     event["rudderId"] = rudder_id(*ids)
@@ -85,7 +85,7 @@ def enrich(
 
 
 def _time(value: Any) -> str:
-    """A time as `iso` writes it, or an empty text for what is no time."""
+    """Return a time in the format of `iso`, or an empty text if the value is not a time."""
     if value is None:
         return ""
     time = moment(value)

@@ -1,4 +1,4 @@
-"""The JSON of a request, and what gateway and router look at in each of its events."""
+"""The JSON of a request, and the members of each event that the gateway and the router read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 class Head(msgspec.Struct, gc=False, rename="camel"):
-    """The members that say whose event this is, what it is called and where it may go."""
+    """The members that identify an event's user, name and allowed destinations."""
 
     user_id: Any = None
     anonymous_id: Any = None
@@ -38,14 +38,14 @@ def head_of(event: dict[str, Json]) -> Head:
 
 
 def decode_body(body: bytes) -> Json:
-    """The JSON value of a body. Raises `ValueError` for what is no JSON, or nested too deeply to be held."""
+    """Return the JSON value of a body. Raises `ValueError` if it is not JSON, or is nested too deeply."""
     try:
         return _DECODER.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-    try:  # slower, and takes what the fast one does not: a byte order mark, half of a surrogate pair
+    try:  # slower, but also accepts a byte order mark and half of a surrogate pair
         return json.loads(body.removeprefix(BOM).decode())
     except RecursionError as error:
         raise ValueError("nested too deeply") from error

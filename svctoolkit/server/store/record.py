@@ -1,7 +1,7 @@
-"""What a record of the data plane is: one struct, whose members say where they are kept and how they are named.
+"""The base of the data plane's records: a struct whose members declare where they are stored and how they are named.
 
-From that declaration come the table and its rows, the items of `/inspect` with their schema, the changes of the stream
-and the columns of frames.
+The table and its rows, the items of `/inspect` with their schema, the changes of the stream and the columns of frames
+are all derived from that declaration.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from svctoolkit.server.store.blob import pack, unpack
 
 
 class Shown(Struct, frozen=True):
-    """How a member is called where it is not called as in Python; an empty text: it is not there at all.
+    """The names of a member where they differ from its name in Python; an empty text leaves the member out.
 
     `column` is its column in the table of the record, or with `of_event` in the table of the events; members with the
-    same `within` share one column, as one JSON object. `item` is its name in the JSON of `/inspect`, `change` that in
-    the stream, and `frame` the attribute that objects and frames have for it. An `optional` member is left out of the
-    JSON where it is None.
+    same `within` share one column, as one JSON object. `item` is its name in the JSON of `/inspect`, `change` its
+    name in the stream, and `frame` the attribute of objects and the column of frames. An `optional` member is left
+    out of the JSON if it is None.
     """
 
     column: str | None = None
@@ -40,7 +40,7 @@ class Shown(Struct, frozen=True):
 
 
 class Member(Struct, frozen=True):
-    """One member of a record: `Shown` with every name filled in. `type` is that in Python."""
+    """One member of a record: `Shown` with every name filled in. `type` is its Python type."""
 
     name: str
     type: Any
@@ -55,12 +55,12 @@ class Member(Struct, frozen=True):
 
     @property
     def sql_type(self) -> str:
-        """The type of its column: JSON values are packed into a blob."""
+        """The type of its column. JSON values are packed into a blob."""
         return "blob" if self.within else _SQL_TYPES.get(_plain(self.type), "blob")
 
     @property
     def is_large(self) -> bool:
-        """Whether it is JSON of any size, which neither the stream nor a text shows."""
+        """Whether it is JSON of any size, which the stream and the repr leave out."""
         kind = _plain(self.type)
         return kind not in _SQL_TYPES and get_origin(kind) is not tuple
 
@@ -69,7 +69,7 @@ R = TypeVar("R", bound="Record")
 
 
 class Record(Struct, frozen=True, kw_only=True):
-    """One thing that the data plane keeps. Members whose names start with an underscore are neither kept nor shown."""
+    """One thing that the data plane stores. Members whose names start with an underscore are not stored or shown."""
 
 
 _SQL_TYPES: Mapping[Any, str] = {
@@ -78,7 +78,7 @@ _SQL_TYPES: Mapping[Any, str] = {
 
 
 def _plain(hint: Any) -> Any:
-    """The type without `None`."""
+    """Return the type without `None`."""
     if get_origin(hint) in (Union, UnionType):
         kinds = [kind for kind in get_args(hint) if kind is not type(None)]
         return kinds[0] if len(kinds) == 1 else Any
@@ -87,7 +87,7 @@ def _plain(hint: Any) -> Any:
 
 @lru_cache
 def members(record: type[Record]) -> tuple[Member, ...]:
-    """The members of a record, in the order in which frames show them."""
+    """Return the members of a record, in the order of the columns of frames."""
     hints = get_type_hints(record, include_extras=True)
     return tuple(_member(info, hints[info.name]) for info in structs.fields(record) if info.name[0] != "_")
 
@@ -123,13 +123,13 @@ class Rows(Struct, frozen=True):
 
 
 def encode(records: Sequence[Record]) -> list[list[Json]]:
-    """The rows of records of one type."""
+    """Return the rows of records of one type."""
     return [*map(rows(type(records[0])).values, records)] if records else []
 
 
 @lru_cache
 def rows(record: type[Record]) -> Rows:
-    """How records of this type become rows."""
+    """Return how records of this type become rows."""
     own = [member for member in members(record) if member.column and not member.of_event]
     single = [member for member in own if not member.within]
     groups = {m.within: [other for other in own if other.within == m.within] for m in own if m.within}
@@ -172,14 +172,14 @@ class _Packed:
 
 @lru_cache
 def selected(record: type[Record]) -> tuple[str, ...]:
-    """The columns that a record is read from, of its own table `o` and of that of the events `e`."""
+    """Return the columns to read for a record, of its own table `o` and of the events' table `e`."""
     columns = ((member, member.within or member.column) for member in members(record) if member.column)
     return tuple(dict.fromkeys(f"{'e' if member.of_event else 'o'}.{column}" for member, column in columns))
 
 
 @lru_cache
 def _readers(record: type[Record]) -> tuple[tuple[str, int, Callable[[Any], Any]], ...]:
-    """Name, place among the selected columns, and decoder of each member that is read."""
+    """Return the name, place among the selected columns, and decoder of each member that is read."""
     places = {column: place for place, column in enumerate(selected(record))}
     return tuple(
         (m.name, places[f"{'e' if m.of_event else 'o'}.{m.within or m.column}"], _decoder(m))
@@ -203,12 +203,12 @@ def _same(value: Any) -> Any:
 
 
 def time_of(seconds: float) -> datetime:
-    """A time of the store."""
+    """Return the datetime for a time in the store."""
     return datetime.fromtimestamp(seconds, UTC)
 
 
 def read(record: type[Record], row: Sequence[Json]) -> dict[str, Json]:
-    """The members of a record that a row of its `selected` columns has."""
+    """Return the members of a record from a row of its `selected` columns."""
     shared = {place: unpack(row[place]) if row[place] else {} for place in _shared(record)}
     return {
         name: decode(shared[place]) if place in shared else None if row[place] is None else decode(row[place])
@@ -218,16 +218,16 @@ def read(record: type[Record], row: Sequence[Json]) -> dict[str, Json]:
 
 @lru_cache
 def _shared(record: type[Record]) -> frozenset[int]:
-    """The places of columns that several members share."""
+    """Return the places of columns that several members share."""
     within = {f"o.{member.within}" for member in members(record) if member.within}
     return frozenset(place for place, column in enumerate(selected(record)) if column in within)
 
 
-# --- what is shown
+# --- display
 
 
 def item(record: Record) -> dict[str, Json]:
-    """A record as an item of `/inspect`."""
+    """Return a record as an item of `/inspect`."""
     shown = [(member, getattr(record, member.name)) for member in members(type(record)) if member.item]
     return {m.item: _json(value) for m, value in shown if value is not None or not m.optional}
 
@@ -239,7 +239,7 @@ def _json(value: Any) -> Any:
 
 
 def item_type(record: type[Record], name: str) -> type[Struct]:
-    """The type of its items, for the OpenAPI document."""
+    """Return the type of its items, for the OpenAPI document."""
     fields: list[Any] = []
     for member in members(record):
         kind = Annotated[datetime, Meta(tz=True)] if member.type is datetime else member.type
@@ -249,7 +249,7 @@ def item_type(record: type[Record], name: str) -> type[Struct]:
 
 
 def list_of(kind: type[Struct]) -> GenericAlias:
-    """The type of a list of them."""
+    """Return the type of a list of them."""
     return GenericAlias(list, kind)
 
 
@@ -261,7 +261,7 @@ def _changes(record: type[Record]) -> tuple[tuple[str, ...], Callable[[Record], 
 
 
 def change(record: Record) -> dict[str, Json]:
-    """A record as a change of the stream."""
+    """Return a record as a change of the stream."""
     names, values, times = _changes(type(record))
     found = dict(zip(names, values(record), strict=True))
     for name in times:
@@ -271,17 +271,17 @@ def change(record: Record) -> dict[str, Json]:
 
 @lru_cache(256)
 def _written(at: datetime) -> str:
-    """What came, or was settled, together has one time; writing it would cost more than the rest of a change."""
+    """Format a time. Cached: events that arrive or settle together share one, and formatting is the slowest step."""
     return iso(at)
 
 
 @lru_cache
 def _contents(record: type[Record]) -> tuple[tuple[str, Any], ...]:
-    """The members of any size, each with its value where there is nothing."""
+    """Return the members of any size, each with its empty value."""
     return tuple((member.name, member.default) for member in members(record) if member.is_large)
 
 
 def without_contents(record: R) -> R:
-    """The record without its contents, as the stream shows it: many of them are kept in memory."""
+    """Return the record without its contents, as the stream shows it, to save memory."""
     present = {name: empty for name, empty in _contents(type(record)) if getattr(record, name) is not empty}
     return structs.replace(record, **present) if present else record

@@ -1,4 +1,4 @@
-"""What a store is asked by people: records by kind and filter, counts."""
+"""Queries of a store: records by kind and filter, and counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which records: each member that is not None must fit. What a kind of record does not have fits nothing.
+    """A filter for records: each member that is not None must match. Members that a kind does not have match nothing.
 
     `violations` says whether an event has any, `violation` is the type of one.
     `status` is a fate, or an HTTP status as text; `since` and `until` are seconds since 1970.
@@ -46,7 +46,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[R]):
-    """A kind of record: what its records are numbered by, their order, and whether events are joined to them."""
+    """A kind of record: the column that numbers its records, their order, and whether events are joined to them."""
 
     record: type[R]
     number: str
@@ -62,7 +62,7 @@ class Kind(Generic[R]):
         return ", ".join(selected(self.record))
 
     def column(self, name: str) -> str:
-        """The column with this name, or an empty text."""
+        """Return the column with this name, or an empty text."""
         name = {"message_id": "id"}.get(name, name)
         if name in rows(self.record).columns:
             return f"o.{name}"
@@ -80,7 +80,7 @@ FATES = Kind(Fate, "seq", "o.seq, o.destination", with_events=True)
 
 
 class Records(Generic[R]):
-    """The records of one kind that fit a filter, in their order. Nothing is read before it is asked for."""
+    """The records of one kind that match a filter, in their order. Lazy: records are read when they are accessed."""
 
     def __init__(self, store: Store, kind: Kind[R], chosen: Filter) -> None:
         self._store, self._kind = store, kind
@@ -94,14 +94,14 @@ class Records(Generic[R]):
         return int(self._store.read(sql, self._values)[0][0])
 
     def at(self, index: int) -> R | None:
-        """The record at a place, counted from the end if it is negative; None behind the last."""
+        """Return the record at an index, counted from the end if it is negative; None if it is out of range."""
         backwards = index < 0
         order = self._newest_first if backwards else self._kind.order
         records = self._select(order, 1, -index - 1 if backwards else index)
         return records[0] if records else None
 
     def page(self, after: int, limit: int, before: int = _MOST, *, newest_first: bool = False) -> list[R]:
-        """About `limit` records with numbers between `after` and `before`. Those of one number stay together."""
+        """Return about `limit` records with numbers between `after` and `before`. Those of one number stay together."""
         number = self._kind.column(self._kind.number)
         order = self._newest_first if newest_first else self._kind.order
         sql = f"{self._sql} where {number} > ? and {number} < ? and {self._where} order by {order} limit ?"
@@ -118,7 +118,7 @@ class Records(Generic[R]):
         return f"{self._kind.order} desc".replace(", ", " desc, ")
 
     def all(self, at_once: int) -> Iterator[R]:
-        """Every record, read a few at a time."""
+        """Yield every record, read a few at a time."""
         start, last = 0, at_once
         while last == at_once:
             records = self._select(self._kind.order, at_once, start)
@@ -141,7 +141,7 @@ def _selection(kind: Kind[Any]) -> str:
 
 @lru_cache(256)
 def _where(kind: Kind[Any], wanted: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """The condition that these members of a filter make, and the members whose values it takes, in their order."""
+    """Return the condition for these members of a filter, and the members that supply its values, in order."""
     conditions = [(name, _condition(kind, name)) for name in wanted]
     text = " and ".join(condition for _, condition in conditions) or "1"
     return text, [name for name, condition in conditions for _ in range(condition.count("?"))]
@@ -155,7 +155,7 @@ _OF_BATCH = {
 
 
 def _condition(kind: Kind[Any], name: str) -> str:
-    """A condition, which takes the value once or twice; one that nothing meets for what the kind does not have."""
+    """Return a condition that uses the value once or twice. If the kind has no such column, it matches nothing."""
     if name in ("since", "until"):
         return f"o.at {'>=' if name == 'since' else '<'} ?"
     if name == "user" and kind.column("anonymous"):
@@ -176,7 +176,7 @@ def _condition(kind: Kind[Any], name: str) -> str:
 
 
 class CheckCounts(NamedTuple):
-    """How many events were held against a tracking plan, and how many of those broke it, and were dropped by it."""
+    """How many events were checked against a tracking plan, how many violated it, and how many it dropped."""
 
     checked: int
     violated: int
@@ -184,20 +184,20 @@ class CheckCounts(NamedTuple):
 
 
 def check_counts(store: Store, run: str | None = None) -> CheckCounts:
-    """What tracking plans have said, of one run or of all."""
+    """Return the results of tracking plans, of one run or of all."""
     where, values = ("", []) if run is None else (" where run = ?", [run])
     sql = f"select count(*), coalesce(sum(violations > 0), 0), coalesce(sum(dropped), 0) from checks{where}"
     return CheckCounts(*store.read(sql, values)[0])
 
 
 def fate_counts(store: Store, run: str | None = None) -> dict[tuple[str, str], int]:
-    """How many events have which fate, by destination and status."""
+    """Return how many events have which fate, by destination and status."""
     where, values = ("", []) if run is None else (" where run = ?", [run])
     sql = f"select destination, status, count(*) from fates{where} group by 1, 2 order by 1, 2"
     return {(destination, status): number for destination, status, number in store.read(sql, values)}
 
 
 def carried_ids(store: Store, number: int) -> list[str]:
-    """The message ids of the events of a delivery that carries several, in their order."""
+    """Return the message ids of the events of a delivery that carries several, in their order."""
     sql = "select e.id from carried c join events e using (seq) where c.number = ? order by c.place"
     return [message_id for (message_id,) in store.read(sql, (number,))]

@@ -1,4 +1,4 @@
-"""Forgets the oldest events, a few at a time, so that no request waits for it."""
+"""Deletes the oldest events, a few at a time, so that no request has to wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svctoolkit.server.store.database import Store
 
 _EVERY = 500  # events
 _AT_ONCE = 2000  # events
-_ROUND = 50  # times, after which those are looked at again that were pending
+_ROUND = 50  # rounds, after which events that were pending are checked again
 _REJECTED = 2000
 _SETTLED = "not exists (select 1 from fates p where p.seq = {0}.seq and p.status = 'pending')"
 _EMPTY_BLOCKS = """
@@ -27,21 +27,21 @@ _LOG = logging.getLogger("svctoolkit.delivery")
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How much is kept: the newest `events`, none older than `seconds`. What is not settled yet is always kept."""
+    """How much is kept: the newest `events`, none older than `seconds`. Events that are not settled are always kept."""
 
     events: int = 1_000_000
     seconds: float = 7 * 86_400.0
 
 
 class Pruner:
-    """Keeps the store within its `Retention`. Events that are pending somewhere stay."""
+    """Keeps the store within its `Retention`. Pending events stay."""
 
     def __init__(self, store: Store, clock: Callable[[], datetime], retention: Callable[[], Retention]) -> None:
         self._store, self._clock, self._retention = store, clock, retention
         self._next = self._done_to = self._times = 0
 
     def after(self, seq: int) -> None:
-        """To be told the seq of the newest event now and then."""
+        """Start to delete old events, if it is time. Call it now and then with the seq of the newest event."""
         if seq >= self._next:
             self._next = seq + _EVERY
             self._store.write(lambda to: self._prune(to, seq)).add_done_callback(_log_failure)

@@ -1,13 +1,13 @@
-"""The records of a data plane, each declared once, and the tables of a store. Only this package knows SQL.
+"""The records of a data plane, each declared once, and the tables of a store. SQL is confined to this package.
 
-blocks       the accepted requests as they came. Written before the reply.
-events       one row per event, for looking up. `seq` numbers the events; a block starts with the seq `first`.
+blocks       the original accepted requests. Written before the reply.
+events       one row per event, for lookups. `seq` numbers the events; a block starts with the seq `first`.
 fates        the outcome of an event at one destination
 deliveries   every request to a destination with its answer
 carried      which events a request carried, for requests of several
 rejected     what was refused, and why
 checks       which events were checked against a tracking plan, and with what result
-violations   the rules that they violated
+violations   the violated rules
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Annotated, Any, NamedTuple
 from svctoolkit.json_types import Json
 from svctoolkit.server.store.record import Record, Shown, members, rows
 
-#: Raised with every change of a table: a test pins the tables of each version.
+#: Increase it with every change of a table: a test pins the tables of each version.
 VERSION = 4
-#: version -> the statements that make the next version of it. A store of any other version is refused.
+#: version -> the statements that migrate it to the next version. Stores of other versions are refused.
 MIGRATIONS: Mapping[int, str] = {3: ""}  # the same columns; rows of version 3 depended on their order
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -51,8 +51,8 @@ class BlockRow(Record, frozen=True, kw_only=True):
 class Received(Record, frozen=True, kw_only=True):
     """An event that was accepted. `seq` numbers the events of a data plane in the order of their arrival.
 
-    `repeats` is the seq of an earlier event with the same `messageId`: the client has sent this one again, and it is
-    not delivered. It is None for an event that came for the first time.
+    `repeats` is the seq of an earlier event with the same `messageId`: this one is a repeat by the client and is not
+    delivered. It is None for an event that arrived for the first time.
     """
 
     seq: Annotated[int, Shown(item="number")]
@@ -71,9 +71,9 @@ class Received(Record, frozen=True, kw_only=True):
 
 
 class Rejected(Record, frozen=True, kw_only=True):
-    """What was refused: `body` is the request's, parsed if it is JSON, or the event alone where the rest was taken.
+    """A refusal. `body` is the request's, parsed if it is JSON, or only the bad event if the rest was accepted.
 
-    `position` is the place of the bad event in its batch. `source` is empty where the write key was wrong.
+    `position` is the place of the bad event in its batch. `source` is empty if the write key was wrong.
     """
 
     seq: Annotated[int, Shown(item="number", frame="")]
@@ -89,12 +89,12 @@ class Rejected(Record, frozen=True, kw_only=True):
 class Delivery(Record, frozen=True, kw_only=True):
     """One request to a destination with its answer. `attempt` counts from 1; `part` numbers the payloads of an event.
 
-    `events` are the message ids of all events that it carries; `seq` and `message_id` are those of the first. `number`
-    is what fates name it by.
+    `events` are the message ids of all events that it carries; `seq` and `message_id` are those of the first. Fates
+    refer to it by `number`.
 
-    `response` is parsed if it is JSON; of an answer of more than 1,000,000 bytes it is the start, as text. Without an
-    answer `error` says why, and `status` is what the service reports. A store in a file has secrets masked here; one in
-    memory has them as they were sent.
+    `response` is parsed if it is JSON. If the answer exceeds 1,000,000 bytes, `response` is its start, as text. If
+    there is no answer, `error` says why, and `status` is what RudderStack reports. Secrets are masked in a store in a
+    file, but not in one in memory.
     """
 
     seq: int
@@ -122,13 +122,14 @@ class Delivery(Record, frozen=True, kw_only=True):
 class Fate(Record, frozen=True, kw_only=True):
     """The outcome of one event at one destination.
 
-    `status` is `delivered`, `filtered` (it was not meant to get there), `dropped` (by the user transformation or a
-    tracking plan), `unmapped`, `failed` (no use in trying again), `dead` (tried too often) or `pending`; `by` is the
-    stage that decided, `reason` says why. `outcome` is what the last answer meant for it: `delivered`, `retry`,
-    `throttle` or `abort`; `delivery` is the number of the last request that carried it, and `place` its place among the
-    events of that, from 0. `transformed` are the events after the user transformation, None without one. `retry_in` are
-    the seconds from the last attempt to the next one. `rule` is the id of the rule that a failure broke, `cause` the
-    failure as data (`svctoolkit.causes`), where the code, the mapping or the destination gave one.
+    `status` is `delivered`, `filtered` (not intended for this destination), `dropped` (by the user transformation or
+    a tracking plan), `unmapped`, `failed` (retrying would not help), `dead` (all retries failed) or `pending`; `by`
+    is the stage that decided, `reason` says why. `outcome` is what the last answer meant for the event: `delivered`,
+    `retry`, `throttle` or `abort`; `delivery` is the number of the last request that carried it, and `place` its
+    place among the events of that request, from 0. `transformed` are the events after the user transformation, None
+    without one. `retry_in` is the number of seconds from the last attempt to the next one. `rule` is the id of the
+    rule that a failure broke, `cause` the failure as data (`svctoolkit.causes`), if the code, the mapping or the
+    destination gave one.
     """
 
     seq: Annotated[int, Shown(item="number")]
@@ -152,16 +153,16 @@ class Fate(Record, frozen=True, kw_only=True):
     place: Annotated[int | None, Shown(change="")] = None
     #: the time of the first attempt
     since: Annotated[float | None, _HIDDEN] = None
-    #: whether it must share no request
+    #: whether it must not share a request
     alone: Annotated[bool, _HIDDEN] = False
     user: Annotated[str, _IN_CHANGES] = ""
 
 
 class Violation(Record, frozen=True, kw_only=True):
-    """One violation of a tracking plan: `violation` is its type, `property` the one that is missing or too much.
+    """One violation of a tracking plan: `violation` is its type, `property` the missing or additional property.
 
     `path` is a JSON pointer into the event, `schema_path` one into the rule's schema, `place` the `file:line:col` of
-    the rule. `dropped` says that the event went no further.
+    the rule. `dropped` says that the plan dropped the event.
     """
 
     number: Annotated[int, Shown(change="", frame="")] = 0
@@ -192,7 +193,7 @@ class Carried(Record, frozen=True, kw_only=True):
 
 
 class Check(Record, frozen=True, kw_only=True):
-    """An event that was checked against a tracking plan. `mark` says how the event is changed, if it is."""
+    """An event that was checked against a tracking plan. `mark` says how the plan changes the event, if it does."""
 
     seq: int
     run: str
@@ -232,24 +233,24 @@ create index if not exists violations_of_event on violations(seq);
 
 
 def ddl() -> str:
-    """The statements that make the tables, where they are not there yet."""
+    """Return the statements that create the tables that do not exist yet."""
     return "\n".join(_table(record) for record in TABLES) + _INDEXES
 
 
 def _table(record: type[Record]) -> str:
     types = {m.within or m.column: m.sql_type for m in members(record)}
     name, key = TABLES[record]
-    # An integer key is SQLite's own row number only if it is declared beside its column.
+    # An integer key is SQLite's own row number only if it is declared with its column.
     own = [f"{column} {types[column]}{' primary key' if column == key else ''}" for column in rows(record).columns]
     ends = f", primary key({key})) without rowid" if "," in key else ")"
     return f"create table if not exists {name}({', '.join(own)}{ends};"
 
 
 def marks(values: Iterable[Json]) -> str:
-    """As many question marks as there are values."""
+    """Return one question mark per value."""
     return ",".join("?" for _ in values)
 
 
 def storable(text: str) -> str:
-    """The text as SQLite takes it: halves of surrogate pairs, which are no characters, become question marks."""
+    """Return the text in a form that SQLite accepts: halves of surrogate pairs become question marks."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

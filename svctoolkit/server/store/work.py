@@ -1,4 +1,4 @@
-"""What the worker reads and writes: blocks to route, events to deliver, what became of them."""
+"""The worker's reads and writes: blocks to route, events to deliver, and their outcomes."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from svctoolkit.server.store.schema import (
 )
 
 _CACHED_BLOCKS, _CACHED_BYTES = 16, 8 << 20
-_REMEMBERED_BYTES = 64_000  # of a block that nobody has asked for
+_REMEMBERED_BYTES = 64_000  # maximum size of a block to cache before it is requested
 _NUMBER, _DELIVERY = rows(Delivery).columns.index("number"), rows(Fate).columns.index("delivery")
 _BLOCKS = f"select {', '.join(selected(BlockRow))} from blocks o"
 
 
 class PendingEvent(NamedTuple):
-    """An event that a destination is still to get."""
+    """An event that is still to be delivered to a destination."""
 
     seq: int
     source: str
@@ -51,14 +51,14 @@ class PendingEvent(NamedTuple):
 
 
 class SentRequest(NamedTuple):
-    """A request that was made, without a number yet, and the seqs of the events that it carried."""
+    """A request that was sent, without a number yet, and the seqs of the events that it carried."""
 
     delivery: Delivery
     seqs: Sequence[int]
 
 
 class Duplicate(NamedTuple):
-    """The last event with a digest that was no repeat itself."""
+    """The last event with a digest, excluding repeats."""
 
     seq: int
     at: float
@@ -69,7 +69,7 @@ class Work:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        # Numbered as they are stored, so whoever pages through them by number misses none.
+        # Numbered in the order in which they are stored, so that readers who page by number miss none.
         self._violation_numbers = count(store.read("select coalesce(max(number), 0) + 1 from violations")[0][0])
         self._delivery_numbers = count(store.read("select coalesce(max(number), 0) + 1 from deliveries")[0][0])
 
@@ -77,7 +77,7 @@ class Work:
         return int(self._store.read("select count(*) from blocks where routed = 0")[0][0])
 
     def next_blocks(self, after: int, most: int, most_bytes: int) -> list[Block]:
-        """The next blocks that are not routed yet: `most` of them, or as many as have `most_bytes` (one at least)."""
+        """Return the next blocks to route: up to `most` blocks or about `most_bytes`, but at least one."""
         sql = f"{_BLOCKS} where routed = 0 and first > ? order by first limit ?"
         blocks: list[Block] = []
         size = 0
@@ -92,7 +92,7 @@ class Work:
         return blocks
 
     def duplicates(self, digests: Sequence[int]) -> dict[int, Duplicate]:
-        """The last event of each digest that is known."""
+        """Return the last event of each known digest."""
         earlier: dict[int, Duplicate] = {}
         for start in range(0, len(digests), 500):
             some = digests[start : start + 500]
@@ -108,7 +108,7 @@ class Work:
         checks: Sequence[Check] = (),
         violations: Sequence[Violation] = (),
     ) -> Future[None]:
-        """Blocks are routed together with what came of it, or not at all."""
+        """Store the routing of blocks and all its results in one transaction."""
         ends = blocks[0].first, blocks[-1].first
         tables: list[tuple[type[Record], list[list[Json]]]] = [
             (Received, encode(events)),
@@ -134,11 +134,11 @@ class Work:
         requests: Sequence[SentRequest],
         saved: Callable[[list[int]], None],
     ) -> Future[None]:
-        """Store what attempts came to. `saved` gets the numbers of the deliveries, within the transaction.
+        """Store the results of attempts. `saved` gets the numbers of the deliveries, within the transaction.
 
-        The `delivery` of a fate is the place of its request among `requests`; in the store it is the number.
+        The `delivery` of a fate is the index of its request in `requests`; in the store it is the number.
         """
-        # Packing takes longest, so it is done before the transaction; the numbers are known only in it.
+        # Packing takes longest, so it is done before the transaction; the numbers are known only inside it.
         deliveries, settled = encode([request.delivery for request in requests]), encode(fates)
 
         def save(to: sqlite3.Connection) -> None:
@@ -156,12 +156,12 @@ class Work:
         return self._store.write(save)
 
     def pending_counts(self) -> Counter[tuple[str, str]]:
-        """How many events are pending, by destination and run."""
+        """Return how many events are pending, by destination and run."""
         sql = "select destination, run, count(*) from fates where status = 'pending' group by destination, run"
         return Counter({(destination, run): number for destination, run, number in self._store.read(sql)})
 
     def pending_events(self, destination: str, after: int, most: int, owner: str | None) -> list[PendingEvent]:
-        """The events after a seq that are pending at a destination, in order; those of one owner, or of all.
+        """Return the events after a seq that are pending at a destination, in order, of one owner or of all.
 
         The owner of an event is its anonymous id, or else its user id.
         """
@@ -176,13 +176,13 @@ class Work:
         return [PendingEvent(*row) for row in self._store.read(sql, (destination, after, *owners, most))]
 
     def pending_reason(self, destination: str) -> str:
-        """Why some event is still pending at a destination, or an empty text."""
+        """Return why an event is still pending at a destination, or an empty text."""
         sql = "select reason from fates where destination = ? and status = 'pending' and reason != '' limit 1"
         rows = self._store.read(sql, (destination,))
         return str(rows[0][0]) if rows else ""
 
     def reopen(self, statuses: Iterable[str], destination: str | None, run: str | None) -> Counter[tuple[str, str]]:
-        """Make settled events pending again, with no attempt made: how many, by destination and run."""
+        """Make settled events pending again, with zero attempts. Return how many, by destination and run."""
         values: list[str] = [*statuses]
         conditions = [f"status in ({marks(values)})"]
         for column, value in (("destination", destination), ("run", run)):
@@ -202,7 +202,7 @@ class Work:
         return reopened
 
     def forget(self, run: str | None) -> int:
-        """Delete what is settled, of one run (and of the runs within it) or of all: how many events."""
+        """Delete settled events, of one run (and of the runs within it) or of all. Return how many."""
         chosen = "(run = :run or instr(run, :run || '/') = 1)" if run is not None else "1"
         values = {"run": run}
         events = 0
@@ -222,14 +222,14 @@ class Work:
 
 
 def _carried(number: int, request: SentRequest) -> list[Carried]:
-    """A request of one event needs no rows: it has the event itself."""
+    """Return the rows for a request of several events. A request of one event needs none: it has the event itself."""
     if len(request.seqs) == 1:
         return []
     return [Carried(number=number, place=place, seq=seq) for place, seq in enumerate(request.seqs)]
 
 
 class Events:
-    """The events of a store by seq, as they were accepted. Remembers the last few blocks."""
+    """The accepted events of a store by seq. Caches the last few blocks."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._lock = store, Lock()
@@ -238,12 +238,12 @@ class Events:
         self._size = 0
 
     def __getitem__(self, seq: int) -> Mapping[str, Any]:
-        """Raises `KeyError` when the event is not kept any more, `StoreError` when it cannot be read."""
+        """Return the event. Raises `KeyError` if it was deleted, `StoreError` if it cannot be read."""
         block = self._from_cache(seq) or self._read(seq)
         return block.events[seq - block.first]
 
     def remember(self, block: Block) -> None:
-        """Somebody has this block in hand: who looks at its events next need not read and parse it again."""
+        """Cache a block that was just used, so that its next reader need not load and parse it again."""
         if self._newest is not block and len(block.body) <= _REMEMBERED_BYTES:
             self._newest = block
             self._keep(block)
