@@ -16,7 +16,7 @@ def banner(plane: DataPlane, token: str = "") -> str:
     output shows a token.
     """
     url, workspace = plane.url, plane.workspace
-    lines = [f"Serving the workspace {workspace.name!r} at {url}"]
+    lines = [f"The workspace {workspace.name!r} is served at {url}"]
     lines.append(f"  page           {url}/#token={plane.token}")
     lines.append(f"  documentation  {url}/docs")
     lines.append(f"  events         {url}/v1/batch, with the write key of a source")

@@ -163,7 +163,7 @@ def test_damaged_pages(workspace: Workspace, tmp_path: Path) -> None:
         content[start : start + 8_000] = random.Random(1).randbytes(8_000)
     file.write_bytes(content)
 
-    with pytest.raises(ConfigError, match=r"cannot use .*plane\.db as a store: .*malformed.* take a copy"):
+    with pytest.raises(ConfigError, match=r"cannot use .*plane\.db as a store: .*malformed.* restore a backup"):
         DataPlane(workspace, listen=False, store=file)
 
 

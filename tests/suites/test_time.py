@@ -176,5 +176,5 @@ def test_who_takes_too_long_is_told_once() -> None:
         (said,) = explanations(outcomes(text))
 
     assert [line for line in said.splitlines() if line.startswith("suite:")] == [
-        "suite:3:22: it takes longer than its limit of 0.2 s: after 0.2 s there are still events under way: 1 to hook"
+        "suite:3:22: it takes longer than its limit of 0.2 s: events are still under way after 0.2 s: 1 to hook"
     ]

@@ -1,1 +1,1 @@
-"""What event SDKs ask of a data plane: taking events, refusing them as the gateway does, source configurations."""
+"""The gateway for event SDKs: accept events, refuse invalid ones like RudderStack, and serve source configurations."""

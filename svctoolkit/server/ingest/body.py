@@ -1,4 +1,4 @@
-"""Request bodies of event SDKs: decompressed within a limit, whatever the content type says."""
+"""Request bodies of event SDKs: decompressed within a limit, regardless of the content type."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from starlette.requests import ClientDisconnect, Request
 from svctoolkit.server.ingest.refusals import TOO_LARGE, UNREADABLE, GatewayRefusal
 from svctoolkit.server.web.in_process import WHOLE_BODY
 
-#: Checks of the events come before that of the size, up to this many times the limit.
+#: Events are checked before the size is, for bodies up to this many times the limit.
 _ROOM = 4
-_SECONDS = 30.0  # for the whole body
+_SECONDS = 30.0  # timeout for the whole body
 
 
 def whole_body(request: Request) -> bytes | None:
-    """The body of a request from this process, where it is at hand, whole and within the limit."""
+    """Return the body of a request from this process if it is available, complete and within the limit."""
     body: bytes | None = request.scope.get("extensions", {}).get(WHOLE_BODY)
     return body
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """The body, decompressed. One somewhat over the limit is read, too. Raises `GatewayRefusal`."""
+    """Return the body, decompressed. Bodies slightly over the limit are read, too. Raises `GatewayRefusal`."""
     whole = whole_body(request)
     if whole is not None:
         return whole

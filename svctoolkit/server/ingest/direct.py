@@ -1,4 +1,4 @@
-"""Events from this process, taken in the thread that brings them: without a socket, an event loop, an application."""
+"""Accept events from this process directly in the caller's thread: no socket, no event loop, no application."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _FOR_THE_APPLICATION = ("origin", "content-encoding")  # headers
 
 
 class Direct:
-    """The routes that take events, for a store in memory. `count(path, status, seconds)` is told of every answer."""
+    """The routes that accept events, for a store in memory. `count(path, status, seconds)` is called per answer."""
 
     def __init__(self, engine: Engine, ingest: Ingest, count: Count) -> None:
         self._engine, self._posts, self._count = engine, ingest.posts(), count
 
     def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer | None:
-        """What the application would answer; None for what only the application can answer."""
+        """Return the application's answer; None if only the application can answer."""
         endpoint = self._posts.get(path) if method == "POST" else None
         if endpoint is None or not self._takes(headers, body):
             return None
@@ -36,7 +36,7 @@ class Direct:
         scope = scope_of(method, path, headers, body)
         scope.update(state={}, extensions={WHOLE_BODY: body})
         request = Request(scope)
-        with uninterrupted(once=True):  # an event that is stored and not routed would be under way for ever
+        with uninterrupted(once=True):  # an event that is stored but not routed would be under way forever
             try:
                 response = _complete(endpoint(request))
             except ToolkitError as error:
@@ -45,7 +45,7 @@ class Direct:
         return Answer(response.status_code, header_texts(response.raw_headers), bytes(response.body))
 
     def _takes(self, headers: Mapping[str, str], body: bytes) -> bool:
-        """Whether there is nothing to wait for: no disk, no other data plane that gets a copy, no body to unpack."""
+        """Whether nothing blocks: no disk, no data plane that gets a copy, no body to decompress."""
         if self._engine.store.path is not None or len(body) > self._engine.knobs.limits.body:
             return False
         if any(source.forward for source in self._engine.workspace.sources.values()):
@@ -54,11 +54,11 @@ class Direct:
 
 
 def _complete(work: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine gives that has nothing to wait for."""
+    """Run a coroutine that never waits. Return its result."""
     try:
         work.send(None)
     except StopIteration as end:
         result: T = end.value
         return result
     work.close()
-    raise AssertionError("a store in memory keeps nobody waiting")
+    raise AssertionError("a store in memory never blocks")

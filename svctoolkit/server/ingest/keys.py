@@ -1,4 +1,4 @@
-"""Whose events these are: the write key of a source, and the run that a test has named."""
+"""Identify the sender of events: the source by its write key, and the run that a test has named."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from svctoolkit.workspace import Source, Workspace
 def source_of(
     workspace: Workspace, key: str, *, missing: tuple[int, str] = NO_KEY, disabled: bool = False
 ) -> tuple[Source, str]:
-    """The source with this write key, and the run that stands behind a `~` in it. Raises `GatewayRefusal`.
+    """Return the source with this write key, and the run after a `~` in the key. Raises `GatewayRefusal`.
 
-    A disabled source is refused unless `disabled`. `KEY~run` is for clients that cannot send a header. Every key is
-    compared, so the time says nothing.
+    A disabled source is refused unless `disabled`. `KEY~run` is for clients that cannot send a header. The key is
+    compared with every source's, so that the response time reveals nothing.
     """
     if not key.strip():
         raise GatewayRefusal(*missing)
@@ -41,7 +41,7 @@ def _source_with(workspace: Workspace, key: str) -> Source | None:
 
 
 def basic_user(headers: Mapping[str, str]) -> str:
-    """The user name of a Basic header; empty where there is none. Old clients wrap the value, which does no harm."""
+    """Return the user name of a Basic header, or an empty text. Old clients wrap the value, which does no harm."""
     scheme, _, text = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "basic":
         return ""

@@ -1,4 +1,4 @@
-"""The SDKs' routes for the documentation."""
+"""The documentation of the SDKs' routes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svctoolkit.events import EVENT_TYPES
 from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
 from svctoolkit.server.web.responses import Refusal
 
-#: Segment's client for browsers names event types by their first letter.
+#: Segment's browser client abbreviates event types to their first letter.
 SHORT_TYPES = {"t": "track", "i": "identify", "p": "page", "s": "screen", "g": "group", "a": "alias"}
 _IDENTITY = {"anyOf": [{"required": ["userId"]}, {"required": ["anonymousId"]}]}
 _Event: TypeAlias = Annotated[dict[str, Any], Meta(description="An event.", extra_json_schema=_IDENTITY)]
@@ -32,11 +32,11 @@ class Batch(Struct, frozen=True):
 
 
 class SingleEvent(Struct, frozen=True, rename="camel"):
-    """An event of the type that the path says. It belongs to a user or to an anonymous id; any other member is kept."""
+    """An event of the type in the path. It needs a user id or an anonymous id; any other member is kept."""
 
     user_id: str = ""
     anonymous_id: str = ""
-    message_id: Annotated[str, Meta(description="An event that comes again with it is not delivered again.")] = ""
+    message_id: Annotated[str, Meta(description="A repeated event with the same id is not delivered again.")] = ""
     event: Annotated[str, Meta(description="The name of a track event.")] = ""
     name: Annotated[str, Meta(description="The name of a page or a screen.")] = ""
     group_id: str = ""
@@ -53,28 +53,28 @@ class SourceConfiguration(Struct, frozen=True):
 
 
 class SegmentSettings(Struct, frozen=True):
-    """What Segment's client for browsers needs to know."""
+    """The settings that Segment's browser client needs."""
 
     integrations: dict[str, Any]
 
 
 class Health(Struct, frozen=True):
-    """How the data plane is."""
+    """The health of the data plane."""
 
     server: str
     db: str
 
 
 class Version(Struct, frozen=True, rename="pascal"):
-    """What the data plane is."""
+    """The version of the data plane."""
 
     version: str
     built_by: str
 
 
 _REFUSED = {
-    400: ResponseDoc("The body is no JSON, has no events, or one of them is no event or belongs to nobody (text)."),
-    401: ResponseDoc("The write key is absent or unknown (text)."),
+    400: ResponseDoc("The body is not JSON or has no events, or an event is invalid or has no user (text)."),
+    401: ResponseDoc("The write key is missing or unknown (text)."),
     404: ResponseDoc("The source is disabled (text)."),
     413: ResponseDoc("The body is too large (text)."),
     500: ResponseDoc("The body cannot be read, or the events cannot be stored (text)."),
@@ -86,15 +86,15 @@ _PATH_KEY = Parameter("key", "path", "The source's write key.", {"type": "string
 
 
 def operations(handle: Handler) -> list[Operation]:
-    """The operations; `handle` stands in for their handlers, which are served by routes of their own."""
+    """Return the operations. `handle` is a placeholder: separate routes serve them."""
     return [*_of_batches(handle), *_of_single_events(handle), *_of_pixels(handle), *_of_clients(handle)]
 
 
 def _of_batches(handle: Handler) -> Iterator[Operation]:
     yield _batch(handle, "/v1/batch", "batch", "Send events", _KEY)
-    yield _batch(handle, "/v1/b", "segmentBatch", "Send events", f"As Segment's client for browsers calls it. {_KEY}")
-    yield _batch(handle, "/v1/import", "import", "Send historical events", f"Refused user by user. {_KEY}")
-    summary = "Send events at the end of a page"
+    yield _batch(handle, "/v1/b", "segmentBatch", "Send events", f"Used by Segment's browser client. {_KEY}")
+    yield _batch(handle, "/v1/import", "import", "Send historical events", f"Events are refused per user. {_KEY}")
+    summary = "Send events when a page is closed"
     yield _batch(handle, "/beacon/v1/batch", "beacon", summary, "For beacons.", (_WRITE_KEY,))
 
 
@@ -116,14 +116,14 @@ def _of_single_events(handle: Handler) -> Iterator[Operation]:
 
 
 def _of_pixels(handle: Handler) -> Iterator[Operation]:
-    user = Parameter("userId", "query", "Whose event it is; or `anonymousId`.", {"type": "string"}, "u1")
+    user = Parameter("userId", "query", "The user of the event; or use `anonymousId`.", {"type": "string"}, "u1")
     for kind, member in (("track", "event"), ("page", "name")):
-        name = Parameter(member, "query", f"What the {kind} event is called.", {"type": "string"}, "Mail Opened")
+        name = Parameter(member, "query", f"The name of the {kind} event.", {"type": "string"}, "Mail Opened")
         yield _get(
             handle,
             f"/pixel/v1/{kind}",
             f"pixel{kind.title()}",
-            f"Send a {kind} event by showing an image",
+            f"Send a {kind} event by loading an image",
             "Every parameter becomes a member of the event.",
             {200: ResponseDoc("A GIF of one pixel, always.")},
             (_WRITE_KEY, user, name),
@@ -141,8 +141,8 @@ def _of_clients(handle: Handler) -> Iterator[Operation]:
         handle,
         "/v1/projects/{key}/settings",
         "settings",
-        "Settings for Segment's client",
-        "By write key.",
+        "Get the settings for Segment's client",
+        "The source is identified by its write key.",
         {200: ResponseDoc("The settings.", (SegmentSettings,)), 401: _REFUSED[401], 404: _REFUSED[404]},
         (_PATH_KEY,),
     )
@@ -151,16 +151,21 @@ def _of_clients(handle: Handler) -> Iterator[Operation]:
             method="POST",
             path=path,
             id=id,
-            summary="Take a client's report about itself",
-            description="Nothing is kept of it.",
+            summary="Accept a client's report about itself",
+            description="The report is discarded.",
             handle=handle,
             responses={200: ResponseDoc("`ok`, as text."), 413: _REFUSED[413], 500: _REFUSED[500]},
             login="none",
         )
-    health = {200: ResponseDoc("All is well.", (Health,))}
+    health = {200: ResponseDoc("The data plane is healthy.", (Health,))}
     yield _get(handle, "/health", "health", "Health", "For load balancers.", health)
     yield _get(
-        handle, "/version", "version", "Version", "As the gateway says it.", {200: ResponseDoc("It.", (Version,))}
+        handle,
+        "/version",
+        "version",
+        "Version",
+        "In the gateway's format.",
+        {200: ResponseDoc("The version.", (Version,))},
     )
 
 

@@ -1,4 +1,4 @@
-"""The gateway's own answers: status and body to the letter."""
+"""The gateway's refusals, with RudderStack's exact status and body."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ _TEXT = "text/plain; charset=utf-8"
 
 
 class GatewayRefusal(Exception):
-    """A refusal of the gateway, as it says it. `position` is the place of the bad event in the batch, or -1."""
+    """A refusal with the gateway's status and text. `position` is the place of the bad event in the batch, or -1."""
 
     def __init__(self, status: int, reason: str, position: int = -1) -> None:
         super().__init__(reason)
-        text = reason.encode("utf-8", "replace").decode()  # a place may have half of a surrogate pair in it
+        text = reason.encode("utf-8", "replace").decode()  # the reason may contain half of a surrogate pair
         self.status, self.reason, self.position = status, text, position
 
     def response(self) -> Response:
@@ -29,10 +29,10 @@ EMPTY_BATCH = 400, "empty batch payload"
 NO_EVENT = 400, "event is not a valid rudder event"
 NO_IDENTITY = 400, "request neither has anonymousId nor userId"
 TOO_LARGE = 413, "request size exceeds max limit"
-RUN_OVER = 410, "this run is over"
+RUN_OVER = 410, "this run has ended"
 UNREADABLE = 500, "failed to read body from request"
 
 
 def ok() -> Response:
-    """What the gateway answers since version 1.46; it was `OK` before."""
+    """Return the gateway's answer since version 1.46; earlier versions answered `OK`."""
     return Response("ok", 200, None, _TEXT)

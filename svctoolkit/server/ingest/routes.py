@@ -1,4 +1,4 @@
-"""Where events come in: the gateway's routes, checks and answers, for SDKs of the RudderStack and Segment families."""
+"""The gateway's routes, checks and answers, for SDKs of the RudderStack and Segment families."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from svctoolkit.workspace import Source
 
 _GIF = bytes.fromhex("4749463839610100010080000000000000000021f90401000000002c00000000010001000002024401003b")
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE")
-# Any: what a coroutine yields and is sent is between it and the loop
+# Any: the values that a coroutine yields and receives concern only the loop
 Endpoint: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
 _RANDOM = Random()
 
 
 def new_id() -> str:
-    """A UUID of version 4."""
+    """Return a UUID of version 4."""
     return str(UUID(int=_RANDOM.getrandbits(128), version=4))
 
 
 class Ingest:
-    """The routes that take events."""
+    """The routes that accept events."""
 
     def __init__(self, engine: Engine, *, new_id: Callable[[], str] = new_id) -> None:
         self._engine, self._new_id = engine, new_id
 
     def posts(self) -> dict[str, Endpoint]:
-        """What takes events, by path."""
+        """Return the endpoints that accept events, by path."""
         posts: dict[str, Endpoint] = {"/v1/batch": self._batch, "/v1/b": self._batch, "/v1/import": self._import}
         posts |= {f"/v1/{kind}": partial(self._event, kind) for kind in EVENT_TYPES}
         posts |= {f"/v1/{letter}": partial(self._event, kind) for letter, kind in SHORT_TYPES.items()}
@@ -69,19 +69,19 @@ class Ingest:
         return await self._take(request, kind)
 
     async def _import(self, request: Request) -> Response:
-        """Historical events: an empty batch is fine, and what is bad is refused per user, not per batch."""
+        """Accept historical events: an empty batch is valid, and bad events are refused per user, not per batch."""
         return await self._take(request, by_user=True)
 
     async def _beacon(self, request: Request) -> Response:
         return await self._take(request, missing=NO_KEY_IN_QUERY)
 
     async def _ignore(self, request: Request) -> Response:
-        """Reports of clients about themselves."""
+        """Accept and discard reports of clients about themselves."""
         await read_body(request, self._engine.knobs.limits.body)
         return ok()
 
     async def _pixel(self, kind: str, request: Request) -> Response:
-        """An image in a mail or a page. The answer is the image, whatever becomes of the event."""
+        """Accept an event from an image in a mail or a page. Always answer with the image."""
         members = dict(request.query_params)
         now = iso(self._engine.clock())
         key = members.pop("writeKey", "")
@@ -105,7 +105,7 @@ class Ingest:
     async def _take(
         self, request: Request, kind: str = "", *, missing: tuple[int, str] = NO_KEY, by_user: bool = False
     ) -> Response:
-        """One event of a type, or a batch."""
+        """Accept one event of a type, or a batch."""
         body, source, run = b"", None, run_of(request)
         in_query = missing is NO_KEY_IN_QUERY
         try:
@@ -122,7 +122,7 @@ class Ingest:
                 run = run or of_key
             request.state.source, request.state.run = source.key, run
             if run in self._engine.closed_runs:
-                return GatewayRefusal(*RUN_OVER).response()  # nobody looks at the run any more: nothing is kept of it
+                return GatewayRefusal(*RUN_OVER).response()  # the run has no readers any more, so do not store it
             heads, refusals = self._sort(content, by_user)
             if len(body) > self._engine.knobs.limits.body:
                 raise GatewayRefusal(*TOO_LARGE)
@@ -138,7 +138,7 @@ class Ingest:
         return ok()
 
     def _sort(self, content: Scan, by_user: bool) -> tuple[list[Head], list[GatewayRefusal]]:
-        """The good heads, and the refusals of the others. Raises the first refusal unless some events may be taken."""
+        """Return valid heads, and the refusals of the others. Raises the first refusal unless some may pass."""
         heads: list[Head] = []
         refusals: list[GatewayRefusal] = []
         for position in range(len(content.heads)):
@@ -153,7 +153,7 @@ class Ingest:
     def _set_aside(
         self, source: Source, run: str, content: Scan, refusals: Sequence[GatewayRefusal], by_user: bool
     ) -> None:
-        """Keep the bad events of a batch whose others were taken. Raises what the client is told of them."""
+        """Store the bad events of a batch whose others were accepted. Raises the client's answer if `by_user`."""
         if by_user:
             raise _join(refusals)
         for refusal in refusals:
@@ -184,21 +184,21 @@ class Ingest:
 
 
 def _allow(method: str, endpoint: Endpoint) -> Endpoint:
-    """The gateway answers other methods 405, with an empty body."""
+    """Answer other methods with 405 and an empty body, like the gateway."""
 
     async def guard_first(request: Request) -> Response:
         if request.method != method:
             return Response(status_code=405, headers={"Allow": method})
         try:
             return await endpoint(request)
-        except GatewayRefusal as refusal:  # of a body that nobody keeps
+        except GatewayRefusal as refusal:  # of a body that is not stored
             return refusal.response()
 
     return guard_first
 
 
 def _join(refusals: Iterable[GatewayRefusal]) -> GatewayRefusal:
-    """One kind of refusal is told as it is; the gateway does not know what to make of several."""
+    """Combine refusals: several different ones become a 500, as in the gateway."""
     by_reason = {refusal.reason: refusal for refusal in refusals}
     if len(by_reason) == 1:
         return next(iter(by_reason.values()))

@@ -1,7 +1,7 @@
-"""Requests are looked through before they are taken: whose events they are, and whether everything in them can be kept.
+"""Scan requests before they are accepted: whose events they are, and whether all of their content can be stored.
 
-What no later stage could represent is refused here, with its place: it would come to nothing at every destination, and
-the sender would never know.
+Values that no later stage could represent are refused here, with their place. Otherwise they would fail at every
+destination, without the sender noticing.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from svctoolkit.server.store.head import BOM, Head, head_of
 _NEEDS_NO_IDENTITY = ("extract", "record")
 _DECODER = msgspec.json.Decoder()
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
-_EXCERPT = 20_000  # characters of what is refused
-_MAX_DIGITS = 308  # a whole number with more may be out of the range of a double; the fast decoder takes it
-_LONG_DIGITS = _MAX_DIGITS - 99  # with more, an exponent of two digits may be too much, too
+_EXCERPT = 20_000  # characters stored of a refused body
+_MAX_DIGITS = 308  # longer whole numbers may exceed a double; the fast decoder accepts them
+_LONG_DIGITS = _MAX_DIGITS - 99  # with more digits, even a two-digit exponent may be too large
 _LONG_NUMBER = b"0" * (_LONG_DIGITS + 1)
-_STRIDE = 30  # of so many bytes one is looked at first: a long number shows as six digits in a row
+_STRIDE = 30  # check one in this many bytes first: a long number has six digits in a row there
 _DIGITS_AS_ZERO = bytes(ord("0") if ord("0") <= byte <= ord("9") else byte for byte in range(256))
 _NUMBERS_ALIKE = _DIGITS_AS_ZERO.replace(b"E", b"e")
-_EXPONENT = b"0e000"  # one of three digits, where numbers look alike
-#: Most of a body is letters that no number has, nor the hexadecimal digits of ids. A plus says nothing.
+_EXPONENT = b"0e000"  # a three-digit exponent, after mapping all digits to 0
+#: Most of a body is letters that occur neither in numbers nor in hexadecimal ids. A plus carries no information.
 _NOT_IN_NUMBERS = b"+ghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -46,9 +46,9 @@ _BATCH = msgspec.json.Decoder(_Batch)
 
 @dataclass(frozen=True)
 class Scan:
-    """A body that is JSON: a head for each event, None for what is no event, and the write key that the body names.
+    """A scanned JSON body: a head for each event (None if it is not an event), and the write key in the body.
 
-    `problems` says by position what is wrong with an event that cannot be kept.
+    `problems` maps positions to what is wrong with an event that cannot be stored.
     """
 
     body: bytes
@@ -62,7 +62,7 @@ class Scan:
         return parse_body(self.body)
 
     def check(self, position: int) -> Head:
-        """The head of one event. Raises `GatewayRefusal`."""
+        """Return the head of one event. Raises `GatewayRefusal`."""
         head = self.heads[position]
         if head is None:
             raise GatewayRefusal(*NO_EVENT, position)
@@ -73,17 +73,17 @@ class Scan:
         return head
 
     def event(self, position: int) -> Json:
-        """One event for people to look at: as text where it cannot be kept as it is."""
+        """Return one event for display; as text if it cannot be stored as JSON."""
         event = self._value["batch"][position]
         return json.dumps(event)[:_EXCERPT] if position in self.problems else event
 
     def without(self, positions: Set[int]) -> Json:
-        """The value of a batch without the events at these places."""
+        """Return a batch without the events at these positions."""
         return {"batch": [event for i, event in enumerate(self._value["batch"]) if i not in positions]}
 
 
 def scan(body: bytes, kind: str, *, may_be_empty: bool = False) -> Scan:
-    """What is in a batch, or in one event of type `kind`. Raises `GatewayRefusal`."""
+    """Scan a batch, or one event of type `kind`. Raises `GatewayRefusal`."""
     plain = None if kind else _plain_batch(body)
     if plain is not None and plain.batch:
         return Scan(body, kind, plain.batch, _text(plain.write_key), {})
@@ -104,9 +104,9 @@ def scan(body: bytes, kind: str, *, may_be_empty: bool = False) -> Scan:
 
 
 def _plain_batch(body: bytes) -> _Batch | None:
-    """The heads of a batch, without making the values of its events; None where something may be wrong with them.
+    """Return the heads of a batch without parsing its events completely; None if something may be wrong with them.
 
-    The decoder checks the grammar of what it skips, but neither its numbers nor its encoding.
+    The decoder checks the grammar of the parts that it skips, but neither their numbers nor their encoding.
     """
     if _has_long_number(body):
         return None
@@ -125,17 +125,17 @@ def _text(value: Any) -> str:
 
 
 def _has_long_number(body: bytes) -> bool:
-    """Whether some digits in a row, inside of a text or not, may be more than a number may have."""
+    """Whether there may be a number with too many digits. Digits inside texts count, too."""
     sample = body[::_STRIDE].translate(_DIGITS_AS_ZERO)
     return b"0" * (_LONG_DIGITS // _STRIDE) in sample and _LONG_NUMBER in body.translate(_DIGITS_AS_ZERO)
 
 
 def _has_large_exponent(text: bytes) -> bool:
-    """Whether a number may have an exponent of three digits, in a body whose numbers are `_NUMBERS_ALIKE`.
+    """Whether a number may have a three-digit exponent, in a body whose numbers are `_NUMBERS_ALIKE`.
 
-    Texts with hexadecimal digits mostly do not look so.
+    Hexadecimal texts rarely match.
     """
-    # Looking for one text that is the same for all such numbers takes half as long as a pattern.
+    # Searching for one text that is the same for all such numbers takes half as long as a pattern.
     at = text.find(_EXPONENT)
     while at >= 0:
         rest = text[max(0, at + 1 - _MAX_DIGITS) : at + 1].rstrip(b"0.")
@@ -146,7 +146,7 @@ def _has_large_exponent(text: bytes) -> bool:
 
 
 def parse_body(body: bytes) -> Json:
-    """The JSON value of a body. Raises `GatewayRefusal`."""
+    """Return the JSON value of a body. Raises `GatewayRefusal`."""
     try:
         return _DECODER.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -154,7 +154,7 @@ def parse_body(body: bytes) -> Json:
 
 
 def excerpt(body: bytes, most: int = _EXCERPT) -> Json:
-    """The body for people to look at: its JSON value, else as much text as is worth keeping."""
+    """Return the body for display: its JSON value, or else the start of its text."""
     try:
         value = parse_body(body) if len(body) <= most else None
         if value is not None and not too_deep(value) and not any(_bad_numbers(value, "")):
@@ -165,13 +165,13 @@ def excerpt(body: bytes, most: int = _EXCERPT) -> Json:
 
 
 class _BadNumber(str):
-    """A number that cannot be held, as it was written."""
+    """A number that cannot be represented, in its original spelling."""
 
 
 def _decode_carefully(body: bytes) -> Any:
-    """Slower, and takes what the fast one does not: a byte order mark, half of a surrogate pair.
+    """Decode slowly, but accept a byte order mark and half of a surrogate pair.
 
-    A number that is out of range is a `_BadNumber`, so that its place can be told.
+    A number that is out of range becomes a `_BadNumber`, so that its place can be reported.
     """
     try:
         text = body.removeprefix(BOM).decode()
@@ -194,9 +194,9 @@ def _refuse(name: str) -> Any:
 
 
 def _may_be_deep(body: bytes) -> bool:
-    """Whether something may be nested more than `MAX_DEPTH` levels: brackets are taken out in pairs, level by level.
+    """Whether something may be nested more than `MAX_DEPTH` levels: remove pairs of brackets, level by level.
 
-    Brackets inside of strings can only make it say True.
+    Brackets inside strings can only cause a false True.
     """
     brackets = body.translate(None, _NOT_BRACKETS)
     if len(brackets) <= MAX_DEPTH:
@@ -212,7 +212,7 @@ def _may_be_deep(body: bytes) -> bool:
 
 
 def _problems(events: Sequence[Any], name: str) -> Iterator[tuple[int, str]]:
-    """What cannot be kept, by the position of its event."""
+    """Yield what cannot be stored, with the position of its event."""
     for position, event in enumerate(events):
         place = f"{name}[{position}]" if name else ""
         if too_deep(event):
@@ -236,7 +236,7 @@ def _bad_numbers(value: Any, place: str) -> Iterator[str]:
 
 
 def new_ids(heads: Sequence[Head], new_id: Callable[[], str]) -> Iterator[str]:
-    """An id for each event that has no `messageId`: blank, or no text."""
+    """Yield an id for each event without a usable `messageId`: blank, or not a text."""
     for head in heads:
         if not message_id(head.message_id):
             yield new_id()

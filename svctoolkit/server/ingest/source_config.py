@@ -1,4 +1,4 @@
-"""What clients ask before they send: the source's configuration, and Segment's settings."""
+"""Configuration for clients: the source's configuration, and Segment's settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NO_STATISTICS = {"statsCollection": {"errors": {"enabled": False}, "metrics": {
 
 
 class SourceConfig:
-    """`/sourceConfig` and what else clients look at before their first event."""
+    """`/sourceConfig` and the other operations that clients call before their first event."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._started = engine, iso(engine.clock())
@@ -41,7 +41,7 @@ class SourceConfig:
         ]
 
     async def source_config(self, request: Request) -> Response:
-        """The source with its destinations, without their secrets. A disabled source is told as such."""
+        """Return the source with its destinations, without their secrets, and whether it is enabled."""
         key = basic_user(request.headers) or request.query_params.get("writeKey", "")
         try:
             source, _ = source_of(self._engine.workspace, key, disabled=True)
@@ -80,7 +80,7 @@ class SourceConfig:
         }
 
     async def settings(self, request: Request) -> Response:
-        """What Segment's client for browsers needs to send events to this data plane."""
+        """Return what Segment's browser client needs to send events to this data plane."""
         key = request.path_params["key"]
         try:
             source_of(self._engine.workspace, key)
@@ -113,7 +113,7 @@ class SourceConfig:
 
 
 def _destination(destination: Destination, source_type: str) -> dict[str, Any]:
-    """A destination as clients see it. Secrets are left out, also where they stand in a list."""
+    """Return a destination as clients see it, without secrets, even those in lists."""
     try:
         title = definitions.get(destination.type).display_name
     except UnknownName:
@@ -131,9 +131,9 @@ def _destination(destination: Destination, source_type: str) -> dict[str, Any]:
 
 
 def _config(destination: Destination, source_type: str) -> Mapping[str, Any]:
-    """The configuration for clients: settings kept by source type as those of this one, secrets left out.
+    """Return the configuration for clients: per-source settings reduced to this source type, without secrets.
 
-    Of a destination in cloud mode a client needs to know just that.
+    For a destination in cloud mode, a client needs only that fact.
     """
     config = {key: _of_source(value, source_type) for key, value in destination.config.items()}
     mode = config.get("connectionMode") or ("device" if config.get("useNativeSDK") is True else "cloud")
@@ -150,7 +150,7 @@ def _of_source(value: Any, source_type: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Without `Secret` objects, which no client may have."""
+    """Return the value without `Secret` objects, which clients must not see."""
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -1,1 +1,1 @@
-"""What a data plane tells: events, deliveries, fates, counts, streams, metrics."""
+"""Read what a data plane has done: events, deliveries, fates, counts, streams, metrics."""

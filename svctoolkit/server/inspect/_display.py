@@ -1,4 +1,4 @@
-"""How a data plane and its records show themselves. Secrets are masked."""
+"""The rich display of a data plane and its records. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected
 from svctoolkit.server.inspect.views import Rows, View
 from svctoolkit.url_secrets import mask_http
 
-_SHOWN = 50  # records of a table
+_SHOWN = 50  # maximum number of records in a table
 _FATES: dict[str, tuple[str, display.Kind]] = {
     "delivered": ("delivered", "ok"),
     "filtered": ("filtered", "plain"),
@@ -33,7 +33,7 @@ def view(found: View) -> Html:
 
 
 def counts(found: View) -> list[Html]:
-    """How many events were received and rejected, and what became of them at each destination."""
+    """Return how many events were received and rejected, and their fates at each destination."""
     rows = [["received", len(found.received)], ["rejected", len(found.rejected)], ["requests", len(found.deliveries)]]
     fates = found.fate_counts()
     blocks = [display.table(["what", "count"], rows)]
@@ -50,7 +50,7 @@ def fate(status: str) -> Html:
 
 @shows(Rows)
 def rows(found: Rows[Any]) -> Html:  # Any: rows of any kind of record
-    """The last records as a table."""
+    """Return the last records as a table."""
     masker = found.masker()
     records = found[-_SHOWN:]
     if not records:
@@ -75,15 +75,15 @@ def received(one: Received) -> Html:
 
 @shows(Rejected)
 def rejected(one: Rejected) -> Html:
-    """Why, and what: the body may be anything, so it is not shown in full."""
+    """Return the reason and an excerpt of the body, which may be anything."""
     masker = one.masker()
-    place = "" if one.position is None else f" (event {one.position} of its batch)"
+    place = "" if one.position is None else f" (event {one.position} of the batch)"
     return display.page(display.message(masker.text(f"{one.status}: {one.reason}{place}"), "error"))
 
 
 @shows(Delivery)
 def delivery(one: Delivery) -> Html:
-    """The payload, the request as it was sent, and the answer."""
+    """Return the payload, the request that was sent, and the answer."""
     masker = one.masker()
     facts = {"destination": one.destination, "attempt": str(one.attempt), "time": _time(one.at), "error": one.error}
     if len(one.events) > 1:
@@ -95,11 +95,11 @@ def delivery(one: Delivery) -> Html:
 
 @shows(Fate)
 def of_fate(one: Fate) -> Html:
-    """What became of the event, and the event."""
+    """Return the outcome of the event, and the event."""
     masker = one.masker()
     facts = {"destination": one.destination, "by": one.by, "reason": one.reason, "attempts": str(one.attempts)}
     if one.delivery is not None:
-        facts["request"] = f"number {one.delivery}, in which it has place {one.place}"
+        facts["request"] = f"number {one.delivery}, position {one.place}"
     table = display.facts({k: masker.mask(v) for k, v in facts.items() if v})
     event = display.tree(masker.mask(dict(one.event)), masker.text(f"{one.type} {one.name}"))
     return display.page(fate(one.status), table, event)
@@ -107,7 +107,7 @@ def of_fate(one: Fate) -> Html:
 
 @shows(Violation)
 def violation(one: Violation) -> Html:
-    """The rule, and the event that violates it."""
+    """Return the rule, and the event that violates it."""
     masker = one.masker()
     facts = {"plan": f"{one.plan} v{one.version}", "path": one.path, "rule": one.place, "message id": one.message_id}
     message = display.message(masker.text(f"{one.violation}: {one.message}"), "error")
@@ -120,7 +120,7 @@ def _status(one: Delivery) -> Html:
 
 
 def _events(ids: Sequence[str]) -> str:
-    """The message id of one event, or how many there are and the first."""
+    """Return the message id of one event, or the number of events and the first id."""
     return ids[0] if len(ids) == 1 else f"{len(ids)} from {ids[0]}" if ids else ""
 
 

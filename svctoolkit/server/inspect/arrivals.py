@@ -1,4 +1,4 @@
-"""What came in, in one line each. The newest of it is cheap enough to be asked for several times a second."""
+"""Arrivals: one line per event or refusal. Reading the newest is cheap enough for several times a second."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from svctoolkit.server.worker import Engine
 
 
 class Arrival(Record, frozen=True, kw_only=True):
-    """One line about an event that came in: `fates` has a status by destination. `refused` says why it was not taken.
+    """One line about an event that arrived: `fates` has a status by destination. `refused` says why it was rejected.
 
-    `user` is the user id, or the anonymous id; `violations` is how often it breaks its tracking plan. Secrets are
-    masked.
+    `user` is the user id, or the anonymous id; `violations` is how many violations of its tracking plan it has. Secrets
+    are masked.
     """
 
     seq: int
@@ -33,9 +33,10 @@ class Arrival(Record, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Counts since the data plane was started; `fates` has the events by destination and status, pending ones too.
+    """Counts since the data plane was started; `fates` has the events by destination and status, including pending
+    ones.
 
-    `received` are the events whose `messageId` was new, `repeated` those that a client had sent again.
+    `received` counts events with a new `messageId`, `repeated` those that a client had sent before.
     """
 
     received: int
@@ -45,7 +46,7 @@ class Totals:
 
 
 def totals(engine: Engine) -> Totals:
-    """How many there were of everything. Counted along the way, so asking costs nothing."""
+    """Return the counts of everything. They are kept up to date, so this is cheap."""
     fates: dict[str, dict[str, int]] = {key: {} for key in engine.workspace.destinations}
     for (destination, status), count in engine.journal.counts("fates").items():
         fates.setdefault(destination, {})[status] = count
@@ -57,7 +58,7 @@ def totals(engine: Engine) -> Totals:
 
 
 def newest(engine: Engine, chosen: Selection, limit: int) -> list[Arrival]:
-    """At most `limit` of the newest arrivals, newest first; with `after` of the selection those that came next."""
+    """Return at most `limit` of the newest arrivals, newest first; with `after` of the selection, the next ones."""
     store = engine.store
     store.flush()
     lines = _stored.arrivals(store, chosen, limit)

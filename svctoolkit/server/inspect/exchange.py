@@ -1,4 +1,4 @@
-"""What is kept of one exchange with a destination, as objects."""
+"""Stored exchanges with destinations, as objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from svctoolkit.json_types import Json
 
 
 def request_of(members: Mapping[str, Json]) -> HttpRequest:
-    """The request that was sent, from its JSON form."""
+    """Return the request that was sent, from its JSON form."""
     body: str = members["body"]
     raw = base64.b64decode(body[7:]) if body.startswith("base64:") else body.encode("utf-8", "surrogatepass")
     return HttpRequest(members["method"], members["url"], members["headers"], raw)

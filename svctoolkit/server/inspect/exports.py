@@ -22,7 +22,7 @@ from svctoolkit.server.web.operation import Handler, Operation, Parameter, Respo
 from svctoolkit.server.web.responses import Refusal
 from svctoolkit.server.worker import Engine
 
-_AT_ONCE = 200  # records that are read together
+_AT_ONCE = 200  # records read at a time
 _HAR = "application/json"
 _NDJSON = "application/x-ndjson"
 
@@ -50,7 +50,7 @@ class Exports:
         return replace(chosen, seq=seq)
 
     def _records(self, kind: str, chosen: Filter) -> Iterator[dict[str, Json]]:
-        """All that fit, read a few at a time."""
+        """Yield all matching records, read a few at a time."""
         after = 0
         while records := page(self._engine, kind, chosen, after, _AT_ONCE):
             yield from records
@@ -65,12 +65,18 @@ class Exports:
 
     def operations(self) -> list[Operation]:
         refusals = {
-            400: ResponseDoc("A parameter is wrong.", (Refusal,)),
-            401: ResponseDoc("Credentials are wrong, or absent where they are needed.", (Refusal,)),
+            400: ResponseDoc("A parameter is invalid.", (Refusal,)),
+            401: ResponseDoc("Credentials are wrong, or missing although they are required.", (Refusal,)),
         }
-        seq = Parameter("seq", "query", "Only what is about this event.", INTEGER)
+        seq = Parameter("seq", "query", "Only records of this event.", INTEGER)
         files = (
-            ("events.ndjson", "exportEvents", "Download events", "One JSON object a line, oldest first.", self.events),
+            (
+                "events.ndjson",
+                "exportEvents",
+                "Download events",
+                "A JSON object per line, oldest first.",
+                self.events,
+            ),
             ("requests.har", "exportRequests", "Download requests", "Requests to destinations as HAR.", self.requests),
         )
         return [
@@ -79,7 +85,7 @@ class Exports:
                 path=f"/inspect/export/{name}",
                 id=id,
                 summary=summary,
-                description=f"{description} With the filters of lists.",
+                description=f"{description} Accepts the same filters as the lists.",
                 handle=self._protected(handle),
                 parameters=(*FILTER_PARAMETERS, seq),
                 responses={200: ResponseDoc("The file."), **refusals},
@@ -93,7 +99,7 @@ def _attachment(name: str) -> dict[str, str]:
 
 
 def archive_entry(record: Mapping[str, Json]) -> dict[str, Json]:
-    """A delivery, as `/inspect/deliveries` gives it, as an entry of an archive."""
+    """Return a delivery, in the form of `/inspect/deliveries`, as an entry of an archive."""
     request, milliseconds = record["request"], record["milliseconds"]
     return {
         "startedDateTime": record["at"],
@@ -147,7 +153,7 @@ def _pairs(values: Mapping[str, str] | list[tuple[str, str]]) -> list[dict[str, 
 
 
 def _text(body: str) -> str:
-    """The body as text; what is none stays in base64."""
+    """Return the body as text; a binary body stays in base64."""
     if not body.startswith("base64:"):
         return body
     try:

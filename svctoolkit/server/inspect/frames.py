@@ -19,7 +19,7 @@ _CATEGORIES = ("type", "source", "destination", "by")
 
 
 def frame(records: Iterable[Record], masker: Masker) -> pd.DataFrame:
-    """One row per record, one column per field; objects are spread over columns with dotted names."""
+    """Return one row per record, one column per field. Objects are spread over columns with dotted names."""
     import pandas as pd
 
     rows = list(records)
@@ -44,7 +44,7 @@ def _plain(value: Any, masker: Masker) -> Any:
 
 
 def _characters(value: Any) -> Any:
-    """The value with a question mark for each half of a surrogate pair: no column of texts can hold those."""
+    """Return the value with a question mark for each half of a surrogate pair, which text columns cannot hold."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Numbers for Prometheus, in its text format (version 0.0.4)."""
+"""Metrics for Prometheus, in its text format (version 0.0.4)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Metrics:
         self._seconds = 0.0
 
     def count(self, path: str, status: int, seconds: float) -> None:
-        """One answered request. Paths are counted by their first part, which no client can make many of."""
+        """Count one answered request, by the first part of its path, so that clients cannot create many labels."""
         area = path.split("/", 2)[1]
         with self._lock:
             self._requests[area if area in _AREAS else "other", status] += 1
@@ -43,12 +43,12 @@ class Metrics:
         yield self._durations()
         for kind, text, labels in (
             ("received", "Accepted events.", ("source",)),
-            ("repeated", "Accepted events that had come before.", ("source",)),
+            ("repeated", "Accepted events that were repeats.", ("source",)),
             ("rejected", "Refused requests and events.", ("source", "status")),
             ("deliveries", "Requests to destinations.", ("destination", "status")),
-            ("fates", "What became of events.", ("destination", "fate")),
-            ("checks", "Events that were held against a tracking plan.", ("plan", "outcome")),
-            ("violations", "Breaches of tracking plans.", ("source", "type")),
+            ("fates", "Outcomes of events at destinations.", ("destination", "fate")),
+            ("checks", "Events checked against a tracking plan.", ("plan", "outcome")),
+            ("violations", "Violations of tracking plans.", ("source", "type")),
         ):
             yield _family(f"{kind}_total", text, "counter", labels, self._engine.journal.counts(kind))
         streams = {(): self._engine.journal.feed.readers}
@@ -58,7 +58,7 @@ class Metrics:
 
     def _durations(self) -> Iterator[str]:
         name = "svctoolkit_http_request_seconds"
-        yield f"# HELP {name} Time from the request's head to the end of the answer."
+        yield f"# HELP {name} Time from the request's headers to the end of the answer."
         yield f"# TYPE {name} histogram"
         total = 0
         for limit, count in zip([*map(str, _BUCKETS), "+Inf"], self._buckets, strict=True):

@@ -1,4 +1,4 @@
-"""What a data plane is made of right now, as JSON: sources, destinations with their counts, transformations, runs."""
+"""The current state of a data plane as JSON: sources, destinations with their counts, transformations, runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RUNS = 200
 
 
 class Reload(Struct, frozen=True):
-    """The workspace file, when it was last read again, and why what it says now is not in use; empty where it is."""
+    """The workspace file, when it was last reloaded, and why its current content is not in use (empty if it is)."""
 
     file: str = ""
     at: str = ""
@@ -32,7 +32,7 @@ class Reload(Struct, frozen=True):
 
 
 class SourceState(Struct, frozen=True):
-    """A source; `forward` counts what was passed on to another data plane, null where nothing is."""
+    """A source; `forward` counts the requests forwarded to another data plane, null without forwarding."""
 
     key: str
     name: str
@@ -42,8 +42,8 @@ class SourceState(Struct, frozen=True):
 
 
 class WorkspaceState(Struct, frozen=True):
-    """The workspace as it is now; `reload` says when its file was read again, and why not where it has mistakes;
-    `totals` are counts since the start."""
+    """The current workspace. `reload` says when its file was reloaded, or why that failed; `totals` are counts since
+    the start."""
 
     workspace: str
     mode: str
@@ -55,7 +55,7 @@ class WorkspaceState(Struct, frozen=True):
 
 
 class NextAnswer(Struct, frozen=True):
-    """What the recorder answers next, so many `times`; null: from then on."""
+    """The recorder's next answer, and how many `times` it is used; null: from then on."""
 
     status: int
     delay: float
@@ -75,7 +75,7 @@ class SettingState(Struct, frozen=True):
 
 
 class DestinationState(Struct, frozen=True):
-    """A destination, the sources that send to it, the fates of its events, and what the recorder answers next."""
+    """A destination, the sources that send to it, the fates of its events, and the recorder's next answers."""
 
     key: str
     id: str
@@ -111,7 +111,7 @@ class TransformationState(Struct, frozen=True):
 
 
 class RunState(Struct, frozen=True):
-    """A run: how many events came for it, and when the first and the last of them."""
+    """A run: how many events it received, and when the first and the last of them arrived."""
 
     run: str
     received: int
@@ -120,7 +120,7 @@ class RunState(Struct, frozen=True):
 
 
 def workspace_state(engine: Engine, reload: Reload, forwards: Mapping[str, Json]) -> Json:
-    """The workspace, its sources, and the result of the last change of its file."""
+    """Return the workspace, its sources, and the result of the last reload of its file."""
     workspace, counts = engine.workspace, totals(engine)
     sources = [
         SourceState(
@@ -145,7 +145,7 @@ def workspace_state(engine: Engine, reload: Reload, forwards: Mapping[str, Json]
 
 
 def destination_states(engine: Engine, pipeline: Pipeline, run: str | None) -> Json:
-    """Every destination, with the fates of its events of a run, or of all since the start."""
+    """Return every destination, with the fates of its events in a run, or of all events since the start."""
     counts, transport = _fates(engine, run), pipeline.transport()
     recorder = transport if isinstance(transport, Recorder) else None
     states = [
@@ -167,7 +167,7 @@ def destination_states(engine: Engine, pipeline: Pipeline, run: str | None) -> J
 
 
 def _settings(item: Destination) -> list[SettingState]:
-    """The settings of its type, and those that it has besides. Their values are not shown anywhere."""
+    """Return the settings of its type, and additional ones that it has. Their values are never shown."""
     known = definitions.get(item.type).variables if item.type in definitions.names() else {}
     names = dict.fromkeys([*(definitions.variables(item.type) if known else ()), *item.config])
     labels = {name: variable.label for name, variable in known.items()}
@@ -180,7 +180,7 @@ def _senders(item: Destination, workspace: Workspace) -> list[str]:
 
 
 def _fates(engine: Engine, run: str | None) -> dict[str, Counter[str]]:
-    """Counted along the way where all runs are meant: a page asks every few seconds."""
+    """Return the fates by destination. For all runs, use the running counts: a page asks every few seconds."""
     if run is None:
         settled = engine.journal.counts("fates")
     else:
@@ -201,7 +201,7 @@ def _answer(answer: Answer) -> NextAnswer:
 
 
 def transformation_states(engine: Engine) -> Json:
-    """Every transformation, with its last error."""
+    """Return every transformation, with its last error."""
     errors = transformation_errors(engine.store)
     states = []
     for item in engine.workspace.transformations.values():
@@ -223,7 +223,7 @@ def transformation_states(engine: Engine) -> Json:
 
 
 def run_states(engine: Engine) -> Json:
-    """The runs that events came for, the newest first. Events without a run are those of the run with an empty name."""
+    """Return the runs that received events, the newest first. Events without a run are those of the run ''."""
     states = [
         RunState(item.run, item.received, iso(time_of(item.first)), iso(time_of(item.last)))
         for item in runs(engine.store, _RUNS)

@@ -1,4 +1,4 @@
-"""The operations of a list that one looks at while events come in, and of what stands beside it."""
+"""The operations for a live list of events and for the panels next to it."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ from svctoolkit.server.web.responses import Refusal, json_response
 from svctoolkit.server.worker import Engine
 
 _TEXTS: Mapping[str, str] = {
-    "run": "Only what belongs to this run; empty: to none.",
+    "run": "Only events of this run; empty: events without a run.",
     "source": "Key of a source.",
     "type": "Event type.",
     "name": "Name of a track, page or screen event.",
     "user": "User id or anonymous id.",
-    "destination": "Key of a destination that it goes to.",
+    "destination": "Key of a destination of the event.",
     "status": "A fate (at `destination`, if that is given), or `rejected`.",
-    "text": "Part of a name, a user or a message id, in any case.",
+    "text": "Part of a name, a user or a message id, ignoring case.",
 }
 
 
 _ARRIVAL = item_type(Arrival, "ArrivalItem")
-_ARRIVALS = """What came in, newest first, each with its fates by destination, and the reason where it was refused.
+_ARRIVALS = """Events and refusals, newest first. Each has its fates by destination, or the reason for the refusal.
 
-`older` is the `before` of the page that follows, or null at the end; `newer` the `after` of what comes next.
+`older` is the `before` of the next page, or null at the end; `newer` is the `after` for later arrivals.
 """
 Arrivals = defstruct(
     "Arrivals",
@@ -80,14 +80,14 @@ class Transformations(Struct, frozen=True):
 
 
 class Runs(Struct, frozen=True):
-    """The runs that events came for, the newest first."""
+    """The runs that received events, the newest first."""
 
     items: list[RunState]
 
 
 class Overview:
-    """The operations. `reload` says what came of the last change of the workspace file, `forwards` what
-    was passed on to other data planes, by source."""
+    """The operations. `reload` returns the result of the last reload of the workspace file, `forwards` the counts of
+    forwarded requests, by source."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Overview:
         await settle(self._engine)
         record = await asyncio.to_thread(about, self._engine, seq)
         if not (record["events"] or record["rejected"]):
-            raise RequestError(404, {"message": f"nothing is kept of an event {request.path_params['seq']}"})
+            raise RequestError(404, {"message": f"event {request.path_params['seq']} is not in the store"})
         return json_response(record)
 
     async def destinations(self, request: Request) -> Response:
@@ -143,11 +143,11 @@ class Overview:
         return json_response(workspace_state(self._engine, self._reload(), self._forwards()))
 
     def operations(self) -> list[Operation]:
-        unauthorised = {401: ResponseDoc("Credentials are wrong, or absent where they are needed.", (Refusal,))}
-        bad = {400: ResponseDoc("A parameter is wrong.", (Refusal,)), **unauthorised}
-        run = text_parameter("run", "Counts and answers of this run; without it, of all.")
+        unauthorised = {401: ResponseDoc("Credentials are wrong, or missing although they are required.", (Refusal,))}
+        bad = {400: ResponseDoc("A parameter is invalid.", (Refusal,)), **unauthorised}
+        run = text_parameter("run", "Counts and answers of this run; by default, of all runs.")
         seq = Parameter("seq", "path", "The number of an event.", {"type": "integer", "minimum": 0}, 1)
-        newest = "The runs that events came for, newest first."
+        newest = "The runs that received events, newest first."
         listed = (
             ("destinations", "List destinations", _DESTINATIONS, self.destinations, (run,), Destinations),
             ("transformations", "List transformations", _TRANSFORMATIONS, self.transformations, (), Transformations),
@@ -155,19 +155,19 @@ class Overview:
         )
         return [
             self._operation(
-                "arrivals", "What came in", "One line for each event and refusal, newest first, with its fates.",
+                "arrivals", "List arrivals", "One line for each event and refusal, newest first, with its fates.",
                 self.arrivals, PARAMETERS, {200: ResponseDoc("A page.", (Arrivals,)), **bad},
             ),
             self._operation(
-                "arrivals/{seq:int}", "One event", "The event, and everything that became of it.", self.event, (seq,),
-                {200: ResponseDoc("All about it.", (EventWay,)), **unauthorised,
-                 404: ResponseDoc("It is not kept (any more).", (Refusal,))},
+                "arrivals/{seq:int}", "Show one event", "The event and all its outcomes.", self.event, (seq,),
+                {200: ResponseDoc("The event.", (EventWay,)), **unauthorised,
+                 404: ResponseDoc("The event is not in the store (any more).", (Refusal,))},
             ),
             *(self._operation(path, title, text, handle, parameters, {200: ResponseDoc("The list.", (kind,)), **bad})
               for path, title, text, handle, parameters, kind in listed),
             self._operation(
-                "workspace", "The workspace", "Its sources, its delivery mode, and whether a change was read.",
-                self.workspace, (), {200: ResponseDoc("How it is now.", (WorkspaceState,)), **bad},
+                "workspace", "Show the workspace", "Sources, delivery mode, and the last reload of its file.",
+                self.workspace, (), {200: ResponseDoc("The current state.", (WorkspaceState,)), **bad},
             ),
         ]  # fmt: skip
 
@@ -187,24 +187,24 @@ class Overview:
         )  # fmt: skip
 
 
-_DESTINATIONS = "Each with its sources, the fates of its events, and what the recorder was told to answer next."
+_DESTINATIONS = "Each with its sources, the fates of its events, and the recorder's next answers."
 _TRANSFORMATIONS = "Each with the destinations that use it, how often it failed, and its last error."
 FILTERS = (
     *(text_parameter(name, text) for name, text in _TEXTS.items()),
-    text_parameter("since", "ISO 8601 time: nothing before it.", "date-time"),
-    text_parameter("until", "ISO 8601 time: nothing from then on.", "date-time"),
-    Parameter("violations", "query", "Whether it breaks its tracking plan.", {"enum": ["any", "none"]}),
+    text_parameter("since", "ISO 8601 time of the earliest arrival.", "date-time"),
+    text_parameter("until", "ISO 8601 time; only earlier arrivals.", "date-time"),
+    Parameter("violations", "query", "Whether the event violates its tracking plan.", {"enum": ["any", "none"]}),
 )
 PARAMETERS = (
     *FILTERS,
-    Parameter("before", "query", "Only what came before this number: the `older` of a page.", INTEGER),
-    Parameter("after", "query", "Only what came after this number, the next first: the `newer` of a page.", INTEGER),
-    Parameter("limit", "query", "Lines on a page.", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}),
+    Parameter("before", "query", "Only arrivals before this number: the `older` of a page.", INTEGER),
+    Parameter("after", "query", "Only the next arrivals after this number: the `newer` of a page.", INTEGER),
+    Parameter("limit", "query", "Lines per page.", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}),
 )
 
 
 def selection(query: dict[str, str]) -> Selection:
-    """Which arrivals a query asks for. Raises `RequestError` (400)."""
+    """Return the selection for a query. Raises `RequestError` (400)."""
     bounds = {name: number(query, name, 0) if name in query else None for name in ("before", "after")}
     times = {name: moment(query, name) for name in ("since", "until")}
     violations = flag(query, "violations")

@@ -1,4 +1,4 @@
-"""What a query asks for: numbers, times, and names that are known."""
+"""Parse query parameters: numbers, times, and known names."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from svctoolkit.server.web.json import refuse
 from svctoolkit.server.web.operation import Parameter
 from svctoolkit.server.worker import Engine
 
-#: Records on a page.
+#: Maximum number of records on a page.
 MAX_PAGE = 1000
 MAX_NUMBER = 2**53
 INTEGER = {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER}
 
 
 async def settle(engine: Engine) -> None:
-    """Let what was accepted before get into the tables."""
+    """Wait until everything accepted before is in the tables."""
     await engine.bell.wait_async(engine.pending.all_routed, 5.0)
     await asyncio.wrap_future(engine.store.start_flush())
 
@@ -32,14 +32,14 @@ def text_parameter(name: str, description: str, format: str = "") -> Parameter:
 
 
 def only(query: dict[str, str], *names: str) -> None:
-    """Refuse what is left in a query after what is known was taken out: `names` are known."""
+    """Refuse the remaining parameters of a query, after the known ones (`names`) were removed from it."""
     for name in query:
-        choice = f"The parameters are {', '.join(names)}" if names else "There are none here"
-        refuse(f"there is no parameter {name[:50]!r}.{did_you_mean(name, names)} {choice}")
+        choice = f"The parameters are {', '.join(names)}" if names else "There are no parameters here"
+        refuse(f"unknown parameter {name[:50]!r}.{did_you_mean(name, names)} {choice}")
 
 
 def flag(query: dict[str, str], name: str) -> bool | None:
-    """`any` or `none` as true and false; None where the query does not say. Raises `RequestError` (400)."""
+    """Return `any` or `none` as true or false; None if the parameter is absent. Raises `RequestError` (400)."""
     text = query.pop(name, None)
     if text not in (None, "any", "none"):
         refuse(f"{name} must be any or none, not {str(text)[:50]!r}")
@@ -47,7 +47,7 @@ def flag(query: dict[str, str], name: str) -> bool | None:
 
 
 def moment(query: dict[str, str], name: str) -> float | None:
-    """An ISO 8601 time as seconds since 1970. Raises `RequestError` (400)."""
+    """Return an ISO 8601 time as seconds since 1970. Raises `RequestError` (400)."""
     text = query.pop(name, None)
     try:
         return None if text is None else datetime.fromisoformat(text).astimezone().timestamp()
@@ -56,7 +56,7 @@ def moment(query: dict[str, str], name: str) -> float | None:
 
 
 def number(query: dict[str, str], name: str, default: int, *, least: int = 0, most: int = MAX_NUMBER) -> int:
-    """A whole number. Raises `RequestError` (400)."""
+    """Return a whole number. Raises `RequestError` (400)."""
     text = query.pop(name, str(default))
     if not (text.isascii() and text.isdigit() and len(text) <= 16 and least <= int(text) <= most):
         refuse(f"{name} must be a whole number from {least} to {most}, not {text[:50]!r}")
@@ -64,8 +64,8 @@ def number(query: dict[str, str], name: str, default: int, *, least: int = 0, mo
 
 
 def seconds(value: Json) -> float:
-    """Seconds of a time-out, from a text or a number. Raises `RequestError` (400)."""
+    """Return the seconds of a timeout, from a text or a number. Raises `RequestError` (400)."""
     try:
         return float(msgspec.convert(value, Annotated[float, Meta(ge=0)], strict=False))
     except msgspec.ValidationError:
-        refuse(f"timeout must be seconds, not {str(value)[:50]!r}")
+        refuse(f"timeout must be a number of seconds, not {str(value)[:50]!r}")

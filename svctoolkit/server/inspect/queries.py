@@ -1,4 +1,4 @@
-"""The questions behind `/inspect`: records as JSON."""
+"""The queries of `/inspect`: records as JSON."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from svctoolkit.url_secrets import mask_http
 #: A record as JSON.
 JsonRecord: TypeAlias = dict[str, Any]
 _STATUSES = ("delivered", "filtered", "dropped", "failed", "pending", "dead", "unmapped")
-#: What `/inspect` may be asked for: a parameter, and what it means.
+#: The filters of `/inspect`: parameters and their descriptions.
 FILTERS: Mapping[str, str] = {
-    "run": "Only what belongs to this run.",
+    "run": "Only records of this run.",
     "source": "Key of a source.",
     "destination": "Key of a destination.",
     "type": "Event type.",
@@ -54,7 +54,7 @@ def page(
     *,
     newest_first: bool = False,
 ) -> list[JsonRecord]:
-    """Records of one kind whose `number` is greater than `after` and less than `before`, secrets masked."""
+    """Return records of one kind with a `number` between `after` and `before`, secrets masked."""
     if kind == "dead":
         if chosen.status not in (None, "dead"):
             return []
@@ -67,7 +67,7 @@ def page(
 
 
 def about(engine: Engine, seq: int) -> dict[str, list[JsonRecord]]:
-    """Everything about one event or refusal, by kind, secrets masked. All empty if it is not kept any more."""
+    """Return everything about one event or refusal, by kind, secrets masked. All are empty if it was deleted."""
     chosen, records = Filter(seq=seq), {}
     for kind in _ABOUT:
         try:
@@ -78,7 +78,7 @@ def about(engine: Engine, seq: int) -> dict[str, list[JsonRecord]]:
 
 
 def counts(engine: Engine, run: str | None) -> dict[str, Json]:
-    """How many there are of everything, of one run or of all."""
+    """Return the counts of everything, of one run or of all."""
     store, by_status = engine.store, Counter[str]()
     for (_, status), number in fate_counts(store, run).items():
         by_status[status] += number
@@ -113,9 +113,8 @@ def _listed(kind: Kind[Any]) -> Listed:
     return Listed(kind, shown, page)
 
 
-_PAGE = """Records in the order that was asked for. `next` is the `after` (newest first: the `before`) of the page that
-follows, or null at the end.
-"""
+_PAGE = """Records in the requested order. `next` is the `after` (newest first: the `before`) of the next page, or
+null at the end. """
 
 
 #: the lists of `/inspect`
@@ -127,7 +126,7 @@ KINDS: Mapping[str, Listed] = {
     "fates": (_fates := _listed(FATES)),
     "dead": _fates,
 }
-#: what `about` gives
+#: the kinds of records that `about` returns
 _ABOUT = ("events", "rejected", "fates", "deliveries", "violations")
 EventWay = defstruct(
     "EventWay",

@@ -1,4 +1,4 @@
-"""What a data plane has seen and done, one object for each record of its store."""
+"""The records of a data plane as objects, one for each record of its store."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ R = TypeVar("R", bound=Record)
 
 
 class _Seen(Displayed, Record, frozen=True, kw_only=True):
-    """What the objects have in common: they show themselves, secrets masked, and are equal if their members are."""
+    """Base of the objects: they have a rich display with masked secrets, and are equal if their members are."""
 
     def __repr__(self) -> str:
-        """The record without its contents."""
+        """Return the record without its contents."""
         shown = [m.frame for m in members(type(self)) if m.frame and not m.is_large]
         text = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
         return self.masker().text(f"{type(self).__name__}({text})")
@@ -37,7 +37,7 @@ class _Seen(Displayed, Record, frozen=True, kw_only=True):
         return hash(tuple(_values(self)))
 
     def masker(self) -> Masker:
-        """Masks the secrets that are known now."""
+        """Return a masker for the currently known secrets."""
         engine: Engine = getattr(self, "_engine")  # noqa: B009 - each of them has one
         return engine.masker()
 
@@ -65,7 +65,7 @@ class Delivery(_Seen, schema.Delivery, frozen=True, kw_only=True):
 
     @property
     def request(self) -> HttpRequest:
-        """The request as it was sent."""
+        """The request that was sent."""
         return request_of(self.sent)
 
 
@@ -81,7 +81,7 @@ class Fate(_Seen, schema.Fate, frozen=True, kw_only=True):
 
     @property
     def payloads(self) -> list[Mapping[str, Json]]:
-        """The payloads of the first attempt, shared with other events where these are in the same batch."""
+        """The payloads of the first attempt, shared with other events if these are in the same batch."""
         first = Filter(seq=self.seq, destination=self.destination, attempt=1)
         return [delivery.payload for delivery in Records(self._engine.store, DELIVERIES, first).page(0, -1)]
 
@@ -98,12 +98,12 @@ class Violation(_Seen, schema.Violation, frozen=True, kw_only=True):
 
 
 def seen(kind: type[R], engine: Engine, record: Record) -> R:
-    """The object of this kind for a record of the store."""
+    """Return the object of this kind for a record of the store."""
     return kind(**structs.asdict(complete(engine, record)), _engine=engine)
 
 
 def complete(engine: Engine, record: Record) -> Record:
-    """The record with what is kept elsewhere: the event itself, and the message ids of all events of a request."""
+    """Add data that is stored elsewhere to a record: the event itself, and the message ids of a request's events."""
     if isinstance(record, schema.Received):
         return structs.replace(record, event=engine.events[record.seq])
     if isinstance(record, schema.Delivery):

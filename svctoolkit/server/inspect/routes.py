@@ -1,4 +1,4 @@
-"""Looking into a data plane: what came in, what became of it, what was sent; and waiting for it."""
+"""Operations to inspect a data plane: received events, their outcomes, sent requests; and to wait for them."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _MAX_WAIT = 300.0
 
 
 class Counts(Struct, frozen=True):
-    """How many there are. `repeated` are events that had come before, by their `messageId`; `delivered` to `dead` count
-    events by destination, and so does `under_way`. `checked` events were held against a tracking plan.
+    """Counts. `repeated` are events with a `messageId` that was received before; `delivered` to `dead` and `under_way`
+    count events by destination. `checked` events were checked against a tracking plan.
     """
 
     received: int
@@ -58,7 +58,7 @@ class Counts(Struct, frozen=True):
 
 
 class Links(Struct, frozen=True):
-    """Where things are."""
+    """Links to the operations."""
 
     counts: str
     events: str
@@ -72,9 +72,9 @@ class Links(Struct, frozen=True):
 
 
 class Waited(Struct, frozen=True):
-    """Why the waiting was in vain, and how things stand."""
+    """The condition that was not met in time, and the current counts."""
 
-    message: Annotated[str, Meta(description="What was waited for.")]
+    message: Annotated[str, Meta(description="The condition, and what is under way.")]
     counts: Counts
 
 
@@ -85,12 +85,12 @@ class Inspect:
         self._engine, self._metrics, self._protected = engine, metrics, protected
 
     async def unknown(self, request: Request) -> Response:
-        """Any other name where the kinds of records are listed."""
+        """Refuse an unknown name in place of a kind of record."""
         kind = request.path_params["kind"]
-        raise RequestError(404, {"message": f"there is no kind {kind[:50]!r}; the kinds are {', '.join(KINDS)}"})
+        raise RequestError(404, {"message": f"unknown kind {kind[:50]!r}; the kinds are {', '.join(KINDS)}"})
 
     async def records(self, kind: str, request: Request) -> Response:
-        """One page of one kind of record."""
+        """Return one page of one kind of record."""
         query = dict(request.query_params)
         after, limit = number(query, "after", 0), number(query, "limit", 100, least=1, most=MAX_PAGE)
         before = number(query, "before", MAX_NUMBER)
@@ -112,13 +112,13 @@ class Inspect:
         return json_response(await asyncio.to_thread(counts, self._engine, run))
 
     async def wait(self, request: Request) -> Response:
-        """Answers when the named counts are reached; without any, when nothing is under way."""
+        """Answer when the given counts are reached; without any, when nothing is under way."""
         query = dict(request.query_params)
         timeout = min(seconds(query.pop("timeout", "10")), _MAX_WAIT)
         run = query.pop("run", None)
         least = {name: number(query, name, 0) for name in [*query] if name in Counts.__struct_fields__[:-1]}
         if query:
-            refuse(f"there is no condition {next(iter(query))[:50]!r}; conditions are counts, run and timeout")
+            refuse(f"unknown condition {next(iter(query))[:50]!r}; the conditions are counts, run and timeout")
 
         def met() -> bool:
             if not least:
@@ -132,11 +132,11 @@ class Inspect:
         if reached:
             return json_response(counts(self._engine, run))
         what = " and ".join(f"{name} >= {least_number}" for name, least_number in least.items()) or "nothing under way"
-        message = f"not so after {timeout:g} s: {what}; {self._engine.pending.describe(run)}"
+        message = f"condition not met after {timeout:g} s: {what}; {self._engine.pending.describe(run)}"
         return json_response({"message": message, "counts": counts(self._engine, run)}, 409)
 
     async def stream(self, request: Request) -> Response:
-        """Server-sent events: `received`, `rejected`, `delivery`, `fate`, `violation`, each with a JSON object."""
+        """Stream `received`, `rejected`, `delivery`, `fate` and `violation` events, each with a JSON object."""
         query = dict(request.query_params)
         query.setdefault("after", request.headers.get("last-event-id", ""))
         after = number(query, "after", 0) if query["after"] else None
@@ -146,7 +146,7 @@ class Inspect:
         return ChangeStream(self._engine, run, after)
 
     async def index(self, request: Request) -> Response:
-        """What can be looked at, and where: links for programs, the documentation for people."""
+        """Return links for programs; redirect browsers to the documentation."""
         if "text/html" in request.headers.get("accept", ""):
             return RedirectResponse("/docs#inspectCounts", 302)
         return json_response({name: f"/inspect/{name}" for name in ("counts", *KINDS, "wait", "stream")})
@@ -155,33 +155,40 @@ class Inspect:
         return Response(self._metrics.text(), headers={"Content-Type": MEDIA_TYPE})
 
     def operations(self) -> list[Operation]:
-        bad = {400: ResponseDoc("A parameter is wrong.", (Refusal,)), 401: _UNAUTHORISED}
+        bad = {400: ResponseDoc("A parameter is invalid.", (Refusal,)), 401: _UNAUTHORISED}
         kind = Parameter("kind", "path", "A name that is not one of the kinds.", {"type": "string"}, "other")
-        run = text_parameter("run", "Only what belongs to this run.")
+        run = text_parameter("run", "Only records of this run.")
         conditions = tuple(
             Parameter(name, "query", f"Wait until `{name}` is at least this.", INTEGER)
             for name in Counts.__struct_fields__[:-1]
         )
         paging = (
-            Parameter("after", "query", "Only what has a greater number; the `next` of the page before.", INTEGER),
-            Parameter("before", "query", "Only what has a smaller number; `next`, with the newest first.", INTEGER),
+            Parameter(
+                "after", "query", "Only greater numbers: the `next` of the previous page.", INTEGER
+            ),
+            Parameter(
+                "before",
+                "query",
+                "Only smaller numbers: `next`, with the newest first.",
+                INTEGER,
+            ),
             Parameter("order", "query", "`asc`: oldest first; `desc`: newest first.", {"enum": ["asc", "desc"]}),
-            Parameter("limit", "query", "Records on a page.", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}),
+            Parameter("limit", "query", "Records per page.", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}),
         )
         timeout = Parameter("timeout", "query", f"Seconds, at most {_MAX_WAIT:g}.", {"type": "number", "minimum": 0})
         return [
             self._operation(
-                "counts", "counts", "Count", "How many events, deliveries and refusals there are.", self.count,
+                "counts", "counts", "Count", "The numbers of events, deliveries and refusals.", self.count,
                 (run,), {200: ResponseDoc("The counts.", (Counts,)), **bad},
             ),
             self._operation(
-                "wait", "wait", "Wait", "Answers when the conditions hold; without any, when nothing is under way.",
+                "wait", "wait", "Wait", "Answers when the conditions are met; without any, when nothing is under way.",
                 self.wait, (run, timeout, *conditions),
-                {200: ResponseDoc("They hold.", (Counts,)), **bad, 409: ResponseDoc("They do not hold.", (Waited,))},
+                {200: ResponseDoc("They are met.", (Counts,)), **bad, 409: ResponseDoc("They are not met.", (Waited,))},
             ),
             self._operation(
                 "stream", "stream", "Watch", _STREAM, self.stream,
-                (run, _AFTER), {200: ResponseDoc("Goes on until the client leaves."), 401: _UNAUTHORISED},
+                (run, _AFTER), {200: ResponseDoc("Continues until the client disconnects."), 401: _UNAUTHORISED},
             ),
             *(
                 self._operation(
@@ -192,14 +199,14 @@ class Inspect:
                 for name, listed in KINDS.items()
             ),
             self._operation(
-                "{kind}", "unknown", "An unknown list", "Answers which kinds of records there are.",
-                self.unknown, (kind,), {401: _UNAUTHORISED, 404: ResponseDoc("No such kind.", (Refusal,))},
+                "{kind}", "unknown", "An unknown list", "Reports the available kinds of records.",
+                self.unknown, (kind,), {401: _UNAUTHORISED, 404: ResponseDoc("Unknown kind.", (Refusal,))},
             ),
             self._metrics_operation(),
             Operation(
-                method="GET", path="/inspect", id="inspectIndex", summary="What can be looked at",
-                description="Links to what follows; a browser gets to this page.", handle=self._protected(self.index),
-                responses={200: ResponseDoc("Path by name.", (Links,)), 302: ResponseDoc("To this page."),
+                method="GET", path="/inspect", id="inspectIndex", summary="List the operations",
+                description="Links to the operations; redirects browsers here.", handle=self._protected(self.index),
+                responses={200: ResponseDoc("Paths by name.", (Links,)), 302: ResponseDoc("Redirect to this page."),
                            401: _UNAUTHORISED},
             ),
         ]  # fmt: skip
@@ -209,10 +216,10 @@ class Inspect:
             method="GET",
             path="/metrics",
             id="metrics",
-            summary="Numbers for Prometheus",
+            summary="Metrics for Prometheus",
             description="Counts since the start, in the text format of version 0.0.4.",
             handle=self._protected(self.metrics),
-            responses={200: ResponseDoc("The numbers, as text."), 401: _UNAUTHORISED},
+            responses={200: ResponseDoc("The metrics, as text."), 401: _UNAUTHORISED},
         )
 
     def _operation(
@@ -247,31 +254,31 @@ _LISTS = {
 }
 FILTER_PARAMETERS = (
     *(text_parameter(name, text) for name, text in FILTERS.items()),
-    Parameter("violations", "query", "Whether an event breaks its tracking plan.", {"enum": ["any", "none"]}),
-    text_parameter("since", "ISO 8601 time: nothing before it.", "date-time"),
-    text_parameter("until", "ISO 8601 time: nothing from then on.", "date-time"),
+    Parameter("violations", "query", "Whether an event violates its tracking plan.", {"enum": ["any", "none"]}),
+    text_parameter("since", "ISO 8601 time of the earliest record.", "date-time"),
+    text_parameter("until", "ISO 8601 time; only earlier records.", "date-time"),
 )
 _STREAM = (
     "Server-sent events: received, rejected, delivery, fate, violation, each with a JSON object and a number as `id`. "
-    "A reader that is too far behind gets an event `missed` with the number of changes that are gone: `after` is the "
-    "last one that it got, `before` the next that it gets. `/inspect/events` and the other lists have the records."
+    "A reader that is too slow gets an event `missed` with the number of lost changes: `after` is the last "
+    "change that it received, `before` the next one. `/inspect/events` and the other lists have the records."
 )
 _AFTER = Parameter(
     "after",
     "query",
-    "Start behind this number; also as the header `Last-Event-ID`. By default, with what comes.",
+    "Start after this number; also as the header `Last-Event-ID`. By default, start with new changes.",
     INTEGER,
 )
-_UNAUTHORISED = ResponseDoc("Credentials are wrong, or absent where they are needed.", (Refusal,))
+_UNAUTHORISED = ResponseDoc("Credentials are wrong, or missing although they are required.", (Refusal,))
 
 
 def filter_of(query: dict[str, str], *others: str) -> Filter:
-    """Which records a query asks for. `others` are known parameters beside the filters. Raises `RequestError` (400)."""
+    """Return the filter for a query. `others` are known parameters besides the filters. Raises `RequestError` (400)."""
     times = {name: moment(query, name) for name in ("since", "until")}
     violations = flag(query, "violations")
     names = (*FILTERS, *times, "violations", *others)
     for name in query:
         if name not in FILTERS:
-            refuse(f"there is no filter {name[:50]!r}.{did_you_mean(name, names)} The filters are {', '.join(names)}")
+            refuse(f"unknown filter {name[:50]!r}.{did_you_mean(name, names)} The filters are {', '.join(names)}")
     members: dict[str, Any] = {**query, **times}
     return Filter(**members, violations=violations)

@@ -1,4 +1,4 @@
-"""The live stream: server-sent events of what changes, for any number of readers, however slow they are."""
+"""The live stream of changes: server-sent events for any number of readers, including slow ones."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from starlette.types import Message, Receive, Scope, Send
 
 from svctoolkit.server.worker import Engine
 
-_ALIVE = 15.0  # seconds without changes after which a reader gets a sign of life
-_PAUSE = 0.05  # seconds, times the number of readers, between two parts: what happens meanwhile is told together
+_ALIVE = 15.0  # seconds without changes after which a reader gets a keep-alive
+_PAUSE = 0.05  # seconds, times the number of readers, between two parts; changes are batched meanwhile
 _LONGEST_PAUSE = 0.25
-_AT_ONCE = 1000  # changes; a reader that is behind gets so many, one part after the other, without a pause
-_FAREWELL = 1.0  # seconds that a reader has for the last changes when the data plane stops
+_AT_ONCE = 1000  # changes per part; a reader that is behind gets parts of this size without a pause
+_FAREWELL = 1.0  # seconds to send the last changes to a reader when the data plane stops
 
 
 class ChangeStream(Response):
-    """Sends the changes behind the number `after`, until the client leaves or the data plane stops.
+    """Sends the changes after the number `after`, until the client disconnects or the data plane stops.
 
-    A reader that does not read costs nothing: its connection is full, so nothing is sent, and the changes are in one
-    list for all. When it reads again, it gets a `missed` event for what is not in that list any more.
+    A reader that does not read costs nothing: nothing is sent while its connection is full, and all readers share one
+    list of changes. When it reads again, it gets a `missed` event for changes that have left that list.
     """
 
     def __init__(self, engine: Engine, run: str | None, after: int | None) -> None:
@@ -44,7 +44,7 @@ class ChangeStream(Response):
             await asyncio.wait([sending, *ends], return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._feed.readers -= 1
-            # A send that waits for a client that has left, or never reads, would wait for ever.
+            # A send to a client that has disconnected, or never reads, would wait forever.
             for task in (sending, *ends):
                 task.cancel()
             await asyncio.gather(sending, *ends, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""What a data plane has seen and done, as sequences that are read from its store."""
+"""The records of a data plane as lazy sequences."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PAGE = 500
 
 
 class Rows(Displayed, Sequence[T], Generic[T]):
-    """Records of one kind, oldest first. Always what is there now: it grows while the data plane works."""
+    """Records of one kind, oldest first. Live: the sequence grows while the data plane works."""
 
     # Any: records of one of several kinds
     def __init__(self, engine: Engine, kind: Kind[Any], chosen: Filter, shown: type[T]) -> None:
@@ -54,7 +54,7 @@ class Rows(Displayed, Sequence[T], Generic[T]):
         self._settle()
         record = self._records.at(index)
         if record is None:
-            raise IndexError(f"there is no record {index}; there are {len(self)}")
+            raise IndexError(f"record {index} is out of range; there are {len(self)} records")
         return seen(self._shown, self._engine, record)
 
     def __iter__(self) -> Iterator[T]:
@@ -63,12 +63,12 @@ class Rows(Displayed, Sequence[T], Generic[T]):
             yield seen(self._shown, self._engine, record)
 
     def _settle(self) -> None:
-        """Let what was accepted before get into the tables."""
+        """Wait until everything accepted before is in the tables."""
         self._engine.bell.wait(self._engine.pending.all_routed, 5.0)
         self._engine.store.flush()
 
     def frame(self) -> pd.DataFrame:
-        """One row per record; JSON values become columns with dotted names. Secrets are masked."""
+        """Return one row per record; JSON values become columns with dotted names. Secrets are masked."""
         from svctoolkit.server.inspect.frames import frame
 
         return frame(self, self._engine.masker())
@@ -78,22 +78,22 @@ class Rows(Displayed, Sequence[T], Generic[T]):
         return f"[{', '.join('...' if item is ... else repr(item) for item in few)}] ({len(self)} records)"
 
     def masker(self) -> Masker:
-        """Masks the secrets that are known now."""
+        """Return a masker for the currently known secrets."""
         return self._engine.masker()
 
 
 class View(Displayed):
-    """What a data plane has of one run, or of all. The sequences are live."""
+    """The records of one run, or of all. The sequences are live."""
 
     def __init__(self, engine: Engine, run: str | None = None) -> None:
         self._engine, self._run = engine, run
 
     def __repr__(self) -> str:
-        return f"<what a data plane has of {f'run {self._run!r}' if self._run else 'all runs'}>"
+        return f"<records of a data plane, {f'run {self._run!r}' if self._run else 'all runs'}>"
 
     @property
     def received(self) -> Rows[Received]:
-        """Every accepted event. One that came before, by its `messageId`, has the seq of the first in `repeats`."""
+        """Every accepted event. A repeat (same `messageId`) has the seq of the first event in `repeats`."""
         return Rows(self._engine, EVENTS, Filter(run=self._run), Received)
 
     @property
@@ -103,7 +103,7 @@ class View(Displayed):
 
     @property
     def rejected(self) -> Rows[Rejected]:
-        """What was refused, by request or (`lenient`) by event."""
+        """The rejected requests, or (`lenient`) the rejected events."""
         return Rows(self._engine, REJECTED, Filter(run=self._run), Rejected)
 
     @property
@@ -113,12 +113,12 @@ class View(Displayed):
 
     @property
     def deliveries(self) -> Rows[Delivery]:
-        """Every request to a destination, whatever the answer."""
+        """Every request to a destination, with any answer."""
         return Rows(self._engine, DELIVERIES, Filter(run=self._run), Delivery)
 
     @property
     def fates(self) -> Rows[Fate]:
-        """One record for each event and destination that its source is connected to."""
+        """One record for each event and each destination that its source is connected to."""
         return Rows(self._engine, FATES, Filter(run=self._run), Fate)
 
     @property
@@ -146,18 +146,18 @@ class View(Displayed):
         status: str = "",
         text: str = "",
     ) -> list[Arrival]:
-        """The newest events and refusals, newest first, in one line each, with their fates; secrets are masked.
+        """Return the newest events and refusals, newest first, in one line each with their fates. Secrets are masked.
 
         `status` is a fate (at `destination`, if given) or `rejected`; `text` is part of a name, a user or a message id.
-        They choose among the newest 5,000 events: this is made for looking on, several times a second.
+        Only the newest 5,000 events are searched, so that a live display can call this several times a second.
         """
         chosen = Selection(self._run, source, type, destination, status, text)
         return arrivals.newest(self._engine, chosen, limit)
 
     def about(self, seq: int) -> dict[str, list[queries.JsonRecord]]:
-        """Everything about one event or refusal as `/inspect` shows it: `events`, `rejected`, `fates`, `deliveries`."""
+        """Return all records of one event or refusal, as in `/inspect`: `events`, `rejected`, `fates`, `deliveries`."""
         return queries.about(self._engine, seq)
 
     def fate_counts(self) -> dict[tuple[str, str], int]:
-        """How many events have which fate, by destination and status."""
+        """Return how many events have which fate, by destination and status."""
         return fate_counts(self._engine.store, self._run)
