@@ -59,12 +59,12 @@ REFUSED = {
     "a text": (b'"x"', "the body must be a JSON object, not a text"),
     "a number": (b"1", "the body must be a JSON object, not a number"),
     "null": (b"null", "the body must be a JSON object, not null"),
-    "NaN": (around(b"NaN"), "the body is not JSON: NaN is no JSON value"),
-    "Infinity": (around(b"-Infinity"), "the body is not JSON: -Infinity is no JSON value"),
+    "NaN": (around(b"NaN"), "the body is not JSON: NaN is not a JSON value"),
+    "Infinity": (around(b"-Infinity"), "the body is not JSON: -Infinity is not a JSON value"),
     "1e999": (around(b"1e999"), "the number 1e999 is out of range; the largest is about 1.8e308"),
     "400 digits": (around(b"9" * 400), "the number 99999999999999999999... (400 characters) is out of range"),
     "5000 digits": (around(b"9" * 5000), "the number 99999999999999999999... (5000 characters) is out of range"),
-    "deep lists": (around(b"[" * 10_000 + b"]" * 10_000), "the body is nested too deeply; 200 levels are the most"),
+    "deep lists": (around(b"[" * 10_000 + b"]" * 10_000), "the body is nested too deeply; the maximum is 200 levels"),
     "deep objects": (b'{"a":' * 10_000 + b"1" + b"}" * 10_000, "the body is nested too deeply"),
     "a bit too deep": (around(b"[" * 198 + b"]" * 198), "the body is nested too deeply"),
     "raw NUL": (around(b'"\x00"'), "the body is not JSON: invalid control character at line 1 column"),
@@ -180,7 +180,7 @@ def test_a_large_body_in_chunks_is_refused_while_it_is_read(server: Running) -> 
         again = client.post(f"{server.url}/v0/testDestination/hook", content=around(b"1"))
 
     assert answer.status_code == 413
-    assert answer.json() == {"message": "the body is too large; 4,096,000 bytes are the most"}
+    assert answer.json() == {"message": "the body is too large; the maximum is 4,096,000 bytes"}
     assert again.status_code == 200
 
 

@@ -96,7 +96,7 @@ def tracks(count: int, start: int = 0) -> list[dict[str, Any]]:
 def test_a_real_client_is_seen_live(browser: Browser, plane: DataPlane) -> None:
     """Events of @rudderstack/rudder-sdk-node appear as they come, each with its fate; the counts say the same."""
     visit = Visit(browser, plane)
-    expect(visit.page.locator("#empty")).to_contain_text("Nothing has come yet")
+    expect(visit.page.locator("#empty")).to_contain_text("No events yet")
     run = subprocess.run(
         ["node", SCRIPTS / "rudder_node.mjs", plane.url, "web-key"],
         env={**os.environ, "CLIENTS": str(packages.node_clients())}, capture_output=True, text=True, timeout=60,
@@ -202,10 +202,10 @@ def test_faults_and_switches(browser: Browser, plane: DataPlane) -> None:
     """Set on the page, they take effect at once; what fails, and why, stands there."""
     visit = Visit(browser, plane, "?view=destinations")
     card = visit.page.locator(".cards li", has_text="The CRM")
-    card.get_by_label("Answers").select_option("503")
+    card.get_by_label("Response").select_option("503")
     card.get_by_role("button", name="Set").click()
-    visit.said("crm answers: 503")
-    expect(card).to_contain_text("answers now: 503")
+    visit.said("crm responds: 503")
+    expect(card).to_contain_text("Current response: 503")
     plane.send(tracks(1, 13), source="web")
     plane.send(tracks(1), source="web")
     plane.wait(lambda: any(delivery.status == 503 for delivery in plane.deliveries))
@@ -315,7 +315,7 @@ def test_a_changed_file_is_told(browser: Browser, tmp_path: Path) -> None:
         visit = Visit(browser, plane)
         expect(visit.page.locator("#filters [name=source] option")).to_have_count(2)
         file.write_text("sources: {web: {destinations: []}, app: {destinations: []}}")
-        visit.said("was read again")
+        visit.said("was reloaded")
         file.write_text("sources: [")
         expect(visit.page.locator("#problem")).to_contain_text("cannot be used")
 
@@ -327,7 +327,7 @@ def test_without_the_token_one_looks_and_changes_nothing(browser: Browser, plane
     page = browser.new_page()
     page.goto(f"{plane.url}/?view=destinations")
     page.locator(".cards li", has_text="The CRM").get_by_role("button", name="Disable").click()
-    expect(page.locator("#said")).to_contain_text("not allowed: open this page with the address")
+    expect(page.locator("#said")).to_contain_text("not allowed: open this page with the full address")
 
     assert plane.workspace.destinations["crm"].enabled
 

@@ -1,1 +1,1 @@
-"""A page for people: events as they arrive, their way, faults and switches. Plain modules, nothing from outside."""
+"""The web page of a data plane: live events, event timelines, faults and switches. Plain modules, no dependencies."""

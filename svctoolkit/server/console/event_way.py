@@ -1,4 +1,4 @@
-"""The whole way of one event, as HTML without styles of its own. Everything is escaped, and secrets are masked."""
+"""The timeline of one event as unstyled HTML. Everything is escaped, and secrets are masked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Answer:
 
 
 def event_way(about: Mapping[str, Sequence[Mapping[str, Json]]]) -> Html:
-    """What `/inspect/arrivals/{seq}` gives, for people."""
+    """Render the content of `/inspect/arrivals/{seq}` as HTML."""
     return display.fragment(
         *(_refusal(item) for item in about["rejected"]),
         *(_received(item) for item in about["events"]),
@@ -36,7 +36,7 @@ def event_way(about: Mapping[str, Sequence[Mapping[str, Json]]]) -> Html:
 
 
 def _refusal(item: Mapping[str, Any]) -> Html:
-    place = "" if item["position"] is None else f" (event {item['position']} of its batch)"
+    place = "" if item["position"] is None else f" (event {item['position']} of the batch)"
     return display.section(
         "Refused",
         display.message(f"{item['status']}: {item['reason']}{place}", "error"),
@@ -48,7 +48,7 @@ def _refusal(item: Mapping[str, Any]) -> Html:
 
 def _received(item: Mapping[str, Any]) -> Html:
     event = item["event"]
-    repeats = f"event {item['repeats']}, which came before" if item["repeats"] else ""
+    repeats = f"event {item['repeats']}, received earlier" if item["repeats"] else ""
     facts = _present(source=item["source"], run=item["run"], received=item["at"], repeats=repeats)
     title = " ".join(str(part) for part in (event.get("type"), event.get("event") or event.get("name")) if part)
     return display.section("Received", display.facts(facts), display.tree(event, title, open_depth=1), level=3)
@@ -64,7 +64,7 @@ def _violations(items: Sequence[Mapping[str, Any]]) -> Iterator[Html]:
 
 
 def _fate(fate: Mapping[str, Any], about: Mapping[str, Sequence[Mapping[str, Any]]]) -> Html:
-    """One destination: the stages, what each changed, and the requests."""
+    """Render one destination: the stages, what each changed, and the requests."""
     event = about["events"][0]["event"] if about["events"] else {}
     requests = [item for item in about["deliveries"] if item["destination"] == fate["destination"]]
     facts = _present(by=fate["by"], reason=fate["reason"], attempts=fate["attempts"] or "", outcome=fate["outcome"])
@@ -82,7 +82,7 @@ def _fate(fate: Mapping[str, Any], about: Mapping[str, Sequence[Mapping[str, Any
 
 
 def _cause(fate: Mapping[str, Any]) -> Html:
-    """Why it failed, with a link to the setting that decides."""
+    """Render why it failed, with a link to the setting that decides."""
     cause = fate.get("cause") or {}
     setting = cause.get("setting", "")
     address = urlencode({"view": "destinations", "setting": f"{fate['destination']}.{setting.partition('.')[0]}"})
@@ -116,22 +116,22 @@ def _steps(fate: Mapping[str, Any], requests: Sequence[Mapping[str, Any]]) -> It
 
 
 def _next_attempt(fate: Mapping[str, Any]) -> Html:
-    """When the next attempt comes; the page counts down to it."""
+    """Render the time of the next attempt, to which the page counts down."""
     if fate["status"] != "pending" or fate.get("retry_in") is None:
         return Html("")
     at = datetime.fromisoformat(fate["at"]) + timedelta(seconds=fate["retry_in"])
     time = f'<time datetime="{at.isoformat()}" data-until>{at.strftime("%H:%M:%S")} UTC</time>'
-    return display.message(Html(f"the next attempt comes at {time}"), "info")
+    return display.message(Html(f"next attempt at {time}"), "info")
 
 
 def _changes(
     event: Mapping[str, Any], fate: Mapping[str, Any], payloads: Sequence[Mapping[str, Any]]
 ) -> Iterator[Html]:
-    """What the user transformation changed, and what the mapping made of it."""
+    """Render what the user transformation changed, and the result of the mapping."""
     transformed = fate.get("transformed")
     before: Json = dict(event)
     for number, after in enumerate(transformed or (), 1):
-        title = "user_transform changed" if len(transformed or ()) == 1 else f"user_transform made {number}"
+        title = "user_transform changed" if len(transformed or ()) == 1 else f"user_transform output {number}"
         same = display.message("the transformation changed nothing", "info")
         body = same if after == before else display.diff(before, after, left="received", right="transformed")
         yield display.more(title, body, is_open=after != before)
@@ -141,7 +141,7 @@ def _changes(
         body = payload.get("body", {})
         content = next((value for value in body.values() if value), {}) if isinstance(body, Mapping) else body
         diff = display.diff(before, content, left="event", right="body of the payload")
-        yield display.more("dest_transform made of it", diff)
+        yield display.more("dest_transform output", diff)
         yield display.more("payload", display.tree(payload, "payload", open_depth=2))
 
 

@@ -1,4 +1,4 @@
-"""The page at `/`, what it is made of, and the fragments that it shows."""
+"""The page at `/`, its assets, and the fragments that it shows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TYPES = {".js": "text/javascript", ".css": "text/css"}
 
 
 class Console:
-    """The routes of the page. It is public as the documentation is; what it shows comes from guarded operations."""
+    """The routes of the page. It is public like the documentation; its data comes from guarded operations."""
 
     def __init__(self, engine: Engine, pipeline: Pipeline, guard: Guard, health: Handler) -> None:
         self._engine, self._pipeline, self._guard, self._health = engine, pipeline, guard, health
@@ -51,7 +51,7 @@ class Console:
         ]
 
     async def root(self, request: Request) -> Response:
-        """The page for people; programs are told how the data plane is, as the gateway does it."""
+        """Return the page to browsers, and the health of the data plane, like the gateway, to programs."""
         if "text/html" not in request.headers.get("accept", ""):
             return await self._health(request)
         return Response(_static("index.html"), media_type="text/html", headers={**_HEADERS, "Vary": "Accept"})
@@ -64,20 +64,20 @@ class Console:
             return Response(display.tree_tools(), media_type="text/javascript", headers=_HEADERS)
         ending = name[name.rfind(".") :]
         if ending not in _TYPES or name not in _names():
-            raise RequestError(404, {"message": f"the page has no part {name[:50]!r}"})
+            raise RequestError(404, {"message": f"unknown asset {name[:50]!r}"})
         return Response(_static(name), media_type=_TYPES[ending], headers=_HEADERS)
 
     async def event(self, request: Request) -> Response:
-        """The whole way of an event."""
+        """Return the timeline of an event."""
         seq = _seq(request)
         await settle(self._engine)
         record = await asyncio.to_thread(about, self._engine, seq)
         if not (record["events"] or record["rejected"]):
-            raise RequestError(404, {"message": f"nothing is kept of an event {seq}"})
+            raise RequestError(404, {"message": f"event {seq} is not in the store"})
         return _fragment(await asyncio.to_thread(event_way, record))
 
     async def lineage(self, request: Request) -> Response:
-        """Where the fields of an event's payloads at a destination come from. Measured when somebody asks."""
+        """Return where the fields of an event's payloads at a destination come from. Computed on request."""
         seq, destination = _seq(request), request.path_params["destination"]
         return _fragment(await asyncio.to_thread(self._measure, seq, destination))
 
@@ -86,7 +86,7 @@ class Console:
 
         records = Records(self._engine.store, EVENTS, Filter(seq=seq)).page(0, 1)
         if not records:
-            raise RequestError(404, {"message": f"nothing is kept of an event {seq}"})
+            raise RequestError(404, {"message": f"event {seq} is not in the store"})
         event, source = self._engine.events[seq], records[0].source
         return display.fragment(*tables(self._pipeline.lineage(destination, event, source=source)))
 

@@ -163,9 +163,7 @@ class Inspect:
             for name in Counts.__struct_fields__[:-1]
         )
         paging = (
-            Parameter(
-                "after", "query", "Only greater numbers: the `next` of the previous page.", INTEGER
-            ),
+            Parameter("after", "query", "Only greater numbers: the `next` of the previous page.", INTEGER),
             Parameter(
                 "before",
                 "query",

@@ -1,4 +1,4 @@
-"""The application: every operation with its login, errors as JSON, and the documentation of it all."""
+"""The Test API application: every operation with its login, errors as JSON, and the documentation."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def app(
     routes: Sequence[Route] = (),
     documented: Sequence[Operation] = (),
 ) -> Starlette:
-    """The Test API of a workspace as an ASGI application. Changes to the workspace take effect at once.
+    """Return the Test API of a workspace as an ASGI application. Changes to the workspace take effect at once.
 
-    `pipeline` runs the events, by default `Pipeline(workspace)`; it is `app.state.pipeline`, with the recorder.
-    A test that has no result after `timeout` seconds is answered 504. One destination's requests have their own time
-    limit, `workspace.delivery.timeout`. `routes` go before those of the Test API, `documented` says what they do.
+    `pipeline` runs the events, by default `Pipeline(workspace)`. It is `app.state.pipeline`, with the recorder.
+    A test without a result after `timeout` seconds gets 504. Requests to one destination have a separate time limit,
+    `workspace.delivery.timeout`. `routes` come before those of the Test API, `documented` describes them.
     """
     runs = pipeline or Pipeline(workspace)
     operations = [*TestApi(runs, Lanes(timeout=timeout)).operations(), *Definitions().operations()]

@@ -1,4 +1,4 @@
-"""`destination-definitions`: what can be configured, for whoever asks. Public, and cached by ETag."""
+"""`destination-definitions`: the configuration options of each destination type. Public, and cached by ETag."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from svctoolkit.server.web.responses import Refusal
 
 
 class Definitions:
-    """The catalogue's definitions, encode once."""
+    """The definitions of the catalogue, encoded once."""
 
     async def all(self, request: Request) -> Response:
         return _etag_response(request, self._all)
@@ -36,7 +36,7 @@ class Definitions:
 
     def operations(self) -> list[Operation]:
         etag = Parameter("If-None-Match", "header", "The ETag of an earlier answer.", {"type": "string"})
-        unchanged = ResponseDoc("Nothing has changed since the answer with this ETag.")
+        unchanged = ResponseDoc("Unchanged since the answer with this ETag.")
         return [
             Operation(
                 method="GET",
@@ -44,7 +44,7 @@ class Definitions:
                 id="destinationDefinitions",
                 summary="List the destination types",
                 description="Every destination type with its configuration variables: "
-                "`config.destConfig.defaultConfig` has the names that `destinationConfig` takes.",
+                "`config.destConfig.defaultConfig` has the names that `destinationConfig` accepts.",
                 handle=self.all,
                 parameters=(etag,),
                 responses={
@@ -57,8 +57,8 @@ class Definitions:
                 method="GET",
                 path="/destination-definitions/{name}",
                 id="destinationDefinition",
-                summary="Show one destination type",
-                description="The same for one type.",
+                summary="Get one destination type",
+                description="The definition of one destination type.",
                 handle=self.one,
                 parameters=(
                     Parameter("name", "path", "The type's name, in capitals.", {"type": "string"}, "WEBHOOK"),

@@ -1,4 +1,4 @@
-"""Tests of an event as the Test API takes them (its specification), whoever brings them: HTTP, or this process."""
+"""Tests of an event as specified by the Test API, for callers over HTTP or in this process."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from svctoolkit.server.web.json import decode_object, encode, refusal, refuse
 from svctoolkit.workspace import Destination, Source
 
 T = TypeVar("T", Destination, Source)
-#: What `force` may be in a query.
-#: `True` is what Python's str() makes of it
+#: The values of `force` in a query.
+#: `True` is the result of Python's str().
 FORCE = {"true": True, "True": True, "1": True, "false": False, "False": False, "0": False}
-_QUICK_BODY = 64_000  # bytes that the mappings get through in a millisecond or two
+_QUICK_BODY = 64_000  # bytes; the mappings take a millisecond or two for them
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A test that can run. `lane` says whom it may keep waiting; a `quick` one keeps nobody."""
+    """A test that is ready to run. `lane` is the queue that it may delay; a `quick` one delays none."""
 
     __test__ = False  # pytest would take it for a test class
 
@@ -38,7 +38,7 @@ class Test:
 
 
 class Tests:
-    """The tests of one pipeline. Methods raise `RequestError` and other errors of this package for a wrong request."""
+    """The tests of one pipeline. Methods raise `RequestError` and other errors of this package for invalid requests."""
 
     __test__ = False
 
@@ -46,9 +46,9 @@ class Tests:
         self._pipeline, self._workspace = pipeline, pipeline.workspace
 
     def destination(self, id: str, raw: dict[str, Json], size: int, force: Sequence[str], run_name: str) -> Test:
-        """The test of one destination. `size` is that of the body, in bytes; `force` what the query says of it.
+        """Return the test of one destination. `size` is the size of the body in bytes; `force` are values in the query.
 
-        `run_name` is whose requests these are, for the recorder.
+        `run_name` is the run that the recorder assigns the requests to.
         """
         destination = _item("Destination", id, self._workspace.destinations)
         events.check(raw.get("message"))
@@ -66,7 +66,7 @@ class Tests:
         return Test(run, destination.id, size <= _QUICK_BODY and not config and _quick(stages, [destination]))
 
     def source(self, id: str, raw: dict[str, Json], size: int, force: Sequence[str], run_name: str) -> Test:
-        """The test of every destination of a source."""
+        """Return the test of every destination of a source."""
         source = _item("Source", id, self._workspace.sources)
         events.check(raw.get("message"))
         request = parse_request(raw, TestSourceRequest)
@@ -83,9 +83,9 @@ class Tests:
 
 
 def ask(pipeline: Pipeline, path: str, body: bytes) -> Answer | None:
-    """What the Test API answers to a POST of `body` to `path`, without HTTP and for no run.
+    """Return the Test API's answer to a POST of `body` to `path`, without HTTP and for no run.
 
-    None for what may block, because it runs user code or sends something: that is for the application.
+    None if the test may block because it runs user code or sends something: use the application for that.
     """
     where, _, query = path.partition("?")
     operation, _, id = where.removeprefix("/v0/").partition("/")
@@ -107,7 +107,7 @@ def ask(pipeline: Pipeline, path: str, body: bytes) -> Answer | None:
 
 
 def _item(what: str, id: str, items: Mapping[str, T]) -> T:
-    """What the path names by id; by key where no id is the same. Raises `RequestError` (404)."""
+    """Return the item with this id, or else with this key. Raises `RequestError` (404)."""
     for item in items.values():
         if item.id == id:
             return item
@@ -124,6 +124,6 @@ def _force(texts: Sequence[str]) -> bool:
 
 
 def _quick(stages: Stages, destinations: Iterable[Destination]) -> bool:
-    """Whether nothing is sent and no user code runs."""
+    """Whether no request is sent and no user code runs."""
     user_code = stages.user_transform and any(d.transformation for d in destinations)
     return not stages.send_to_destination and not user_code

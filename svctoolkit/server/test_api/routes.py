@@ -26,7 +26,7 @@ from svctoolkit.workspace import Workspace
 
 
 class TestApi:
-    """The two POST operations over one pipeline."""
+    """The two POST operations of one pipeline."""
 
     __test__ = False  # pytest would take it for a test class
 
@@ -45,7 +45,7 @@ class TestApi:
         raw, size = await read_object(request)
         (id,) = request.path_params.values()
         test = make(id, raw, size, request.query_params.getlist("force"), run_of(request))
-        # What cannot block runs right here: a thread would cost more than it.
+        # Tests that cannot block run right here: a thread would cost more than the test.
         result = test.run() if test.quick else await self._lanes.run(test.lane, test.run)
         return json_response(result.to_dict(), headers=write_causes(result))
 
@@ -58,14 +58,14 @@ class TestApi:
                 id="testDestination",
                 summary="Test one destination",
                 description="Runs an event through up to three stages for one destination, whether or not a source is "
-                "connected to it. A disabled destination gives its `error` instead, unless `force` is true.",
+                "connected to it. A disabled destination returns its `error` instead, unless `force` is true.",
                 handle=self.test_destination,
                 parameters=(_id("destination_id", "destination", destination), _FORCE_PARAMETER),
                 body=TestDestinationRequest,
                 example=partial(_example_request, override=_is_webhook(self._workspace, destination)),
                 responses={
                     200: ResponseDoc(
-                        "The result. A failure of a stage stands in it, also the destination's own.",
+                        "The result, including failures of stages and errors of the destination.",
                         (DestinationResult, DestinationError),
                         example=_example_result,
                     ),
@@ -78,7 +78,7 @@ class TestApi:
                 id="testSource",
                 summary="Test every destination of a source",
                 description="Runs `testDestination` for every destination that is connected to the source. `force` is "
-                "for a disabled source and for disabled destinations.",
+                "required for a disabled source and for disabled destinations.",
                 handle=self.test_source,
                 parameters=(_id("source_id", "source", source), _FORCE_PARAMETER),
                 body=TestSourceRequest,
@@ -99,7 +99,7 @@ class TestApi:
 _FORCE_PARAMETER = Parameter(
     "force",
     "query",
-    "Also test what is disabled: `true` or `false` (`1` and `0` are taken, too).",
+    "Also test disabled sources and destinations: `true` or `false` (or `1` and `0`).",
     {"enum": [*FORCE], "default": "false"},
 )
 
@@ -110,18 +110,18 @@ def _id(name: str, what: str, example: str) -> Parameter:
 
 def _refusals(what: str) -> dict[int, ResponseDoc]:
     causes = {
-        400: "The request is wrong: its JSON, the message type, a stage, or what was request for cannot be tested.",
-        401: "The credentials are absent or wrong.",
+        400: "The request is invalid: its JSON, the message type, a stage, or it cannot be tested.",
+        401: "The credentials are missing or wrong.",
         404: f"{what} with this id not found.",
         413: "The body is too large.",
-        415: "The body is not said to be JSON.",
-        504: "No result in time.",
+        415: "The Content-Type or the encoding is not supported.",
+        504: "The test took too long.",
     }
     return {status: ResponseDoc(text, (Refusal,)) for status, text in causes.items()}
 
 
 def _example_ids(workspace: Workspace) -> tuple[str, str]:
-    """Ids of a destination and of a source that can be tested as they are, where the workspace has such."""
+    """Return ids of a destination and of a source that can be tested unchanged, if the workspace has any."""
     destinations = [d.id for d in workspace.destinations.values() if d.enabled]
     sources = [s.id for s in workspace.sources.values() if s.enabled and s.connections]
     return next(iter(destinations), "hook"), next(iter(sources), "web")

@@ -1,4 +1,4 @@
-"""The JSON of the Test API as types. Requests are checked against them, and the OpenAPI document is made from them."""
+"""The JSON of the Test API as types. They validate requests, and the OpenAPI document is generated from them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Message: TypeAlias = Annotated[dict[str, Any], Meta(description="The event to te
 
 
 class Stage(Struct, frozen=True, forbid_unknown_fields=True):
-    """Switches the stages on or off. Nothing is sent unless asked for."""
+    """Switches the stages on or off. By default, nothing is sent."""
 
     user_transform: Annotated[bool, Meta(description="Run the user transformation, if one is connected.")] = True
-    dest_transform: Annotated[bool, Meta(description="Give the payload in the destination's format.")] = True
-    send_to_destination: Annotated[bool, Meta(description="Send it, and give the destination's response.")] = False
+    dest_transform: Annotated[bool, Meta(description="Return the payload in the destination's format.")] = True
+    send_to_destination: Annotated[bool, Meta(description="Send it, and return the destination's response.")] = False
 
     def stages(self) -> Stages:
         return Stages(self.user_transform, self.dest_transform, self.send_to_destination)
@@ -54,7 +54,7 @@ class PayloadBody(Struct, frozen=True):
 
 
 class Payload(Struct, frozen=True):
-    """One HTTP request in the service's format."""
+    """One HTTP request in RudderStack's format."""
 
     version: str
     type: str
@@ -73,7 +73,7 @@ class StageError(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """What the stages gave for one event. The members of a stage that was off are absent."""
+    """The output of the stages for one event. The members of disabled stages are absent."""
 
     user_transformed_payload: Annotated[
         dict[str, Any] | UnsetType, Meta(description="The event after the user transformation, or an `error`.")
@@ -111,7 +111,7 @@ class DestConfig(Struct, frozen=True, rename="camel"):
 
 
 class DefinitionConfig(Struct, frozen=True, rename="camel"):
-    """What a type can be told, and what it supports."""
+    """The options of a type, and what it supports."""
 
     dest_config: DestConfig
     secret_keys: list[str]
@@ -135,7 +135,7 @@ _EXPECTED = {"bool": "a boolean", "object": "an object"}
 
 
 def parse_request(raw: dict[str, Json], kind: type[R]) -> R:
-    """`raw` as a request. Raises `RequestError` (400) that names the member."""
+    """Parse `raw` as a request. Raises `RequestError` (400) that names the member."""
     if kind is TestSourceRequest and "destinationConfig" in raw:
         refuse("destinationConfig is accepted only by testDestination")
     _check_names("the body", raw, kind)

@@ -1,1 +1,1 @@
-"""HTTP for every route: who may ask, JSON in and out, errors, threads, the documentation of the operations."""
+"""HTTP for every route: access control, JSON in and out, errors, threads, the documentation of the operations."""

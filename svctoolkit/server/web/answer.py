@@ -1,4 +1,4 @@
-"""What a data plane in this process answered."""
+"""The answer of a data plane in this process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svctoolkit.json_types import Json
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a data plane answered. Header names are lower-case."""
+    """The answer of a data plane. Header names are lower-case."""
 
     status: int
     headers: Mapping[str, str]
@@ -20,7 +20,7 @@ class Answer:
 
     @property
     def json(self) -> Json:
-        """The parsed body; None if it is no JSON."""
+        """Return the parsed body; None if it is not JSON."""
         try:
             return msgspec.json.decode(self.body)
         except msgspec.DecodeError:

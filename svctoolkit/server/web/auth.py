@@ -1,6 +1,7 @@
-"""Who is asking: HTTP Basic with an e-mail address and a personal access token (specification, Authentication).
+"""HTTP Basic authentication with an e-mail address and a personal access token (specification, Authentication).
 
-The service also takes a service access token with an empty user name: that of a person without an e-mail address.
+RudderStack also accepts a service access token with an empty user name. Here it belongs to a user without an e-mail
+address.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from svctoolkit.workspace import Person, Workspace
 
 
 def person(request: Request, workspace: Workspace) -> Person:
-    """Who sent the request. Raises `RequestError` (401) for credentials that are absent, malformed or wrong."""
+    """Return the user who sent the request. Raises `RequestError` (401) for missing, malformed or wrong credentials."""
     lines = request.headers.getlist("authorization")
     email, token = _credentials(lines[0]) if len(lines) == 1 else ("", "")
     owner = workspace.person(email, token)
@@ -24,7 +25,7 @@ def person(request: Request, workspace: Workspace) -> Person:
 
 
 def _credentials(header: str) -> tuple[str, str]:
-    """E-mail address and token, both empty for a header that is no Basic header. The token may have colons in it."""
+    """Return e-mail address and token, both empty if the header is not Basic. The token may contain colons."""
     scheme, _, text = header.partition(" ")
     if scheme.lower() != "basic":
         return "", ""

@@ -1,4 +1,4 @@
-"""Connections that end: of clients that send next to nothing, and of those that read nothing when the server stops."""
+"""Connection limits: close slow clients, and clients that do not read when the server stops."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import uvicorn
 from svctoolkit.server.web.protocol import Protocol
 
 _SEND_BUFFER = 65_536  # bytes
-_HEAD = 20.0  # seconds for the head of a request
+_HEAD = 20.0  # seconds for the headers of a request
 
 
 class TimedProtocol(Protocol):
-    """Closes a connection that does not bring the head of a request in time."""
+    """Closes a connection that does not send the headers of a request in time."""
 
     _late: asyncio.TimerHandle | None = None
 
@@ -25,7 +25,7 @@ class TimedProtocol(Protocol):
         super().connection_made(transport)
         connection = transport.get_extra_info("socket")
         if connection is not None:
-            # The system would take megabytes for a client that does not read.
+            # The system's default buffer is megabytes for a client that does not read.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
         self._late = self.loop.call_later(_HEAD, self._close)
 
@@ -47,16 +47,16 @@ class TimedProtocol(Protocol):
 
     def _close(self) -> None:
         self._late = None
-        if self.conn.our_state is h11.IDLE:  # else an answer is on its way
+        if self.conn.our_state is h11.IDLE:  # else an answer is being sent
             self.transport.close()
 
 
 class Server(uvicorn.Server):
-    """Leaves no connection behind. One that is full would stay open with this process, and its client wait for more."""
+    """Closes all connections at the end. A full one would stay open with the process, and its client would wait."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await super().shutdown(sockets)
         for connection in list(self.server_state.connections):
             if connection.transport is not None:
                 connection.transport.abort()
-        await asyncio.sleep(0)  # a turn of the loop, in which they are closed
+        await asyncio.sleep(0)  # lets the loop close them

@@ -48,7 +48,7 @@ async function textOf(answer) {
   const type = answer.headers.get("Content-Type") || "";
   if (type.startsWith("image/")) return `${type}, ${(await answer.blob()).size} bytes`;
   if (!type.startsWith("text/event-stream")) return answer.text();
-  // It never ends by itself: the start of it is an example.
+  // A stream never ends, so its first part is shown as an example.
   const reader = answer.body.getReader();
   const { value } = await reader.read();
   reader.cancel();

@@ -1,4 +1,4 @@
-"""The documentation of the API: `/openapi.json` for programs, `/docs` for people. Both are public and work offline."""
+"""The documentation of the API: `/openapi.json` for programs, `/docs` for users. Both are public and work offline."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from svctoolkit.server.web.operation import Operation
 
 
 class Docs:
-    """Made once, when somebody first asks."""
+    """The documentation. Built once, on the first request."""
 
     def __init__(self, operations: Sequence[Operation]) -> None:
         self._operations = operations
@@ -50,5 +50,5 @@ class Docs:
 
 
 def _hash(text: str) -> str:
-    """The text as a source that a content security policy lets through."""
+    """Return the hash of a text as a source in a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

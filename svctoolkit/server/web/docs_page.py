@@ -1,4 +1,4 @@
-"""The page at `/docs`: plain HTML from the OpenAPI document. It reads without JavaScript; trying a request needs it."""
+"""The page at `/docs`: plain HTML from the OpenAPI document. Readable without JavaScript, which only "Try it" needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ JsonDocument = Mapping[str, Any]
 
 
 def page(document: JsonDocument, style: str, script: str) -> str:
-    """The whole page, with nothing to fetch."""
+    """Return the complete page, without external resources."""
     operations = [
         (path, method, operation)
         for path, methods in document["paths"].items()
@@ -33,7 +33,7 @@ def page(document: JsonDocument, style: str, script: str) -> str:
 <form id="login" hidden><label>E-mail <input name="email" autocomplete="username"></label>
 <label>Access token <input name="token" type="password" autocomplete="current-password"></label>
 <label>Write key <input name="key" autocomplete="off"></label>
-<span>for the requests that you try below; a token without an e-mail address is a bearer token</span></form></header>
+<span>used by the requests that you try below; a token without an e-mail is a bearer token</span></form></header>
 <main>{sections}</main>
 <script>{script}</script></body></html>
 """
@@ -43,7 +43,7 @@ _LOGINS = {"person": "login needed", "key": "write key needed", "none": ""}
 
 
 def _login(operation: JsonDocument) -> str:
-    """Who may use an operation, as `Operation.login` says it."""
+    """Return the kind of login that an operation requires, as in `Operation.login`."""
     security = operation.get("security")
     if security is None:
         return "person"
@@ -69,14 +69,14 @@ def _operation(document: JsonDocument, path: str, method: str, operation: JsonDo
     blocks.append(_table("Answers", (_answer(document, s, a) for s, a in operation["responses"].items())))
     success = _json_content(operation["responses"].get("200", {}))
     if success:
-        members = _table("Members of the answer", _members(document, success["schema"]))
+        members = _table("Response", _members(document, success["schema"]))
         example = _code("Example", success["example"]) if "example" in success else ""
-        blocks.append(f"<details><summary>Answer 200 in full</summary>{members}{example}</details>")
+        blocks.append(f"<details><summary>Response 200 in full</summary>{members}{example}</details>")
     return f'<section id="{operation["operationId"]}">{"".join(blocks)}</section>'
 
 
 def _json_content(part: JsonDocument) -> JsonDocument:
-    """Schema and example of a body or of an answer; empty where there is none."""
+    """Return the schema and the example of a body or of an answer; empty without JSON."""
     content: JsonDocument = part.get("content", {}).get("application/json", {})
     return content
 
@@ -109,12 +109,12 @@ def _parameter(parameter: JsonDocument) -> tuple[str, str, str]:
 
 def _answer(document: JsonDocument, status: str, answer: JsonDocument) -> tuple[str, str, str]:
     content = _json_content(answer)
-    kind = _kind(document, content["schema"]) if content else "no JSON"
+    kind = _kind(document, content["schema"]) if content else "not JSON"
     return status, kind, answer["description"]
 
 
 def _members(document: JsonDocument, schema: JsonDocument, prefix: str = "") -> Iterator[tuple[str, str, str]]:
-    """Every member with its path, its type and what it means; those of inner objects follow theirs."""
+    """Yield every member with its path, type and meaning, followed by the members of inner objects."""
     if schema.get("type") == "array":
         schema = schema["items"]
     for choice in schema.get("anyOf", [schema]):
@@ -134,7 +134,7 @@ def _members(document: JsonDocument, schema: JsonDocument, prefix: str = "") -> 
 
 
 def _kind(document: JsonDocument, schema: JsonDocument) -> str:
-    """A JSON type in words: `list of Payload or StageError`."""
+    """Describe a JSON type: `list of Payload or StageError`."""
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
     if "enum" in schema:
@@ -170,6 +170,6 @@ def _pretty(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """Escaped, with `code` between backticks."""
+    """Escape a text, with `code` between backticks."""
     pieces = escape(text).split("`")
     return "".join(f"<code>{part}</code>" if odd % 2 else part for odd, part in enumerate(pieces))

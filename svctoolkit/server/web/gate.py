@@ -1,4 +1,4 @@
-"""Around the application: CORS for the SDKs' routes, the access log, and numbers for the metrics."""
+"""A wrapper around the application: CORS for the SDKs' routes, the access log, and counts for the metrics."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Count = Callable[[str, int, float], None]
 
 
 class Gate:
-    """The application as it is served. `count(path, status, seconds)` is told of every answer.
+    """The served application. `count(path, status, seconds)` is called for every answer.
 
-    Any web page may send events and read the answers, errors too: without CORS headers a browser shows a 400 as a
-    network failure, and clients send again. Nothing else is open to other pages.
+    Any web page may send events and read the answers, including errors: without CORS headers, a browser reports a 400
+    as a network failure, and clients retry it. Other pages can access nothing else.
     """
 
     def __init__(self, app: ASGIApp, count: Count) -> None:
@@ -54,7 +54,7 @@ class Gate:
 
 
 def note(scope: Scope, status: int, seconds: float, count: Count) -> None:
-    """A request was answered: it is counted, and told to the access log."""
+    """Count an answered request, and write it to the access log."""
     count(scope["path"], status, seconds)
     if _LOG.isEnabledFor(logging.INFO):
         _LOG.info("%s", json.dumps(_line(scope, status, seconds)))
@@ -85,7 +85,7 @@ async def _preflight(scope: Scope, send: Send) -> None:
 
 
 def _line(scope: Scope, status: int, seconds: float) -> dict[str, Any]:
-    """What the access log says of a request. Write keys stand in queries and paths, so both are left out."""
+    """Return the access log entry of a request, without write keys: it has no query, and the path is masked."""
     path: str = scope["path"]
     if path.startswith("/v1/projects/"):
         path = f"/v1/projects/{MASK}/settings"

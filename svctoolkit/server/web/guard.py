@@ -1,4 +1,4 @@
-"""Who may look into a data plane, and who may change things."""
+"""Access control: who may inspect a data plane, and who may change it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from svctoolkit.workspace import Workspace
 
 
 class Guard:
-    """Who may look, and who may change things.
+    """Access control for inspection and changes.
 
-    A bearer token or the Basic credentials of a person open everything. Without them, one may look where only this
-    machine can connect: not through a web page, which would send its `Origin`, and not under a name that somebody
-    else's DNS points here.
+    A bearer token or the Basic credentials of a user open everything. Without them, inspection is possible only if the
+    server listens on loopback, and then neither from a web page, which would send its `Origin`, nor under a foreign
+    host name whose DNS points here.
     """
 
     def __init__(self, workspace: Workspace, token: str, loopback: bool) -> None:
         self._workspace, self._token, self._loopback = workspace, token, loopback
 
     def always(self, handle: Handler) -> Handler:
-        """Only with credentials."""
+        """Require credentials."""
 
         async def guard_first(request: Request) -> Response:
             self._check(request)
@@ -35,13 +35,13 @@ class Guard:
         return guard_first
 
     def local(self, handle: Handler) -> Handler:
-        """With credentials, or on loopback."""
+        """Require credentials unless the request is local."""
 
         async def guard_first(request: Request) -> Response:
             if "authorization" in request.headers or not self._loopback:
                 self._check(request)
             elif "origin" in request.headers or not _names_loopback(request.url.hostname or ""):
-                message = "without credentials this is for programs on this machine only, at a loopback address"
+                message = "credentials are required, except for programs on this machine at a loopback address"
                 raise RequestError(401, {"message": message})
             return await handle(request)
 

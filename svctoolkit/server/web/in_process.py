@@ -1,4 +1,4 @@
-"""An ASGI application called without a socket, and the event loop that a data plane lives in."""
+"""Call an ASGI application without a socket, and run the event loop of a data plane."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from svctoolkit.server.web.answer import Answer
 T = TypeVar("T")
 
 
-#: In a scope, among the `extensions` of ASGI: the whole body of a request from this process.
+#: Key of the ASGI `extensions` in a scope: the complete body of a request from this process.
 WHOLE_BODY = "svctoolkit.body"
 
 
 def scope_of(method: str, path: str, headers: Mapping[str, str], body: bytes) -> Scope:
-    """The ASGI scope of a request from this process. `path` may have a query."""
+    """Return the ASGI scope of a request from this process. `path` may have a query."""
     path, _, query = path.partition("?")
     named = {"host": "localhost", **{name.lower(): value for name, value in headers.items()}}
     raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in named.items()]
@@ -46,7 +46,7 @@ def scope_of(method: str, path: str, headers: Mapping[str, str], body: bytes) ->
 
 
 async def call(app: ASGIApp, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
-    """One request to `app` and its answer. `path` may have a query."""
+    """Send one request to `app`. Return the answer. `path` may have a query."""
     scope = scope_of(method, path, headers, body)
     unread, finished = [{"type": "http.request", "body": body, "more_body": False}], asyncio.Event()
     start: Message = {}
@@ -71,12 +71,12 @@ async def call(app: ASGIApp, method: str, path: str, headers: Mapping[str, str],
 
 
 def header_texts(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """The headers of an answer by their names in lower case."""
+    """Return the headers of an answer by their lower-case names."""
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in raw}
 
 
 async def _rest() -> None:
-    """End what the loop still does, so that nobody waits for it."""
+    """Cancel the remaining tasks of the loop, so that nothing waits for them."""
     rest = asyncio.all_tasks() - {asyncio.current_task()}
     for task in rest:
         task.cancel()
@@ -86,27 +86,27 @@ async def _rest() -> None:
 
 
 class Loop:
-    """An event loop in a daemon thread of its own, so that it does not matter which loops the caller has."""
+    """An event loop in a separate daemon thread, independent of the caller's event loops."""
 
-    # Any: what a coroutine yields and is sent is between it and the loop
+    # Any: the values that a coroutine yields and receives concern only the loop
     def __init__(self, main: Callable[[], Coroutine[Any, Any, None]], stop: Callable[[], None]) -> None:
-        """Run `main()` in it; `stop` is called, in the loop, to make `main` end."""
+        """Run `main()` in the loop. `stop` is called in the loop to end `main`."""
         self._main, self._stop = main, stop
-        with uninterrupted():  # half a loop complains when it is collected
+        with uninterrupted():  # a partly created loop warns when it is garbage-collected
             self._loop = asyncio.new_event_loop()
             self._thread = Thread(target=self._run, name="svctoolkit data plane", daemon=True)
             self._thread.start()
 
-    # Any: what a coroutine yields and is sent is between it and the loop
+    # Any: the values that a coroutine yields and receives concern only the loop
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Run `work` in the loop. Raises `ToolkitError` when that has ended."""
+        """Run `work` in the loop. Raises `ToolkitError` if the loop has ended."""
         if self._loop.is_closed():
             work.close()
             raise ToolkitError("this data plane is stopped")
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
-        """End `main`, and return when the thread has ended."""
+        """End `main`. Return when the thread has ended."""
         self._loop.call_soon_threadsafe(self._stop)
         self._thread.join()
 

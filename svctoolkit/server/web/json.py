@@ -1,8 +1,8 @@
-"""JSON in and out, with an answer for everything that a client may send.
+"""JSON in and out, with a clear answer to any input.
 
-What is taken: UTF-8, with or without a byte order mark; of a member that stands twice, the last one (as the service
-does); a lone surrogate in an escape. What is refused: NaN and Infinity, numbers outside the range of a double, and more
-than `MAX_DEPTH` levels.
+Accepted: UTF-8, with or without a byte order mark; duplicate members, where the last one counts (as in RudderStack);
+a lone surrogate in an escape. Refused: NaN and Infinity, numbers outside the range of a double, and more than
+`MAX_DEPTH` levels.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _MAX_PROBLEMS = 20
 _BOM = b"\xef\xbb\xbf"
 _DECODER = msgspec.json.Decoder()
 _ENCODER = msgspec.json.Encoder()
-_LONG_NUMBER = re.compile(rb"[0-9]{309}")  # as many as the largest double has; the fast decoder takes more
+_LONG_NUMBER = re.compile(rb"[0-9]{309}")  # the digits of the largest double; the fast decoder accepts more
 
 
 def decode(body: bytes) -> Json:
-    """The value of a request body. Raises `RequestError` (400), with line and column where the JSON is broken."""
+    """Return the value of a request body. Raises `RequestError` (400), with line and column if the JSON is invalid."""
     body = body.removeprefix(_BOM)
     if not body.strip():
         refuse("the body is empty; a JSON object is expected")
@@ -40,7 +40,7 @@ def decode(body: bytes) -> Json:
 
 
 def decode_object(body: bytes) -> dict[str, Json]:
-    """The JSON object in a request body. Raises `RequestError` (400)."""
+    """Return the JSON object in a request body. Raises `RequestError` (400)."""
     value = decode(body)
     if not isinstance(value, dict):
         kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
@@ -49,7 +49,7 @@ def decode_object(body: bytes) -> dict[str, Json]:
 
 
 def encode(value: Json) -> bytes:
-    """`value` as JSON in UTF-8. Numbers that JSON cannot write are null, lone surrogates are escaped."""
+    """Return `value` as JSON in UTF-8. Numbers that JSON cannot represent become null, lone surrogates are escaped."""
     try:
         return _ENCODER.encode(value)
     except UnicodeEncodeError:
@@ -58,7 +58,7 @@ def encode(value: Json) -> bytes:
 
 
 def refusal(error: ToolkitError) -> tuple[dict[str, Json], int, dict[str, str]]:
-    """Body, status and headers for an error: those of a `RequestError`; any other is a mistake in the request."""
+    """Return body, status and headers for an error. Errors other than `RequestError` count as bad requests (400)."""
     if isinstance(error, ConfigError):
         more = len(error.problems) - _MAX_PROBLEMS
         lines = [*map(str, error.problems[:_MAX_PROBLEMS]), *([f"and {more} more"] if more > 0 else [])]
@@ -74,7 +74,7 @@ def refuse(message: str, *, status: int = 400) -> NoReturn:
 
 
 def _carefully(body: bytes) -> Any:
-    """The same by the standard library: slower, knows the position of a mistake, takes lone surrogates."""
+    """Decode with the standard library: slower, but reports the position of mistakes and accepts lone surrogates."""
     try:
         text = body.decode()
         return json.loads(text, parse_int=_integer, parse_float=_float, parse_constant=_constant)
@@ -104,8 +104,8 @@ def _float(text: str) -> float:
 
 
 def _constant(text: str) -> NoReturn:
-    refuse(f"the body is not JSON: {text} is no JSON value")
+    refuse(f"the body is not JSON: {text} is not a JSON value")
 
 
 def _refuse_depth() -> NoReturn:
-    refuse(f"the body is nested too deeply; {MAX_DEPTH} levels are the most")
+    refuse(f"the body is nested too deeply; the maximum is {MAX_DEPTH} levels")

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the operations and from the types that check their requests."""
+"""The OpenAPI 3.1 document, generated from the operations and from the types that validate their requests."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from svctoolkit.server.web.operation import Operation, Parameter, ResponseDoc
 
 _REF = "#/components/schemas/{name}"
 _ABOUT = """\
-Checks what becomes of a customer event on its way to a destination: user transformation, destination transformation,
+Tests how a customer event is processed on its way to a destination: user transformation, destination transformation,
 delivery. Log in with your e-mail address and a personal access token. Every error is a JSON object with a `message`.
 
-JSON is UTF-8, at most 4,096,000 bytes and 200 levels deep. Of a member that stands twice, the last one counts. Numbers
-must be in the range of a double.
+JSON is UTF-8, at most 4,096,000 bytes and 200 levels deep. If a member is repeated, the last one counts. Numbers must
+be in the range of a double.
 """
 
 
 def document(operations: Sequence[Operation]) -> dict[str, Json]:
-    """The document of these operations, with an example of every request and answer."""
+    """Return the document of these operations, with an example of every request and answer."""
     types = {kind for operation in operations for kind in _types(operation)}
     ordered = sorted(types, key=lambda kind: kind.__name__)
     schemas, components = msgspec.json.schema_components(ordered, ref_template=_REF)
@@ -47,7 +47,7 @@ def document(operations: Sequence[Operation]) -> dict[str, Json]:
                 "writeKey": {
                     "type": "http",
                     "scheme": "basic",
-                    "description": "The write key of a source as user name.",
+                    "description": "The write key of a source as the user name.",
                 },
             },
         },

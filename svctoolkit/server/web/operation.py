@@ -1,4 +1,4 @@
-"""An operation, declared once: its route and its documentation are made from the same object."""
+"""An operation, declared once: its route and its documentation are created from the same object."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class ResponseDoc:
-    """One kind of response: any of `types`, or with `many` a list of them. No types: one without a body."""
+    """One kind of response: any of `types`, or with `many` a list of them. Without types, it has no JSON body."""
 
     description: str
     types: tuple[type, ...] = ()
@@ -36,8 +36,8 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method at one path. `body` is the type that its JSON is checked against, `login` who may use it: a person
-    with a token, a client with the write key of a source, or anybody.
+    """One method at one path. `body` is the type that validates its JSON. `login` is who may use it: a user with a
+    token, a client with the write key of a source, or anyone.
     """
 
     method: str

@@ -1,4 +1,4 @@
-"""HTTP that is broken below the application, answered like everything else."""
+"""JSON answers to requests that are not valid HTTP, like those to all other errors."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from svctoolkit.server.web.json import encode
 
 
 class Protocol(H11Protocol):
-    """uvicorn's protocol, with JSON for a request that is no HTTP."""
+    """uvicorn's protocol, with a JSON answer to a request that is not valid HTTP."""
 
     def send_400_response(self, msg: str) -> None:
         body = encode({"message": msg})
         headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):  # else an answer is already on its way
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):  # else an answer is already being sent
             self.transport.write(self.conn.send(h11.Response(status_code=400, headers=headers, reason=b"Bad Request")))
             self.transport.write(self.conn.send(h11.Data(data=body)))
             self.transport.write(self.conn.send(h11.EndOfMessage()))

@@ -7,15 +7,15 @@ from starlette.requests import Request
 from svctoolkit.json_types import Json
 from svctoolkit.server.web.json import decode_object, refuse
 
-#: Says whose a request is: the run of a test.
+#: Header with the test run of a request.
 RUN_HEADER = "x-svctoolkit-run"
 _MAX_RUN = 200
-#: Bytes of a request body. The service's own gateway has the same limit.
+#: Maximum bytes of a request body. RudderStack's gateway has the same limit.
 MAX_BODY = 4_096_000
 
 
 async def read_object(request: Request) -> tuple[dict[str, Json], int]:
-    """The JSON object in the request's body, and how many bytes it had. Raises `RequestError`: 400, 413 or 415."""
+    """Return the JSON object in the request's body, and its size in bytes. Raises `RequestError`: 400, 413 or 415."""
     body = await _read_body(request)
     _check_content_type(request)
     return decode_object(body), len(body)
@@ -35,28 +35,28 @@ async def _read_body(request: Request) -> bytes:
 
 
 def _refuse_size() -> None:
-    refuse(f"the body is too large; {MAX_BODY:,} bytes are the most", status=413)
+    refuse(f"the body is too large; the maximum is {MAX_BODY:,} bytes", status=413)
 
 
 def _check_content_type(request: Request) -> None:
-    """An absent Content-Type is fine: JSON is all that these operations take."""
+    """Check that the body is JSON. A missing Content-Type is valid: these operations accept only JSON."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding != "identity":
-        refuse(f"Content-Encoding {encoding} is not taken here; send the body as it is", status=415)
+        refuse(f"Content-Encoding {encoding} is not supported; send the body uncompressed", status=415)
     content_type = request.headers.get("content-type", "").strip()
     media, *parameters = [item.strip().lower() for item in content_type.split(";")]
     if media and media != "application/json" and not (media.startswith("application/") and media.endswith("+json")):
         refuse(f"Content-Type must be application/json, not {media}", status=415)
     charsets = {p.partition("=")[2].strip('" ') for p in parameters if p.startswith("charset")}
     if charsets - {"utf-8", "utf8", "us-ascii"}:
-        refuse(f"JSON is UTF-8, and the Content-Type says {', '.join(sorted(charsets))}", status=415)
+        refuse(f"the charset must be UTF-8, not {', '.join(sorted(charsets))}", status=415)
 
 
 def run_of(request: Request) -> str:
-    """The run that a request names in its header, or an empty text."""
+    """Return the run in the header of a request, or an empty text."""
     return run_name(request.headers.get(RUN_HEADER, ""))
 
 
 def run_name(text: str) -> str:
-    """The name of a run as it is kept: not too long, and without halves of surrogate pairs."""
+    """Return the stored form of a run's name: not too long, and without halves of surrogate pairs."""
     return text[:_MAX_RUN].encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""Answers with JSON, and what becomes of errors."""
+"""JSON answers, and the answers to errors."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def json_response(value: Json, status: int = 200, headers: Mapping[str, str] | N
 
 
 def refuse(error: ToolkitError) -> Response:
-    """The answer to what was wrong with a request."""
+    """Return the answer to an invalid request."""
     return json_response(*refusal(error))
 
 
-# Coroutines, all of them: a function would get a thread from Starlette, for which the process waits at its end.
+# All handlers are coroutines: Starlette would run functions in threads, and the process would wait for those at exit.
 
 
 async def on_refusal(_request: Request, error: ToolkitError) -> Response:
@@ -38,23 +38,23 @@ async def on_refusal(_request: Request, error: ToolkitError) -> Response:
 
 
 async def on_http_exception(request: Request, error: HTTPException) -> Response:
-    """Unknown paths and methods, as Starlette finds them."""
+    """Answer unknown paths and methods."""
     message = error.detail
     if error.status_code == 404:
-        message = f"There is nothing at {request.scope['path'][:200]}; /docs lists the operations"
+        message = f"{request.scope['path'][:200]} does not exist; /docs lists the operations"
     if error.status_code == 405 and error.headers:
         message = f"{request.method} is not allowed here, only {error.headers['Allow']}"
     return json_response({"message": message}, error.status_code, error.headers)
 
 
 async def on_disconnect(_request: Request, _error: Exception) -> Response:
-    """The client went away while it sent its request: nobody reads this answer."""
+    """Handle a client that disconnected while it sent its request: no one reads this answer."""
     return Response(status_code=400)
 
 
 async def on_bug(_request: Request, _error: Exception) -> Response:
-    """The traceback goes to the log; the client learns nothing of it."""
-    return json_response({"message": "svctoolkit failed on this request, and this is a bug in svctoolkit"}, 500)
+    """Answer an unexpected exception. The traceback goes to the log only, not to the client."""
+    return json_response({"message": "svctoolkit failed on this request; this is a bug in svctoolkit"}, 500)
 
 
 ERROR_HANDLERS: Mapping[Any, Any] = {

@@ -1,4 +1,4 @@
-"""Blocking work beside the event loop, with a lane of its own for each destination."""
+"""Run blocking work in threads next to the event loop, with a separate queue for each destination."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ T = TypeVar("T")
 
 
 class Lanes:
-    """Runs work in threads, at most `width` pieces at a time for each key: who is slow keeps only its own waiting.
+    """Runs work in threads, at most `width` pieces at a time per key: a slow destination delays only its own work.
 
-    `timeout` is in seconds. The threads are daemons, so a destination that never answers does not keep the process.
+    `timeout` is in seconds. The threads are daemons, so a destination that never answers does not block the exit.
     """
 
     def __init__(self, *, width: int = 32, timeout: float = 300.0) -> None:
@@ -25,7 +25,7 @@ class Lanes:
         self._lanes: dict[str, _Lane] = {}
 
     async def run(self, key: str, work: Callable[[], T]) -> T:
-        """What `work` returns. Raises `RequestError` (504) when it takes longer than the timeout."""
+        """Return the result of `work`. Raises `RequestError` (504) if it takes longer than the timeout."""
         lane = self._lanes.setdefault(key, _Lane(self._width))
         try:
             async with asyncio.timeout(self._timeout) as deadline:
@@ -33,9 +33,7 @@ class Lanes:
         except TimeoutError:
             if not deadline.expired():
                 raise
-            message = (
-                f"no result after {self._timeout:g} s; what was started goes on, and may still reach the destination"
-            )
+            message = f"no result after {self._timeout:g} s; the test continues and may still send requests"
             raise RequestError(504, {"message": message}) from None
 
 
@@ -60,7 +58,7 @@ class _Lane:
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(work())
-                except Exception as error:  # noqa: BLE001 - it belongs to whoever waits for the future
+                except Exception as error:  # noqa: BLE001 - reported through the future
                     future.set_exception(error)
                 except BaseException as error:  # noqa: BLE001 - an exit() in user code must not end the server
                     future.set_exception(RuntimeError(repr(error)))

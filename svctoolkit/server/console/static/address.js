@@ -1,9 +1,9 @@
-// What is chosen stands in the address, so that it can be sent to somebody, and the browser's buttons work.
+// The selection is part of the address, so that it can be shared and works with the browser's back button.
 export const FILTERS = ["text", "source", "type", "destination", "status", "violations", "name", "user", "since", "until"];
 
 export const chosen = () => Object.fromEntries(new URLSearchParams(location.search));
 
-/** The address with these members changed; empty ones are left out. */
+/** The address with these members changed, without empty ones. */
 export function addressWith(changes, from = chosen()) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries({ ...from, ...changes })) {
@@ -12,7 +12,7 @@ export function addressWith(changes, from = chosen()) {
   return `?${query}`;
 }
 
-/** Go there. `quietly` replaces the entry in the history, as typing does. */
+/** Go to an address. `quietly` replaces the entry in the history, for typing. */
 export function go(address, quietly = false) {
   if (address === location.search || address === "?" && !location.search) return;
   history[quietly ? "replaceState" : "pushState"](null, "", address);
@@ -27,7 +27,7 @@ document.addEventListener("click", (event) => {
   go(link.getAttribute("href"));
 });
 
-/** The filters as the data plane takes them: times of this place become times with a zone. */
+/** The filters for the data plane: local times become times with a zone. */
 export function query(more = {}) {
   const parameters = new URLSearchParams(more), all = chosen();
   for (const name of [...FILTERS, "run"]) {

@@ -1,5 +1,5 @@
-// Requests to the data plane that serves this page. The token comes in the address, behind `#`, which no request line
-// and no log ever has; it stays in this tab.
+// Requests to the data plane that serves this page. The token is in the address after `#`, which is never part of a
+// request line or a log; it stays in this tab.
 const hash = new URLSearchParams(location.hash.slice(1));
 if (hash.has("token")) {
   sessionStorage.setItem("token", hash.get("token"));
@@ -10,12 +10,12 @@ export const hasToken = () => Boolean(sessionStorage.getItem("token"));
 
 const headers = () => (hasToken() ? { Authorization: `Bearer ${sessionStorage.getItem("token")}` } : {});
 
-/** An answer that is no success: `status` and what it says. */
+/** A failed answer: its `status` and its message. */
 export class Refused extends Error {
   constructor(status, text) {
     let says = text;
     try { says = JSON.parse(text).message ?? text; } catch { /* it is text */ }
-    super(status === 401 ? "not allowed: open this page with the address that `svctoolkit serve` printed, token and all" : says);
+    super(status === 401 ? "not allowed: open this page with the full address that `svctoolkit serve` printed, including the token" : says);
     this.status = status;
   }
 }
@@ -40,7 +40,7 @@ export async function download(path, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-/** Calls `take(kind, data)` for every change, and `state(text)` when the line is there or gone, until `signal` aborts. */
+/** Call `take(kind, data)` for every change, and `state(text)` when the connection changes, until `signal` aborts. */
 export async function follow(query, take, state, signal) {
   let last = "";
   for (let wait = 500; !signal.aborted; wait = Math.min(wait * 2, 8000)) {

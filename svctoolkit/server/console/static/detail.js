@@ -1,4 +1,4 @@
-// The chosen event: its whole way, and what can be done with it.
+// The chosen event: its timeline, and the actions on it.
 import { ask, get, post, hasToken, download } from "./api.js";
 import { addressWith } from "./address.js";
 
@@ -29,7 +29,7 @@ export class Detail {
       if (this.seq !== seq) return;
       const open = [...this.element.querySelectorAll("details")].map((item) => item.open);
       const made = document.createElement("div");
-      made.innerHTML = html; // escaped by the data plane; the policy of this page forbids scripts besides
+      made.innerHTML = html; // escaped by the data plane; in addition, the policy of this page forbids scripts
       this.about = about;
       this.addLineage(made, about);
       const lineages = again ? [...this.element.querySelectorAll(".lineage")] : [];
@@ -45,7 +45,7 @@ export class Detail {
     }
   }
 
-  /** Something happened to the chosen event: show it again, soon. */
+  /** Show the chosen event again soon, because it has changed. */
   refresh(seq) {
     if (seq !== this.seq || this.waiting) return;
     this.waiting = setTimeout(() => { this.waiting = null; if (this.seq === seq) this.show(seq, true); }, 300);
@@ -55,7 +55,7 @@ export class Detail {
     this.seq = this.about = null;
     const hint = document.createElement("p");
     hint.className = "dim";
-    hint.textContent = "Choose an event with j, k or a click.";
+    hint.textContent = "Select an event with j, k or a click.";
     this.element.replaceChildren(hint);
   }
 
@@ -121,7 +121,7 @@ export class Detail {
     try {
       await navigator.clipboard.writeText(text);
       this.say(`copied as ${what}`);
-    } catch { this.say(`this browser does not let the page copy; it needs https or 127.0.0.1`); }
+    } catch { this.say(`the browser does not allow this page to copy; open it over https or at 127.0.0.1`); }
   }
 
   curl() {
@@ -151,8 +151,8 @@ export class Detail {
     const { messageId, receivedAt, sentAt, originalTimestamp, timestamp, rudderId, request_ip, ...event } = this.event;
     const record = this.about.events[0];
     $("editor-text").value = JSON.stringify(event, null, 2);
-    $("editor-note").textContent = `as the source ${record.source}${record.run ? `, run ${record.run}` : ""}${hasToken() ? "" : "; this page has no token, so it will be refused"}`;
-    $("editor-problem").textContent = $("editor-text").value.includes("••••") ? "secrets are masked here: write them anew where they matter" : "";
+    $("editor-note").textContent = `as the source ${record.source}${record.run ? `, run ${record.run}` : ""}${hasToken() ? "" : "; this page has no token, so the request will be refused"}`;
+    $("editor-problem").textContent = $("editor-text").value.includes("••••") ? "secrets are masked here: enter them again where they matter" : "";
     $("editor-send").onclick = async () => {
       try {
         const body = JSON.parse($("editor-text").value);

@@ -1,4 +1,4 @@
-// The list: only the rows that can be seen are in the page, painted five times a second at most.
+// The list: only visible rows are in the DOM. They are painted at most five times a second.
 const PAINT = 200, MARKS = { delivered: "✓", pending: "…", filtered: "–", unmapped: "○", dropped: "⊘", failed: "✗", dead: "✗" };
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 });
 
@@ -74,7 +74,7 @@ export class List {
     if (sort && !this.paused) {
       const anchor = this.shown[Math.floor(element.scrollTop / height)], before = this.shown.indexOf(anchor), had = new Set(this.following ? [] : this.shown.map((r) => r.seq));
       this.shown = this.rows.sort();
-      if (!this.following && anchor) { // the rows that one reads stay where they are
+      if (!this.following && anchor) { // keep the rows that the user is reading in place
         const newest = this.shown.findIndex((row) => had.has(row.seq));
         this.behind += Math.max(0, newest);
         const now = this.shown.findIndex((row) => row.seq === anchor.seq);
@@ -93,7 +93,7 @@ export class List {
     this.onPaint?.();
   }
 
-  /** The element of a row. It stays the same while the row is in sight; what has changed of it is written anew. */
+  /** The element of a row. It is reused while the row is visible; only changes are written to it. */
   line(row, index, height) {
     const content = JSON.stringify([row.fates, row.violations]);
     const made = this.lines.get(String(row.seq)) ?? Object.assign(document.createElement("div"), { id: `r${row.seq}`, className: "row" });
@@ -126,7 +126,7 @@ export class List {
     if (row) this.choose(row.seq);
   }
 
-  /** Whether the newest are out of sight. */
+  /** Whether the newest rows are out of sight. */
   get away() { return !this.following && (!this.rows.attached || this.behind > 0 || this.element.scrollTop > 5 * this.height); }
 
   get page() { return Math.max(1, Math.floor(this.element.clientHeight / this.height) - 1); }

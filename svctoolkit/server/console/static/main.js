@@ -1,4 +1,4 @@
-// The page: what is chosen in the address, the list that follows the stream, and what stands around it.
+// The page: the selection in the address, the list that follows the stream, and the panels around it.
 import { download, follow, get } from "./api.js";
 import { FILTERS, addressWith, chosen, go, query } from "./address.js";
 import { Detail } from "./detail.js";
@@ -44,7 +44,7 @@ function take(kind, data) {
   list.dirty = true;
 }
 
-/** The stream of the chosen run, beginning anew when another is chosen. */
+/** Stream the chosen run. Start again when another one is chosen. */
 async function watch() {
   ending.abort();
   ending = new AbortController();
@@ -64,7 +64,7 @@ function showProblem() {
   $("problem").hidden = !$("problem").textContent;
 }
 
-/** Do what the address says. */
+/** Show what the address selects. */
 async function move() {
   const all = chosen(), view = ["destinations", "transformations"].includes(all.view) ? all.view : "events";
   for (const link of document.querySelectorAll("[data-view]")) {
@@ -124,12 +124,12 @@ function showCounts(counts) {
   for (const name of COUNTS) $(`n-${name}`).textContent = (counts[name] ?? 0).toLocaleString();
 }
 
-/** That the workspace file was read again, or why it was not. */
+/** Report that the workspace file was reloaded, or why it was not. */
 function tellReload(workspace) {
   const { reload } = workspace;
-  if (state.reload !== undefined && reload.at !== state.reload) say(`the workspace file was read again at ${reload.at.slice(11, 19)} UTC`);
+  if (state.reload !== undefined && reload.at !== state.reload) say(`the workspace file was reloaded at ${reload.at.slice(11, 19)} UTC`);
   state.reload = reload.at;
-  const unread = reload.problem && `The workspace stays as it was, because its file cannot be used:\n${reload.problem}`;
+  const unread = reload.problem && `The workspace file cannot be used; keeping the previous version:\n${reload.problem}`;
   state.problem = [unread, ...lost(workspace)].filter(Boolean).join("\n");
   showProblem();
 }
@@ -141,15 +141,15 @@ function options(select, keys) {
   select.value = value;
 }
 
-/** Requests of clients that did not get to the data plane that they are passed on to. */
+/** Describe requests that could not be forwarded to another data plane. */
 const lost = ({ sources }) => sources.filter((source) => source.forward?.problem).map(({ key, forward }) =>
-  `Source ${key}: ${forward.failed + forward.dropped} of ${forward.sent + forward.failed + forward.dropped} requests were not passed on: ${forward.problem}`);
+  `Source ${key}: ${forward.failed + forward.dropped} of ${forward.sent + forward.failed + forward.dropped} requests were not forwarded: ${forward.problem}`);
 
-/** What to do where nothing has come yet. */
+/** Show what to do when there are no events. */
 function empty(workspace) {
   const source = workspace.sources[0], place = $("empty"), filtered = FILTERS.some((name) => chosen()[name]);
   const text = document.createElement("p"), code = document.createElement("pre");
-  text.textContent = filtered ? "No event fits." : source ? `Nothing has come yet. Send an event as the source ${source.key}, with its write key:` : "The workspace has no source.";
+  text.textContent = filtered ? "No matching events." : source ? `No events yet. Send one as the source ${source.key}, with its write key:` : "The workspace has no source.";
   const event = { type: "track", event: "Signed Up", userId: "u1" };
   code.textContent = `curl ${location.origin}/v1/batch -u "$WRITE_KEY:" -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify({ batch: [event] })}'`;
   code.tabIndex = 0;
@@ -173,7 +173,7 @@ async function showRuns() {
     }));
     markRuns();
     if (focused !== undefined) $("runs").querySelector(`[data-run="${CSS.escape(focused)}"]`)?.focus();
-  } catch { /* `summary` says why */ }
+  } catch { /* `summary` shows the reason */ }
 }
 
 function markRuns() {

@@ -12,13 +12,13 @@ function element(name, text, members = {}) {
 const link = (changes, children) => element("a", children, { href: addressWith(changes, "run" in chosen() ? { run: chosen().run } : {}) });
 
 const FAULTS = new Map([
-  ["as by default", undefined], ["500", { status: 500 }], ["503", { status: 503 }], ["400", { status: 400 }], ["401", { status: 401 }],
+  ["default", undefined], ["500", { status: 500 }], ["503", { status: 503 }], ["400", { status: 400 }], ["401", { status: 401 }],
   ["429, Retry-After 2", { status: 429, headers: { "Retry-After": 2 } }], ["closed connection", { close: true }],
-  ["cut answer", { truncate: true }], ["refuses the first of a batch", { failed: [0] }],
+  ["truncated response", { truncate: true }], ["refuse the first of a batch", { failed: [0] }],
 ]);
 
 function describe(answer) {
-  const words = [answer.close ? "closes the connection" : answer.truncate ? "cuts the answer" : answer.failed.length ? `refuses ${answer.failed} of a batch` : String(answer.status)];
+  const words = [answer.close ? "closes the connection" : answer.truncate ? "truncates the response" : answer.failed.length ? `refuses ${answer.failed} of a batch` : String(answer.status)];
   if (answer.delay) words.push(`after ${answer.delay} s`);
   if (answer.times) words.push(`${answer.times} times`);
   if (answer.headers["Retry-After"]) words.push(`Retry-After ${answer.headers["Retry-After"]}`);
@@ -47,7 +47,7 @@ export class Destinations {
     this.showSetting();
   }
 
-  /** Bring the setting that the address names into view, once for each address. */
+  /** Scroll to the setting in the address, once per address. */
   showSetting() {
     const { setting } = chosen();
     if (setting === this.setting) return;
@@ -81,18 +81,18 @@ export class Destinations {
       element("p", about.filter(Boolean).join(" · "), { className: "dim" }),
       element("p", counts.length ? counts : "no events yet"),
       element("p", [toggle, " ", this.replay(item)]),
-      item.answers === null ? element("p", "requests go out: no faults in this delivery mode", { className: "dim" }) : this.faults(item),
+      item.answers === null ? element("p", "requests are really sent: this delivery mode has no faults", { className: "dim" }) : this.faults(item),
       this.settings(item),
     ]);
   }
 
   replay(item) {
-    const made = element("button", "Try dead events again", { type: "button", disabled: !item.fates.dead });
+    const made = element("button", "Retry dead letters", { type: "button", disabled: !item.fates.dead });
     made.dataset.key = `${item.key} replay`;
     made.addEventListener("click", async () => {
       try {
         const { replayed } = await post("admin/replay", { destination: item.key, run: chosen().run ?? "" });
-        this.say(`${replayed} events are tried again at ${item.key}`);
+        this.say(`retrying ${replayed} events at ${item.key}`);
       } catch (error) { this.say(error.message); }
     });
     return made;
@@ -103,7 +103,7 @@ export class Destinations {
     const choice = element("select", [...FAULTS.keys()].map((name) => element("option", name)));
     const delay = element("input", [], { type: "number", min: 0, max: 3600, step: "any", placeholder: "0" });
     const times = element("input", [], { type: "number", min: 1, step: 1, placeholder: "always" });
-    const now = item.answers.length ? item.answers.map(describe).join("; then ") : "as by default";
+    const now = item.answers.length ? item.answers.map(describe).join("; then ") : "default";
     const set = element("button", "Set", { type: "button" });
     choice.dataset.key = `${item.key} fault`;
     set.dataset.key = `${item.key} set`;
@@ -113,11 +113,11 @@ export class Destinations {
       if (+times.value) members.times = +times.value;
       const nothing = answer === undefined && !+delay.value;
       this.last = "";
-      this.change(`admin/recorder/${encodeURIComponent(item.key)}`, { answers: nothing ? [] : [members], run: chosen().run ?? "" }, `${item.key} answers: ${choice.value}`);
+      this.change(`admin/recorder/${encodeURIComponent(item.key)}`, { answers: nothing ? [] : [members], run: chosen().run ?? "" }, `${item.key} responds: ${choice.value}`);
     });
     form.addEventListener("submit", (event) => { event.preventDefault(); set.click(); });
-    form.append(element("label", ["Answers ", choice]), element("label", ["seconds ", delay]), element("label", ["times ", times]), set);
-    return element("div", [element("p", `answers now: ${now}`), form]);
+    form.append(element("label", ["Response ", choice]), element("label", ["delay (s) ", delay]), element("label", ["times ", times]), set);
+    return element("div", [element("p", `Current response: ${now}`), form]);
   }
 
   async change(path, body, done) {
@@ -134,9 +134,9 @@ export async function showTransformations(place) {
   const { items } = await get("inspect/transformations");
   const cards = items.map((item) => element("li", [
     element("h3", item.name),
-    element("p", [item.language, item.file, item.destinations.length ? `at ${item.destinations.join(", ")}` : "used nowhere"].filter(Boolean).join(" · "), { className: "dim" }),
+    element("p", [item.language, item.file, item.destinations.length ? `at ${item.destinations.join(", ")}` : "not used"].filter(Boolean).join(" · "), { className: "dim" }),
     element("p", item.errors ? [element("span", `✗ ${item.errors} failed`, { className: "pill failed" })] : [element("span", "✓ no errors", { className: "pill delivered" })]),
     ...(item.last ? [element("pre", item.last.reason, { tabIndex: 0 }), element("p", [link({ seq: item.last.seq }, `event ${item.last.seq}, at ${item.last.destination}, ${item.last.at}`)])] : []),
   ]));
-  place.replaceChildren(element("h2", "Transformations"), cards.length ? element("ul", cards, { className: "cards" }) : element("p", "this workspace has none"));
+  place.replaceChildren(element("h2", "Transformations"), cards.length ? element("ul", cards, { className: "cards" }) : element("p", "this workspace has no transformations"));
 }

@@ -1,11 +1,11 @@
-// The lines that are known: the newest of them as they come, older ones page by page. All in a bounded map by number.
+// The known rows: the newest from the stream, older ones page by page. All in a bounded map by number.
 import { get } from "./api.js";
 import { chosen, query } from "./address.js";
 
 const KEEP = 5000, PAGE = 200;
 
 export class Rows {
-  /** `changed` is called when there are other lines, `reading` says whether somebody reads one, which has to stay. */
+  /** `changed` is called when the rows have changed. `reading` says whether the user is reading a row. */
   constructor(changed, reading) {
     this.changed = changed;
     this.reading = reading;
@@ -17,21 +17,21 @@ export class Rows {
     this.bySeq.clear();
     this.version = (this.version ?? 0) + 1;
     this.filters = chosen();
-    this.more = true;        // older ones are stored
-    this.attached = true;    // the newest are here, so what comes belongs on top
+    this.more = true;        // the store has older rows
+    this.attached = true;    // the newest rows are loaded, so new ones go on top
     this.busy = false;
-    this.held = null;        // what comes while the newest are being read again
+    this.held = null;        // changes received while the newest rows are reloaded
     this.list = [];
   }
 
-  /** Read the newest again. What was there and is not chosen any more goes. */
+  /** Reload the newest rows, and drop rows that the filters no longer match. */
   async load() {
     this.reset();
     await this.page("");
   }
 
-  /** The stream left some out: the newest again. What is shown stays until they are here, and where somebody reads it.
-   * How many came meanwhile and are not shown. */
+  /** Reload the newest rows after the stream has skipped changes. Until then, and while the user reads, the current
+  rows  * stay. Return how many events arrived meanwhile and are not shown. */
   async renew() {
     this.attached = false;
     if (this.reading()) return 0;
@@ -55,7 +55,7 @@ export class Rows {
     await this.page(`before=${this.list.at(-1).seq}`);
   }
 
-  /** The page above, where the newest were let go; joined to the newest when there are no more. */
+  /** Load the page above, if the newest rows were dropped. After the last page, the list is live again. */
   async newer() {
     if (this.attached || this.busy) return;
     await this.page(`after=${this.list[0]?.seq ?? 0}`);
@@ -77,7 +77,7 @@ export class Rows {
     }
   }
 
-  /** Keep `KEEP` lines: let the oldest go, or the newest where somebody reads far below. */
+  /** Keep at most `KEEP` rows: drop the oldest, or the newest while the user reads far below. */
   trim(top) {
     if (this.bySeq.size <= KEEP * 1.1) return;
     const seqs = [...this.bySeq.keys()].sort((a, b) => a - b);
@@ -101,7 +101,7 @@ export class Rows {
     if (this.bySeq.size > KEEP * 1.2) this.trim(!this.reading());
   }
 
-  /** The lines that fit, newest first. */
+  /** The matching rows, newest first. */
   sort() {
     const fits = predicate(this.filters);
     this.list = [...this.bySeq.values()].filter(fits).sort((a, b) => b.seq - a.seq);
@@ -109,7 +109,7 @@ export class Rows {
   }
 }
 
-/** Whether a line that has just come fits, as the data plane would say. */
+/** Whether a new row matches the filters, by the rules of the data plane. */
 function predicate(f) {
   const text = (f.text ?? "").toLowerCase(), since = f.since ? +new Date(f.since) : -Infinity, until = f.until ? +new Date(f.until) : Infinity;
   return (row) => {
