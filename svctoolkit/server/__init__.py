@@ -1,12 +1,11 @@
 """The data plane: accepts events from SDKs, delivers them, and serves the Test API.
 
-        with DataPlane(workspace) as plane:    everything, in this process; `plane.url`, `plane.received`,
-    `plane.delivered`
+    with DataPlane(workspace) as plane:    everything, in this process; `plane.url`, `plane.received`, `plane.delivered`
 
-        serve(workspace)                       in the foreground until it is stopped: the command line
-        with running(workspace) as server:     in a thread, for tests and notebooks; `server.url`
-        app(workspace)                         the ASGI application, for any other server or for calls in process
-        ask(pipeline, path, body)              one test of the Test API, without HTTP
+    serve(workspace)                       in the foreground until it is stopped: the command line
+    with running(workspace) as server:     in a thread, for tests and notebooks; `server.url`
+    app(workspace)                         the ASGI application, for any other server or for calls in process
+    ask(pipeline, path, body)              one test of the Test API, without HTTP
 
 The documentation of every operation is at `/docs`, the OpenAPI document at `/openapi.json`.
 """

@@ -83,8 +83,7 @@ class DataPlane(View):
     to one destination), `window` (seconds that a `messageId` is remembered) and `retention` are limits; `lenient`
     rejects only the bad events of a batch and accepts the rest. The defaults of these are the current `delivery` and
     `data_plane` settings of the workspace. `timeout`: see `app`. `clock` and `new_id` supply times and ids. With
-    `pass_by`, time does not
-    pass between attempts until `drain`, which calls it with the seconds by which `clock`
+    `pass_by`, time does not pass between attempts until `drain`, which calls it with the seconds by which `clock`
     moves on. `adjust` may change a workspace before it is used, also after each reload. With `coverage`, `lines()`
     returns which lines of the users' code have run. `additions` are more operations to serve, such as those of suites
     (`svctoolkit.runner.over_http`). With `tls` it serves https.
@@ -262,8 +261,7 @@ class DataPlane(View):
         return arrivals.totals(self._engine)
 
     def warehouse(self, destination: str) -> Warehouse:
-        """Return the tables of a warehouse destination (key or id). Events received so far are loaded when you read
-        them.
+        """Return the tables of a warehouse destination (key or id). Reading them loads the events so far.
 
         Raises `UnknownName`, also for a destination of another type.
         """
@@ -285,8 +283,7 @@ class DataPlane(View):
 
     # Any: a `svctoolkit.runner.record.api.Recording`, from a higher layer
     def record(self, *, file: Path | str | None = None, source: str = "", personal: bool = False, run: str = "") -> Any:
-        """Record the received events as a suite: one scenario for each shape of event. With `run`, only those of that
-        run.
+        """Record the received events as a suite: one scenario for each shape of event. With `run`, only of that run.
 
         Same as `svctoolkit.record(plane, ...)`, which documents the arguments and errors.
         """

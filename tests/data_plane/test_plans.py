@@ -298,5 +298,5 @@ def test_a_plan_that_cannot_be_used_stops_no_event(caplog: pytest.LogCaptureFixt
         assert [fate.status for fate in plane.fates] == ["delivered"] * 2
         assert len(plane.violations) == 0
     [record] = caplog.records
-    expected = "event 1 cannot be checked; it goes on unchecked"
+    expected = "event 1 cannot be checked against its plan; it continues unchecked"
     assert (record.name, record.getMessage(), bool(record.exc_info)) == ("svctoolkit.plans", expected, True)

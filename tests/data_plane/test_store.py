@@ -98,7 +98,7 @@ def test_a_store_that_fails_for_a_while(
             other.execute(f"create trigger broken before insert on {table} begin select raise(abort, 'no'); end")
             for number in range(3):
                 plane.send([{**EVENT, "messageId": f"m{number}-{n}"} for n in range(3)], source="web")
-            plane.wait(lambda: "trying again" in caplog.text, 60)
+            plane.wait(lambda: "retrying" in caplog.text, 60)
             other.execute("drop trigger broken")
         plane.send({**EVENT, "messageId": "m9"}, source="web")
         plane.drain(30)

@@ -33,8 +33,7 @@ class Arrival(Record, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Counts since the data plane was started; `fates` has the events by destination and status, including pending
-    ones.
+    """Counts since the start; `fates` has the events by destination and status, including pending ones.
 
     `received` counts events with a new `messageId`, `repeated` those that a client had sent before.
     """

@@ -161,7 +161,7 @@ class Overview:
             self._operation(
                 "arrivals/{seq:int}", "Show one event", "The event and all its outcomes.", self.event, (seq,),
                 {200: ResponseDoc("The event.", (EventWay,)), **unauthorised,
-                 404: ResponseDoc("The event is not in the store (any more).", (Refusal,))},
+                 404: ResponseDoc("The event is not in the store.", (Refusal,))},
             ),
             *(self._operation(path, title, text, handle, parameters, {200: ResponseDoc("The list.", (kind,)), **bad})
               for path, title, text, handle, parameters, kind in listed),

@@ -1,4 +1,4 @@
-"""What the gateway and the processor add to an event before anyone transforms it."""
+"""What the gateway and the processor add to an event before it is transformed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from svctoolkit.events.builders import iso
 from svctoolkit.json_types import Json
 
 _VARIANT = "89ab"
-_WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z").fullmatch  # what `iso` writes
+_WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z").fullmatch  # the format of `iso`
 
 
 def identity(value: Json) -> str:

@@ -92,9 +92,9 @@ class Delivery(Record, frozen=True, kw_only=True):
     `events` are the message ids of all events that it carries; `seq` and `message_id` are those of the first. Fates
     refer to it by `number`.
 
-    `response` is parsed if it is JSON. If the answer exceeds 1,000,000 bytes, `response` is its start, as text. If
-    there is no answer, `error` says why, and `status` is what RudderStack reports. Secrets are masked in a store in a
-    file, but not in one in memory.
+    `response` is parsed if it is JSON. If the answer exceeds 1,000,000 bytes, `response` is its start, as text. Without
+    an answer, `error` says why, and `status` is what RudderStack reports. A store in a file has secrets masked here;
+    one in memory has the original values.
     """
 
     seq: int

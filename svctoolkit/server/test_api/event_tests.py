@@ -30,7 +30,7 @@ _QUICK_BODY = 64_000  # bytes; the mappings take a millisecond or two for them
 class Test:
     """A test that is ready to run. `lane` is the queue that it may delay; a `quick` one delays none."""
 
-    __test__ = False  # pytest would take it for a test class
+    __test__ = False  # pytest would collect it as a test class
 
     run: Callable[[], DestinationResult | SourceResult]
     lane: str

@@ -28,7 +28,7 @@ from svctoolkit.workspace import Workspace
 class TestApi:
     """The two POST operations of one pipeline."""
 
-    __test__ = False  # pytest would take it for a test class
+    __test__ = False  # pytest would collect it as a test class
 
     def __init__(self, pipeline: Pipeline, lanes: Lanes) -> None:
         self._tests, self._lanes, self._workspace = Tests(pipeline), lanes, pipeline.workspace
@@ -112,7 +112,7 @@ def _refusals(what: str) -> dict[int, ResponseDoc]:
     causes = {
         400: "The request is invalid: its JSON, the message type, a stage, or it cannot be tested.",
         401: "The credentials are missing or wrong.",
-        404: f"{what} with this id not found.",
+        404: f"{what} with this id does not exist.",
         413: "The body is too large.",
         415: "The Content-Type or the encoding is not supported.",
         504: "The test took too long.",

@@ -18,7 +18,6 @@ class Backoff:
     An event is dead after at least `attempts` failures, and not before `seconds` have passed since its first attempt.
     An event that the destination keeps throttling (408, 429) is dead after `throttled` seconds, if that is set,
     regardless of the number of attempts.
-    a destination puts off (408, 429) is dead after `throttled` seconds, if that is given, however often it was tried.
 
     `scale` multiplies every delay: with 0, tests do not wait.
     """

@@ -47,7 +47,7 @@ class Checks:
             verdict = link and check(block.events[place], link, str(block.first + place))
             return _check_of(event, verdict) if verdict else None
         except Exception:  # noqa: BLE001 - a plan that cannot be used must not stop an event
-            _LOG.exception("event %s cannot be checked; it goes on unchecked", block.first + place)
+            _LOG.exception("event %s cannot be checked against its plan; it continues unchecked", block.first + place)
             return None
 
     def _link(self, block: Block) -> Link | None:

@@ -216,7 +216,7 @@ class Deliveries:
         def on_saved(failure: BaseException | None) -> None:
             if failure is not None:
                 if not self._stopped:
-                    _LOG.error("the store cannot take results of %s; trying again: %s", destination, failure)
+                    _LOG.error("cannot store results of %s; retrying: %s", destination, failure)
                     self._timers.after(_STORE_PAUSE, lambda: self.settle(destination, records, done))
                 return
             self._pending.settle(destination, [r.task.run for r in results if r.retry_in is None])
@@ -231,7 +231,7 @@ class Deliveries:
 
 def _unreadable(task: Task, error: Exception) -> Outcome:
     if isinstance(error, KeyError):
-        return Outcome("failed", "store", "the event is not kept any more")
+        return Outcome("failed", "store", "the event is not in the store any more")
     if isinstance(error, StoreError):
         return Outcome("pending", "store", str(error), again=True)
     _LOG.error("event %s cannot be read", task.seq, exc_info=error)

@@ -106,7 +106,7 @@ class Feed:
                 _LOG.exception("a listener failed for changes of the kind %r", kind)
 
     def listen(self, listener: Listener) -> None:
-        """Call `listener(kind, changes)` for everything from now on. What it raises is logged."""
+        """Call `listener(kind, changes)` for every change from now on. Its errors are logged."""
         with self._lock:
             self._listeners.append(listener)
 

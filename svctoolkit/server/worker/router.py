@@ -236,9 +236,9 @@ class Router:
 
 def _report(error: Exception) -> None:
     if isinstance(error, StoreError):
-        _LOG.error("the store cannot be used for routing; trying again: %s", error)
+        _LOG.error("the store cannot be used for routing; retrying: %s", error)
     else:
-        _LOG.error("routing failed; trying again", exc_info=error)
+        _LOG.error("routing failed; retrying", exc_info=error)
 
 
 def _fate(block: Block, place: int, head: Head, source: Source, destination: Destination | None) -> Fate:

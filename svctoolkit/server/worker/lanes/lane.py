@@ -200,7 +200,7 @@ class Lane:
             self._deliver()
         except Exception:  # noqa: BLE001 - a worker that ends silently would stop the lane
             if not self._is_stopped():  # else the store is closed, and late results stay pending
-                _LOG.exception("a worker of %s failed; going on in a second", self._destination)
+                _LOG.exception("a worker of %s failed; retrying in a second", self._destination)
             with self._changed:
                 self._workers -= 1
                 self._changed.notify_all()
