@@ -216,7 +216,7 @@ class Admin:
             method="POST",
             path="/admin/replay",
             id="replay",
-            summary="Retry dead events",
+            summary="Retry dead letters",
             description="Retries dead events, or with `failed` those that the destination refused.",
             handle=self._protected(self.replay),
             body=Replay,

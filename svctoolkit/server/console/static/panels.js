@@ -81,7 +81,7 @@ export class Destinations {
       element("p", about.filter(Boolean).join(" · "), { className: "dim" }),
       element("p", counts.length ? counts : "no events yet"),
       element("p", [toggle, " ", this.replay(item)]),
-      item.answers === null ? element("p", "requests are really sent: this delivery mode has no faults", { className: "dim" }) : this.faults(item),
+      item.answers === null ? element("p", "responses can be simulated only in delivery mode record", { className: "dim" }) : this.faults(item),
       this.settings(item),
     ]);
   }
