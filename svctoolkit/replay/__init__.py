@@ -1,11 +1,13 @@
-"""Many events through the pipeline, and two pipelines side by side.
+"""Replay many events through a pipeline, or compare two pipelines on the same events.
 
 >>> from svctoolkit import Workspace, events
 >>> def shop(price):
-...     made = Workspace("shop")
-...     clean = made.transformation("clean", lambda event: {**event, "properties": {"revenue": price(event)}})
-...     hook = made.destination("hook", "WEBHOOK", config={"webhookUrl": "https://x.example"}, transformation="clean")
-...     return made
+...     workspace = Workspace("shop")
+...     clean = lambda event: {**event, "properties": {"revenue": price(event)}}
+...     workspace.transformation("clean", clean)
+...     hook = {"webhookUrl": "https://x.example"}
+...     workspace.destination("hook", "WEBHOOK", config=hook, transformation="clean")
+...     return workspace
 >>> before, after = shop(lambda e: e["properties"]["revenue"]), shop(lambda e: str(e["properties"]["revenue"]))
 >>> orders = [events.track("Order Completed", user_id="u1", properties={"revenue": n}) for n in range(3)]
 >>> compare(orders, before, after)

@@ -43,16 +43,21 @@ from svctoolkit.workspace import Workspace
 def replay(events: Events, workspace: Workspace, **options: Unpack[Options]) -> Replayed:
     """Run many events through a workspace. Nothing is ever sent.
 
-    `events` are files or folders (NDJSON, JSON, CSV, also with `.gz` or `.zst`; Parquet; the `.db` that a data plane
-    stores; tables of a warehouse), globs and URLs of these (whatever fsspec opens), a list, a DataFrame, whatever has
-    the Arrow stream protocol (tables, datasets, relations of DuckDB, Polars), a `DataPlane`, a Dask DataFrame or Bag,
-    or anything that gives events one by one. They are never all in memory. What is no event is in `rejects`, and the
-    run goes on. The options are those of `Options`.
+    `events` accepts:
 
-    Mappings see the time at which an event was received as now, and ids that are the same in each replay. Ctrl-C ends
-    the run, and gives what is done by then (`complete` is false).
+    - files, folders, globs and URLs of these (anything fsspec can open): NDJSON, JSON and CSV, also compressed as `.gz`
+      or `.zst`; Parquet; the `.db` store of a data plane; exported warehouse tables
+    - a list, a DataFrame, or any object that supports the Arrow stream protocol (tables, datasets, DuckDB relations,
+      Polars)
+    - a `DataPlane`, a Dask DataFrame or Bag, or any iterable of events
 
-    Raises `ConfigError` or one of its kinds for what is wrong before the first event.
+    The input is never loaded into memory as a whole. Records that are not events are listed in `rejects`, and the run
+    continues. The options are those of `Options`.
+
+    Mappings use the time at which an event was received as the current time, and generate the same ids in each replay.
+    Ctrl-C stops the run and returns the results so far (`complete` is false).
+
+    Raises `ConfigError` or a subclass for any problem that is found before the first event.
     """
     chosen = complete(options)
     members = _run(events, (workspace,), chosen)
@@ -65,9 +70,9 @@ def replay(events: Events, workspace: Workspace, **options: Unpack[Options]) -> 
 
 
 def replay_all(events: Events, workspace: Workspace, **options: Unpack[Options]) -> Replayed:
-    """As `replay`, for those to whom the result for a part of the events is of no use.
+    """Like `replay`, for callers that cannot use a partial result.
 
-    Ctrl-C is a `KeyboardInterrupt` here. Raises `ConfigError` or one of its kinds like `replay`.
+    Ctrl-C raises `KeyboardInterrupt` here. Raises `ConfigError` or a subclass like `replay`.
     """
     result = replay(events, workspace, **options)
     if not result.complete:
@@ -75,19 +80,21 @@ def replay_all(events: Events, workspace: Workspace, **options: Unpack[Options])
     return result
 
 
-# Any: a frame, where two outputs are compared
+# Any: a frame, when two outputs are compared
 @show_options
 def compare(
     events: Events, before: Workspace | Any, after: Workspace | None = None, **options: Unpack[Options]
 ) -> Comparison:
-    """Run many events through two workspaces, and tell what comes out differently.
+    """Run many events through two workspaces, and report the differences in their output.
 
-    Destinations are paired by key. Events with changes go through `before` once more: what differs there, too (a clock,
-    a random number in user code) is no change, and is counted in `unstable`. Everything else is as in `replay`.
+    Destinations are paired by key. Events with changes go through `before` a second time: values that differ between
+    these two runs (a clock, a random number in user code) are not changes, and are counted in `unstable`. Everything
+    else works as in `replay`.
 
-    `compare(out1, out2)` tells what is different between two outputs: results of `replay`, folders that it has written
-    (by another version of the toolkit, in another place), or frames with `event_id`, `destination_id` and `output`,
-    such as payloads that were recorded in production. Events are paired by id. Nothing runs: what varies is different.
+    `compare(out1, out2)` reports the differences between two existing outputs: results of `replay`, folders that it
+    wrote (perhaps with another version of the toolkit or on another machine), or frames with `event_id`,
+    `destination_id` and `output`, such as payloads recorded in production. Events are paired by id. Nothing runs, so
+    values that vary from run to run count as differences.
     """
     if after is None:
         return _compare_outputs(events, before, options)
@@ -95,10 +102,12 @@ def compare(
     return Comparison(**_run(events, (before, after), complete(options)), _warehouses=again)
 
 
-# Any: what `compare` takes as an output
+# Any: what `compare` accepts as an output
 def _compare_outputs(before: Any, after: Any, options: Options) -> Comparison:
     for name in set(options) - {"ignore", "tolerance", "accept"}:
-        raise ConfigError(f"{name} is for events that run: with two outputs, there are ignore, tolerance and accept")
+        raise ConfigError(
+            f"{name} is not supported when two outputs are compared. Use only ignore, tolerance and accept"
+        )
     started = time.perf_counter()
     review = _review(complete(options))
     tally, columns = compare_outputs(_columns(before), _columns(after), review)
@@ -108,24 +117,24 @@ def _compare_outputs(before: Any, after: Any, options: Options) -> Comparison:
 
 
 def _columns(output: Any) -> Iterable[RowColumns]:
-    """The rows of an output, block by block."""
+    """Yield the rows of an output, block by block."""
     if isinstance(output, Replayed):
         return output.blocks()
     if isinstance(output, (str, Path)):
         files = sorted(Path(output).glob("rows/part-*.parquet"))
         if not files:
-            raise ConfigError("there are no rows of a replay in this folder", where=str(output))
+            raise ConfigError("this folder contains no replay rows (rows/part-*.parquet)", where=str(output))
         return load_parquet(files)
     if hasattr(output, "columns") and hasattr(output, "to_dict"):
         return [{str(name): list(values) for name, values in output.to_dict("list").items()}]
     raise ConfigError(
-        f"an output is the result of a replay, its folder, or a frame, not {type(output).__name__}; "
-        "to compare workspaces, give events and two of them"
+        f"cannot compare {type(output).__name__}: an output is the result of a replay, its folder, or a frame. "
+        "To compare two workspaces, give events, before and after"
     )
 
 
 def _review(options: Options) -> Review:
-    """What nobody minds. Raises `ConfigError`."""
+    """Return the accepted differences and tolerances. Raises `ConfigError`."""
     entries = load_accepted(options["accept"]) if options["accept"] is not None else []
     ignore = options["ignore"]
     paths = (ignore,) if isinstance(ignore, str) else tuple(ignore)
@@ -134,20 +143,20 @@ def _review(options: Options) -> Review:
 
 
 def _diff(events: Events, before: Workspace, after: Workspace, options: Options, destination: str) -> Diff:
-    """What differs in the tables of one warehouse, with the events once more through each side."""
+    """Return the differences in the tables of one warehouse, by running the events through each side again."""
     chosen: Options = {**options, "destinations": [destination], "out": None, "rows": True, "resume": False}
     old, new = (replay_all(events, side, **chosen).warehouse(destination) for side in (before, after))
     return diff(old, new)
 
 
 def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict[str, Any]:
-    """The members of a result."""
+    """Return the fields of a result."""
     started = time.perf_counter()
     out, resume, scheduler = options["out"], options["resume"], options["scheduler"]
     if out is not None:
         check_parquet()
     if resume and out is None:
-        raise ConfigError("resume needs `out`, the folder of the replay that is to go on")
+        raise ConfigError("resume requires `out`, the folder of the replay to continue")
     job = job_of(sides, options)
     if is_collection(events):
         tally, rows, whole = run_collection(job, events, scheduler, listener(options["progress"]))
@@ -181,7 +190,7 @@ def _run_input(events: Events, job: Job, options: Options) -> dict[str, Any]:
 
 
 def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
-    """The job that options describe, checked. Raises `ConfigError`."""
+    """Return the job that the options describe, after validating them. Raises `ConfigError`."""
     sample, batch, destinations = options["sample"], options["batch"], options["destinations"]
     if not 0 < sample <= 1:
         raise ConfigError(f"sample must be more than 0 and at most 1, not {sample}")
@@ -190,12 +199,12 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
     if isinstance(destinations, str):
         destinations = [destinations]
     stages = options["stages"] or Stages()
-    sides = tuple(dataclasses.replace(side) for side in sides)  # without the cassettes that they have open
+    sides = tuple(dataclasses.replace(side) for side in sides)  # without their open cassettes
     for side in sides:
         offline_transport(side, options["transport"], stages)
     Columns(options["columns"])
     if len(sides) == 1 and (options["ignore"] or options["tolerance"] or options["accept"]):
-        raise ConfigError("ignore, tolerance and accept are about differences: use them with compare")
+        raise ConfigError("ignore, tolerance and accept apply to differences only: use them with compare")
     review = _review(options)
     return Job(
         sides=sides,
@@ -217,11 +226,11 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
 
 
 def _pool(job: Job, workers: int, scheduler: Any) -> tuple[pool.Pool | None, int]:
-    """Where the work is done, and how many chunks are under way at a time."""
+    """Return the pool that does the work (None: this process), and how many chunks may be in progress at a time."""
     if workers < 1:
         raise ConfigError(f"workers must be at least 1, not {workers}")
     if job.transport is not None and (workers > 1 or scheduler is not None):
-        raise ConfigError("a transport stays in this process: use workers=1 with it")
+        raise ConfigError("a transport only works in this process: use workers=1 and no scheduler with it")
     if scheduler is not None:
         return cluster_pool(scheduler)
     return (None, 1) if workers == 1 else (lambda: processes(workers), 2 * workers)
@@ -246,4 +255,4 @@ def _identity(source: Input) -> Any:
     try:
         return source.identity()
     except ConfigError:
-        return None  # it can be written, and cannot be resumed
+        return None  # such an input can be replayed to a folder, but not resumed

@@ -1,4 +1,4 @@
-"""The same work for engines of others: a batch of Arrow with events in, a batch of rows out."""
+"""Replay for other engines, such as Ray and Spark: an Arrow batch of events in, an Arrow batch of rows out."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from svctoolkit.workspace import Workspace
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: The options that say what is done with an event; the others say where, and what is kept.
+#: The options that define how an event is processed; the others define where it runs and what is kept.
 _OPTIONS = (
     "destinations", "source", "stages", "columns", "batch", "sample", "mask_personal", "ignore", "tolerance", "accept",
 )  # fmt: skip
 
 
 class ChunkRunner:
-    """Runs batches of events, wherever it is sent: `run_chunk(batch: RecordBatch) -> RecordBatch`.
+    """Runs batches of events on any machine: `run_chunk(batch: RecordBatch) -> RecordBatch`.
 
-    `schema` is that of what it gives. It can be pickled, with the secrets of its workspaces in it: give it to workers
-    that you trust. A worker keeps the user's code loaded from one batch to the next.
+    `schema` is the schema of the returned batches. A runner can be pickled, including the secrets of its workspaces:
+    send it only to workers that you trust. A worker keeps the user code loaded from one batch to the next.
     """
 
     def __init__(self, token: str, job: bytes, *, compares: bool) -> None:
@@ -36,15 +36,15 @@ class ChunkRunner:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns: those of `Replayed.frame()` or `Comparison.frame()`, as texts and 64-bit numbers."""
+        """The columns of `Replayed.frame()` or `Comparison.frame()`, as strings and 64-bit integers."""
         return arrow_schema(COMPARISON if self._compares else REPLAY)
 
     def __call__(self, batch: pa.RecordBatch | pa.Table) -> pa.RecordBatch | pa.Table:
-        """The rows of a batch of events, in their order; of a table they are a table.
+        """Return the rows of a batch of events, in order; for a table, return a table.
 
-        A record that is no event is a row with the status (of a comparison: the kind) `rejected`, and the reason as its
-        error. `place` says which batch it is, by its content, and which row: the same batch gives the same rows
-        wherever and whenever it is run.
+        A record that is not an event becomes a row with the status (in a comparison: the kind) `rejected`, and the
+        reason as its error. `place` identifies the batch by its content, and the row in it: the same batch gives the
+        same rows on any machine at any time.
         """
         import pyarrow as pa
 
@@ -63,18 +63,18 @@ class ChunkRunner:
 
 
 def chunk_runner(workspace: Workspace, after: Workspace | None = None, **options: Unpack[Options]) -> ChunkRunner:
-    """What runs batches of events through a workspace, or through two side by side, for engines such as Ray and Spark.
+    """Return a function that runs batches of events through one workspace, or compares two.
 
-    Options are those of `replay` that say what is done with an event: `destinations`, `source`, `stages`, `columns`,
-    `batch`, `sample`, `mask_personal`; with two workspaces `ignore`, `tolerance` and `accept`. How many ran, and what
-    became of them, can be counted in the rows.
+    It is meant for engines such as Ray and Spark. The options are those of `replay` that define how an event is
+    processed: `destinations`, `source`, `stages`, `columns`, `batch`, `sample`, `mask_personal`; with two workspaces
+    also `ignore`, `tolerance` and `accept`. To get counts of outcomes, aggregate the rows.
 
-    Raises `ConfigError` or one of its kinds for what is wrong before the first event.
+    Raises `ConfigError` or a subclass for any problem that is found before the first event.
     """
     for name in options:
         if name not in _OPTIONS:
             raise ConfigError(
-                f"{name} is not for a chunk, which runs where somebody else wants it.{did_you_mean(name, _OPTIONS)}"
+                f"{name} is not an option of chunk_runner, which only processes events.{did_you_mean(name, _OPTIONS)}"
             )
     sides = (workspace,) if after is None else (workspace, after)
     job = replace(job_of(sides, complete(options)), rows="columns")

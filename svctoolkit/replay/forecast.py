@@ -1,4 +1,4 @@
-"""What a long run would take, before it: time, disk and requests, from the first events."""
+"""Estimate the time, disk space and requests of a long run from its first events."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from svctoolkit.workspace import Workspace
 if TYPE_CHECKING:
     from svctoolkit.replay.engine.engine import Job
 
-_FIRST, _ENOUGH = 2000, 1.0  # events at most, and seconds after which they are enough
+_FIRST, _ENOUGH = 2000, 1.0  # maximum number of events, and seconds after which to stop
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Forecast:
-    """What a run would take, as far as its first events tell; None where nobody knows how many there are.
+    """Estimated cost of a run, extrapolated from its first events; None where the number of events is unknown.
 
-    `looked_at` of `events` were run here, one after the other. `seconds` is the whole time with as many workers as
-    were asked for, `bytes` the Parquet of `out`. `requests` has, by destination, how many a delivery would make, in
-    calls of 20 jobs.
+    The first `looked_at` of `events` were run in this process, one after the other. `seconds` is the total time with
+    the requested number of workers, `bytes` the size of the Parquet files in `out`. `requests` maps each destination to
+    the number of requests that a delivery would make, in calls of 20 jobs.
     """
 
     looked_at: int
@@ -42,22 +42,22 @@ class Forecast:
 
     def __repr__(self) -> str:
         if self.events is None or self.seconds is None or self.bytes is None:
-            return f"{self.looked_at:,} events were looked at; nobody knows how many there are"
+            return f"{self.looked_at:,} events were measured; the total number of events is unknown"
         head = f"about {self.events:,} events: {duration(self.seconds)}, {self.bytes / 1e6:,.1f} MB as Parquet"
         lines = [f"{key}: about {count:,} requests" for key, count in self.requests.items()]
-        return "\n".join([f"{head} (the first {self.looked_at:,} were looked at)", *lines])
+        return "\n".join([f"{head} (measured on the first {self.looked_at:,})", *lines])
 
 
 def forecast(
     events: Events, workspace: Workspace, after: Workspace | None = None, **options: Unpack[Options]
 ) -> Forecast:
-    """What `replay`, or with two workspaces `compare`, would take. The options are those of `replay`.
+    """Estimate what `replay`, or with two workspaces `compare`, would cost. The options are those of `replay`.
 
-    At most two thousand events are run, from the beginning. Raises `ConfigError` for events that can be read only
-    once, a Dask collection, and whatever is wrong before the first event.
+    Runs at most two thousand events from the beginning of the input. Raises `ConfigError` for events that can be read
+    only once, for a Dask collection, and for any problem that is found before the first event.
     """
     if isinstance(events, Iterator) or is_collection(events):
-        raise ConfigError("a forecast reads the events once more: give files, a list or a frame")
+        raise ConfigError("a forecast reads the events before the replay does: give files, a list or a frame")
     chosen = complete(options)
     sides = (workspace,) if after is None else (workspace, after)
     job = replace(job_of(sides, chosen), rows="parquet" if chosen["out"] is not None or chosen["rows"] else "")
@@ -81,7 +81,7 @@ def forecast(
 
 
 def _beginning(source: Input, columns: Columns) -> tuple[float, list[Record]]:
-    """The first events, and which share of the input they are; 0 where nobody knows."""
+    """Return the share of the input that the first events make up (0 if unknown), and these events."""
     for chunk in source.chunks():
         if not isinstance(chunk, Chunk):
             continue
@@ -92,9 +92,9 @@ def _beginning(source: Input, columns: Columns) -> tuple[float, list[Record]]:
     return 1.0, []
 
 
-# Any: events as they were read
+# Any: events as read
 def _measure(job: Job, beginning: list[Record]) -> tuple[int, float, int]:
-    """How many were run, in how many seconds, and how large their rows are. User code is loaded before."""
+    """Return how many events were run, in how many seconds, and the size of their rows. User code is loaded before."""
     engine = work.engine_of(job)
     items: list[Any] = [(record.event, record.source, record.repeats) for record in beginning]
     engine.run(Chunk(0, "", "objects", Piece(0, items[:1]), 1))

@@ -1,4 +1,4 @@
-"""What a replay reads: files and folders, lists, DataFrames, data planes, anything that gives events one by one."""
+"""Inputs of a replay: files and folders, lists, DataFrames, data planes, and any iterable of events."""
 
 from __future__ import annotations
 
@@ -19,47 +19,49 @@ from svctoolkit.replay.records.json_text import decode
 from svctoolkit.replay.records.record import PIECE_RECORDS, Chunk, Piece, Record, Reject, begin, place
 from svctoolkit.replay.records.remote import Place, is_url, local_glob, remote_files
 
-#: Files, folders, URLs or globs; events, a DataFrame, what has the Arrow stream protocol, a data plane, or whatever
-#: gives events one by one.
+#: Files, folders, URLs or globs; events, a DataFrame, any object with the Arrow stream protocol, a data plane, or any
+#: iterable of events.
 Events: TypeAlias = "str | Path | Sequence[str | Path] | Iterable[Mapping[str, Any]] | Any"
 
 
 class Input(Protocol):
-    """Where events come from. `total` is its size in `unit` (bytes or events), None where nobody knows."""
+    """A source of events. `total` is its size in `unit` (bytes or events), or None if unknown."""
 
     total: int | None
     unit: str
 
     def chunks(self) -> Iterator[Chunk | Reject]:
-        """The same chunks each time, with numbers from 0; between them what could not be cut."""
+        """Yield the same chunks each time, numbered from 0, and a `Reject` for each part that could not be cut."""
         ...
 
     def identity(self) -> Json:
-        """What tells this input from another, as JSON. Raises `ConfigError` where a second look is impossible."""
+        """Return JSON that identifies this input. Raises `ConfigError` if the input can be read only once."""
         ...
 
 
 def input_of(events: Events) -> Input:
-    """The input that `events` names. Raises `ConfigError` for what is none, or cannot be opened."""
+    """Return the input for `events`. Raises `ConfigError` if it is not a supported type or cannot be opened."""
     if isinstance(events, (str, Path)):
         return Files([events])
     if isinstance(events, Mapping):
         return Objects([events])
-    if hasattr(events, "iloc") and hasattr(events, "columns"):  # in this order: a LazyFrame resolves its columns
+    if hasattr(events, "iloc") and hasattr(
+        events, "columns"
+    ):  # `iloc` first: asking a LazyFrame for its columns resolves its schema
         return Frame(events)
     if is_arrow(events):
         return Arrow(events)
-    if hasattr(events, "received"):  # a data plane, or what it has of one run
+    if hasattr(events, "received"):  # a data plane, or the events that it received in one run
         return Objects(events.received)
     if isinstance(events, Sequence) and events and all(isinstance(path, (str, Path)) for path in events):
         return Files(events)
     if isinstance(events, Iterable):
         return Objects(events)
-    raise ConfigError(f"events are files, a list, a DataFrame, Arrow or an iterable, not {type(events).__name__}")
+    raise ConfigError(f"events must be files, a list, a DataFrame, Arrow or an iterable, not {type(events).__name__}")
 
 
 def records(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:
-    """The records in a chunk."""
+    """Yield the records in a chunk."""
     if chunk.format == "objects":
         return _objects(chunk, columns)
     if chunk.format == "arrow":
@@ -70,7 +72,7 @@ def records(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:
 
 
 class Files:
-    """Files, and the files of known formats in folders."""
+    """Files, and all files of known formats in folders."""
 
     unit = "bytes"
 
@@ -82,7 +84,7 @@ class Files:
 
     def identity(self) -> Json:
         if self.total is None:
-            raise ConfigError("standard input can be read once: a replay of it cannot be resumed")
+            raise ConfigError("standard input can be read only once: its replay cannot be resumed")
         return [[str(path), *_fingerprint(path, name)] for path, name in self._files]
 
     def chunks(self) -> Iterator[Chunk | Reject]:
@@ -119,7 +121,7 @@ def _files_at(named: str | Path) -> list[tuple[Place, str]]:
         files = remote_files(str(named))
         formats = [(file, format_by_ending(file.name)) for file in files]
         if len(files) == 1:
-            format_of(files[0].name)  # says which formats there are
+            format_of(files[0].name)  # raises an error that lists the known formats
         return [(file, name) for file, name in formats if name]
     path = Path(named)
     if has_magic(str(named)) and not path.exists():
@@ -130,7 +132,7 @@ def _files_at(named: str | Path) -> list[tuple[Place, str]]:
         known: list[tuple[Place, str]] = []
         known += ((file, name) for file in walk(path) if (name := format_by_ending(file.name)))
         if not known:
-            raise ConfigError("there is no file of a known format in this folder", where=str(path))
+            raise ConfigError("this folder contains no file of a known format", where=str(path))
         return known
     if not path.exists():
         raise ConfigError("there is no such file", where=str(path))
@@ -138,7 +140,7 @@ def _files_at(named: str | Path) -> list[tuple[Place, str]]:
 
 
 def _fingerprint(path: Place, name: str) -> list[Any]:
-    """What tells the content of a file from another."""
+    """Return values that change with the content of a file."""
     identity = FORMATS[name].identity
     if identity is not None and isinstance(path, Path):
         return [identity(path)]
@@ -147,7 +149,7 @@ def _fingerprint(path: Place, name: str) -> list[Any]:
 
 
 class Objects:
-    """Events one by one: objects, JSON texts, or records that have an `event`, and perhaps a `source`."""
+    """Events one by one: objects, JSON strings, or records with an `event` attribute and optionally a `source`."""
 
     unit = "events"
 
@@ -157,13 +159,13 @@ class Objects:
 
     def identity(self) -> Json:
         if self.total is None:
-            raise ConfigError("events that come one by one can be read once: a replay of them cannot be resumed")
+            raise ConfigError("an iterator of events can be read only once: its replay cannot be resumed")
         return ["list", self.total, _digest(self)]
 
     def chunks(self) -> Iterator[Chunk | Reject]:
         items: list[Any] = []
         number, first = 0, 0
-        for event in islice(self._events, self.total):  # what a data plane has received may grow meanwhile
+        for event in islice(self._events, self.total):  # the list of a data plane may grow meanwhile
             items.append(_item(event))
             if len(items) == PIECE_RECORDS:
                 yield Chunk(number, "", "objects", Piece(first, items), first + len(items))
@@ -172,9 +174,9 @@ class Objects:
             yield Chunk(number, "", "objects", Piece(first, items), first + len(items))
 
 
-# Any: an event, its text, or what a data plane has of one
+# Any: an event, its JSON text, or a data plane's record of one
 def _item(event: Any) -> tuple[Any, str, bool]:
-    """An event, its source, and whether it had come before."""
+    """Return an event, its source, and whether it is a repeat of an earlier event."""
     if not hasattr(event, "event"):
         return event, "", False
     return event.event, getattr(event, "source", ""), getattr(event, "repeats", None) is not None
@@ -193,7 +195,7 @@ def _objects(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:
 
 
 class Frame:
-    """A pandas DataFrame: rows as in `Columns`."""
+    """A pandas DataFrame; its rows are read as described in `Columns`."""
 
     unit = "events"
 
@@ -213,7 +215,7 @@ class Frame:
 
 
 def _digest(source: Input) -> str:
-    """What tells the content of an input in memory from another."""
+    """Return a digest of the content of an input in memory."""
     digest = blake2b(digest_size=16)
     for chunk in source.chunks():
         if isinstance(chunk, Chunk):

@@ -1,4 +1,4 @@
-"""What `replay` and `compare` can be told, once for both."""
+"""The options that `replay` and `compare` share."""
 
 from __future__ import annotations
 
@@ -20,29 +20,30 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Options(TypedDict, total=False):
-    """How events are run. Whatever is absent has the value of `DEFAULTS`.
+    """How events are run. Options that are absent have the value in `DEFAULTS`.
 
-    - `destinations`: keys or ids; all enabled ones by default, or those connected to `source`. Events of a data plane
-      go where their source is connected, unless the workspace has no sources at all
-    - `stages`: user and destination transformation by default. `send_to_destination` needs a workspace in delivery mode
-      `record`, one in mode `cassette` with a file, or a `transport` that answers. What answers there also answers the
-      requests of user code and the look-ups of mappings
+    - `destinations`: keys or ids; by default all enabled ones, or those connected to `source`. Events of a data plane
+      go to the destinations that their source is connected to, unless the workspace has no sources at all
+    - `stages`: user and destination transformation by default. `send_to_destination` requires a workspace in delivery
+      mode `record`, one in mode `cassette` with a file, or a `transport` that answers. The same transport also answers
+      the requests of user code and the look-ups of mappings
     - `columns`: for rows of CSV, Parquet and DataFrames: path in the event -> column; see `Columns`, also for
-      tables of a warehouse
-    - `batch`: how many events the user's code gets in one call. Its module keeps its state within a call
-    - `sample`: the share of events to run, with the first of each shape in each chunk on top
-    - `mask_personal`: hides names, addresses, e-mail addresses and the like in everything that comes out
-    - `rows`: false keeps the numbers only. Some ten thousand rows are in memory, the others in a temporary folder until
-      the result is gone
-    - `out`: a folder for the rows as Parquet, instead of memory. With `resume` a replay in it goes on where it ended;
-      where the input has grown or changed, only what is new is run, and what is gone goes there, too
+      warehouse tables
+    - `batch`: how many events each call of the user code gets. Module state is kept within a call
+    - `sample`: the share of events to run; the first event of each shape in each chunk is always added
+    - `mask_personal`: hides names, postal and e-mail addresses and other personal data in all output
+    - `rows`: false keeps only the counts. Up to 50,000 rows are kept in memory, the rest in a temporary folder that is
+      removed with the result
+    - `out`: a folder for the rows as Parquet, instead of memory. With `resume`, an interrupted replay in this folder
+      continues. If the input has changed, only new parts are run, and rows of removed parts are deleted
     - `ignore`: paths of payloads that are not compared: `body.JSON.context.library`, `**.timestamp` (`*` is one step);
-      `tolerance`: path -> how much a number may be another, beside the larger of both (or 1). `accept`: a file with
-      differences that somebody has found right (`accepted.yaml`): they are `accepted` until their last day
-    - `workers`: processes of this machine. `scheduler`: the address of a Dask scheduler, its client, or a cluster such
-      as `LocalCluster`, instead. For a Dask collection the rows stay on its cluster: see `Replayed.dask`
+      `tolerance`: path -> how much a number may differ, relative to the larger of both (or 1). `accept`: a file of
+      reviewed differences (`accepted.yaml`), which are reported as `accepted` until they expire
+    - `workers`: processes on this machine. `scheduler`: use a cluster instead: the address of a Dask scheduler, its
+      client, or a cluster object such as `LocalCluster`. Rows of a Dask collection stay on its cluster: see
+      `Replayed.dask`
     - `progress`: a function that gets `Progress`; true or false for a line in the terminal or notebook, or none. By
-      default there is one if somebody watches
+      default the line appears only in an interactive session
     """
 
     destinations: Sequence[str] | None
@@ -86,15 +87,15 @@ DEFAULTS: Options = {
 
 
 def complete(options: Options) -> Options:
-    """The options with their defaults. Raises `TypeError` for one that is not there."""
+    """Return the options with their defaults. Raises `TypeError` for an unknown option."""
     for name in options:
         if name not in DEFAULTS:
-            raise TypeError(f"there is no option {name!r}.{did_you_mean(name, DEFAULTS)}")
+            raise TypeError(f"unknown option {name!r}.{did_you_mean(name, DEFAULTS)}")
     return {**DEFAULTS, **options}
 
 
 def show_options(function: F) -> F:
-    """Lets `help` and the completion of notebooks show every option of a function that takes `**options`."""
+    """Decorate a function with `**options` so that `help` and notebook completion show every option."""
     signature = inspect.signature(function)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     kinds = Options.__annotations__

@@ -1,4 +1,4 @@
-"""How many requests many events make, with calls of one size or another, and how near that is to the limits."""
+"""Count the requests that many events make, for different sizes of calls, and compare batches with their limits."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class RequestCount:
-    """What the events make at one destination, with calls of at most `jobs`.
+    """The requests to one destination, with calls of at most `jobs` events.
 
-    `requests` of `events` that are sent; `largest` is the most events in a request (where a batch takes several
-    requests, on average) and `bytes` the longest body as JSON; `limit` is the most that the destination takes in one, 0
-    where nobody knows.
+    `events` is the number of events sent, `requests` the number of requests for them. `largest` is the highest number
+    of events in a request (the average, if a batch needs several requests), `bytes` the size of the longest body as
+    JSON, and `limit` the maximum number of events that the destination accepts in a request (0 if unknown).
     """
 
     destination: str
@@ -42,27 +42,27 @@ class RequestCount:
 
     @property
     def per_request(self) -> float:
-        """Events in a request, on average."""
+        """Events per request, on average."""
         return self.events / self.requests if self.requests else 0.0
 
     @property
     def per_million(self) -> int:
-        """The requests that a million such events would make."""
+        """The number of requests for a million such events."""
         return round(1e6 * self.requests / self.events) if self.events else 0
 
     @property
     def share_of_limit(self) -> float | None:
-        """How much of the limit the largest request takes; None without a limit."""
+        """The largest request as a share of the limit; None without a limit."""
         return self.largest / self.limit if self.limit else None
 
 
 class RequestCounts(tuple[RequestCount, ...]):
-    """A count for each destination and size of calls."""
+    """One count for each destination and size of calls."""
 
     __slots__ = ()
 
     def frame(self) -> pd.DataFrame:
-        """One row for each count, with its members and `per_request` and `share_of_limit`."""
+        """Return one row for each count, with its fields and `per_request` and `share_of_limit`."""
         import pandas as pd
 
         names = ("destination", "jobs", "events", "requests", "per_request", "largest", "bytes", "limit")
@@ -81,11 +81,12 @@ def count_requests(
     destinations: Sequence[str] | None = None,
     source: str | None = None,
 ) -> RequestCounts:
-    """How many requests the events make at each destination, with calls of one size or of several. Nothing is sent.
+    """Count the requests that the events make at each destination, for one or several sizes of calls. Nothing is sent.
 
-    `events` are whatever `replay` takes, and are never all in memory. What is no event is left out.
+    `events` accepts everything that `replay` accepts; the input is never loaded into memory as a whole. Records that
+    are not events are skipped.
 
-    Raises `ConfigError` or one of its kinds for what is wrong before the first event.
+    Raises `ConfigError` or a subclass for any problem that is found before the first event.
     """
     sizes = [jobs] if isinstance(jobs, int) else list(jobs)
     if not sizes or min(sizes) < 1:
@@ -108,7 +109,7 @@ def count_requests(
 
 
 def _sent_to(workspace: Workspace, keys: Sequence[str], chosen: Sequence[str] | None) -> list[str]:
-    """Those of the destinations that requests are made for; all that somebody has named."""
+    """Return the destinations that receive requests; all of them if the caller named some."""
     items = [workspace.destination(key) for key in keys]
     return [d.key for d in items if chosen is not None or (d.enabled and _makes_requests(d.type))]
 
@@ -124,7 +125,7 @@ def _events(events: Events) -> Iterator[Mapping[str, Any]]:
             if isinstance(record, Record):
                 try:
                     yield check(record.event)
-                except ToolkitError:  # what the service refuses makes no request
+                except ToolkitError:  # RudderStack rejects the event, so there is no request for it
                     continue
 
 

@@ -66,7 +66,7 @@ def test_what_is_no_event_is_a_row() -> None:
 
 def test_options_of_a_run_are_not_for_a_chunk() -> None:
     """They are named."""
-    with pytest.raises(ConfigError, match="workers is not for a chunk"):
+    with pytest.raises(ConfigError, match="workers is not an option of chunk_runner"):
         chunk_runner(shop(), workers=2)
     with pytest.raises(TypeError, match="a chunk is a RecordBatch"):
         chunk_runner(shop())(orders(1))

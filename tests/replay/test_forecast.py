@@ -43,7 +43,7 @@ def test_a_forecast_of_what_is_compressed_or_has_no_end(tmp_path: Path) -> None:
     assert forecast(str(file), shop()).events == pytest.approx(2500, rel=0.05)
     assert forecast(orders(5000), shop(), shop()).events == 5000
     assert forecast([], shop()).events == 0
-    with pytest.raises(ConfigError, match="a forecast reads the events once more"):
+    with pytest.raises(ConfigError, match="a forecast reads the events before"):
         forecast(iter(orders(3)), shop())
 
 

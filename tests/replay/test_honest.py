@@ -152,7 +152,7 @@ def test_a_changed_setting_is_found(one: dict[str, Any], other: dict[str, Any]) 
     [
         (("random",), (), "number -> nothing"),
         (("random",), ("random text",), "number -> text"),
-        (("uuid",), ("random text",), "another text"),
+        (("uuid",), ("random text",), "text changed"),
         (("uuid",), ("fixed uuid",), "varying text -> fixed text"),
         (("random",), ("fixed",), "varying number -> fixed number"),
         (("nested",), ("bare",), "meta.at: number -> nothing"),
@@ -188,7 +188,7 @@ def test_one_product_put_first_is_one_group() -> None:
     assert [(g.path, g.before, g.after, g.count) for g in inserted.groups] == [
         ("body.JSON.properties.products.*", "nothing", "object", 3)
     ]
-    assert "body.JSON.properties.products: another order in 3 events of Order Completed" in repr(moved)
+    assert "body.JSON.properties.products: order changed in 3 events of Order Completed" in repr(moved)
 
 
 def test_a_second_payload_is_named() -> None:
@@ -200,7 +200,7 @@ def test_a_second_payload_is_named() -> None:
     result = compare(orders(2), shop(lambda e: e), shop(twice))
 
     assert [(g.path, g.count) for g in result.groups] == [("payload", 2)]
-    assert "another payload in 2 events of Order Completed" in repr(result)
+    assert "additional payload in 2 events of Order Completed" in repr(result)
 
 
 def test_a_rule_is_one_group_over_all_event_names() -> None:
@@ -225,4 +225,4 @@ def test_numbers_have_a_distribution() -> None:
 
     assert numbers is not None
     assert (numbers.before, numbers.relative) == ([1.0, 5050.0, 100.0], {"100%": 89, "more": 11})
-    assert "revenue: another number (+0.19 to +200, " in repr(result)
+    assert "revenue: number changed (+0.19 to +200, " in repr(result)

@@ -79,12 +79,12 @@ def test_bad_records_are_rejected_with_their_place_and_the_rest_goes_on(tmp_path
     assert ids(result) == ["m1", "m2"]
     assert [reject.place for reject in result.rejects] == [f"{file}:{line}" for line in range(2, 8)]
     assert [reject.reason for reject in result.rejects] == [
-        "no JSON: Expecting ',' delimiter (column 17)",
-        "an event is a JSON object",
+        "invalid JSON: Expecting ',' delimiter (column 17)",
+        "an event must be a JSON object",
         "message type is unsupported",
         "message type missing or invalid",
-        "no JSON: NaN is no JSON value",
-        "an event is a JSON object",
+        "invalid JSON: NaN is not a JSON value",
+        "an event must be a JSON object",
     ]
 
 
@@ -145,7 +145,7 @@ def test_csv_with_a_mapping(tmp_path: Path) -> None:
         },
         {"type": "track", "event": "Order", "userId": "u3"},
     ]
-    assert [(r.place, r.reason) for r in result.rejects] == [(f"{file}:3", "column amount: 'many' is no number")]
+    assert [(r.place, r.reason) for r in result.rejects] == [(f"{file}:3", "column amount: 'many' is not a number")]
 
 
 def test_flat_frames_become_nested_events() -> None:
@@ -193,8 +193,8 @@ def test_anything_that_gives_events_is_an_input() -> None:
     ("name", "said"),
     [
         ("gone.ndjson", "gone.ndjson: there is no such file"),
-        ("notes.txt", "notes.txt: has no ending of a known format: .csv, .db, .json"),
-        ("empty", "empty: there is no file of a known format in this folder"),
+        ("notes.txt", "notes.txt: unknown file format. Known endings: .csv, .db, .json"),
+        ("empty", "empty: this folder contains no file of a known format"),
     ],
 )
 def test_what_cannot_be_read_is_told_before_the_first_event(name: str, said: str, tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_wrong_mapping_is_told_before_the_first_event() -> None:
     """Paths and conversions are checked, with the nearest one that is there."""
     with pytest.raises(ConfigError, match=r"columns: propertis\.x: an event has no member 'propertis'.*'properties'"):
         replay([], shop(), columns={"propertis.x": "x"})
-    with pytest.raises(ConfigError, match=r"no conversion is called 'numbr'.*'number'"):
+    with pytest.raises(ConfigError, match=r"unknown conversion 'numbr'.*'number'"):
         replay([], shop(), columns={"properties.x": "x:numbr"})
 
 

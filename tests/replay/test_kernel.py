@@ -116,7 +116,7 @@ def test_an_interrupted_cell_has_what_was_done_until_then(kernel: Kernel, option
     assert facts["ids"] == facts["events"]
     assert facts["once"]
     assert facts["in_order"] or "workers" in options  # what two processes have done may have gaps
-    assert "interrupted: this is about a part of the events" in facts["said"]
+    assert "interrupted: the results cover only a part of the events" in facts["said"]
     assert facts["next"] == ["m5", "m6", "m7"]
 
     last = [message for message in shown if is_progress(message)][-1]["content"]["data"]

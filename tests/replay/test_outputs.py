@@ -77,7 +77,7 @@ def test_payloads_beside_those_of_production() -> None:
 @pytest.mark.parametrize(
     ("outputs", "said"),
     [
-        (("/nowhere", "/nowhere"), "no rows of a replay"),
+        (("/nowhere", "/nowhere"), "contains no replay rows"),
         ((pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1]})), "column 'event_id' is missing"),
         (([1], [2]), "an output is the result of a replay"),
         ((replay(orders(1), shop(), rows=False), replay(orders(1), shop())), "were not kept"),

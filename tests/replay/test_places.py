@@ -68,7 +68,7 @@ def test_urls_are_files_folders_and_globs(bucket: Any, tmp_path: Path) -> None:
     [
         ("memory://nowhere.ndjson", "memory://nowhere.ndjson: there is no such file"),
         ("what://x/y.ndjson", "what://x/y.ndjson"),
-        ("nowhere/*.ndjson", "no file fits"),
+        ("nowhere/*.ndjson", "no file matches"),
         ("ftp://ann:s3cr3t@127.0.0.1:1/a.ndjson", "cannot be reached"),
     ],
 )

@@ -204,7 +204,7 @@ def test_a_sample_says_how_many_of_all_events_it_is(workers: int, tmp_path: Path
             abs(estimates[what].events - count) <= 1.5 * estimates[what].error
         )  # 99.7%; the sample is always the same
         assert 0 < estimates[what].error < 0.06 * 10_000
-    assert f"hook: of all events probably {estimates[next(iter(estimates))]} " in repr(result)
+    assert f"hook: estimated for all events: {estimates[next(iter(estimates))]} " in repr(result)
     exact = replay(files[:1], shop(code=code))
     assert exact.estimates["hook"] == {what: (count, 0.0) for what, count in exact.counts["hook"].items()}
 
@@ -291,8 +291,8 @@ def test_progress_is_told() -> None:
         ({"sample": 0.0}, "sample must be more than 0"),
         ({"batch": 0}, "batch must be at least 1"),
         ({"workers": 0}, "workers must be at least 1"),
-        ({"resume": True}, "resume needs `out`"),
-        ({"transport": Recorder(), "workers": 2}, "a transport stays in this process"),
+        ({"resume": True}, "resume requires `out`"),
+        ({"transport": Recorder(), "workers": 2}, "a transport only works in this process"),
     ],
 )
 def test_wrong_options_are_told(options: dict[str, Any], said: str) -> None:

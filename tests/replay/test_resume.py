@@ -53,7 +53,7 @@ def test_an_interrupted_replay_is_usable_and_goes_on_exactly(files: Path, tmp_pa
     whole = replay(files, shop(clean), out=tmp_path / "whole")
 
     assert (partial.complete, seen) == (False, [f"m{n}" for n in range(6)])
-    assert "interrupted: this is about a part of the events" in repr(partial).splitlines()
+    assert "interrupted: the results cover only a part of the events" in repr(partial).splitlines()
     assert resumed.complete
     pd.testing.assert_frame_equal(resumed.frame(), whole.frame())
     left, right = resumed.to_dict(), whole.to_dict()
@@ -101,16 +101,16 @@ def test_another_replay_is_not_mixed_in(files: Path, tmp_path: Path) -> None:
     """A folder with a replay, with another one, or with other things is refused, with the reason."""
     replay(files, shop(clean), out=tmp_path / "out")
 
-    with pytest.raises(ConfigError, match=r"has a replay in it: resume it"):
+    with pytest.raises(ConfigError, match=r"contains a replay: resume it"):
         replay(files, shop(clean), out=tmp_path / "out")
-    with pytest.raises(ConfigError, match="cannot be resumed: the workspace is not what it was"):
+    with pytest.raises(ConfigError, match="cannot be resumed: the workspace has changed"):
         replay(files, shop(), out=tmp_path / "out", resume=True)
     with pytest.raises(ConfigError, match="cannot be resumed: an option"):
         replay(files, shop(clean), out=tmp_path / "out", resume=True, batch=7)
     other = ndjson(tmp_path / "other.ndjson", orders(1))
-    with pytest.raises(ConfigError, match="cannot be resumed: the input is not what it was"):
+    with pytest.raises(ConfigError, match="cannot be resumed: the input has changed"):
         replay(other, shop(clean), out=tmp_path / "out", resume=True)
-    with pytest.raises(ConfigError, match="has something else in it"):
+    with pytest.raises(ConfigError, match="contains files that are not from a replay"):
         replay(files, shop(clean), out=files)
 
 
@@ -151,5 +151,5 @@ def test_a_grown_file_runs_its_end_only(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_stream_cannot_be_resumed(tmp_path: Path) -> None:
     """What can be read once is told at once."""
-    with pytest.raises(ConfigError, match="can be read once"):
+    with pytest.raises(ConfigError, match="can be read only once"):
         replay(iter(orders(1)), shop(), out=tmp_path / "out", resume=True)

@@ -144,7 +144,7 @@ def test_a_store_that_has_grown_is_another_input(plane: DataPlane, tmp_path: Pat
     plane.send(orders(1), source="web")
 
     assert again.events == 5
-    with pytest.raises(ConfigError, match="the input is not what it was"):
+    with pytest.raises(ConfigError, match="the input has changed"):
         replay(tmp_path / "events.db", shop(), out=tmp_path / "out", resume=True)
 
 
@@ -169,4 +169,4 @@ def test_damage_is_rejected_with_its_place(tmp_path: Path) -> None:
     ids: list[Any] = list(dict.fromkeys(result.frame().event_id))
     assert ids == ["m0", "m2", "m7"]
     assert [reject.place.rpartition("/")[2] for reject in result.rejects] == ["a.db:2", "b.db:1", "c.sqlite:1"]
-    assert "no store of a data plane" in result.rejects[1].reason
+    assert "not the store of a data plane" in result.rejects[1].reason

@@ -1,1 +1,1 @@
-"""What runs chunks: in this process, in several, on a cluster."""
+"""The engine that runs chunks: in this process, in several, or on a cluster."""

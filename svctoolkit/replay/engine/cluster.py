@@ -1,6 +1,6 @@
-"""A replay on a Dask cluster: the same chunks, or the partitions of a Dask DataFrame or Bag.
+"""A replay on a Dask cluster: its chunks, or the partitions of a Dask DataFrame or Bag.
 
-Which worker does what, and what happens when one is lost, is Dask's: work that is lost is done again elsewhere.
+Dask schedules the work, and repeats work elsewhere when a worker is lost.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from svctoolkit.replay.tally.tally import Sum, Tally
 
 # Any: dask's scheduler
 def pool(scheduler: Any) -> tuple[Callable[[], AbstractContextManager[Executor]], int]:
-    """The cluster as a pool, and how many chunks it should have under way: two for each of its threads.
+    """Return the cluster as a pool, and how many chunks to keep in progress: two for each of its threads.
 
-    Raises `ConfigError` where Dask is not installed, there is no cluster at the address, or it has no workers.
+    Raises `ConfigError` if Dask is not installed, no cluster answers at the address, or the cluster has no workers.
     """
     with _client(scheduler) as client:
         width = 2 * _threads(client)
@@ -53,19 +53,19 @@ def _protect(client: Any) -> None:
 
 
 def _threads(client: Any) -> int:
-    """How many events the workers of a cluster can have at a time."""
+    """Return the number of threads of a cluster, i.e. how many chunks it runs at a time."""
     threads = sum(client.nthreads().values())
     if not threads:
         raise ConfigError("the cluster has no workers: start some (cluster.scale(2))", where=str(client))
     return int(threads)
 
 
-_WITH_OUT = "A run with `out` goes on with resume"
+_WITH_OUT = "A run with `out` can be continued with `resume`"
 
 
 @contextmanager
 def _losses_told(advice: str = _WITH_OUT) -> Iterator[None]:
-    """What Dask cannot do again elsewhere is a `ToolkitError`."""
+    """Raise `ToolkitError` when Dask gives up: a task that keeps killing its workers, or a lost scheduler."""
     from distributed import KilledWorker
 
     try:
@@ -76,12 +76,12 @@ def _losses_told(advice: str = _WITH_OUT) -> Iterator[None]:
             f"or fewer threads, may do it. {advice}"
         ) from None
     except CancelledError:
-        raise ToolkitError(f"the cluster was lost: its scheduler has ended, or cannot be reached. {advice}") from None
+        raise ToolkitError(f"lost the cluster: its scheduler has stopped or cannot be reached. {advice}") from None
 
 
 @contextmanager
 def _client(scheduler: Any) -> Iterator[Any]:
-    """A client of a cluster, by address or of a `LocalCluster` and the like; one that the caller has stays open."""
+    """Yield a client for a cluster (an address, a `LocalCluster` or similar). A client of the caller stays open."""
     try:
         from distributed import Client
         from distributed.comm import resolve_address
@@ -93,10 +93,12 @@ def _client(scheduler: Any) -> Iterator[Any]:
     with _without_tracebacks():
         try:
             if isinstance(scheduler, str):
-                resolve_address(scheduler)  # a client that finds it wrong is half made, and complains when it goes
+                resolve_address(
+                    scheduler
+                )  # a client with a bad address is half initialized, and logs errors when collected
             client = Client(scheduler, set_as_default=False, timeout=5)
         except (OSError, ValueError, TypeError) as error:
-            raise ConfigError(f"there is no Dask scheduler: {error}", where=str(scheduler)) from error
+            raise ConfigError(f"cannot connect to a Dask scheduler: {error}", where=str(scheduler)) from error
         try:
             yield client
         finally:
@@ -105,7 +107,7 @@ def _client(scheduler: Any) -> Iterator[Any]:
 
 @contextmanager
 def _without_tracebacks() -> Iterator[None]:
-    """Dask logs how it tries in vain to reach a scheduler that is gone, with where in its code; we tell that it is."""
+    """Suppress Dask's logged tracebacks about an unreachable scheduler; the `ConfigError` reports the same problem."""
     log = logging.getLogger("distributed.client")
     log.addFilter(_has_no_traceback)
     try:
@@ -119,15 +121,15 @@ def _has_no_traceback(record: logging.LogRecord) -> bool:
 
 
 def is_collection(events: Json) -> bool:
-    """Whether these are a Dask collection."""
+    """Return whether these events are a Dask collection."""
     return hasattr(events, "__dask_graph__") and hasattr(events, "to_delayed")
 
 
 # Any: dask's collection and scheduler
 def run(job: Job, collection: Any, scheduler: Any, listener: Listener | None) -> tuple[Tally, Any, bool]:
-    """The sum of all partitions, their rows as a Dask DataFrame that stays on the cluster, and whether it is all.
+    """Return the sum of all partitions, their rows as a Dask DataFrame on the cluster, and whether all finished.
 
-    Ctrl-C ends it, and gives the partitions that are done by then, where a distributed cluster runs them.
+    Ctrl-C stops a run on a distributed cluster and returns the partitions that have finished so far.
     """
     import dask
     import dask.dataframe as dd
@@ -152,14 +154,14 @@ def run(job: Job, collection: Any, scheduler: Any, listener: Listener | None) ->
 
 # Any: dask's delayed
 def _gather(pairs: Sequence[Any], meter: Meter) -> dict[int, Tally]:
-    """The numbers of each partition that is done; of all of them, unless somebody interrupts."""
+    """Return the tally of each finished partition: all of them, unless the user interrupts the run."""
     import dask
 
     futures = _futures(pairs)
     tallies: dict[int, Tally] = {}
     interrupted = False
     try:
-        if not futures:  # no cluster: they are here already
+        if not futures:  # no cluster: Dask has computed them in this process
             tallies = dict(enumerate(dask.compute(*(pair[0] for pair in pairs))))
             for number, tally in tallies.items():
                 meter.add(tally.events, tally.rejected, number + 1)
@@ -181,7 +183,7 @@ def _gather(pairs: Sequence[Any], meter: Meter) -> dict[int, Tally]:
 
 # Any: dask's delayed and futures
 def _futures(pairs: Sequence[Any]) -> dict[Any, int]:
-    """The futures of partitions that a cluster has; none without one."""
+    """Return the futures of partitions on a cluster; an empty dict without a cluster."""
     try:
         from distributed import futures_of
     except ImportError:
@@ -200,14 +202,16 @@ def _current(scheduler: Any) -> AbstractContextManager[Any]:
     if scheduler is None:
         return nullcontext()
     if not hasattr(scheduler, "as_current"):
-        raise ConfigError("a Dask collection belongs to a cluster: give its client as `scheduler`, or none")
+        raise ConfigError(
+            "`scheduler` must be the client of the Dask collection's cluster: give that client, or leave it out"
+        )
     current: AbstractContextManager[Any] = scheduler.as_current()
     return current
 
 
 def _check_cluster() -> None:
-    """Of the cluster that Dask gives a collection to, if there is one: it has workers, and they outlive Ctrl-C."""
-    if "distributed" not in sys.modules:  # then nobody has one
+    """Check that the cluster of a collection, if it has one, has workers; let these ignore Ctrl-C."""
+    if "distributed" not in sys.modules:  # not imported, so no client exists
         return
     from distributed import Client
 
@@ -220,7 +224,7 @@ def _check_cluster() -> None:
 
 
 def _run_partition(token: str, job: bytes, events: Any, number: int) -> tuple[Tally, Any]:
-    """One partition, in a worker."""
+    """Run one partition, in a worker."""
     total = Sum()
     rows: list[Columns] = []
     kinds = REPLAY

@@ -1,4 +1,4 @@
-"""What runs a chunk, in whatever process: events through one pipeline, or through two side by side."""
+"""The engine that runs a chunk in any process: events through one pipeline, or through two to compare them."""
 
 from __future__ import annotations
 
@@ -33,18 +33,17 @@ from svctoolkit.secrets import MASK, Masker
 from svctoolkit.workspace import Workspace
 from svctoolkit.yamlfile import without_collector
 
-#: Gives what runs a batch to a destination (by key) in an engine, and keeps what came of it there.
+#: Returns, for an engine, a function that runs a batch to a destination (by key) and stores the results in the engine.
 Runner: TypeAlias = "Callable[[Engine], Callable[[str, Batch], None]]"
-_MOST_REJECTS = 100_000  # of one chunk
+_MOST_REJECTS = 100_000  # per chunk
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is done with each event. One workspace is a replay, two are a comparison.
+    """What to do with each event. One workspace is a replay, two are a comparison.
 
-    `rows` says what is kept of each event: nothing, columns of plain values, or a Parquet file. `now` is the clock of
-    events that have no time of their own. `ignore`, `tolerance`, `accepted` and `expired` are those of
-    `Review`.
+    `rows` says what is kept of each event: nothing, columns of plain values, or a Parquet file. `now` is the current
+    time for events without a timestamp. `ignore`, `tolerance`, `accepted` and `expired` are those of `Review`.
     """
 
     sides: tuple[Workspace, ...]
@@ -66,24 +65,24 @@ class Job:
 
 @dataclass(frozen=True)
 class Batch:
-    """Events that go through together. `source` is the key or id of where they come from, or empty."""
+    """Events that go through together. `source` is the key or id of their source, or empty."""
 
     records: Sequence[Record]
     source: str
 
     @cached_property
     def events(self) -> list[Mapping[str, Json]]:
-        """The same list each time: what was asked about it need not be asked again."""
+        """The same list each time, so that results can be cached by its identity."""
         return [record.event for record in self.records]
 
     @property
     def repeats(self) -> list[int]:
-        """The places of events that had come before."""
+        """The positions of events that are repeats of earlier ones."""
         return [place for place, record in enumerate(self.records) if record.repeats]
 
 
 class Engine:
-    """Runs the chunks of one job. It keeps its user code loaded from one to the next."""
+    """Runs the chunks of one job, and keeps the user code loaded between them."""
 
     def __init__(self, job: Job, runner: Runner) -> None:
         self.job = job
@@ -95,20 +94,20 @@ class Engine:
         self.review = Review(job.ignore, job.tolerance, job.accepted)
         self.sum = Sum()
         self.rows = empty({})
-        self._heads: dict[int, dict[str, str]] = {}  # of the batch at work, by record
+        self._heads: dict[int, dict[str, str]] = {}  # of the current batch, by id of the record
         self._maskers: list[Masker] = []
         self._run_batch = runner(self)
 
     def run(self, chunk: Chunk) -> tuple[Tally, Json]:
-        """What came of a chunk: the numbers, and the rows as the job wants them."""
-        with without_collector():  # it would walk over all events of the chunk again and again
+        """Return the tally of a chunk, and its rows in the form that the job requires."""
+        with without_collector():  # the garbage collector would traverse all events of the chunk repeatedly
             return self._run(chunk)
 
     def _run(self, chunk: Chunk) -> tuple[Tally, Any]:
         kinds = REPLAY if len(self.sides) == 1 else COMPARISON
         self.sum, self.rows = Sum(_MOST_REJECTS), empty(kinds)
         batches = self._batches(self._sample(chunk))
-        while self._run_next(batches):  # one at a time: what was just read is still in the cache
+        while self._run_next(batches):  # one at a time: the events just read are still in the CPU cache
             for side in self.sides:
                 side.release()
         rows: Any = self.rows if self.job.rows == "columns" else None
@@ -121,7 +120,7 @@ class Engine:
         return tally, rows
 
     def _run_next(self, batches: Iterator[Batch]) -> bool:
-        """Run a batch, if there is one more. Nothing of it is left in memory: the next one takes its place."""
+        """Run the next batch, if there is one. The previous batch is released, so only one is in memory."""
         self._heads.clear()
         self._maskers = [side.workspace.masker for side in self.sides]
         with self.timer("read"):
@@ -175,12 +174,11 @@ class Engine:
     def run_side(
         self, side: Side, destination: str, batch: Batch, events: Sequence[Mapping[str, Json]], *, again: bool = False
     ) -> list[Passage] | None:
-        """What becomes of each event at one destination; None where these events do not go there.
+        """Return the passage of each event to one destination; None if these events do not go there.
 
-        `again`: nothing is taken from what these events gave before.
-
-        Mappings get a clock and ids that are the same whenever an event is replayed: its own time, and ids made from
-        its place.
+        `again`: do not reuse the cached output of the user code.
+        Mappings get a clock and ids that are the same in each replay: the event's own time, and ids derived from its
+        place.
         """
         contexts = [context_of(record, self._now, side.lookup) for record in batch.records]
         passages = side.run(destination, events, self.job.stages, contexts, batch.source, batch.repeats, again=again)
@@ -189,7 +187,7 @@ class Engine:
         return passages
 
     def decision(self, side: Side, source: str, record: Record, passage: Passage, route: Route) -> str:
-        """What decides that an event did not arrive, in words; look-ups are not asked for it."""
+        """Return a description of what decides that an event did not arrive; no look-ups are made to find out."""
         context, origin = context_of(record, self._now), side.source(source) or NO_SOURCE
         return self.words(", ".join(decision(passage, record.event, route, context, origin)), route.masker)
 
@@ -205,7 +203,7 @@ class Engine:
                     seconds[stage] = seconds.get(stage, 0.0) + milliseconds / 1000
 
     def text(self, value: Json, *maskers: Masker) -> str:
-        """A value as JSON text, without secrets, and without personal data where the job says so."""
+        """Return a value as JSON text, with secrets masked, and personal data if the job says so."""
         if self.job.personal:
             value = personal.replace(value, personal.mask)
         text, plainly = encode(value)
@@ -214,13 +212,13 @@ class Engine:
         return text.decode()
 
     def words(self, text: str, *maskers: Masker) -> str:
-        """An error's text for people."""
+        """Return an error message, masked for display."""
         for masker in maskers:
             text = masker.mask(text)
         return personal.replace_in_text(text, personal.mask) if self.job.personal else text
 
     def head(self, record: Record) -> dict[str, str]:
-        """The columns that tell which event a row is about, the same for all destinations."""
+        """Return the columns that identify the event of a row, the same for all destinations."""
         columns = self._heads.get(id(record))
         if columns is None:
             columns = self._heads[id(record)] = self._head(record)
@@ -257,7 +255,10 @@ class _Timer:
 
 
 def context_of(record: Record, now: datetime, lookup: Lookup | None = None) -> Context:
-    """What a mapping gets of an event: its own time as now, and ids made from its place. `now` is for those without."""
+    """Return the context of a mapping: the event's own time as the current time, ids derived from its place.
+
+    `now` is for events without a time.
+    """
     clock, new_id = partial(_time, record.event, now), partial(_id, record.place, count())
     return Context(clock=clock, new_id=new_id) if lookup is None else Context(clock, lookup, new_id)
 

@@ -1,4 +1,4 @@
-"""What is different, counted and written down: for two pipelines, and for two outputs."""
+"""Count and record differences, for two pipelines as well as for two existing outputs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from svctoolkit.results import ABSENT
 from svctoolkit.results.changes import Change
 from svctoolkit.secrets import Masker
 
-_SHOWN = 30  # changes of one example
+_SHOWN = 30  # changes per example
 _Key: TypeAlias = tuple[str, str, str, str]  # kind, path, before, after
 _Listed: TypeAlias = list[tuple[str, str, str]]
 
 
 class Facts(NamedTuple):
-    """What rows say of a destination."""
+    """The columns about a destination in rows."""
 
     destination_id: str
     destination_name: str
@@ -33,7 +33,7 @@ class Facts(NamedTuple):
 
 
 class Book(Protocol):
-    """Where it is written: the sum and the rows, how values and texts may be shown, and what nobody minds."""
+    """Collects the sum and the rows, masks values and texts, and has the rules for ignored differences."""
 
     sum: Sum
     rows: Columns
@@ -45,10 +45,10 @@ class Book(Protocol):
 
 
 class Ledger:
-    """Counts, groups and rows of one destination, put into a book.
+    """Adds the counts, groups and rows of one destination to a book.
 
-    `maskers` hide secrets; `personal`: personal data are hidden, too. `decides` says what decides that an event does
-    not arrive on the later side, where that can be known.
+    `maskers` hide secrets; with `personal`, personal data is hidden, too. `decides` returns what decides that an event
+    does not arrive on the later side, if that can be determined.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Ledger:
         self._decides = decides
 
     def add(self, records: Sequence[Record], outcomes: Iterable[tuple[Outcome, Outcome, Difference]]) -> None:
-        """Events, with what became of each on both sides and how that differs."""
+        """Add events, with their outcomes on both sides and the difference."""
         for record, (before, after, how) in zip(records, outcomes, strict=True):
             if before.status == after.status == "off":
                 continue
@@ -82,7 +82,7 @@ class Ledger:
                 self._row(head, before, after, kind, changes)
 
     def _hide(self, change: Change) -> Change:
-        """A change without secrets and, on request, personal data."""
+        """Return a change without secrets and, on request, personal data."""
         return Change(change.path, self._value(change, change.before), self._value(change, change.after))
 
     def _value(self, change: Change, value: Any) -> Any:
@@ -95,7 +95,7 @@ class Ledger:
     def _group(
         self, record: Record, before: Outcome, after: Outcome, how: Difference, changes: Sequence[Change]
     ) -> str:
-        """Put the event into its groups; its kind, `accepted` where all of them are."""
+        """Add the event to its groups; return its kind, `accepted` if all of them are."""
         head = self._book.head(record)
         listed = [(c.path, short(c.before), short(c.after)) for c in changes[:_SHOWN]]
         if how.kind != "changed":
@@ -159,14 +159,14 @@ class Ledger:
 
 
 def _name_rules(group: Group | None, before: Outcome, after: Outcome) -> None:
-    """Give a group whose key has rules the sentences to show for them."""
+    """Set the sentences to show for the rules in the key of a group."""
     if group is not None:
         group.before_text = before.template if before.rule else ""
         group.after_text = after.template if after.rule else ""
 
 
 def _key(change: Change, clear: Change, before: Outcome, after: Outcome, *, fixed: bool) -> _Key:
-    """The group of a change; `clear` is the change as it may be shown."""
+    """Return the key of a change's group; `clear` is the change with masked values."""
     types = json_type(change.before), json_type(change.after)
     if change.path == "error" and before.rule and after.rule:
         types = before.rule, after.rule

@@ -1,4 +1,4 @@
-"""The user's code, run once for all who give it the same events."""
+"""Cache of user code output, shared by all destinations that pass the same events to the same transformation."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from svctoolkit.transformations import Metadata, Output, Runnable
 
 
 class Memo:
-    """Remembers what came of the last call, for other destinations behind the same transformation.
+    """Caches the output of the last call, for other destinations behind the same transformation.
 
-    A call is the same with the same events in the same order: code may keep something from one event to the next. Code
-    that has asked for metadata is told another destination each time, so that has to be the same, too.
-
-    `serves_two`: both sides of a comparison have this code, and it is to give the same to both.
+    A call is the same if it has the same events in the same order: code may keep state from one event to the next. Code
+    that reads the metadata sees another destination in each call, so for such code the metadata must be the same, too.
+    `serves_two`: both sides of a comparison have this code, and both must get the same output.
     """
 
     def __init__(self, code: Runnable, *, serves_two: bool = False) -> None:
@@ -35,14 +34,14 @@ class Memo:
         return self._outputs
 
     def _knows(self, events: Sequence[Mapping[str, Json]]) -> bool:
-        """Whether these are the same objects: equal ones may hold 1 where the others hold true."""
+        """Return whether these are the same objects. Equality is not enough: `1 == True`."""
         return len(events) == len(self._events) and all(map(is_, events, self._events))
 
     def forget(self) -> None:
-        """Let the next call run, to see whether the code gives something else; not what two sides have to share."""
+        """Force the next call to run, to detect unstable output; does nothing if two sides share the output."""
         if not self._serves_two:
             self._events, self._outputs = [], []
 
     def release(self) -> None:
-        """Let go of the events of the last call, and of what came of them."""
+        """Release the events of the last call and their output."""
         self._events, self._metadata, self._outputs = [], (), []

@@ -1,4 +1,4 @@
-"""Runs a batch again where it came out differently, to tell a change from what is different each time."""
+"""Run a batch again if its output changed, to separate changes from values that differ in every run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svctoolkit.replay.tally.stability import is_fixed, settle
 from svctoolkit.results.changes import Change
 
 Run: TypeAlias = Callable[[], Sequence[Outcome]]
-_TICK = 0.003  # seconds, in which the clocks of user code move on
+_TICK = 0.003  # seconds, enough for the clocks of user code to advance
 
 
 def without_noise(
@@ -22,9 +22,10 @@ def without_noise(
     run_after: Run,
     count: Callable[[str], None],
 ) -> list[Difference]:
-    """The differences of a batch without those of clocks and random values; `count` hears the path of each.
+    """Return the differences of a batch except those of clocks and random values; `count` gets the paths of these.
 
-    What varies in the first pipeline and not in the second is a change: then that runs again, too.
+    A value that varies in the first pipeline and is constant in the second is a change. To detect that, the second
+    pipeline runs again, too.
     """
     again = run_before()
     settled = [settle(*four) for four in zip(differences, old, again, new, strict=True)]
@@ -47,7 +48,7 @@ def _fixed(
     new: Sequence[Outcome],
     run_after: Run,
 ) -> set[str]:
-    """The paths, with `*` for an index, of values that no event has two of in several runs of the second pipeline."""
+    """Return the paths (`*` for an index) with constant values for each event in all runs of the second pipeline."""
     runs = [new]
     for _ in range(2):
         time.sleep(_TICK)

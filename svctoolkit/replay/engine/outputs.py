@@ -1,4 +1,4 @@
-"""Two outputs side by side: of replays by two versions of the toolkit, of two places, or payloads of somebody else."""
+"""Compare two outputs: of replays by two versions of the toolkit or on two machines, or payloads of another system."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from svctoolkit.secrets import Masker
 
 _NEEDED = ("event_id", "destination_id", "output")
 _HEAD = ("place", "event_id", "event_type", "event_name", "user_id")
-#: Which of an event's rows say how it ended: the first of these that one of them has.
+#: The outcome of an event is the first of these statuses that one of its rows has.
 _ENDS = ("failed", "filtered", "unmapped", "dropped")
-_Key: TypeAlias = tuple[str, str, int]  # destination, event, how many of these came before
+_Key: TypeAlias = tuple[str, str, int]  # destination, event, number of earlier events with this id
 _Row: TypeAlias = Mapping[str, Any]
 
 
 def compare_outputs(before: Iterable[Columns], after: Iterable[Columns], review: Review) -> tuple[Tally, Columns]:
-    """What is different between the rows of two replays; and a row for each event and destination.
+    """Return the differences between the rows of two replays, and a row for each event and destination.
 
-    Events are paired by their id (without one, by their place), with their number where several have the same. The rows
-    of both are in memory. Raises `ConfigError` for what has not the columns of a replay's rows.
+    Events are paired by id (by place if they have none), and by their order if several have the same id. The rows of
+    both outputs are loaded into memory. Raises `ConfigError` if a column of a replay's rows is missing.
     """
     old, new = _events(before), _events(after)
     book = _Book(review)
@@ -49,7 +49,7 @@ def compare_outputs(before: Iterable[Columns], after: Iterable[Columns], review:
 
 
 class _Book:
-    """Values of outputs are masked already."""
+    """A book for outputs, whose values are masked already."""
 
     def __init__(self, review: Review) -> None:
         self.sum, self.rows, self.review = Sum(), empty(COMPARISON), review
@@ -65,7 +65,7 @@ class _Book:
 
 
 def _events(blocks: Iterable[Columns]) -> dict[_Key, list[_Row]]:
-    """The rows of each event at each destination. Those of one event stand together, in the order of the events."""
+    """Group the rows by event and destination. The rows of one event are adjacent, in the order of the events."""
     events: dict[_Key, list[_Row]] = {}
     seen: Counter[tuple[str, str]] = Counter()
     last: tuple[str, str, str] | None = None
@@ -91,7 +91,7 @@ def _rows(blocks: Iterable[Columns]) -> Iterator[_Row]:
 
 
 def _outcome(rows: Iterable[_Row]) -> Outcome:
-    """What became of an event, by its rows. Where they name no stage, each is a payload."""
+    """Return the outcome of an event, from its rows. If they have no stage, each is a payload."""
     output: list[Any] = []
     ends: dict[str, _Row] = {}
     events: list[Any] = []
@@ -113,7 +113,7 @@ def _outcome(rows: Iterable[_Row]) -> Outcome:
 
 
 def _ended(status: Any, output: list[Any], row: _Row) -> Outcome:
-    """An event that did not arrive; lines of the user's code move, so where it failed is not part of the outcome."""
+    """Return the outcome of an event that did not arrive. The error position is left out: lines of user code move."""
     reason, where = _text(row.get("error")), _text(row.get("where"))
     detail = reason.removesuffix(f" ({where})") if where else reason
     if not row.get("rule"):

@@ -1,4 +1,4 @@
-"""A chunk through two pipelines: what is different for each event and destination."""
+"""Run a chunk through two pipelines, and find the differences for each event and destination."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _outcomes(
 
 
 def _count(engine: Engine, destination: str, path: str) -> None:
-    """One more event in which what is at a path varies."""
+    """Count one more event in which the value at this path varies."""
     counts = engine.sum.tally.unstable.setdefault(destination, {})
     counts[path] = counts.get(path, 0) + 1
 

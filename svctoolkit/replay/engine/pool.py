@@ -1,4 +1,4 @@
-"""One job over one input: chunks go out, parts come back and are added up in order."""
+"""Run one job over one input: chunks go out, their results come back and are added up in order."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from svctoolkit.replay.tally.folder import Folder
 from svctoolkit.replay.tally.spill import Rows
 from svctoolkit.replay.tally.tally import Sum, Tally
 
-_RESTARTS = 3  # of a pool whose workers were killed
+_RESTARTS = 3  # after workers were killed
 
 
 @dataclass(slots=True)
 class Run:
-    """What came of a job. `complete` is false when it was interrupted."""
+    """The result of a job. `complete` is false if it was interrupted."""
 
     tally: Tally
     rows: Rows = field(default_factory=Rows)
@@ -40,7 +40,7 @@ Pool = Callable[[], AbstractContextManager[Executor]]
 
 
 def run(job: Job, source: Input, meter: Meter, *, folder: Folder | None = None, pool: Pool | None, width: int) -> Run:
-    """Run all chunks, at most `width` at a time. Ctrl-C ends it; what is done by then stands in the result."""
+    """Run all chunks, at most `width` at a time. Ctrl-C stops the run; the result has everything done so far."""
     keeper = _Keeper(folder, meter)
     earlier = {tally.number: tally for tally in folder.tallies()} if folder else {}
     chunks = _missing(source, earlier, keeper)
@@ -55,7 +55,7 @@ def run(job: Job, source: Input, meter: Meter, *, folder: Folder | None = None, 
     except KeyboardInterrupt:
         complete = False
     finally:
-        with suppress(KeyboardInterrupt):  # once more
+        with suppress(KeyboardInterrupt):  # a second Ctrl-C
             meter.finish(interrupted=not complete)
     with suppress(KeyboardInterrupt), uninterrupted():
         keeper.finish()
@@ -63,7 +63,7 @@ def run(job: Job, source: Input, meter: Meter, *, folder: Folder | None = None, 
 
 
 def _missing(source: Input, earlier: dict[int, Tally], keeper: _Keeper) -> Iterator[Chunk]:
-    """The chunks that are still to do."""
+    """Yield the chunks that are still to do."""
     for chunk in source.chunks():
         if isinstance(chunk, Reject):
             keeper.reject(chunk)
@@ -74,7 +74,7 @@ def _missing(source: Input, earlier: dict[int, Tally], keeper: _Keeper) -> Itera
 
 
 class _Keeper:
-    """Takes parts in any order, and adds them up in the order of their numbers, so that the sum is always the same."""
+    """Accepts results in any order and adds them up in the order of the chunks, so that the sum is deterministic."""
 
     def __init__(self, folder: Folder | None, meter: Meter) -> None:
         self._folder, self._meter = folder, meter
@@ -85,7 +85,7 @@ class _Keeper:
         self.rows = Rows()
 
     def add(self, tally: Tally, rows: Any, chunk: Chunk) -> None:
-        with uninterrupted():  # else numbers and rows would be those of different events
+        with uninterrupted():  # otherwise counts and rows could be of different events
             if self._folder is not None:
                 tally.digest = digest_of(chunk)
                 self._folder.add(tally, rows)
@@ -101,7 +101,7 @@ class _Keeper:
         self._meter.tell()
 
     def reject(self, reject: Reject) -> None:
-        """A piece of the input that could not be cut."""
+        """Add a part of the input that could not be cut into chunks."""
         self._rejects.append(reject)
 
     def _take(self, tally: Tally, rows: Any) -> None:
@@ -117,11 +117,11 @@ class _Keeper:
 
     @property
     def total(self) -> Tally:
-        """The sum of what there is; an interrupted run may have gaps."""
+        """The sum of the results so far; an interrupted run may have gaps."""
         return self._sum.finish()
 
     def finish(self) -> None:
-        """Add what still waits for its turn, and what could not be cut."""
+        """Add the results that still wait for earlier ones, and the parts that could not be cut into chunks."""
         for number in sorted(self._waiting):
             self._put(*self._waiting.pop(number))
         self._sum.reject(*self._rejects)
@@ -131,7 +131,7 @@ class _Keeper:
 
 
 def _spread(job: Job, chunks: Iterator[Chunk], keeper: _Keeper, pool: Pool, width: int) -> None:
-    """Keep `width` chunks under way. Chunks that a pool loses with its workers go to a new one."""
+    """Keep `width` chunks in progress. When a pool loses its workers, a new pool gets their chunks."""
     token, payload = secrets.token_hex(8), serialize(job)
     lost: deque[Chunk] = deque()
     for attempt in range(_RESTARTS + 1):

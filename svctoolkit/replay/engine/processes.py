@@ -1,7 +1,7 @@
-"""Worker processes of this machine, each with a pipe of its own.
+"""Worker processes on this machine, each with its own pipe.
 
-The pools of the standard library share one pipe among their workers: one that is killed while it writes its result
-leaves the others, and who waits for them, behind a message that never ends.
+The pools of the standard library share one pipe among their workers: if one is killed while it writes its result, the
+other workers and the parent wait forever for the rest of that message.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from svctoolkit.interrupts import interrupts_blocked, uninterrupted
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_PATIENCE = 5.0  # seconds for a process that has nothing to do any more to end
+_PATIENCE = 5.0  # seconds that an idle process gets to exit
 
 
 @contextmanager
 def processes(workers: int) -> Iterator[Executor]:
-    """A pool of processes of this machine that ends with the block, whatever happens."""
+    """Yield a pool of processes on this machine that always ends with the block."""
     with uninterrupted():
         pool = Processes(workers)
     try:
@@ -44,10 +44,10 @@ def processes(workers: int) -> Iterator[Executor]:
 
 
 class Processes(Executor):
-    """Runs functions in processes that it starts when they are needed.
+    """Runs functions in processes that it starts on demand.
 
-    The call whose process is killed raises `BrokenProcessPool`, as do those that come to it later; others go on. One
-    whose process cannot start raises `ToolkitError`.
+    A call whose process is killed raises `BrokenProcessPool`, as do later calls in the same process; the other
+    processes continue. A call whose process cannot start raises `ToolkitError`.
     """
 
     def __init__(self, workers: int) -> None:
@@ -58,11 +58,11 @@ class Processes(Executor):
             self._idle.put(worker)
 
     def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run it in the next process that is free; its result, or what it raised, is in the future."""
+        """Run a function in the next free process; the future has its result or its exception."""
         return self._threads.submit(self._call, function, *args, **kwargs)
 
     def _call(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        worker = self._idle.get_nowait()  # there are as many as threads
+        worker = self._idle.get_nowait()  # never empty: there is one worker per thread
         try:
             result: T = worker.call(function, args, kwargs)
             return result
@@ -70,29 +70,32 @@ class Processes(Executor):
             self._idle.put(worker)
 
     def terminate(self) -> None:
-        """End all processes now; what they were doing is lost."""
+        """Kill all processes now; the calls in progress are lost."""
         for worker in self._workers:
             worker.kill()
         self.shutdown(cancel_futures=True)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let what is under way end, then the processes."""
+        """Wait for the calls in progress, then stop the processes."""
         self._threads.shutdown(wait, cancel_futures=cancel_futures)
         for worker in self._workers:
             worker.close()
 
 
 class _Worker:
-    """A process and this end of its pipe."""
+    """A process and the parent's end of its pipe."""
 
     def __init__(self) -> None:
-        self._lock = Lock()  # it is started in the thread of its first call and ended by the pool's
+        self._lock = Lock()  # started by the thread of the first call, stopped by the thread of the pool
         self._ended = self._has_answered = False
         self._process: BaseProcess | None = None
         self._pipe: Connection[Any, Any] | None = None
 
     def call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the function gives there, or raises. Raises `BrokenProcessPool` where the process is gone."""
+        """Call a function in the process, and return its result or raise its exception.
+
+        Raises `BrokenProcessPool` if the process has died.
+        """
         try:
             pipe = self._start()
             pipe.send((function, args, kwargs))
@@ -114,32 +117,32 @@ class _Worker:
                 context = multiprocessing.get_context("spawn")
                 pipe, there = context.Pipe()
                 process = context.Process(target=_serve, args=(there,), daemon=False)
-                resource_tracker.ensure_running()  # lest it starts below, which would let Ctrl-C through again
-                with there, interrupts_blocked():  # open here, its end would not be the end of the pipe
+                resource_tracker.ensure_running()  # if it started below, it would unblock Ctrl-C
+                with there, interrupts_blocked():  # if the parent kept that end open, EOF would never arrive
                     process.start()
                 self._process, self._pipe = process, pipe
             return self._pipe
 
     def _loss(self) -> Exception:
-        """Why there is no answer."""
+        """Return the error for a call without an answer."""
         if self._process is not None and not self._has_answered:
             self._process.join(_PATIENCE)
             if self._process.exitcode is not None and self._process.exitcode > 0:
                 return ToolkitError(
-                    "a worker process could not start, for what it has written above. A script that runs with workers "
-                    'does so under `if __name__ == "__main__":`, since each of them reads the script, too'
+                    "a worker process could not start, see its error above. A script that uses workers must run under "
+                    '`if __name__ == "__main__":`, because every worker imports the script, too'
                 )
         return BrokenProcessPool("a worker process was killed")
 
     def kill(self) -> None:
-        """End it now, also while it is starting or writing."""
+        """Kill the process now, even while it is starting or writing."""
         with self._lock:
             self._ended = True
             if self._process is not None:
                 self._process.kill()
 
     def close(self) -> None:
-        """End it when it is idle, and wait until it has ended; what user code has left running there does not count."""
+        """Stop the process when it is idle, and wait for its exit, but not for threads left by user code."""
         with self._lock:
             self._ended = True
             if self._process is None or self._pipe is None:
@@ -153,13 +156,13 @@ class _Worker:
 
 
 def _serve(pipe: Connection[Any, Any]) -> None:
-    """Do what is sent, until nothing is."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it could not be blocked
+    """Run the calls that arrive, until the parent sends None."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on systems where the parent cannot block it
     try:
         while (call := pipe.recv()) is not None:
             pipe.send_bytes(_answer(*call))
-    except (EOFError, OSError):  # who started it is gone
-        os._exit(1)  # without waiting for threads that user code has left
+    except (EOFError, OSError):  # the parent has exited
+        os._exit(1)  # without waiting for threads that user code left running
 
 
 def _answer(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
@@ -172,7 +175,7 @@ def _answer(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 def _of_error(error: BaseException) -> bytes:
     try:
         content = pickle.dumps((None, error))
-        pickle.loads(content)  # some can be sent, and not be received
+        pickle.loads(content)  # some exceptions can be pickled but not unpickled
         return content
     except Exception:  # noqa: BLE001 - not all that is raised can be sent
         return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))

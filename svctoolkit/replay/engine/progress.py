@@ -1,4 +1,4 @@
-"""How far a replay is: for a terminal, a notebook, or a function of the caller."""
+"""Progress of a replay, for a terminal, a notebook, or a function of the caller."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-_EVERY = 0.2  # seconds between two lines
+_EVERY = 0.2  # seconds between two updates
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a replay is. `share` and `seconds_left` are None where the size of the input is unknown.
+    """Progress of a replay. `share` and `seconds_left` are None if the size of the input is unknown.
 
-    `rate` is in events per second, over this run: what a resumed replay had done before does not count. `done` is the
-    last word; with `interrupted`, somebody has ended it.
+    `rate` is in events per second in this run: events that a resumed replay did before do not count. `done` marks the
+    last update; `interrupted` says that the user stopped the run.
     """
 
     events: int
@@ -50,7 +50,7 @@ def duration(seconds: float) -> str:
 
 
 class Meter:
-    """Measures, and tells a listener about it now and then."""
+    """Measures progress, and reports it to a listener at intervals."""
 
     def __init__(
         self, listener: Listener | None, total: int | None, clock: Callable[[], float] = time.monotonic
@@ -61,7 +61,7 @@ class Meter:
         self._resumed_events = self._resumed_position = 0
 
     def add_earlier(self, events: int, rejected: int, position: int) -> None:
-        """What an earlier run has done."""
+        """Add the results of an earlier run."""
         self._resumed_events += events
         self._resumed_position = position
         self.add(events, rejected, position)
@@ -72,7 +72,7 @@ class Meter:
         self._position = max(self._position, position)
 
     def tell(self) -> None:
-        """Tell the listener, if the last time was a moment ago."""
+        """Report to the listener, if the last report was long enough ago."""
         if self._listener is not None and self._clock() - self._told >= _EVERY:
             self._told = self._clock()
             self._listener(self.now())
@@ -93,7 +93,10 @@ class Meter:
 
 
 def listener(choice: bool | Listener | None) -> Listener | None:
-    """What to tell: the function itself, or for True (None: if somebody watches) a line in the notebook or terminal."""
+    """Return the function to report to: the caller's own, or one that shows a line in the notebook or terminal.
+
+    True always shows the line, False never, and None only in a notebook or an interactive terminal.
+    """
     if callable(choice):
         return choice
     shell = _shell()
@@ -106,7 +109,7 @@ def listener(choice: bool | Listener | None) -> Listener | None:
 
 
 def _shell() -> Any:
-    """The notebook that this runs in, or None; IPython in a terminal is a terminal."""
+    """Return the notebook shell, or None. IPython in a terminal counts as a terminal."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return shell if shell is not None and hasattr(shell, "kernel") else None
@@ -125,7 +128,7 @@ class _Terminal:
 
 
 class _Notebook:
-    """One line that is written over."""
+    """One line that is updated in place."""
 
     def __init__(self) -> None:
         self._handle: Any = None

@@ -1,4 +1,4 @@
-"""Where events go in a replay: the routes of one workspace, or of two side by side."""
+"""The destinations of events in a replay: the routes of one workspace, or of two that are compared."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from svctoolkit.workspace import Destination, Source, Transformation, UserCode, 
 
 
 def select(sides: Sequence[Workspace], destinations: Sequence[str] | None, source: str | None) -> tuple[str, ...]:
-    """The destinations of a replay by key, in order, checked.
+    """Return the destinations of a replay by key, in order, after checking them.
 
-    Disabled ones take part: their events are filtered. Raises `UnknownName`, `InvalidConfig`, or `ConfigError` where
-    there is no destination that is enabled.
+    Disabled ones are included: their events are filtered. Raises `UnknownName`, `InvalidConfig`, or `ConfigError` if no
+    destination is enabled.
     """
     if source is not None and not any(_has(side.sources, source) for side in sides):
         raise UnknownName("source", source, [key for side in sides for key in side.sources])
@@ -61,16 +61,16 @@ def _has(items: Mapping[str, Any], key: str) -> bool:
 
 
 def _check(side: Workspace, destination: Destination) -> None:
-    """Everything but the code: what is wrong with that is told event by event."""
+    """Check everything but the user code, whose errors are reported for each event."""
     if destination.transformation is not None:
         side.transformation(destination.transformation)
     route(side, replace(destination, transformation=None), UserCode(side, Recorder(limit=0)))
 
 
 def offline_transport(workspace: Workspace, transport: Transport | None, stages: Stages) -> Transport:
-    """What answers requests in place of the network: `transport`, the workspace's cassette, or a recorder.
+    """Return the transport that answers requests instead of the network: `transport`, the cassette, or a recorder.
 
-    Raises `ConfigError` where only the network could answer what `stages` send.
+    Raises `ConfigError` if only the network could answer the requests of `stages`.
     """
     if transport is not None:
         return transport
@@ -81,16 +81,16 @@ def offline_transport(workspace: Workspace, transport: Transport | None, stages:
     if stages.send_to_destination:
         mode, description = workspace.delivery.mode, workspace.delivery_mode.describe(setting)
         raise ConfigError(
-            f"a replay never sends, and workspace {workspace.name!r} has the delivery mode {mode}: {description}. "
+            f"a replay never sends, but workspace {workspace.name!r} has the delivery mode {mode}: {description}. "
             "Leave send_to_destination off, set the delivery mode to record, or give a transport that answers"
         )
     return Recorder(limit=0)
 
 
 class Side:
-    """One workspace, ready to run events. `transport` answers every request: of deliveries, mappings and user code.
+    """One workspace, ready to run events. `transport` answers every request of deliveries, mappings and user code.
 
-    With `personal` what its results show of the events is without personal data.
+    With `personal`, personal data of the events is masked in the results.
     """
 
     def __init__(self, workspace: Workspace, transport: Transport, *, personal: bool = False) -> None:
@@ -107,7 +107,7 @@ class Side:
         return Sender(transport, timeout=self.workspace.delivery.timeout)
 
     def route(self, key: str) -> Route | None:
-        """The route to a destination; None where it is not there."""
+        """Return the route to a destination; None if the workspace does not have it."""
         if key not in self._routes:
             destination = self.workspace.destinations.get(key)
             self._routes[key] = self._new_route(destination) if destination else None
@@ -118,13 +118,13 @@ class Side:
         return replace(to, masker=PersonalMasker(to.masker)) if self._personal else to
 
     def _with_memo(self, to: Route) -> Route:
-        """The route, with user code that runs once for all destinations behind the same transformation."""
+        """Return the route with cached user code: one run serves all destinations behind the same transformation."""
         if to.transformation is None or to.code is None:
             return to
         return replace(to, code=self._memos.setdefault(to.transformation.key, Memo(to.code)))
 
     def share(self, key: str, other: Side) -> bool:
-        """Whether both sides have the same user code for this destination; it runs once for both from then on."""
+        """Return whether both sides have the same user code for a destination; if so, share its output from now on."""
         own, theirs = self.route(key), other.route(key)
         if own is None or theirs is None:
             return own is theirs
@@ -136,7 +136,7 @@ class Side:
         return True
 
     def identity(self, key: str, source: str) -> Json:
-        """What decides, beside the user's code, what becomes of an event of a source at a destination."""
+        """Return everything, apart from the user code, that determines the output for a source at a destination."""
         to, origin = self.route(key), self.source(source)
         if to is None or not self._reaches(to, source):
             return None
@@ -151,7 +151,7 @@ class Side:
         )
 
     def _reaches(self, to: Route, source: str) -> bool:
-        """Events of a source go where it is connected; in a workspace without sources they go everywhere."""
+        """Return whether events of a source go to a destination; in a workspace without sources they go to all."""
         if not source or not self.workspace.sources:
             return True
         origin = self.source(source)
@@ -171,9 +171,9 @@ class Side:
         *,
         again: bool = False,
     ) -> list[Passage] | None:
-        """What becomes of each event; None where events of this source do not go to this destination.
+        """Return the passage of each event; None if events of this source do not go to this destination.
 
-        `repeats` are the places of those that had come before. `again`: the user's code runs once more, too.
+        `repeats` are the positions of repeated events. `again`: run the user code again instead of reusing its output.
         """
         to = self.route(key)
         if to is None or not self._reaches(to, source):
@@ -188,13 +188,13 @@ class Side:
         return pass_many(events, to, stages, sender, contexts, origin, self._verdicts(events, origin), repeats)
 
     def release(self) -> None:
-        """Let go of the events that were run last, and of all that came of them."""
+        """Release the last events and their cached results."""
         self._checked = (), []
         for memo in (*self._memos.values(), *self._shared.values()):
             memo.release()
 
     def _verdicts(self, events: Sequence[Mapping[str, Json]], source: Source | None) -> Sequence[Verdict | None]:
-        """What the source's tracking plan says of each event: asked once for all destinations."""
+        """Return the tracking plan's verdict on each event, computed once for all destinations."""
         if source is None or not self.workspace.tracking_plans:
             return [None] * len(events)
         if source.key not in self._links:
@@ -207,7 +207,7 @@ class Side:
 
 
 def _route(workspace: Workspace, destination: Destination, code: UserCode) -> Route:
-    """The route; of a disabled destination, whose settings may be half done, one without mapping: it gets nothing."""
+    """Return the route. A disabled destination, whose settings may be incomplete, gets one without a mapping."""
     if destination.enabled:
         return route(workspace, destination, code)
     masker = Masker.of([*workspace.secrets(), *config_secrets(destination.type, destination.config)])
@@ -215,7 +215,7 @@ def _route(workspace: Workspace, destination: Destination, code: UserCode) -> Ro
 
 
 def _plan(workspace: Workspace, source: Source) -> Any:
-    """What tells the tracking plan of a source, and what becomes of events that break it, from others."""
+    """Return what identifies the tracking plan of a source, and what happens to events that violate it."""
     link = workspace.plan_link(source)
     if link is None or link.plan is None:
         return None
@@ -228,7 +228,7 @@ def _settings(destination: Destination) -> Any:
 
 
 def _code(workspace: Workspace, transformation: Transformation | None) -> Any:
-    """Everything that makes user code what it is; two that are equal behave alike."""
+    """Return everything that defines the behavior of user code; equal values mean equal behavior."""
     if transformation is None:
         return None
     libraries = {key: (library.language, library.code) for key, library in workspace.libraries.items()}
@@ -245,7 +245,7 @@ def _code(workspace: Workspace, transformation: Transformation | None) -> Any:
 
 
 def fingerprint(workspace: Workspace) -> str:
-    """What tells one workspace from another, for a replay. Secrets cannot be read from it."""
+    """Return a hash that identifies a workspace for a replay. Secrets cannot be read from it."""
     facts = {
         "name": workspace.name,
         "sources": [
@@ -288,11 +288,11 @@ def _constants(code: Any) -> Iterator[str]:
 
 
 def serialize(value: Json) -> bytes:
-    """`value` for another process. Raises `ConfigError` for what cannot go there."""
+    """Return `value` pickled for another process. Raises `ConfigError` if it cannot be pickled."""
     try:
         with with_values():
             return bytes(_dumps()(value))
-    except Exception as error:  # noqa: BLE001 - whatever an object raises that cannot be copied
+    except Exception as error:  # noqa: BLE001 - pickling an object may raise anything
         raise ConfigError(
             f"this workspace cannot go to another process: {error}. Use workers=1, write the transformation as code, "
             "or install svctoolkit[dask], which sends functions of a notebook as well"

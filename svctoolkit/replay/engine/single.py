@@ -1,4 +1,4 @@
-"""A chunk through one pipeline: rows for every stage."""
+"""Run a chunk through one pipeline, with rows for every stage."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _mask_words(engine: Engine, masker: Masker, text: str) -> str:
 
 
 def _add_loss(engine: Engine, destination: str, record: Record, loss: Loss, masker: Masker) -> None:
-    """A value that does not arrive in a warehouse as it was sent."""
+    """Count a value that does not arrive in a warehouse as it was sent."""
     head = engine.head(record)
     text = engine.words(loss.text, masker)
     event = head["event_name"] or head["event_type"]
@@ -102,7 +102,7 @@ def _rows(engine: Engine, record: Record, passage: Passage, of: Route) -> None:
 
 
 def _cause_columns(cause: Cause | None, type: str) -> dict[str, str | None]:
-    """What of a cause has columns; nulls for what has none."""
+    """Return the columns of a cause; None for columns that it does not have."""
     field, setting = (cause.field, cause.setting) if isinstance(cause, Refusal) else ("", "")
     where = "" if cause is None or isinstance(cause, Rejection) else cause.where
     rule = "" if cause is None else cause.rule(type)
@@ -110,7 +110,7 @@ def _cause_columns(cause: Cause | None, type: str) -> dict[str, str | None]:
 
 
 def _settled_row(engine: Engine, fate: Fate, of: Route) -> None:
-    """Where an event ended of which a stage has nothing to say."""
+    """Add a row for an event that ended in a step without a stage result."""
     values = {"stage": fate.by, "item": 0, "part": 0, "status": fate.status, "http_status": None, "output": None}
     values |= _cause_columns(fate.cause, of.destination.type)
     for name, value in (values | {"error": engine.words(fate.reason, of.masker)}).items():

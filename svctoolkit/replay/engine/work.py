@@ -1,4 +1,4 @@
-"""A chunk of a job, wherever it is done: in this process, in another one, on a cluster."""
+"""Run a chunk of a job in this process, in another one, or on a cluster."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _thread = local()  # has the engine of the latest job, and that job's token
 
 
 def engine_of(job: Job) -> Engine:
-    """What runs the chunks of a job."""
+    """Return the engine that runs the chunks of a job."""
     return Engine(job, pair.runner if len(job.sides) == 2 else single.runner)
 
 
 def run(token: str, job: bytes, chunk: Chunk) -> tuple[Tally, Json]:
-    """A chunk of a job, in this thread, which keeps the engine of the latest job (by `token`)."""
+    """Run a chunk of a job in this thread, which keeps the engine of the latest job (by `token`)."""
     if getattr(_thread, "token", "") != token:
         _thread.engine, _thread.token = engine_of(pickle.loads(job)), token
     engine: Engine = _thread.engine

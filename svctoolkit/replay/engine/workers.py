@@ -1,4 +1,4 @@
-"""Workers of a Dask cluster that outlive Ctrl-C. Only who uses a cluster imports this: it loads Dask."""
+"""Let the workers of a Dask cluster ignore Ctrl-C. Imported only if a cluster is used, because it imports Dask."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from distributed import Client, Worker, WorkerPlugin
 
 
 class Undisturbed(WorkerPlugin):  # type: ignore[misc]  # Dask has no types
-    """Lets the workers that this process has started ignore Ctrl-C; it ends them itself.
+    """Makes the workers that this process started ignore Ctrl-C; this process stops them itself.
 
-    Ctrl-C, and the button of a notebook, reach this process and its children alike. The workers of a `LocalCluster`
-    would end of it, with all that they have done. Workers of others are left alone: theirs to be ended so.
+    Ctrl-C, and the stop button of a notebook, reach this process and its children alike. Without this plugin, the
+    workers of a `LocalCluster` would exit and lose all their results. Workers of other processes are not touched.
     """
 
     idempotent = True
@@ -25,13 +25,13 @@ class Undisturbed(WorkerPlugin):  # type: ignore[misc]  # Dask has no types
         self.name = f"svctoolkit-undisturbed-{'-'.join(map(str, self._parent))}"
 
     def setup(self, worker: Worker) -> None:  # noqa: ARG002 - Dask's protocol
-        """Dask calls it in each worker, also in those that come later."""
+        """Called by Dask in each worker, including those that join later."""
         is_child = (socket.gethostname(), os.getppid()) == self._parent
         if is_child and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def protect(client: Client) -> None:
-    """Let the workers of a cluster outlive a Ctrl-C in this process, as far as they are its children."""
-    with suppress(OSError):  # a scheduler that is gone is told where work is given to it
+    """Make the workers of a cluster ignore a Ctrl-C in this process, if they are its children."""
+    with suppress(OSError):  # a missing scheduler is reported when work is submitted
         client.register_plugin(Undisturbed())

@@ -1,6 +1,6 @@
-"""Formats of files with events. To add one is to add a file here, with a `format`.
+"""Formats of event files. To add a format, add a module here that defines `format`.
 
-Other packages add theirs with an entry point in the group `svctoolkit.replay.formats`.
+Other packages can register formats with an entry point in the group `svctoolkit.replay.formats`.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ FORMATS: Registry[Format] = Registry(Format, package=__name__, attribute="format
 
 @cache
 def suffixes() -> dict[str, str]:
-    """Ending of a file name -> format, with the compressed forms."""
+    """Return file name ending -> format, including the endings of compressed files."""
     plain = {suffix: name for name in FORMATS.names() for suffix in FORMATS[name].suffixes}
     streams = {suffix: name for suffix, name in plain.items() if FORMATS[name].stream}
     return plain | {f"{suffix}{packed}": name for suffix, name in streams.items() for packed in COMPRESSED}
 
 
 def format_of(name: str) -> str:
-    """The format of a file by its name. Raises `ConfigError` for an ending that no format has."""
+    """Return the format of a file by its name. Raises `ConfigError` for an unknown ending."""
     format = format_by_ending(name)
     if format is None:
         plain = sorted(suffix for suffix in suffixes() if not suffix.endswith(COMPRESSED))
-        raise ConfigError(f"has no ending of a known format: {', '.join(plain)}", where=name)
+        raise ConfigError(f"unknown file format. Known endings: {', '.join(plain)}", where=name)
     return format
 
 
 def format_by_ending(name: str) -> str | None:
-    """The format of a file by its name, or None."""
+    """Return the format of a file by its name, or None."""
     endings = suffixes()
     lower = name.lower()
     ending = max((suffix for suffix in endings if lower.endswith(suffix)), key=len, default=None)

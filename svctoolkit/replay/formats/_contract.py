@@ -1,4 +1,4 @@
-"""What a format is made of."""
+"""The interface of a file format."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from svctoolkit.replay.records.record import Piece, Record, Reject
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How a kind of file is read, in two steps.
+    """A file format, which is read in two steps.
 
-    - `suffixes`: endings of file names, in lower case: `.ndjson`. Those of streams may have `.gz` or `.zst` behind
-    - `split(file)`: pieces of about `PIECE_BYTES`, cut without looking into the records more than is needed; a
-      `Reject` for what cannot be cut. It runs in one process for the whole input
-    - `records(name, piece, columns)`: the records in a piece. It runs where the work is done
-    - `stream`: whether `split` reads `file.read`; else it opens `file.path` by itself, and there is no compression.
-      Then it sets `file.share`, how much of the file is in the pieces that it has given
-    - `header(file)`: the columns, of a format that has tables
-    - `identity(path)`: as JSON, what tells the content from another where size and time of the file do not
+    - `suffixes`: endings of file names, in lower case: `.ndjson`. Streams may also have `.gz` or `.zst` after it
+    - `split(file)`: yields pieces of about `PIECE_BYTES`, and parses no more of the records than it must to cut them; a
+      `Reject` for each part that cannot be cut. It runs in one process for the whole input
+    - `records(name, piece, columns)`: yields the records in a piece. It runs in the worker
+    - `stream`: whether `split` reads `file.read`. Otherwise it opens `file.path` itself, compression is not supported,
+      and it sets `file.share` to the share of the file that its pieces cover so far
+    - `header(file)`: returns the columns; for tabular formats
+    - `identity(path)`: returns JSON that identifies the content, for formats where size and modification time do not
     """
 
     suffixes: tuple[str, ...]

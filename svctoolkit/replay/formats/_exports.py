@@ -1,4 +1,4 @@
-"""Files that are the tables of one warehouse: which of them have events of their own."""
+"""Decide which files of a warehouse export to read, so that each event is read once."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from svctoolkit.replay.records.warehouse import is_warehouse_table, table_of, ta
 
 
 def left_out(files: Sequence[tuple[Place, Format]]) -> Mapping[str, str]:
-    """File -> why it is not read: its rows are no events, or they stand with their properties in other files, too.
+    """Return file -> reason for the files to skip: their rows are not events, or are also in other files in full.
 
-    A track event has a row in `tracks`, without properties, and one in the table of its name. Where files of both are
-    given, those of `tracks` would bring each event a second time.
+    A track event has a row without properties in `tracks`, and one with properties in the table named after the event.
+    If both files are given, the rows of `tracks` would duplicate each event.
     """
     tables = [(path, format) for path, format in files if format.header is not None]
     reasons = {
-        str(path): f"{table} has no events: it is left out"
+        str(path): f"skipped: the table {table} has no events"
         for path, format in tables
         if (table := table_without_events(path.name)) and _has_rows_of_ours(_header(path, format))
     }
     tracks = [(path, format) for path, format in tables if table_of(str(path)) == "tracks"]
     others = ((path, format) for path, format in tables if not table_of(str(path)) and str(path) not in reasons)
     if tracks and _is_tracks(_header(*tracks[0])) and any(_is_tracks(_header(*other)) for other in others):
-        said = "each of its events stands with its properties in its own table, which is here, too: it is left out"
-        reasons.update({str(path): f"tracks: {said}" for path, _ in tracks})
+        said = "each of its events is also in the table named after the event, with its properties"
+        reasons.update({str(path): f"skipped tracks: {said}" for path, _ in tracks})
     return reasons
 
 
 def _header(path: Place, format: Format) -> list[str]:
-    """The columns of a file, in lower case; none where it cannot be read, which is told when it is its turn."""
+    """Return the columns of a file in lower case, or an empty list if it cannot be read: `split` reports that later."""
     if format.header is None:
         return []
     file = InputFile(path, stream=format.stream)

@@ -1,4 +1,4 @@
-"""CSV with a header. Columns are dotted paths of the event, or `columns` says what they are."""
+"""CSV with a header. The column names are dotted paths in the event, unless `columns` maps them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _reader(file: InputFile) -> Any:
 
 
 def header(file: InputFile) -> list[str]:
-    """The names in the first line; none where it is no CSV."""
+    """Return the names in the first line, or an empty list if the file is not CSV."""
     try:
         return [name.strip() for name in next(_reader(file), [])]
     except csv.Error:
@@ -42,7 +42,7 @@ def header(file: InputFile) -> list[str]:
 
 
 def split(file: InputFile) -> Iterator[Piece | Reject]:
-    """Rows with the lines on which they begin. What the csv module cannot read ends the file."""
+    """Yield rows with the number of their first line. The first error of the csv module ends the file."""
     reader = _reader(file)
     names: list[str] = []
     rows: list[tuple[int, list[str]]] = []
@@ -62,7 +62,7 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
     except csv.Error as error:
         if rows:
             yield Piece(rows[0][0], (names, rows))
-        yield Reject(place(file.name, line), f"no CSV: {error}; the rest of the file is not read")
+        yield Reject(place(file.name, line), f"invalid CSV: {error}; the rest of the file is not read")
         return
     if rows:
         yield Piece(rows[0][0], (names, rows))
@@ -72,7 +72,7 @@ def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reje
     names, rows = piece.data
     for line, row in rows:
         if len(row) != len(names):
-            reason = f"{len(row)} fields, and the header has {len(names)}"
+            reason = f"{len(row)} fields, but the header has {len(names)}"
             yield Reject(place(name, line), reason, begin(",".join(row)))
             continue
         cells = {column: cell or None for column, cell in zip(names, row, strict=True)}

@@ -1,4 +1,4 @@
-"""JSON: a list of events, one event, several values one after another, or a `{"batch": [...]}` as clients send it."""
+"""JSON: a list of events, one event, several values in sequence, or a `{"batch": [...]}` request as clients send it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _SCAN = json.JSONDecoder()
 
 
 class _Text:
-    """The text of a file, of which no more is kept than one value needs."""
+    """A sliding window over the text of a file, with no more in memory than one value needs."""
 
     def __init__(self, file: InputFile) -> None:
         self._file, self._decoder = file, codecs.getincrementaldecoder("utf-8-sig")("replace")
         self.text, self.at, self.line, self.ended = "", 0, 1, False
 
     def more(self) -> bool:
-        """Read on; False at the end."""
+        """Read more of the file; return False at the end."""
         if self.ended:
             return False
         data = self._file.read(_STEP)
@@ -38,7 +38,7 @@ class _Text:
         return True
 
     def skip(self, pattern: re.Pattern[str]) -> str:
-        """Go past what matches; the character there, or an empty text at the end."""
+        """Skip the text that matches; return the character after it, or an empty string at the end."""
         while True:
             match = pattern.match(self.text, self.at)
             self.move(match.end() if match else self.at)
@@ -52,19 +52,19 @@ class _Text:
         self.at = to
 
     def value(self) -> str:
-        """The text of the JSON value here. Raises `ValueError`."""
+        """Return the text of the JSON value at this position. Raises `ValueError`."""
         while True:
             try:
                 _, end = _SCAN.raw_decode(self.text, self.at)
             except RecursionError:
                 raise ValueError("nested too deeply") from None
             except json.JSONDecodeError as error:
-                # a mistake far from the end of what was read is one; near it, the rest may be still to come
+                # an error far from the end of the text is real; one near the end may be due to text not read yet
                 open_ended = error.pos > len(self.text) - 4096 or error.msg.startswith("Unterminated")
                 if not open_ended or len(self.text) - self.at > _LONGEST or not self.more():
-                    raise ValueError(f"no JSON: {error.msg}; the rest of the file is not read") from None
+                    raise ValueError(f"invalid JSON: {error.msg}; the rest of the file is not read") from None
                 continue
-            if end == len(self.text) and not self.ended:  # a number may go on
+            if end == len(self.text) and not self.ended:  # a number may continue in the next block
                 self.more()
                 continue
             value = self.text[self.at : end]

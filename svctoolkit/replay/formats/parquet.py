@@ -1,4 +1,4 @@
-"""Parquet: one JSON column, dotted columns, or structs. A null is a member that is not there."""
+"""Parquet: one JSON column, dotted columns, or structs. A null is an absent member."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svctoolkit.replay.records.record import PIECE_RECORDS, Piece, Record, Rejec
 
 
 def split(file: InputFile) -> Iterator[Piece | Reject]:
-    """Batches of rows. Raises `ConfigError` where pyarrow is not installed."""
+    """Yield batches of rows. Raises `ConfigError` if pyarrow is not installed."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -33,13 +33,13 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
         yield Reject(place(file.name, row), f"the file is damaged from here on: {str(error).splitlines()[0]}")
 
 
-# Any: a path, or an open file elsewhere
+# Any: a path, or an open remote file
 def _source(file: InputFile) -> Any:
     return file.path if isinstance(file.path, Path) else file.path.open("rb")
 
 
 def header(file: InputFile) -> list[str]:
-    """The names of the columns; none where it is no Parquet, or pyarrow is not installed."""
+    """Return the names of the columns, or an empty list if the file is not Parquet or pyarrow is not installed."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

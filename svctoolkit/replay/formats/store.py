@@ -1,6 +1,6 @@
-"""A data plane's store: every event that it has accepted and still keeps, also while it works on.
+"""A data plane's store: every event that it has accepted and still keeps. The data plane may be running.
 
-Events come as the data plane hands them to destinations, each with the source that it came from.
+Events are as the data plane passes them to destinations, each with its source.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from svctoolkit.server.store.schema import BlockRow
 
 
 def identity(path: Path) -> Json:
-    """What is in the store now: new events may stand beside the file, where its size and time do not tell of them."""
+    """Return the range of events in the store now. New events may be in its WAL, so size and time are not enough."""
     try:
         with archive(path) as store:
             return list(store.bounds())
@@ -29,10 +29,12 @@ def identity(path: Path) -> Json:
 
 
 def split(file: InputFile) -> Iterator[Piece | Reject]:
-    """The requests with the events, as they are stored. What comes after the start is left for another replay."""
+    """Yield the requests with their events, as stored. Events that arrive after the start are not included."""
     behind = 0
     if not isinstance(file.path, Path):
-        raise ConfigError("a data plane's store is read where it is: copy it here", where=file.name)
+        raise ConfigError(
+            "the store of a data plane cannot be read from a URL: copy it to this machine", where=file.name
+        )
     try:
         with archive(file.path) as store:
             first, last, total = store.bounds()
@@ -42,7 +44,7 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
                 behind, file.share = piece.data[-1].first, read / total
                 yield Piece(piece.first, (piece.data, store.repeats(piece.first, behind + piece.data[-1].count)))
     except StoreError as error:
-        yield Reject(place(file.name, behind + 1), f"no store of a data plane, or damaged from here on: {error}")
+        yield Reject(place(file.name, behind + 1), f"not the store of a data plane, or damaged from here on: {error}")
 
 
 def _pieces(rows: Iterator[BlockRow]) -> Iterator[Piece]:
@@ -64,7 +66,7 @@ def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reje
         try:
             block = block_of(row)
             events = block.events
-        except Exception as error:  # noqa: BLE001 - whatever damage in a file leads to
+        except Exception as error:  # noqa: BLE001 - a damaged file can cause any error
             yield Reject(place(name, row.first), f"cannot be read: {error}")
             continue
         for number, event in enumerate(events, block.first):

@@ -1,1 +1,1 @@
-"""What an input is cut into, and how a record becomes an event."""
+"""How an input is cut into chunks, and how records become events."""

@@ -1,4 +1,4 @@
-"""Whatever has the Arrow stream protocol, and what is lazy: readers and datasets of pyarrow, DuckDB, Polars."""
+"""Objects with the Arrow stream protocol and lazy ones: readers and datasets of pyarrow, DuckDB relations, Polars."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svctoolkit.replay.records.record import PIECE_RECORDS, Chunk, Piece, Record
 
 # Any: an object of any library
 def is_arrow(events: Any) -> bool:
-    """Whether this is read as Arrow. A LazyFrame of Polars is, as well."""
+    """Return whether to read this object as Arrow. A Polars LazyFrame counts, too."""
     return (
         hasattr(events, "__arrow_c_stream__")
         or hasattr(events, "__arrow_c_array__")
@@ -29,9 +29,9 @@ def _is_lazy(events: Any) -> bool:
 
 
 class Arrow:
-    """Rows as in `Columns`, batch by batch: what is lazy (a LazyFrame, a dataset, a relation) is never read as a whole.
+    """Rows as described in `Columns`, batch by batch. Lazy inputs (a LazyFrame, a dataset, a relation) stay lazy.
 
-    What can be read only once (a reader) cannot be resumed. Raises `ConfigError` for a LazyFrame of an old Polars.
+    Inputs that can be read only once (a reader) cannot be resumed. Raises `ConfigError` for a LazyFrame of old Polars.
     """
 
     unit = "events"
@@ -39,14 +39,16 @@ class Arrow:
     # Any: an object of any library
     def __init__(self, events: Any) -> None:
         if _is_lazy(events) and not hasattr(events, "collect_batches"):
-            raise ConfigError("this Polars gives a LazyFrame as a whole only: install a newer one, or give `collect()`")
+            raise ConfigError(
+                "this version of Polars cannot read a LazyFrame in batches: upgrade Polars, or give `frame.collect()`"
+            )
         self._events = events
-        is_query = hasattr(events, "fetchone")  # a relation of DuckDB: its length would be one more
+        is_query = hasattr(events, "fetchone")  # a DuckDB relation: taking its length would run another query
         self.total = len(events) if isinstance(events, Sized) and not is_query else None
 
     def identity(self) -> Json:
         if hasattr(self._events, "read_next_batch"):
-            raise ConfigError("a reader of Arrow can be read once: a replay of it cannot be resumed")
+            raise ConfigError("an Arrow reader can be read only once: its replay cannot be resumed")
         digest = blake2b(digest_size=16)
         for chunk in self.chunks():
             if isinstance(chunk, Chunk):
@@ -63,7 +65,7 @@ class Arrow:
                     number, first = number + 1, first + rows.num_rows
         except ConfigError:
             raise
-        except Exception as error:  # noqa: BLE001 - a query that fails, a damaged file: each library has its own
+        except Exception as error:  # noqa: BLE001 - a failed query, a damaged file: each library has its own errors
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             yield Reject(place("", first), f"cannot be read from here on: {reason}")
 
@@ -90,13 +92,14 @@ class Arrow:
 
 # Any: pyarrow's dataset and batches
 def _dataset_batches(dataset: Any) -> Iterator[Any]:
-    """The batches of a dataset, row group by row group.
+    """Yield the batches of a dataset, one row group after the other.
 
-    As a whole, a dataset is read to its end while the first batch is at work, or at the latest when somebody stops.
+    `dataset.to_batches()` reads ahead to the end of the dataset while the first batch is processed, or at the latest
+    when the consumer stops early.
     """
     try:
         fragments = dataset.get_fragments()
-    except ValueError:  # of one with a filter or a projection nobody gets them
+    except ValueError:  # a dataset with a filter or a projection has no fragments
         few = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
         yield from dataset.to_batches(batch_size=PIECE_RECORDS, **few)
         return
@@ -106,6 +109,6 @@ def _dataset_batches(dataset: Any) -> Iterator[Any]:
 
 
 def arrow_records(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:
-    """The records in a batch: one for each row."""
+    """Yield the records in a batch: one for each row."""
     for index, cells in enumerate(chunk.piece.data.to_pylist(), chunk.piece.first):
         yield columns.row(place(chunk.name, index), cells)

@@ -1,4 +1,4 @@
-"""Cells of tables as JSON, and where they go in an event."""
+"""Convert table cells to JSON, and put them into events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svctoolkit.json_types import Json
 
 # Any: a cell of any library
 def plain(value: Any) -> Any:
-    """A cell as JSON; None for what stands for nothing (NaN, NaT, NA)."""
+    """Return a cell as JSON; None for missing values (NaN, NaT, NA)."""
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
@@ -41,7 +41,7 @@ def _members(value: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def moment(value: datetime | date) -> str | None:
-    """ISO 8601 as clients write it. A time without a zone is UTC."""
+    """Return the time as ISO 8601 in the format of the SDKs. A time without a zone is UTC."""
     if value != value:  # NaT
         return None
     if not isinstance(value, datetime):
@@ -51,12 +51,12 @@ def moment(value: datetime | date) -> str | None:
 
 
 def put(owner: dict[str, Json], path: Sequence[str], value: Json) -> None:
-    """Set what stands at a path of an event. Raises `ValueError` where something else stands in the way."""
+    """Set the value at a path of an event. Raises `ValueError` if another column's value is in the way."""
     for step in path[:-1]:
         below = owner.setdefault(step, {})
         if not isinstance(below, dict):
-            raise ValueError(f"{'.'.join(path)} stands below {step}, which has a value of its own")
+            raise ValueError(f"{'.'.join(path)} cannot be set: {step} is set by another column, and is not an object")
         owner = below
     if isinstance(owner.get(path[-1]), dict) and not isinstance(value, dict):
-        raise ValueError(f"{'.'.join(path)} has a value, and other columns stand below it")
+        raise ValueError(f"{'.'.join(path)} cannot be set: other columns set members of it")
     owner[path[-1]] = value

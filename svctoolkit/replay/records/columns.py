@@ -1,4 +1,4 @@
-"""Events from rows: flat columns with dotted names, one JSON column, a warehouse's tables, or what a mapping says."""
+"""Convert rows to events: dotted columns, one JSON column, a warehouse table, or an explicit mapping."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _DOT = re.compile(r"(?<!\\)\.")
 class Columns:
     """How a row becomes an event.
 
-    `mapping` is path in the event -> column: `{"userId": "user_id", "properties.revenue": "amount:number"}`. Behind
-    the column may stand `:number`, `:boolean`, `:json` or `:text`; `=track` is a constant. Without a mapping, a
-    row with one column (or with an object in `event`, `message`, `payload`, `json`, `raw` or `data`) is JSON, one of a
-    warehouse's table becomes the event that it was made of, and otherwise each column's name is the dotted path of its
-    value. Nulls and, in CSV, empty cells are left out.
+    `mapping` is path in the event -> column: `{"userId": "user_id", "properties.revenue": "amount:number"}`. Append
+    `:number`, `:boolean`, `:json` or `:text` to a column to convert its values; `=track` is a constant. Without
+    a mapping, a row with one column (or with an object in `event`, `message`, `payload`, `json`, `raw` or `data`) is
+    JSON, a row of a warehouse table becomes the event that it was loaded from, and otherwise each column's name is the
+    dotted path of its value. Nulls and, in CSV, empty cells are left out.
 
-    `{"*": "warehouse"}` is a preset: the columns that no other path names are those of a warehouse's table. `pages` in
-    `"warehouse:pages"` says which one, where neither the columns nor the file's name do.
+    `{"*": "warehouse"}` is a preset: all columns that no other path uses belong to a warehouse table. Use
+    `"warehouse:pages"` to name the table, if neither the columns nor the file name identify it.
 
-    Raises `ConfigError` for a path or a conversion that is not there.
+    Raises `ConfigError` for an unknown path or conversion.
     """
 
     def __init__(self, mapping: Mapping[str, str] | None = None) -> None:
@@ -45,7 +45,7 @@ class Columns:
         self._paths: dict[str, list[str]] = {}
 
     def row(self, place: str, cells: Mapping[str, Json], file: str = "") -> Record | Reject:
-        """The record of a row; `file` is the one that it stands in."""
+        """Return the record of a row; `file` is the file that has the row."""
         try:
             if self._cells or self._uses_preset:
                 value: Any = self._map(cells, self._restorer.event(cells, file) if self._uses_preset else {})
@@ -58,13 +58,13 @@ class Columns:
         return self.record(place, value)
 
     def record(self, place: str, value: Json, source: str = "", *, repeats: bool = False) -> Record | Reject:
-        """The record of a value that is an event already, or a reject with the specified reason.
+        """Return the record of a value that is already an event, or a reject with the reason.
 
-        A type counts as a data plane takes it: ` Track ` is one.
+        A type counts if a data plane accepts it: ` Track ` is a valid type.
         """
         if not isinstance(value, dict):
             text = json.dumps(value, ensure_ascii=False, default=str)
-            return Reject(place, "an event is a JSON object", begin(text))
+            return Reject(place, "an event must be a JSON object", begin(text))
         try:
             events.check(value)
         except InvalidMessageType as error:
@@ -110,15 +110,15 @@ def _path(text: str) -> list[str]:
 
 
 def _table(preset: str) -> str:
-    """The table in `warehouse:pages`, or an empty text."""
+    """Return the table in `warehouse:pages`, or an empty string."""
     name, _, table = preset.partition(":")
     if name != PRESET:
-        raise ConfigError(f"no preset is called {name!r}.{did_you_mean(name, [PRESET])}", where="columns: *")
+        raise ConfigError(f"unknown preset {name!r}.{did_you_mean(name, [PRESET])}", where="columns: *")
     return table
 
 
 def _cell(path: str, text: str) -> tuple[str, Callable[[Any], Any]]:
-    """Column and conversion."""
+    """Return the column and the conversion."""
     root = _path(path)[0]
     if root not in ROOTS:
         raise ConfigError(f"an event has no member {root!r}.{did_you_mean(root, ROOTS)}", where=f"columns: {path}")
@@ -128,9 +128,7 @@ def _cell(path: str, text: str) -> tuple[str, Callable[[Any], Any]]:
     if not colon:
         return text, lambda value: value
     if name not in _CONVERSIONS:
-        raise ConfigError(
-            f"no conversion is called {name!r}.{did_you_mean(name, _CONVERSIONS)}", where=f"columns: {path}"
-        )
+        raise ConfigError(f"unknown conversion {name!r}.{did_you_mean(name, _CONVERSIONS)}", where=f"columns: {path}")
     return column, _CONVERSIONS[name]
 
 
@@ -140,9 +138,9 @@ def _number(value: Any) -> Any:
     try:
         number = float(str(value))
     except ValueError:
-        raise ValueError(f"{value!r} is no number") from None
+        raise ValueError(f"{value!r} is not a number") from None
     if not math.isfinite(number):
-        raise ValueError(f"{value!r} is no number of JSON")
+        raise ValueError(f"{value!r} is not a number that JSON supports")
     return int(str(value)) if re.fullmatch(r"[+-]?\d+", str(value).strip()) else number
 
 

@@ -1,4 +1,4 @@
-"""Files with events, opened as streams that say how far they are and where they are damaged."""
+"""Open event files as streams that report their position and any damage."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _STEP = 1 << 18
 
 
 def needs(package: str, what: str, extra: str = "replay") -> ConfigError:
-    """The error for a package that is not installed."""
-    return ConfigError(f"{what} needs the package {package}: pip install 'svctoolkit[{extra}]'")
+    """Return the error for a package that is not installed."""
+    return ConfigError(f"{what} requires the package {package}: pip install 'svctoolkit[{extra}]'")
 
 
 class InputFile:
-    """A file that is being read. `damage` says why reading ended before the end of the file.
+    """An open input file. `damage` says why reading ended before the end of the file.
 
-    `share` is how much of it is read, where that is not a stream: 0 to 1.
+    `share` is the share of the file that has been read (0 to 1), if it is not read as a stream.
     """
 
     def __init__(self, path: Place, *, stream: bool = True) -> None:
@@ -56,7 +56,7 @@ class InputFile:
         return raw
 
     def read(self, size: int) -> bytes:
-        """The next `size` bytes, less at the end. Damage ends the file; what came before it is given."""
+        """Return the next `size` bytes, fewer at the end. Damage ends the file; the bytes before it are returned."""
         data = bytearray()
         while len(data) < size and not self.damage:
             try:
@@ -70,7 +70,7 @@ class InputFile:
         return bytes(data)
 
     def position(self) -> int:
-        """Bytes of the file that are read; 0 where nobody can say."""
+        """Return the number of bytes of the file that have been read; 0 if unknown."""
         try:
             return self._raw.tell() if self._raw is not None else int(self.share * self.path.stat().st_size)
         except (OSError, ValueError):
@@ -88,9 +88,9 @@ def _standard_input() -> BinaryIO:
 
 
 def walk(path: Path) -> list[Path]:
-    """The files below a folder, in the order of their paths.
+    """Return the files below a folder, sorted by path.
 
-    Hidden ones and those that begin with `_` are left out, but for tables of a warehouse (`_groups.parquet`).
+    Names that start with `.` or `_` are skipped, except for warehouse tables (`_groups.parquet`).
     """
     paths: list[Path] = []
     for folder, folders, files in os.walk(path):

@@ -1,4 +1,4 @@
-"""Events from JSON text, and JSON text from results."""
+"""Decode events from JSON text, and encode results as JSON text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def decode(text: bytes) -> Json:
-    """The value of a JSON text. Raises `ValueError` with the reason; columns are those of the text."""
+    """Return the value of a JSON text. Raises `ValueError` with the reason and the column in the text."""
     try:
         value = _decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -27,34 +27,34 @@ def decode(text: bytes) -> Json:
 
 
 def _decode_slowly(text: bytes) -> Any:
-    """By the standard library: slower, knows the column of a mistake, takes lone surrogates."""
+    """Decode with the standard library: slower, but it reports the column of an error and accepts lone surrogates."""
     try:
         return json.loads(text.decode(), parse_constant=_constant, parse_float=_float)
     except UnicodeDecodeError as error:
-        raise ValueError(f"no UTF-8: byte 0x{text[error.start]:02x} in column {error.start + 1}") from None
+        raise ValueError(f"invalid UTF-8: byte 0x{text[error.start]:02x} in column {error.start + 1}") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"no JSON: {error.msg} (column {error.pos + 1})") from None
+        raise ValueError(f"invalid JSON: {error.msg} (column {error.pos + 1})") from None
     except RecursionError:
         _refuse_depth()
 
 
 def _constant(name: str) -> NoReturn:
-    raise ValueError(f"no JSON: {name} is no JSON value")
+    raise ValueError(f"invalid JSON: {name} is not a JSON value")
 
 
 def _float(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        raise ValueError(f"no JSON: the number {text[:40]} is out of range")
+        raise ValueError(f"invalid JSON: the number {text[:40]} is out of range")
     return number
 
 
 def _refuse_depth() -> NoReturn:
-    raise ValueError(f"nested too deeply; {MAX_DEPTH} levels are the most")
+    raise ValueError(f"nested too deeply; the maximum is {MAX_DEPTH} levels")
 
 
 def encode(value: Json) -> tuple[bytes, bool]:
-    """JSON text in UTF-8, and whether it is written plainly: with lone surrogates everything else is escaped, too."""
+    """Return the value as UTF-8 JSON, and whether it is unescaped. Lone surrogates make it pure ASCII."""
     try:
         return _encode(value), True
     except (UnicodeEncodeError, OverflowError):

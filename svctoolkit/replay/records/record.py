@@ -1,4 +1,4 @@
-"""What an input is cut into: pieces, which are cheap to make and are read where the work is done, and their records."""
+"""The parts of an input: pieces, which are cheap to cut and are decoded by the workers, and their records."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 import msgspec
 
-#: About how much of an input is one piece of work.
+#: Approximate size of one piece.
 PIECE_BYTES = 4 << 20
 PIECE_RECORDS = 2000
 _SHOWN = 200
 
 
 class Reject(msgspec.Struct, frozen=True):
-    """A record that is no event: where it stands (`file:line`), why, and how it begins."""
+    """A record that is not an event: its place (`file:line`), the reason, and the start of its text."""
 
     place: str
     reason: str
@@ -24,9 +24,9 @@ class Reject(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True):
-    """An event, and where it stands: `file:line`, or `[row]` of what has no file. `source` is a key or id, if known.
+    """An event and its place: `file:line`, or `[row]` for input without a file. `source` is a key or id, if known.
 
-    `repeats`: a data plane has found that its client had sent it before. `stratum` is its shape, in a sample.
+    `repeats`: a data plane recognized it as a repeated event. `stratum` is its shape, in a sample.
     """
 
     place: str
@@ -38,7 +38,7 @@ class Record(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of one input, as its format cut it. `first` is the line or row of the first record."""
+    """A part of one input, as cut by its format. `first` is the line or row of the first record."""
 
     first: int
     data: Any
@@ -46,9 +46,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of work. The same input gives the same chunks with the same numbers.
+    """A unit of work. The same input yields the same chunks with the same numbers.
 
-    `position` is how much of the input lies behind when it is done, in the unit of `Input.total`.
+    `position` is how much of the input is done after this chunk, in the unit of `Input.total`.
     """
 
     number: int
@@ -59,7 +59,7 @@ class Chunk:
 
 
 def digest_of(chunk: Chunk) -> str:
-    """What tells the content of a piece of work, and where it stands, from another."""
+    """Return a digest of the content of a chunk and its place in the input."""
     first, data = chunk.piece.first, chunk.piece.data
     digest = blake2b(f"{chunk.name}\0{chunk.format}\0{first}\0".encode("utf-8", "surrogatepass"), digest_size=16)
     if hasattr(data, "serialize"):  # Arrow
@@ -73,7 +73,7 @@ def place(name: str, line: int) -> str:
 
 
 def begin(text: str | bytes) -> str:
-    """The first characters of a record, for a reject."""
+    """Return the first characters of a record, for a reject."""
     short = text[: 4 * _SHOWN]
     line = short.decode("utf-8", "replace") if isinstance(short, bytes) else short
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"

@@ -1,6 +1,6 @@
-"""Files elsewhere: what fsspec opens by URL (`s3://`, `gs://`, `abfs://`, `https://`, `memory://`), and globs.
+"""Remote files, opened by fsspec with a URL (`s3://`, `gs://`, `abfs://`, `https://`, `memory://`), and globs.
 
-Credentials come from where the file system looks for them: the environment, its own configuration files.
+Credentials come from the usual places of the file system: the environment, its own configuration files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, TypeAlias
 from svctoolkit.errors import ConfigError
 from svctoolkit.url_secrets import mask_url
 
-#: A file here or elsewhere: both can be opened, and say their size.
+#: A local or remote file: both can be opened, and have a size.
 Place: TypeAlias = "Path | RemoteFile"
 
 
@@ -29,7 +29,7 @@ class _Stat:
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file of another file system. `str` of it is its URL, without what is secret in that."""
+    """A file on another file system. `str()` returns its URL without secrets."""
 
     files: Any
     path: str
@@ -37,21 +37,21 @@ class RemoteFile:
 
     @property
     def name(self) -> str:
-        """The last step of its path, without a query."""
+        """The last step of the path, without a query."""
         return self.path.rpartition("/")[2].partition("?")[0]
 
     def open(self, mode: str) -> BinaryIO:
-        """The file as a stream of bytes. Raises `OSError`."""
+        """Open the file as a stream of bytes. Raises `OSError`."""
         try:
             stream: BinaryIO = self.files.open(self.path, mode)
         except OSError:
             raise
-        except Exception as error:  # each file system has errors of its own
+        except Exception as error:  # each file system has its own errors
             raise OSError(0, mask_url(f"{type(error).__name__}: {error}")) from error
         return stream
 
     def stat(self) -> _Stat:
-        """Its size (0 where that is unknown), and a number that changes with its content."""
+        """Return the size (0 if unknown), and a number that changes with the content."""
         info = self.files.info(self.path)
         stamp = next(
             (info[name] for name in ("ETag", "etag", "mtime", "LastModified", "created") if info.get(name)), ""
@@ -65,20 +65,20 @@ class RemoteFile:
 
 
 def is_url(text: str) -> bool:
-    """Whether this names a file by a URL."""
+    """Return whether this text is a URL of a file."""
     return "://" in text
 
 
 def remote_files(url: str) -> list[RemoteFile]:
-    """The files that a URL names: one, those that fit a glob, or all below a folder, in the order of their paths.
+    """Return the files for a URL (one file, the matches of a glob, or all files in a folder), sorted by path.
 
-    Raises `ConfigError` where there is none, it cannot be reached, or its package is not installed.
+    Raises `ConfigError` if no file matches, if the URL cannot be reached, or if its package is not installed.
     """
     shown = mask_url(url)
     try:
         import fsspec
     except ImportError:
-        raise ConfigError("a URL needs the package fsspec: pip install 'svctoolkit[replay]'", where=shown) from None
+        raise ConfigError("a URL requires the package fsspec: pip install 'svctoolkit[replay]'", where=shown) from None
     try:
         scheme = url.partition("://")[0]
         files, path = _open_s3(url) if scheme == "s3" and find_spec("s3fs") is None else fsspec.core.url_to_fs(url)
@@ -92,7 +92,7 @@ def remote_files(url: str) -> list[RemoteFile]:
             RemoteFile(files, str(item), str(files.unstrip_protocol(item))) for item in paths if not files.isdir(item)
         ]
     except ImportError as error:
-        raise ConfigError(f"needs another package: {error}", where=shown) from None
+        raise ConfigError(f"requires another package: {error}", where=shown) from None
     except ConfigError:
         raise
     except Exception as error:
@@ -104,10 +104,9 @@ def remote_files(url: str) -> list[RemoteFile]:
 
 # Any: fsspec's file system
 def _open_s3(url: str) -> tuple[Any, str]:
-    """S3 by pyarrow, where the package s3fs is not installed.
+    """Return S3 through pyarrow, if the package s3fs is not installed.
 
-    It looks for credentials and the region where AWS's own tools do; `AWS_ENDPOINT_URL` is for other servers that
-    speak S3.
+    pyarrow finds credentials and region like AWS's own tools; `AWS_ENDPOINT_URL` is for other servers with an S3 API.
     """
     from fsspec.implementations.arrow import ArrowFSWrapper
     from pyarrow.fs import S3FileSystem
@@ -120,11 +119,11 @@ def _open_s3(url: str) -> tuple[Any, str]:
 
 
 def local_glob(text: str) -> list[Path]:
-    """The files here that fit a glob (`**` is any number of folders), in the order of their paths.
+    """Return the local files that match a glob (`**` is any number of folders), sorted by path.
 
-    Raises `ConfigError` where there is none.
+    Raises `ConfigError` if none match.
     """
     paths = sorted(Path(path) for path in glob.iglob(text, recursive=True) if os.path.isfile(path))
     if not paths:
-        raise ConfigError("no file fits", where=text)
+        raise ConfigError("no file matches", where=text)
     return paths

@@ -1,4 +1,4 @@
-"""A part of the events that keeps every rare shape."""
+"""A sample of the events that includes every rare shape."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _DEPTH = 5
 
 
 def sample_of(records: Iterable[Record], share: float, count: Callable[[str], None]) -> Iterator[Record]:
-    """About `share` of the records, chosen by their messageId (or place), and the first of each shape.
+    """Yield about `share` of the records, chosen by messageId (or place), and the first record of each shape.
 
     The same records give the same sample. A shape is the type and name of an event, its members, and the JSON types of
-    their values; it is the `stratum` of a record, and `count` hears that of every record.
+    their values; it is the `stratum` of a record. `count` is called with the stratum of every record, sampled or not.
     """
     forms: dict[Any, str] = {}
     bound = int(share * 2**64)
@@ -38,7 +38,7 @@ def sample_of(records: Iterable[Record], share: float, count: Callable[[str], No
 
 
 def _canonical(form: Any) -> str:
-    """The same text for equal shapes in every process."""
+    """Return the same text for equal shapes in every process."""
     if isinstance(form, frozenset):
         return f"{{{','.join(sorted(map(_canonical, form)))}}}"
     if isinstance(form, tuple):
@@ -51,7 +51,7 @@ def _key(record: Record) -> str:
 
 
 def shape(value: Json, depth: int = _DEPTH) -> Json:
-    """What two values have in common that differ only in their texts and numbers."""
+    """Return the shape of a value: equal for values that differ only in their strings and numbers."""
     if isinstance(value, Mapping):
         return frozenset((key, shape(inner, depth - 1)) for key, inner in value.items()) if depth else "object"
     if isinstance(value, list):

@@ -1,12 +1,12 @@
-"""Rows of a warehouse's tables become events again: what `svctoolkit.warehouse` makes of events, the other way round.
+"""Restore events from rows of warehouse tables: the inverse of what `svctoolkit.warehouse` does.
 
 >>> row = {"ID": "m1", "RECEIVED_AT": "2026-01-15T10:00:00.000Z", "EVENT_TEXT": "Paid", "CONTEXT_APP_NAME": "Shop"}
 >>> Restorer().event({**row, "TOTAL": 5, "_ORDER": "o-1", "UUID_TS": None})
 {'type': 'track', 'messageId': 'm1', 'event': 'Paid', 'receivedAt': '2026-01-15T10:00:00.000Z', \
 'properties': {'total': 5, 'order': 'o-1'}, 'context': {'app': {'name': 'Shop'}}}
 
-What clients write is called as they write it: `context_user_agent` is `context.userAgent`, `first_name` of an identify
-`traits.firstName`. Every other column keeps its name, in `properties`, `traits` or `context`.
+Fields that SDKs send get their original names: `context_user_agent` becomes `context.userAgent`, and `first_name` of an
+identify `traits.firstName`. Every other column keeps its name, in `properties`, `traits` or `context`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from svctoolkit.warehouse.providers import PROVIDERS
 from svctoolkit.warehouse.rows.names import Names
 from svctoolkit.warehouse.rows.own import PLACES, own_names
 
-#: How `columns` calls these tables.
+#: The name of the preset in `columns`.
 PRESET = "warehouse"
-#: table -> type of the events in it; the table of an event's name is one of `tracks`, too
+#: table -> type of the events in it; a table named after an event belongs to `tracks`
 TABLES = {
     "tracks": "track",
     "identifies": "identify",
@@ -40,14 +40,18 @@ TABLES = {
 }
 _ALWAYS = {"id", "received_at"}
 _SOME = {"event_text", "anonymous_id", "user_id", "original_timestamp", "sent_at", "uuid_ts"}
-_OF_EVENTS = {"messageid", "userid", "anonymousid"}  # a table with these has the names of events
+_OF_EVENTS = {
+    "messageid",
+    "userid",
+    "anonymousid",
+}  # a table with these has event fields as columns, and is not from a warehouse
 _IN_NAME = re.compile(rf"(?:^|[_.=-])({'|'.join(TABLES)})(?=$|[_.-])")
 _WITHOUT_EVENTS = re.compile(r"(?:^|[_.=-])(users|rudder_discards|rudder_identity_\w+)(?=$|[_.-])")
 _TIMES = {"received_at", "sent_at", "timestamp", "original_timestamp"}
 _OF_LOADER = {"uuid_ts", "loaded_at"} | {
     f"context_{side}_{name}" for side in ("source", "destination") for name in ("id", "type")
 }
-#: Columns of ours in the order in which they are read: of those that say the same, the best one first.
+#: RudderStack's columns in reading order: of several with the same meaning, the best comes first.
 _ORDER = (
     "rudder_event", "id", "context_request_ip", "context_passed_ip", "context_ip", "event_text", "event", *PLACES,
 )  # fmt: skip
@@ -69,13 +73,13 @@ _CONTEXT = """
 
 
 def is_warehouse_table(columns: Iterable[str]) -> bool:
-    """Whether columns with these names, in any case, are those of a table with events."""
+    """Return whether columns with these names (in any case) are those of an event table."""
     names = {str(name).lower() for name in columns}
     return names >= _ALWAYS and not names.isdisjoint(_SOME) and names.isdisjoint(_OF_EVENTS)
 
 
 def table_of(file: str) -> str:
-    """The table that a file or a folder above it is called after (`pages/part-0.parquet`), or an empty text."""
+    """Return the table that a file or a parent folder is named after (`pages/part-0.parquet`), or an empty string."""
     path = PurePath(file.lower())
     match = _IN_NAME.search(path.name)
     if match:
@@ -85,16 +89,16 @@ def table_of(file: str) -> str:
 
 
 def is_escaped(name: str) -> bool:
-    """Whether a file or folder is called after a table whose name a warehouse does not take: `_groups.parquet`.
+    """Return whether a name is that of a table with an underscore because it is a reserved word: `_groups.parquet`.
 
-    `_temporary` is where Hadoop writes.
+    `_temporary` is excluded: Hadoop writes there.
     """
     table = name.partition(".")[0].lower()
     return table != "_temporary" and _without_escape(table) != table
 
 
 def table_without_events(file: str) -> str:
-    """The table of a warehouse that a file is called after, if it has no events, or an empty text."""
+    """Return the warehouse table without events that a file is named after, or an empty string."""
     match = _WITHOUT_EVENTS.search(PurePath(file.lower()).name)
     return match[1] if match else ""
 
@@ -107,18 +111,18 @@ class _Cell:
 
 
 class Restorer:
-    """Makes events of rows. `table` says which one they are of, where neither columns nor a file's name do.
+    """Restores events from rows. `table` names the table, if neither columns nor file name identify it.
 
-    `taken` are columns that somebody else puts into the event.
+    `taken` are columns that the caller puts into the event.
 
-    Raises `ConfigError` for a table that there is not.
+    Raises `ConfigError` for an unknown table.
     """
 
     def __init__(self, table: str = "", taken: Collection[str] = ()) -> None:
         if table and table not in TABLES:
             raise ConfigError(
-                f"no table of events is called {table!r}.{did_you_mean(table, TABLES)} "
-                "The table of an event's name is one of tracks",
+                f"unknown event table {table!r}.{did_you_mean(table, TABLES)} "
+                "For a table named after an event, use tracks",
                 where="columns: *",
             )
         self._table, self._taken = table, frozenset(taken)
@@ -126,7 +130,7 @@ class Restorer:
         self._known: dict[Any, bool] = {}
 
     def knows(self, cells: Mapping[str, Json]) -> bool:
-        """Whether this is a row of such a table, by its columns."""
+        """Return whether this is a row of an event table, by its columns."""
         names = tuple(cells)
         known = self._known.get(names)
         if known is None:
@@ -134,7 +138,7 @@ class Restorer:
         return known
 
     def event(self, cells: Mapping[str, Json], file: str = "") -> dict[str, Json]:
-        """The event of a row. `file` has the table in its name, perhaps. Raises `ValueError`."""
+        """Return the event of a row. The table may be in the name of `file`. Raises `ValueError`."""
         key = (file, tuple(cells))
         if key not in self._layouts:
             self._layouts[key] = self._layout(cells, file)
@@ -149,18 +153,18 @@ class Restorer:
                 return _whole(value)
             present.add(cell.name)
             if cell.name == "event" and "event_text" in present:
-                continue  # the name after the warehouse's rules
+                continue  # the event name as the warehouse spells it
             if cell.name == "context_ip" and not present.isdisjoint({"context_passed_ip", "context_request_ip"}):
-                continue  # one of these two
+                continue  # a copy of one of these two
             _put(event, cell.path, value)
         return event
 
     def _layout(self, columns: Iterable[str], file: str) -> tuple[str, list[_Cell]]:
-        """The type of the events, and where each column goes; those first that others give way to."""
+        """Return the type of the events, and where each column goes, sorted by priority."""
         names = {str(column).lower(): column for column in columns}
         missing = sorted(_ALWAYS - set(names))
         if missing:
-            raise ValueError(f"no row of a warehouse's table of events: there is no column {' and no '.join(missing)}")
+            raise ValueError(f"not a row of an event table: there is no {' and no '.join(missing)} column")
         kind = self._kind(names, file)
         reserved = own_names(kind, False)
         cells = []
@@ -181,19 +185,19 @@ class Restorer:
             table = "groups"
         if not table:
             raise ValueError(
-                "a warehouse's table, and its columns do not say which: give columns={'*': 'warehouse:pages'}, or one "
+                "the columns do not identify the warehouse table: set columns={'*': 'warehouse:pages'}, with one "
                 f"of {', '.join(TABLES)}"
             )
         return TABLES[table]
 
 
 def _rank(cell: _Cell) -> tuple[int, int]:
-    """What is short comes first: `context_app` has its place before `context_app_name` needs one."""
+    """Return the sort key. Short paths come first: `context_app` must be set before `context_app_name`."""
     return _ORDER.index(cell.name) if cell.name in _ORDER else len(_ORDER), len(cell.path)
 
 
 def _path(name: str, kind: str, reserved: Collection[str]) -> tuple[str, ...]:
-    """Where a column belongs in an event of a type."""
+    """Return where a column belongs in an event of this type."""
     if name in reserved:
         return tuple(PLACES[name].split("."))
     if name.startswith("context_") and name != "context_":
@@ -211,7 +215,7 @@ def _in_context(name: str) -> tuple[str, ...]:
 
 @cache
 def _fields() -> Mapping[str, tuple[str, ...]]:
-    """column -> field of the context, as clients write it."""
+    """Return column -> field of the context, spelled as in the SDKs."""
     names = Names(PROVIDERS["postgres"])
     fields = [f"context.{field}" for field in (*_CONTEXT.split(), *(f"traits.{trait}" for trait in _TRAITS.split()))]
     return {names.column(field.replace(".", "_")): tuple(field.split(".")) for field in fields}
@@ -219,7 +223,7 @@ def _fields() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def _owners() -> frozenset[str]:
-    """Members of the context that are objects."""
+    """Return the members of the context that are objects."""
     return frozenset(path[1] for path in _fields().values() if len(path) > 2)
 
 
@@ -229,7 +233,7 @@ def _escaped_words() -> frozenset[str]:
 
 
 def _without_escape(name: str) -> str:
-    """The name that a warehouse does not take: a reserved word, or one with a digit first."""
+    """Return the name before escaping: warehouses prefix reserved words and leading digits with an underscore."""
     plain_name = name.removeprefix("_")
     is_escaped = plain_name != name and (plain_name[:1].isdigit() or plain_name in _escaped_words())
     return plain_name if is_escaped else name
@@ -237,7 +241,7 @@ def _without_escape(name: str) -> str:
 
 # Any: a cell of any library
 def _value(cell: Any, *, is_time: bool) -> Any:
-    """A cell as it stood in the event: the loader has written lists as their JSON."""
+    """Return a cell as it was in the event: the loader stores lists as JSON."""
     value = plain(cell)
     if not isinstance(value, str):
         return value
@@ -253,24 +257,24 @@ def _value(cell: Any, *, is_time: bool) -> Any:
 
 
 def _time(text: str) -> str | None:
-    """A time as clients write it, from whatever an export makes of it: `2026-01-15 10:00:00.12 UTC`."""
+    """Return a time in the format of the SDKs, from the format of an export: `2026-01-15 10:00:00.12 UTC`."""
     try:
         return moment(datetime.fromisoformat(text.removesuffix(" UTC")))
     except ValueError:
         return text or None
 
 
-# Any: JSON text, or what a library has made of it
+# Any: JSON text, or a value that a library has decoded
 def _whole(value: Any) -> dict[str, Any]:
-    """The event that stands in `rudder_event`, as a whole."""
+    """Return the event in `rudder_event`, which holds all of it."""
     event = decode(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else value
     if not isinstance(event, dict):
-        raise ValueError("rudder_event is no JSON object")
+        raise ValueError("rudder_event is not a JSON object")
     return event
 
 
 def _put(event: dict[str, Any], path: tuple[str, ...], value: Json) -> None:
-    """Set a field; where its owner has a value of its own, it stands beside that."""
+    """Set a field. If its parent is set to another value, set it next to the parent, with an underscore in its name."""
     try:
         put(event, path, value)
     except ValueError:

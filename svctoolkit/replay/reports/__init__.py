@@ -1,6 +1,6 @@
-"""Reports of replays for other programs. To add one is to add a file here, with a `report`.
+"""Reports of replays for other programs. To add a report, add a module here that defines `report`.
 
-Other packages add theirs with an entry point in the group `svctoolkit.replay.reports`.
+Other packages can register reports with an entry point in the group `svctoolkit.replay.reports`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a report is made of."""
+"""The interface of a report."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from svctoolkit.replay.review.terms import Breach
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`text(result, breaches, page)`: the whole report. `breaches` are the conditions that hold, `page` the path or URL
-    of the HTML page, or empty. Secrets and, on request, personal data are masked in `result` already.
+    """A report format: `text(result, breaches, page)` returns the whole report.
+
+    `breaches` are the failure conditions that the result meets, `page` is the path or URL of the HTML page, or empty.
+    Secrets and, on request, personal data are already masked in `result`.
     """
 
     text: Callable[[Replayed | Comparison, Sequence[Breach], str], str]

@@ -1,4 +1,4 @@
-"""`github`: annotations of GitHub Actions: an error for each condition that holds, a warning for the largest groups."""
+"""`github`: GitHub Actions annotations: an error for each condition that is met, a warning for each large group."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from svctoolkit.replay.results.results import Comparison, Replayed
 from svctoolkit.replay.results.text import describe, example_line
 from svctoolkit.replay.review.terms import Breach
 
-_MOST = 9  # warnings: GitHub shows ten annotations of a kind for each step
+_MOST = 9  # warnings; GitHub shows at most ten annotations of each kind per step
 _QUIET = ("accepted", "no longer failing", "newly delivered", "filtered", "unmapped")
 
 
 def text(result: Replayed | Comparison, breaches: Sequence[Breach], _page: str) -> str:
-    """Workflow commands, one in each line."""
+    """Return workflow commands, one per line."""
     lines = [_command("error", breach.condition, breach.text) for breach in breaches]
     for group in [group for group in result.groups if group.kind not in _QUIET][:_MOST]:
         examples = [example_line(example) for example in group.examples]

@@ -1,4 +1,4 @@
-"""`junit`: JUnit XML: a `testcase` for each destination, with its groups; one for each condition that holds."""
+"""`junit`: JUnit XML with a `testcase` for each destination and its groups, and one for each condition that is met."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from svctoolkit.replay.results.summary import head
 from svctoolkit.replay.results.text import count_words, describe, example_line
 from svctoolkit.replay.review.terms import Breach
 
-#: What XML 1.0 has no place for.
+#: Characters that XML 1.0 does not allow.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def text(result: Replayed | Comparison, breaches: Sequence[Breach], _page: str) -> str:
-    """A condition that holds is a failure; what happened at a destination stands in its `system-out`."""
+    """Return the XML. A condition that is met is a failure; the groups of a destination are in its `system-out`."""
     cases = len(result.counts) + len(breaches)
     root = ET.Element("testsuites")
     numbers = {"tests": str(cases), "failures": str(len(breaches)), "errors": "0", "skipped": "0"}

@@ -1,4 +1,4 @@
-"""`markdown`: a summary for a pull request: the numbers, the largest groups with a sample, where the rest stands."""
+"""`markdown`: a summary for a pull request: the numbers, the largest groups with a sample, a link to the rest."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from svctoolkit.replay.results.text import anchor, count_words, describe, exampl
 from svctoolkit.replay.review.terms import Breach
 from svctoolkit.replay.tally.tally import Group
 
-_MOST = 10  # groups: GitHub takes 65,536 characters in a comment
+_MOST = 10  # groups; a GitHub comment holds 65,536 characters
 _LONGEST = 300
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&])")
 
 
 def text(result: Replayed | Comparison, breaches: Sequence[Breach], page: str) -> str:
-    """Markdown as GitHub and GitLab show it. Links lead into `page`, if that is given."""
-    verb = "holds" if len(breaches) == 1 else "hold"
-    title = f"❌ {len(breaches)} of the conditions {verb}" if breaches else "✅ Nothing that would fail the check"
+    """Return Markdown for GitHub and GitLab, with links to `page`, if given."""
+    conditions = "condition" if len(breaches) == 1 else "conditions"
+    title = f"❌ {len(breaches)} failure {conditions} met" if breaches else "✅ No failure condition met"
     if not result.events or not result.complete:
         title = "❌ " + ("interrupted" if not result.complete else "there were no events")
     parts = [f"### Replay: {title}", _escape(head(result))]

@@ -1,1 +1,1 @@
-"""What a replay gives, and how it shows itself."""
+"""The results of a replay, and how they are displayed."""

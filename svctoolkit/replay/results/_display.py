@@ -1,4 +1,4 @@
-"""A replay as HTML: from the numbers to groups, and from a group to what is different in its events. No scripts."""
+"""A replay as HTML: from the counts to the groups, and from a group to the changes in its events. No scripts."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ shows(_Result, "text")(text)
 
 @shows(_Result, "document")
 def page(result: _Result) -> str:
-    """A whole page."""
+    """Return a complete page."""
     return display.document("Replay", head(result), display.page(*_blocks(result)))
 
 
 @shows(_Result)
 def body(result: _Result) -> Html:
-    """What a notebook shows."""
+    """Return the notebook display."""
     return display.page(Html(f"<p><b>{escape(head(result))}</b></p>"), *_blocks(result))
 
 
 @shows(Groups)
 def groups_page(groups: Groups) -> Html:
-    """One row per group."""
+    """Return one row per group."""
     return display.page(display.table([*GROUP_COLUMNS, "place", "event id", "example"], groups.rows()))
 
 

@@ -1,4 +1,4 @@
-"""What a sample says about all events: each shape counts for as many as there are of it."""
+"""Estimate results for all events from a sample: each shape is weighted by its number of events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SIGMAS = 1.96  # of a normal distribution: 95%
 
 
 class Estimate(NamedTuple):
-    """How many of all events it probably is: with 95% certainty at most `error` more or less."""
+    """An estimated number of events: with 95% confidence, the true number differs by at most `error`."""
 
     events: float
     error: float
@@ -22,10 +22,11 @@ class Estimate(NamedTuple):
 
 
 def estimates(tally: Tally) -> Mapping[str, Mapping[str, Estimate]]:
-    """Destination -> what became of its events -> how many of all events; the counts themselves without a sample.
+    """Return destination -> outcome -> estimated number of events; the exact counts without a sample.
 
-    Shapes of which all events were run are certain. Of the others each has the share that its sample has; its error is
-    that of a share which one more and one less event would have moved, so a sample without exceptions is not certain.
+    Shapes whose events were all run are certain. Each other shape is extrapolated from its sample. Its error is
+    computed as if the sample had one more event with this outcome and one more without, so even a sample without
+    exceptions is not certain.
     """
     if not tally.strata:
         return {key: {what: Estimate(count, 0.0) for what, count in of.items()} for key, of in tally.counts.items()}

@@ -1,4 +1,4 @@
-"""The groups of a replay, as text, as HTML and as a frame."""
+"""The groups of a replay as text, HTML and a frame."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 class Groups(Displayed, tuple[Group, ...]):
-    """The groups of a replay, the largest first, also as a frame."""
+    """The groups of a replay, largest first."""
 
     __slots__ = ()
 
     def frame(self) -> pd.DataFrame:
-        """One row for each group: its members, and of its first example `place`, `event_id`, `example`.
+        """Return one row for each group: its fields, and `place`, `event_id` and `example` of its first example.
 
         Columns: `destination`, `kind` (a category), `stage`, `event`, `path`, `before`, `after`, `count`, `decides`
-        (the place in the user's code, or the settings, that decide), `place`, `event_id`, `example` (the text or value
+        (the place in the user code, or the settings, that decide), `place`, `event_id`, `example` (the text or value
         after).
         """
         import pandas as pd
@@ -34,7 +34,7 @@ class Groups(Displayed, tuple[Group, ...]):
         return "\n".join(f"{group.destination}: {group.kind}: {describe(group)}" for group in self) or "no groups"
 
     def rows(self) -> list[list[object]]:
-        """One row per group, with one of its examples; in the order of the frame's columns."""
+        """Return one row per group, with one of its examples, in the order of the frame's columns."""
         return [[*(getattr(group, name) for name in GROUP_COLUMNS), *_example(group)] for group in self]
 
 

@@ -1,4 +1,4 @@
-"""The events of a group, one by one, and each as it was read."""
+"""The events of a group, one by one, and the original event of each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEAD = ("place", "event_id", "event_type", "event_name", "user_id")
 
 
 class Member(NamedTuple):
-    """One event of a group: where it stands, whose it is, and what was said of it or has changed."""
+    """One event of a group: its place, id, name and user, and the error or change."""
 
     place: str
     event_id: str
@@ -33,10 +33,10 @@ class Member(NamedTuple):
 def members(
     result: Replayed | Comparison, group: Group, most: int, *, destination_id: str = ""
 ) -> tuple[list[Member], bool]:
-    """The events of a group in the order of the input, at most so many, and whether there are more.
+    """Return at most `most` events of the group, in the order of the input, and whether there are more.
 
-    `destination_id` is that of the group's destination, where it is not its key. Of a group about which the rows say
-    nothing (`lossy`), and where no rows were kept, these are its examples.
+    `destination_id` is the id of the group's destination, if it differs from its key. If the rows say nothing about the
+    group (`lossy`), or no rows were kept, the examples of the group are returned.
     """
     chosen: dict[str, Member] = {}
     try:
@@ -68,7 +68,7 @@ def _matching(result: Replayed | Comparison, group: Group, destination: str) -> 
 
 
 def _match_status(block: RowColumns, n: int, group: Group, texts: dict[str, bool]) -> str | None:
-    """What a row of a replay says, if it is of the group; `texts` remembers which errors are."""
+    """Return the error of a row of a replay, if it is in the group; `texts` caches which errors are."""
     if block["status"][n] != group.kind:
         return None
     error, rule = block["error"][n] or "", block["rule"][n] or ""
@@ -80,7 +80,7 @@ def _match_status(block: RowColumns, n: int, group: Group, texts: dict[str, bool
 
 
 def _match_change(block: RowColumns, n: int, group: Group, texts: dict[str, bool]) -> str | None:
-    """What a row of a comparison says, if it is of the group."""
+    """Return the change in a row of a comparison, if it is in the group."""
     if block["kind"][n] != group.kind:
         return None
     if not group.path:
@@ -97,8 +97,7 @@ def _match_change(block: RowColumns, n: int, group: Group, texts: dict[str, bool
 
 
 def _fits(group: Group, before: Any, after: Any, rules: tuple[str | None, str | None], texts: dict[str, bool]) -> bool:
-    """Whether a change at the group's path is of its kind: by the rules that were broken, by types, or by what reasons
-    have in common."""
+    """Return whether a change at the group's path belongs to it, by broken rules, types, or templates of reasons."""
     if group.path == "error" and all(rules):
         return rules == (group.before, group.after)
     if group.path in ("error", "reason", "fate"):
@@ -116,7 +115,7 @@ def _text(value: Any) -> str:
 
 
 class Reader:
-    """Reads single events once more, by where they stand. `events` is what was replayed, `columns` what it was told.
+    """Reads single events again, by place. `events` and `columns` are the arguments of the replay.
 
     Raises `ConfigError` for events that can be read only once.
     """
@@ -128,7 +127,7 @@ class Reader:
         self._columns = Columns(columns)
 
     def record(self, place: str) -> Record:
-        """The event at a place (`file:line`, `[row]`), and its source. Raises `ConfigError` where there is none."""
+        """Return the event at a place (`file:line`, `[row]`), and its source. Raises `ConfigError` if there is none."""
         name, _, number = (
             place.removesuffix("]").rpartition(":") if not place.startswith("[") else ("", "", place[1:-1])
         )
@@ -143,4 +142,4 @@ class Reader:
         for record in records(before, self._columns) if before is not None else ():
             if record.place == place and isinstance(record, Record):
                 return record
-        raise ConfigError("there is no event", where=place)
+        raise ConfigError("there is no event at this place", where=place)

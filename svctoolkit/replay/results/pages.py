@@ -1,4 +1,4 @@
-"""Pages of results as files."""
+"""Write pages of results to files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from svctoolkit.errors import ConfigError
 
 
 def write_page(path: Path, text: str) -> None:
-    """Write a page, with the folders above it. Raises `ConfigError`."""
+    """Write a page, and create its parent folders. Raises `ConfigError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", errors="replace")

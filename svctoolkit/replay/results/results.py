@@ -1,4 +1,4 @@
-"""What a replay and a comparison give."""
+"""The results of a replay and of a comparison."""
 
 from __future__ import annotations
 
@@ -32,17 +32,18 @@ if TYPE_CHECKING:
 
 
 class Again:
-    """A function of events and workspaces that a result may call later. Events may have anything in them: a pickled
-    result is without it.
+    """A function of events and workspaces that a result may call later.
+
+    It is dropped when the result is pickled, because its events may be any object.
     """
 
     __slots__ = ("_function",)
 
-    # Any: what the function takes and gives
+    # Any: parameters and result of the function
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
 
-    # Any: what the function takes and gives
+    # Any: parameters and result of the function
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         return self._function(*arguments, **options)
 
@@ -56,15 +57,16 @@ def _nothing() -> None:
 
 @dataclass(slots=True, repr=False)
 class _Result(Displayed, ArrowOut):
-    """What both have in common.
+    """The common part of both kinds of results.
 
-    - `events`: how many went through; `records`: how many were read, `rejected`: how many of them are no events
-    - `rejects`: the first thousand of those, with file and line; all of them are counted
-    - `counts`: destination -> what became of its events -> how many
-    - `groups`: what happened to many events alike, the largest group first; `more_groups` events are in none
-    - `seconds`: time per step, over all processes; `elapsed`: by the clock
-    - `complete`: false if it was interrupted: everything here is about what was done until then
-    - `expired`: accepted differences whose last day is past: they count again
+    - `events`: number of events that were run; `records`: records read, `rejected`: those that are not events
+    - `rejects`: the first thousand rejected records, with file and line; `rejected` counts all of them
+    - `counts`: destination -> outcome -> number of events
+    - `groups`: events with the same outcome for the same reason, largest group first; `more_groups` counts events that
+      are in no group, because there were too many groups
+    - `seconds`: time per step, over all processes; `elapsed`: wall-clock time
+    - `complete`: false if the run was interrupted: then everything here covers the events up to that point
+    - `expired`: accepted differences that have expired, and count as differences again
     - `out`: the folder with the rows as Parquet, if one was given
     """
 
@@ -102,7 +104,7 @@ class _Result(Displayed, ArrowOut):
 
     @property
     def estimates(self) -> Mapping[str, Mapping[str, Estimate]]:
-        """Destination -> what became of its events -> how many of all events it probably is, where a sample was run."""
+        """Destination -> outcome -> estimated number among all events, if a sample was run."""
         return estimates(self.tally)
 
     @property
@@ -118,13 +120,13 @@ class _Result(Displayed, ArrowOut):
         return self.tally.seconds
 
     def total(self, what: str) -> int:
-        """How many events ended so, over all destinations."""
+        """Return the number of events with this outcome, over all destinations."""
         return sum(counts.get(what, 0) for counts in self.counts.values())
 
     def blocks(self) -> Iterable[Columns]:
-        """The rows, block by block, as columns of plain values. Raises `ConfigError` where they were not kept."""
+        """Return the rows, block by block, as columns of plain values. Raises `ConfigError` if they were not kept."""
         if self._dask is not None:
-            raise ConfigError("these rows are on a Dask cluster: give their frame, result.frame()")
+            raise ConfigError("the rows of this replay are on a Dask cluster: use result.frame() or result.dask()")
         if self._folder is None and self.events and not self._rows:
             raise ConfigError("the rows of this replay were not kept: leave `rows` on, or give `out`")
         return self._folder.columns() if self._folder is not None else self._rows
@@ -137,50 +139,54 @@ class _Result(Displayed, ArrowOut):
 
     # Any: pyarrow has no types
     def arrow_reader(self) -> Any:
-        """The rows of `frame()` as a `pyarrow.RecordBatchReader`, of which one block is in memory at a time.
+        """Return the rows of `frame()` as a `pyarrow.RecordBatchReader` that keeps one block in memory at a time.
 
-        Raises `ConfigError` where the rows were not kept, or are on a Dask cluster.
+        Raises `ConfigError` if the rows were not kept, or are on a Dask cluster.
         """
         return arrow_reader(self.blocks(), COMPARISON if isinstance(self, Comparison) else REPLAY)
 
     # Any: pyarrow has no types
     def to_arrow(self) -> Any:
-        """The rows of `frame()` as a `pyarrow.Table`, with texts and 64-bit numbers."""
+        """Return the rows of `frame()` as a `pyarrow.Table`, with strings and 64-bit integers."""
         return self.arrow_reader().read_all()
 
     # Any: a capsule
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """The Arrow stream protocol, block by block: Polars, DuckDB and `pyarrow` read a result as it is."""
+        """The Arrow stream protocol, block by block: Polars, DuckDB and `pyarrow` can read a result directly."""
         return self.arrow_reader().__arrow_c_stream__(requested_schema)
 
     def to_duckdb(self, path: Path | str) -> None:
-        """Write it to a DuckDB database, beside what that has: `replay_rows` (as `frame()`), `replay_counts`,
-        `replay_groups` and `replay_rejects`, instead of those that are there.
+        """Write the result to a DuckDB database as `replay_rows` (like `frame()`), `replay_counts`, `replay_groups` and
+        `replay_rejects`. Tables with these names are replaced, other tables are kept.
 
-        Raises `ConfigError` where DuckDB is not installed, the rows were not kept, or the file cannot be written.
+        Raises `ConfigError` if DuckDB is not installed, the rows were not kept, or the file cannot be written.
         """
         write_duckdb(self._tables(), Path(path))
 
     def dask(self) -> Any:
-        """The rows as a Dask DataFrame, on the cluster of the Dask collection that was replayed.
+        """Return the rows as a Dask DataFrame, on the cluster of the Dask collection that was replayed.
 
-        Raises `ConfigError` for a replay of something else; with `out` its folder can be read with Dask.
+        Raises `ConfigError` for other inputs; with `out`, Dask can read the folder.
         """
         if self._dask is None:
-            raise ConfigError("only the replay of a Dask collection has its rows there; give `out`, and read OUT/rows")
+            raise ConfigError(
+                "only the replay of a Dask collection has rows on a cluster; give `out`, and read OUT/rows with Dask"
+            )
         return self._dask
 
     def breaches(self, conditions: str) -> list[Breach]:
-        """Which conditions hold, with the figures: `result.breaches("changed>1% or new_failures>0 or lost>0")`.
+        """Return the conditions that are met, with their numbers: `result.breaches("changed>1% or lost>0")`.
 
-        Numbers are of events over all destinations, shares of those of any one destination. Words are the kinds or
-        statuses (with `_`), `new_failures`, `lost` (delivered before, and no longer), `any` and `rejected`.
-        Raises `ConfigError` for what cannot be read.
+        A number counts events over all destinations; a share is relative to the events of one destination, and any
+        destination can meet the condition. Words are the kinds or statuses (with `_`), `new_failures`, `lost` (was
+        delivered, but is not any longer), `any` and `rejected`.
+
+        Raises `ConfigError` for invalid conditions.
         """
         return Conditions(conditions, compares=isinstance(self, Comparison)).breaches(self.tally)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the rows, as JSON."""
+        """Return everything except the rows as JSON."""
         return {
             "complete": self.complete,
             "records": self.records,
@@ -200,7 +206,7 @@ class _Result(Displayed, ArrowOut):
         }
 
     def _tables(self) -> Iterator[tuple[str, Any]]:
-        """The name and the rows of each table of a database."""
+        """Yield the name and the rows of each database table."""
         import pandas as pd
 
         yield "rows", self.arrow_reader()
@@ -217,7 +223,7 @@ class _Result(Displayed, ArrowOut):
             yield name, table.astype({column: kind for column, kind in texts.items() if column in table})
 
     def to_html(self, path: Path | str | None = None) -> str:
-        """A page that needs nothing else, with every group and its examples; written to `path`, if it is given."""
+        """Return a self-contained page with every group and its examples; write it to `path`, if given."""
         text = render(self, "document")
         if path is not None:
             write_page(Path(path), text)
@@ -228,11 +234,11 @@ class _Result(Displayed, ArrowOut):
 
 
 class Replayed(_Result):
-    """What became of many events, as a data plane would have it.
+    """The outcomes of many events, as a data plane would process them.
 
-    `counts` is by `delivered`, `filtered` (not meant to get there: integrations, consent, event types, connection
-    modes, disabled sources and destinations), `dropped` (by user code or a tracking plan), `failed` and `unmapped` (the
-    type has no mapping); `groups` say why.
+    `counts` has `delivered`, `filtered` (excluded by integrations, consent, event types, connection modes, disabled
+    sources or destinations), `dropped` (by user code or a tracking plan), `failed` and `unmapped` (the destination
+    type has no mapping); `groups` have the reasons.
     """
 
     __slots__ = ()
@@ -242,15 +248,15 @@ class Replayed(_Result):
 
         Columns: `place` (`file:line`), `event_id`, `event_type`, `event_name`, `user_id`, `destination_id`,
         `destination_name`, `destination` (the type), `stage` (also `gateway`, `deduplication`, `routing` and
-        `tracking_plan`, where an event went no further), `item` (numbers what the transformation gave), `part`
-        (numbers payloads), `status`, `http_status`, `error`, `output` (JSON text, secrets masked).
+        `tracking_plan`, if the event stopped there), `item` (index among the events that the transformation returned),
+        `part` (index of the payload), `status`, `http_status`, `error`, `output` (JSON text, secrets masked).
         """
         return self._frame(REPLAY)
 
     def warehouse(self, destination: str) -> Warehouse:
-        """The tables of a warehouse destination (key or id), with the rows of this replay: ask them with `sql`.
+        """Return the tables of a warehouse destination (key or id), with the rows of this replay, to query with `sql`.
 
-        Raises `UnknownName` for another destination, `ConfigError` where the rows were not kept.
+        Raises `UnknownName` for other destinations, `ConfigError` if the rows were not kept.
         """
         if self._warehouses is None:
             raise ConfigError("this replay has no warehouse")
@@ -258,10 +264,11 @@ class Replayed(_Result):
         return warehouse
 
     def requests(self, jobs: int | Sequence[int] = 20) -> RequestCounts:
-        """How many requests these events make at each destination, with calls of one size or of several, and how near
-        the largest is to what the destination takes: see `svctoolkit.replay.count_requests`.
+        """Return how many requests these events make at each destination, for one or several sizes of calls.
 
-        The events are mapped once more. Raises `ConfigError` for events that can be read only once.
+        The result also compares the largest request with the limit of the destination: see
+        `svctoolkit.replay.count_requests`. The events are mapped again. Raises `ConfigError` for events that can be
+        read only once.
         """
         if self._requests is None:
             raise ConfigError("these events can be read only once: give a file, a list or a frame to `replay`")
@@ -270,15 +277,15 @@ class Replayed(_Result):
 
 
 class Comparison(_Result):
-    """What would be different. `counts` is by `svctoolkit.replay.KINDS`."""
+    """The differences between two workspaces or outputs. `counts` is by `svctoolkit.replay.KINDS`."""
 
     __slots__ = ()
 
     def warehouse(self, destination: str) -> Diff:
-        """What differs in the tables of a warehouse destination (key or id): columns, types, discards, rows.
+        """Return the differences in the tables of a warehouse destination (key or id): columns, types, discards, rows.
 
-        The events go through both sides once more. Raises `UnknownName` for another destination, `ConfigError` for
-        events that can be read only once.
+        The events go through both sides again. Raises `UnknownName` for other destinations, `ConfigError` for events
+        that can be read only once.
         """
         if self._warehouses is None:
             raise ConfigError("these events can be read only once: give a file, a list or a frame to `compare`")
@@ -287,28 +294,28 @@ class Comparison(_Result):
 
     @property
     def kinds(self) -> Mapping[str, int]:
-        """How many events, over all destinations, are of which kind."""
+        """Kind -> number of events, over all destinations."""
         return {kind: self.total(kind) for kind in KINDS}
 
     @property
     def different(self) -> int:
-        """How many are not the same, nor accepted."""
+        """The number of events that are neither the same nor accepted."""
         return sum(count for kind, count in self.kinds.items() if kind not in ("same", "accepted"))
 
     def write_accepted(self, path: Path | str, *, reason: str, expires: date | None = None) -> int:
-        """Write what is different to a file of accepted differences, for the option `accept`; how many are new there.
+        """Add the differences to a file for the option `accept`, and return how many entries are new.
 
-        Who reviews it sees one entry for each group. It holds until `expires`, by default for 90 days. Raises
-        `ConfigError` without a reason, or for a file that cannot be read or written.
+        The file of accepted differences has one entry for each group. Entries are valid until `expires`, by default
+        for 90 days. Raises `ConfigError` without a reason, or for a file that cannot be read or written.
         """
         last = expires or datetime.now(UTC).date() + timedelta(days=90)
         return write_accepted(path, self.groups, reason=reason, expires=last)
 
     @property
     def unstable(self) -> Mapping[str, Mapping[str, int]]:
-        """Destination -> path -> how many events differ there between two runs of the first pipeline, too.
+        """Destination -> path -> number of events whose value also differs between two runs of the first pipeline.
 
-        Such is what comes from a clock or a random number in user code.
+        Such values come from a clock or a random number in user code.
         """
         return self.tally.unstable
 

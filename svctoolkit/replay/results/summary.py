@@ -1,4 +1,4 @@
-"""A replay in plain text: how many events had which outcome, with examples."""
+"""A replay in plain text: the number of events for each outcome, with examples."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from svctoolkit.replay.results.results import _Result
 from svctoolkit.replay.results.text import count_words, describe, example_line, plural_s
 
-_MOST = 20  # groups of one destination
+_MOST = 20  # groups per destination
 _REJECTS = 5
 
 
 def text(result: _Result) -> str:
-    """The summary of a replay or a comparison."""
+    """Return the summary of a replay or a comparison."""
     return "\n".join(lines(result))
 
 
 def lines(result: _Result, most: int = _MOST) -> Iterator[str]:
-    """One line that says all, then the groups of each destination, with at most `most` groups each."""
+    """Yield a line with the totals, then at most `most` groups of each destination."""
     yield head(result)
     for destination in result.counts:
         groups = [group for group in result.groups if group.destination == destination]
@@ -44,14 +44,14 @@ def head(result: _Result) -> str:
 
 
 def notes(result: _Result) -> Iterator[str]:
-    """What a reader has to know to trust the numbers."""
+    """Yield notes on the reliability of the numbers."""
     if not result.complete:
-        yield "interrupted: this is about a part of the events"
+        yield "interrupted: the results cover only a part of the events"
     if result.sample < 1:
         yield f"a sample: {result.events:,} of {result.records - result.rejected:,} events were run"
         for destination, of in result.estimates.items():
             shares = ", ".join(f"{estimate} {what}" for what, estimate in of.items())
-            yield f"{destination}: of all events probably {shares} (95%)"
+            yield f"{destination}: estimated for all events: {shares} (95% confidence)"
     for destination, paths in result.tally.unstable.items():
         for path, count in sorted(paths.items(), key=lambda item: -item[1])[:5]:
             yield f"{destination}: {path} differs between two runs of the same code ({count:,} events); not compared"
@@ -59,9 +59,9 @@ def notes(result: _Result) -> Iterator[str]:
         for path, count in sorted(patterns.items(), key=lambda item: -item[1])[:5]:
             yield f"{destination}: {path} is not compared ({count:,} events differ there)"
     for entry in result.expired:
-        yield f"{entry}: was accepted until {entry.expires}, and counts again ({entry.reason})"
+        yield f"{entry}: accepted until {entry.expires}, has expired and counts again ({entry.reason})"
     if result.more_groups:
-        yield f"{result.more_groups:,} events are in no group: there are too many groups"
+        yield f"{result.more_groups:,} events are in no group, because there are too many groups"
     if result.rejected:
         yield f"{result.rejected:,} record{plural_s(result.rejected)} rejected"
         yield from (f"  {reject.place}: {reject.reason}" for reject in result.rejects[:_REJECTS])

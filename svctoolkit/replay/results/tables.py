@@ -11,9 +11,9 @@ from svctoolkit.replay.records.files import needs
 from svctoolkit.replay.tally.rows import Columns, arrow_batch, arrow_schema
 
 
-# Any: a reader of pyarrow, which has no types
+# Any: a pyarrow reader, which has no types
 def arrow_reader(blocks: Iterable[Columns], kinds: Mapping[str, str]) -> Any:
-    """The rows as a `pyarrow.RecordBatchReader`, of which one block is in memory at a time. Raises `ConfigError`."""
+    """Return the rows as a `pyarrow.RecordBatchReader` with one block in memory at a time. Raises `ConfigError`."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -24,9 +24,9 @@ def arrow_reader(blocks: Iterable[Columns], kinds: Mapping[str, str]) -> Any:
 
 # Any: DuckDB's connection
 def write_duckdb(tables: Iterable[tuple[str, Any]], path: Path) -> None:
-    """Put a result into a database: `replay_rows`, `replay_counts`, `replay_groups`, `replay_rejects`; all or none.
+    """Write `replay_rows`, `replay_counts`, `replay_groups` and `replay_rejects` to a database, in one transaction.
 
-    Raises `ConfigError` where DuckDB is not installed, or the file cannot be written.
+    Raises `ConfigError` if DuckDB is not installed or the file cannot be written.
     """
     try:
         import duckdb

@@ -1,4 +1,4 @@
-"""Groups of a replay in plain text: what happened to how many events, with examples."""
+"""Describe groups of a replay in plain text: what changed or failed in how many events, with examples."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _NAMES = 3
 
 
 def count_words(counts: Mapping[str, int]) -> str:
-    """What is not the same first, the largest number first."""
+    """Return the counts as text: differences and failures first, largest number first."""
     usual = ("same", "delivered", "accepted")
     order = sorted(counts, key=lambda what: (what in usual, -counts[what], (*KINDS, *STATUSES).index(what)))
     return ", ".join(f"{counts[what]:,} {what}" for what in order)
 
 
 def describe(group: Group) -> str:
-    """What happened to a group, in words, and what decides it."""
+    """Return a description of a group, and what decides its outcome."""
     what = _describe(group)
     return f"{what}; {decision_text(group.stage, group.decides)}" if group.decides else what
 
 
 def decision_text(stage: str, decides: str) -> str:
-    """What decides that events end at a stage, in words: `decided by setting trackAnonymous`."""
+    """Return what decides that events stop at a stage: `decided by setting trackAnonymous`."""
     setting = "settings" if "," in decides else "setting"
     word = f"by {setting}" if stage != "user_transform" else "at" if ":" in decides else "by transformation"
     return f"decided {word} {decides}"
@@ -41,11 +41,11 @@ def _describe(group: Group) -> str:
     if not group.path:
         return f"{group.before_label} -> {group.after_label} in {events}"
     if group.path == PAYLOAD:
-        return f"{'another payload' if group.before == 'nothing' else 'a payload less'} in {events}"
+        return f"{'additional payload' if group.before == 'nothing' else 'missing payload'} in {events}"
     if group.path.endswith(ORDER):
-        return f"{group.path.removesuffix(ORDER)}: another order in {events}"
+        return f"{group.path.removesuffix(ORDER)}: order changed in {events}"
     if group.before == group.after:
-        return f"{group.path}: another {group.before}{_spread(group)} in {events}"
+        return f"{group.path}: {group.before} changed{_spread(group)} in {events}"
     return f"{group.path}: {group.before_label} -> {group.after_label} in {events}"
 
 
@@ -58,7 +58,7 @@ def _names(group: Group) -> str:
 
 
 def _spread(group: Group) -> str:
-    """`, -1 to 9, 4 on average`: how much a number has changed."""
+    """Return how much a number has changed: ` (-1 to +9, +4 on average)`."""
     numbers = group.numbers
     if numbers is None or numbers.count < 2:
         return ""
@@ -72,7 +72,7 @@ def _spread(group: Group) -> str:
 
 
 def anchor(destination: str) -> str:
-    """What links into the page call a destination."""
+    """Return the HTML anchor of a destination."""
     return "d-" + re.sub(r"[^A-Za-z0-9_-]", "-", destination)
 
 
@@ -81,9 +81,9 @@ def example_line(example: Example) -> str:
         return example.place
     if not example.before:
         return f"{example.place}  {example.after}"
-    return f"{example.place}  {example.before}" + (f" -> {example.after}" if example.after else " is gone")
+    return f"{example.place}  {example.before}" + (f" -> {example.after}" if example.after else " removed")
 
 
 def plural_s(count: int) -> str:
-    """What ends a noun that is counted."""
+    """Return the plural ending for a count."""
     return "" if count == 1 else "s"

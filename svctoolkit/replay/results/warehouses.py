@@ -1,4 +1,4 @@
-"""The tables of a warehouse, from the rows that a replay has made."""
+"""Load the rows of a replay into the tables of a warehouse."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from svctoolkit.workspace import Workspace
 
 
 def warehouse_of(workspace: Workspace, result: Replayed, name: str) -> Warehouse:
-    """A warehouse with the rows of a replay, in the order of the events.
+    """Return a warehouse with the rows of a replay, in the order of the events.
 
-    Raises `UnknownName` for a destination that is none, `ConfigError` where the rows were not kept.
+    Raises `UnknownName` if the destination does not exist or is not a warehouse, `ConfigError` if the rows were not
+    kept.
     """
     destination = workspace.destination(name)
     if not is_warehouse(destination.type):

@@ -1,1 +1,1 @@
-"""What people say of differences: which do not matter, which are right, and how many are too many."""
+"""User decisions about differences: which to ignore, which are accepted, and how many are too many."""

@@ -1,4 +1,4 @@
-"""`accepted.yaml`: differences that somebody has looked at and finds right, each with a reason and a last day.
+"""`accepted.yaml`: differences that were reviewed and accepted, each with a reason and an expiry date.
 
 accepted:
   - destination: hook
@@ -6,7 +6,7 @@ accepted:
     path: body.JSON.properties.revenue
     before: number
     after: text
-    events: [Order Completed]     # all, if it is not there
+    events: [Order Completed]     # default: all
     reason: the warehouse wants texts
     expires: "2027-01-31"
 """
@@ -57,7 +57,7 @@ _MOST_EVENTS = 20
 
 
 class Accepted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One accepted difference: what tells its group from others, why it is right, and until which day (ISO 8601)."""
+    """One accepted difference: the key of its group, the reason, and the last day on which it is valid (ISO 8601)."""
 
     destination: str
     kind: str
@@ -69,7 +69,7 @@ class Accepted(msgspec.Struct, frozen=True, omit_defaults=True):
     expires: str = ""
 
     def takes(self, group: Sequence[str], event: str) -> bool:
-        """Whether it means this event of a group, by the group's key."""
+        """Return whether this entry covers an event of the group with this key."""
         return (self.destination, self.kind, self.path, self.before, self.after) == tuple(group) and (
             not self.events or event in self.events
         )
@@ -79,7 +79,7 @@ class Accepted(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def load_accepted(path: Path | str) -> list[Accepted]:
-    """What is accepted in a file. Raises `ConfigError` with the line and column of every mistake."""
+    """Return the entries of a file. Raises `ConfigError` with the line and column of every mistake."""
     document = yamlfile.load(Path(path))
     yamlfile.check(document, _SCHEMA, ConfigError)
     entries: list[Accepted] = msgspec.convert(document.data["accepted"], list[Accepted])
@@ -87,22 +87,24 @@ def load_accepted(path: Path | str) -> list[Accepted]:
         try:
             date.fromisoformat(entry.expires)
         except ValueError as error:
-            raise ConfigError(document.problem(["accepted", number, "expires"], f"is no day: {error}")) from error
+            raise ConfigError(
+                document.problem(["accepted", number, "expires"], f"is not a valid date: {error}")
+            ) from error
     return entries
 
 
 def is_over(entry: Accepted, today: date) -> bool:
-    """Whether its last day is past."""
+    """Return whether the entry has expired."""
     return date.fromisoformat(entry.expires) < today
 
 
 def write_accepted(path: Path | str, groups: Sequence[Group], *, reason: str, expires: date) -> int:
-    """Add the groups of a comparison to a file; how many are new there. What it has already stays as it is.
+    """Add the groups of a comparison to a file; return how many are new. Existing entries are kept unchanged.
 
-    Raises `ConfigError` for a reason that says nothing, or a file that cannot be read or written.
+    Raises `ConfigError` for an empty reason, or a file that cannot be read or written.
     """
     if not reason.strip():
-        raise ConfigError("say why these differences are right: give a reason")
+        raise ConfigError("a reason is required: say why these differences are correct")
     file = Path(path)
     entries = load_accepted(file) if file.exists() else []
     new = [_entry(group, reason, expires) for group in groups if group.kind != "accepted"]

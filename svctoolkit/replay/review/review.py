@@ -1,4 +1,4 @@
-"""What is left of a difference when all that nobody minds is taken out of it."""
+"""Remove differences that are ignored, within tolerance, or accepted."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from svctoolkit.results.changes import Change
 
 
 class Review:
-    """`ignore` are paths that are not compared, `tolerance` says by path how much a number may be another.
+    """`ignore` are paths that are not compared, `tolerance` maps paths to the allowed difference between numbers.
 
-    A tolerance counts beside the larger of both numbers, and beside 1 for smaller ones. Of what was accepted, `is_over`
-    says what counts again: `expired`. Raises `ConfigError` for what is no path.
+    A tolerance is relative to the larger of both numbers, or to 1 if both are smaller. Accepted entries for which
+    `is_over` returns true are in `expired`, and count as differences. Raises `ConfigError` for invalid paths.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class Review:
         self._verdicts: dict[str, str] = {}
 
     def reduce(self, how: Difference) -> tuple[Difference, list[str]]:
-        """The difference without what does not matter, and the patterns that say so."""
+        """Return the difference without ignored changes, and the patterns that matched them."""
         if how.kind != "changed" or not (self.ignore or self.tolerance):
             return how, []
         reasons = [self._reason(change) for change in how.changes]
@@ -41,7 +41,7 @@ class Review:
         return left, [reason for reason in dict.fromkeys(reasons) if reason]
 
     def accepts(self, group: Sequence[str], event: str) -> bool:
-        """Whether an event's difference is accepted, by the key of its group and its name."""
+        """Return whether an event's difference is accepted, by the key of its group and the name of the event."""
         return any(entry.takes(group, event) for entry in self.accepted)
 
     def _reason(self, change: Change) -> str:

@@ -1,7 +1,7 @@
-"""Conditions on a result: `changed>1% or new_failures>0 or lost>0`.
+"""Failure conditions for a result: `changed>1% or new_failures>0 or lost>0`.
 
-Numbers are of events, over all destinations; a share is of the events of one destination, and counts where it is the
-largest. `and` binds more than `or`, a comma is `or`, a word alone is `> 0`.
+A number counts events over all destinations. A share is relative to the events of one destination, and any destination
+can meet the condition. `and` has precedence over `or`, a comma means `or`, and a word alone means `> 0`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
 _DIFFERENT = tuple(kind for kind in KINDS if kind not in ("same", "accepted"))
-#: Words of conditions -> what is counted. `lost`: delivered before, and no longer.
+#: Word in a condition -> kinds that are counted. `lost`: delivered before, but not any longer.
 _OF_COMPARISON: Mapping[str, tuple[str, ...]] = {
     **{kind.replace(" ", "_"): (kind,) for kind in KINDS},
     "new_failures": ("newly failing",),
@@ -33,7 +33,7 @@ _REJECTED = "rejected"
 
 
 class Breach(NamedTuple):
-    """A condition that holds, and the figures in words."""
+    """A condition that is met, and the numbers as text."""
 
     condition: str
     text: str
@@ -48,7 +48,7 @@ class _Term:
 
 
 class Conditions:
-    """When a result is not good enough. Raises `ConfigError` for what cannot be read."""
+    """The conditions under which a result fails a check. Raises `ConfigError` for invalid text."""
 
     def __init__(self, text: str, *, compares: bool) -> None:
         self._words = _OF_COMPARISON if compares else _OF_REPLAY
@@ -56,7 +56,7 @@ class Conditions:
         self._clauses = [(clause.strip(), [self._term(t) for t in re.split(r"\band\b", clause)]) for clause in clauses]
 
     def breaches(self, tally: Tally) -> list[Breach]:
-        """The conditions that hold, in their order."""
+        """Return the conditions that are met, in order."""
         found = []
         for clause, terms in self._clauses:
             texts = [_holds(term, self._words.get(term.word, ()), tally) for term in terms]
@@ -67,22 +67,22 @@ class Conditions:
     def _term(self, text: str) -> _Term:
         match = _TERM.fullmatch(text)
         if match is None:
-            raise ConfigError(f"{text.strip()!r} is no condition: write for instance changed>1% or new_failures>0")
+            raise ConfigError(f"{text.strip()!r} is not a condition. Example: changed>1% or new_failures>0")
         word = match[1].replace("-", "_")
         if word not in self._words and word != _REJECTED:
             words = [*self._words, _REJECTED]
             raise ConfigError(
-                f"nothing is called {match[1]!r} here; there are {', '.join(words)}.{did_you_mean(word, words)}"
+                f"unknown word {match[1]!r} in a condition; known words: {', '.join(words)}.{did_you_mean(word, words)}"
             )
         try:
             bound = float(match[3] or 0)
         except ValueError:
-            raise ConfigError(f"{match[3]} is no number") from None
+            raise ConfigError(f"{match[3]} is not a number") from None
         return _Term(word, match[2] or ">", bound, bool(match[4]))
 
 
 def _holds(term: _Term, kinds: Sequence[str], tally: Tally) -> str:
-    """The figures of a term that holds; empty where it does not."""
+    """Return the numbers of a term as text if it is met, otherwise an empty string."""
     compare = _OPERATORS[term.compare]
     word = term.word.replace("_", " ")
     if term.word == _REJECTED:

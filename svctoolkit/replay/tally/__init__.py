@@ -1,1 +1,1 @@
-"""What came of chunks: outcomes and differences, numbers, rows, and the folder that keeps them."""
+"""The results of chunks: outcomes, differences, counts, rows, and the folder that stores them."""

@@ -1,4 +1,4 @@
-"""What is different between two JSON values, with lists aligned: what was put first moves nothing else.
+"""Compare two JSON values with lists aligned, so that an inserted element does not shift the others.
 
 >>> before, after = [{"sku": "a", "n": 1}, {"sku": "b"}], [{"sku": "c"}, {"sku": "a", "n": 2}, {"sku": "b"}]
 >>> for change in aligned_changes(before, after): print(change)
@@ -17,24 +17,25 @@ from svctoolkit.replay.records.json_text import encode
 from svctoolkit.results import ABSENT
 from svctoolkit.results.changes import Change, below
 
-#: Members that say what an element of a list is.
+#: Members that identify an element of a list.
 _IDENTITIES = (
     "id", "messageId", "sku", "product_id", "productId", "item_id", "$insert_id", "key", "code", "name", "email",
 )  # fmt: skip
-_LIKE = 0.3  # of two elements, from which on they are one that has changed
-_NEAR = 0.3  # what the same place adds to that
-_MOST_PAIRS = 2500  # that are looked at for likeness
-#: Behind the path of a list whose elements come in another order.
+_LIKE = 0.3  # minimum likeness of two elements to count as one that has changed
+_NEAR = 0.3  # bonus for elements at the same index
+_MOST_PAIRS = 2500  # maximum number of pairs to compare for likeness
+#: Suffix of the path of a list whose order has changed.
 ORDER = " (order)"
 
 Pairs = list[tuple[int, int]]
 
 
 def aligned_changes(before: Json, after: Json, path: str = "") -> Iterator[Change]:
-    """The differences. `1` is `1.0`, and is not `true`; the order of members does not matter, that of elements does.
+    """Yield the differences. `1` equals `1.0`, but not `true`; the order of elements matters, that of members does not.
 
-    Elements of lists are paired where they are equal, have the same identity, or are alike; an index is that in
-    `before`, of a new element that in `after`. Another order of a list is a change of its own, at the path and `ORDER`.
+    Elements of lists are paired if they are equal, have the same identity, or are similar. Indexes are those in
+    `before`, or in `after` for new elements. A changed order of a list is reported as a separate change, at the path
+    plus `ORDER`.
     """
     if isinstance(before, dict) and isinstance(after, dict):
         for key in [*before, *(key for key in after if key not in before)]:
@@ -56,7 +57,7 @@ def _member(before: Any, after: Any, path: str) -> Iterator[Change]:
 
 
 def unpaired(before: Sequence[Json], after: Sequence[Json], pairs: Pairs, path: str) -> Iterator[Change]:
-    """Elements that one list has alone, and whether those of both are in another order."""
+    """Yield the elements that only one list has, and a change if the common elements are in a different order."""
     left, right = {i for i, _ in pairs}, {j for _, j in pairs}
     yield from (Change(below(path, str(i)), item, ABSENT) for i, item in enumerate(before) if i not in left)
     yield from (Change(below(path, str(j)), ABSENT, item) for j, item in enumerate(after) if j not in right)
@@ -66,7 +67,7 @@ def unpaired(before: Sequence[Json], after: Sequence[Json], pairs: Pairs, path: 
 
 
 def align(before: Sequence[Json], after: Sequence[Json]) -> Pairs:
-    """Which elements of two lists are the same one, by their places, in the order of `before`."""
+    """Return the pairs of indexes of matching elements in two lists, in the order of `before`."""
     pairs = _equal(before, after)
     for find in (_same_identity, _alike):
         left, right = {i for i, _ in pairs}, {j for _, j in pairs}
@@ -79,7 +80,7 @@ def align(before: Sequence[Json], after: Sequence[Json]) -> Pairs:
 
 
 def _equal(before: Sequence[Any], after: Sequence[Any]) -> Pairs:
-    """Equal elements; those at the same place first, so that nothing that stays where it is seems to move."""
+    """Pair equal elements; those at the same index first, so that elements that did not move do not seem to."""
     old, new = [encode(item)[0] for item in before], [encode(item)[0] for item in after]
     pairs = [(i, i) for i, (a, b) in enumerate(zip(old, new, strict=False)) if a == b]
     fixed = {i for i, _ in pairs}
@@ -132,7 +133,7 @@ def _alike(before: Sequence[Any], after: Sequence[Any], own: list[int], others: 
 
 
 def _likeness(one: Any, other: Any) -> float:
-    """0 for what has nothing in common, 1 for what is equal."""
+    """Return 0 for values with nothing in common, 1 for equal values."""
     if isinstance(one, dict) and isinstance(other, dict):
         if not one and not other:
             return 1.0

@@ -1,4 +1,4 @@
-"""What is different between what two pipelines made of one event."""
+"""Compare the outputs of two pipelines for one event."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Kind = Literal["same", "changed", "newly dropped", "newly delivered", "newly fai
 STATUSES: tuple[Status, ...] = get_args(Status)
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-#: The path of a change that is a whole payload more, or less.
+#: The path of a change that adds or removes a whole payload.
 PAYLOAD = "payload"
 
 _INDEX = re.compile(r"(?:(?<=\.)|^)\d+(?=\.|$)")
@@ -29,15 +29,15 @@ _INDEX = re.compile(r"(?:(?<=\.)|^)\d+(?=\.|$)")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one event at one destination.
+    """The outcome of one event at one destination.
 
-    `status` is `delivered` (there is something to send), `dropped`, `failed`, `filtered` (it was not meant to get
-    there), `off` where events do not go there, or `unmapped` where they do and nothing makes requests of them; `reason`
-    says why.
-    `output` has the payloads, or the events where `dest_transform` is off or nothing maps them. `passage` is the
-    event's way, where it was run here. `rule` is the id of what a failed event broke, `template` its sentence with `…`
-    for values, and `detail` what is the event's own: the refused value, or the message of the user's code. Neither
-    `rule` nor `detail` depends on how a refusal is worded.
+    `status` is `delivered` (there is something to send), `dropped`, `failed`, `filtered` (the event is excluded),
+    `off` (events are not routed to the destination), or `unmapped` (they are, but nothing creates requests for them);
+    `reason` is the explanation. `output` has the payloads, or the events if `dest_transform` is off or there is no
+    mapping. `passage` is the event's path through the stages, if it was run here. `rule` is the id of the rule that a
+    failed event broke, `template` its message with `…` for values, and `detail` the part that is specific to the
+    event: the rejected value, or the message of the user code. Neither `rule` nor `detail` depends on the wording of
+    an error message.
     """
 
     status: Status
@@ -50,12 +50,12 @@ class Outcome:
 
     @property
     def key(self) -> str:
-        """What outcomes of one group have in common: the rule, or else the reason with `…` for its values."""
+        """The key that outcomes of one group share: the rule, or else the reason with `…` for values."""
         return self.rule or text_template(self.reason)
 
     @property
     def substance(self) -> tuple[str, str]:
-        """What makes two failures the same, however they are worded."""
+        """The part of a failure that is compared, independent of its wording."""
         return self.rule, self.detail if self.rule else self.reason
 
 
@@ -63,7 +63,7 @@ OFF = Outcome("off")
 
 
 def outcome(passage: Passage, stages: Stages, type: str) -> Outcome:
-    """The outcome of one event at a destination of this type."""
+    """Return the outcome of one event at a destination of this type."""
     output: list[Any] = []
     for result in passage.results:
         if result.dropped or result.error:
@@ -73,7 +73,7 @@ def outcome(passage: Passage, stages: Stages, type: str) -> Outcome:
         else:
             output.append(_event(result))
     fate = passage.fate
-    status: Any = fate.status  # never pending: nothing is tried again here
+    status: Any = fate.status  # never pending: a replay does not retry
     if fate.cause is None:
         return Outcome(status, output, fate.reason, passage)
     return Outcome(
@@ -92,9 +92,9 @@ def _event(result: EventResult) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How two outcomes differ. `changes` is empty where one side has nothing to compare.
+    """How two outcomes differ. `changes` is empty if one side has nothing to compare.
 
-    `fixed` are paths of changes whose value was another in each run, and is now the same in all.
+    `fixed` are paths of changes whose value varied from run to run before, and is constant now.
     """
 
     kind: Kind
@@ -106,7 +106,7 @@ SAME = Difference("same")
 
 
 def difference(before: Outcome, after: Outcome) -> Difference:
-    """The kind of difference. A failure counts more than what else has changed; whatever is not alike is told."""
+    """Return the difference. A failure takes precedence over other changes; any other dissimilarity is a change."""
     if before.status == after.status:
         return _same_status(before, after)
     if after.status == "failed":
@@ -130,7 +130,7 @@ def _same_status(before: Outcome, after: Outcome) -> Difference:
 
 
 def _changes(before: list[Any], after: list[Any]) -> Iterator[Change]:
-    """What differs between payloads; which of several it is does not stand in the path."""
+    """Yield the differences between payloads; the paths do not have the index of the payload."""
     pairs = [(0, 0)] if len(before) == len(after) == 1 else align(before, after)
     for i, j in pairs:
         yield from aligned_changes(before[i], after[j])
@@ -139,7 +139,7 @@ def _changes(before: list[Any], after: list[Any]) -> Iterator[Change]:
 
 
 def _open_batches(output: list[Any]) -> list[Any]:
-    """Payloads with the batch in them as JSON, so that a change has a path."""
+    """Return payloads with their batches parsed from JSON, so that changes in them have a path."""
     return [_open_batch(payload) for payload in output]
 
 
@@ -153,12 +153,12 @@ def _open_batch(payload: Any) -> Any:
 
 
 def general(path: str) -> str:
-    """A path with `*` for every index: what is alike in many events."""
+    """Return the path with `*` for every index, to group changes across events."""
     return _INDEX.sub("*", path) or "(all)"
 
 
 def json_type(value: Json) -> str:
-    """The JSON type of one side of a change, in words."""
+    """Return the JSON type of one side of a change."""
     if value is ABSENT:
         return "nothing"
     if value is None:
@@ -171,7 +171,7 @@ def json_type(value: Json) -> str:
 
 
 def short(value: Json, most: int = 200) -> str:
-    """A value in one line; an absent one is an empty text."""
+    """Return a value in one line; an absent one is an empty string."""
     if value is ABSENT:
         return ""
     text = json.dumps(value, ensure_ascii=False, default=str)

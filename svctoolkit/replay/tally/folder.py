@@ -1,9 +1,9 @@
-"""The folder that a replay writes: whole parts only, so it can be read and continued at any time.
+"""The output folder of a replay: it has complete parts only, so it can be read and resumed at any time.
 
 rows/part-000000.parquet   the rows of a chunk; `pandas.read_parquet("FOLDER/rows")` reads all of them
-done/000000.json           the numbers of a chunk; written last, so a chunk that has one is done
-rejects.ndjson             what is no event, with file and line; written at the end
-replay.json                what this is a replay of
+done/000000.json           the counts of a chunk; written last, so it marks the chunk as done
+rejects.ndjson             records that are not events, with file and line; written at the end
+replay.json                the input, workspaces and options of the replay
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _NAME = "replay.json"
 
 
 class Folder:
-    """A replay's folder. `header` says what the replay is; its `now` is that of the replay that is continued.
+    """A replay's folder. `header` describes the replay; when resuming, `now` comes from the earlier run.
 
-    `is_current` is false where the input has changed since: then `adopt` its chunks before anything else.
+    `is_current` is false if the input has changed since: then call `adopt` with its chunks first.
 
-    Raises `ConfigError` for a folder with other things in it, one with a replay that is not to be resumed, and one with
-    another replay than this.
+    Raises `ConfigError` for a folder with other content, one with a replay that is not to be resumed, and one with a
+    different replay.
     """
 
     def __init__(self, path: Path, header: Mapping[str, Json], *, resume: bool) -> None:
@@ -58,36 +58,34 @@ class Folder:
             except (OSError, ValueError, TypeError) as error:
                 raise ConfigError(f"cannot be read: {error}", where=str(file)) from error
         if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-            raise ConfigError("has something else in it: give a new or empty folder", where=str(self.path))
+            raise ConfigError(
+                "contains files that are not from a replay: give a new or empty folder", where=str(self.path)
+            )
         return None
 
     def _check(self, earlier: Mapping[str, Any], resume: bool) -> None:
         if not resume:
             raise ConfigError(
-                "has a replay in it: resume it (resume=True, --resume), or give another folder", where=str(self.path)
+                "contains a replay: resume it (resume=True, --resume), or give another folder", where=str(self.path)
             )
         for name, value in self.header.items():
             if name not in ("now", "input") and earlier.get(name) != json.loads(json.dumps(value)):
-                raise ConfigError(
-                    f"cannot be resumed: {_WORDS.get(name, name)} is not what it was", where=str(self.path)
-                )
+                raise ConfigError(f"cannot be resumed: {_WORDS.get(name, name)} has changed", where=str(self.path))
 
     def adopt(self, digests: Sequence[str]) -> None:
-        """Make it the folder of an input that has changed since: these are its chunks, in order.
+        """Adapt the folder to an input that has changed; `digests` are those of its chunks, in order.
 
-        Parts of chunks that are there no more are removed, the others get their new numbers. Interrupted at any point,
-        it is a folder with fewer parts. Raises `ConfigError` where no part stays.
+        Parts whose chunks no longer exist are removed, the others are renumbered. If interrupted at any point, the
+        folder is valid, with fewer parts. Raises `ConfigError` if no part can be kept.
         """
         numbers = {digest: number for number, digest in enumerate(digests)}
         tallies = list(self.tallies())
         stays = {tally.number for tally in tallies if numbers.get(tally.digest) == tally.number}
         moves = [tally for tally in tallies if tally.digest in numbers and tally.number not in stays]
         if tallies and not stays and not moves:
-            raise ConfigError(
-                "cannot be resumed: the input is not what it was, and nothing of it is the same", where=str(self.path)
-            )
+            raise ConfigError("cannot be resumed: the input has changed completely", where=str(self.path))
         try:
-            for file in (self.path / "rows").glob(".moving-*"):  # of one that was interrupted here
+            for file in (self.path / "rows").glob(".moving-*"):  # left by an interrupted run
                 file.unlink()
             for file in (self.path / "done").glob("*.json"):
                 if not (file.stem.isdecimal() and int(file.stem) in stays):
@@ -107,22 +105,22 @@ class Folder:
         self.is_current = True
 
     def tallies(self) -> Iterator[Tally]:
-        """The parts that are done already, in the order of their numbers."""
+        """Yield the parts that are done, in the order of their numbers."""
         for file in sorted((self.path / "done").glob("*.json")):
             try:
                 tally = from_json(file.read_bytes())
             except ValueError:
-                continue  # cannot come from us; its chunk is done again
+                continue  # not written by this class; its chunk is run again
             if self._rows(tally.number).is_file():
                 yield tally
 
     def add(self, tally: Tally, rows: bytes) -> None:
-        """Keep a part. When this returns, the chunk is done."""
+        """Store a part. When this returns, the chunk is done."""
         self._write(self._rows(tally.number), rows)
         self._write(self.path / "done" / f"{tally.number:06d}.json", as_json(tally))
 
     def finish(self, rejects: Iterable[Reject]) -> None:
-        """Write the reject list: those of the parts, then `rejects`."""
+        """Write the list of rejects: those of the parts, then `rejects`."""
         with self._writing(self.path / "rejects.ndjson") as file:
             for reject in chain((reject for tally in self.tallies() for reject in tally.rejects), rejects):
                 line = json.dumps(plain(reject), ensure_ascii=False)
@@ -140,7 +138,7 @@ class Folder:
 
     @contextmanager
     def _writing(self, file: Path) -> Iterator[BinaryIO]:
-        """A file that is there as a whole, or not at all."""
+        """Write a file atomically: readers see all of it, or none."""
         new = file.with_name(f".{file.name}.{os.getpid()}")
         try:
             with new.open("wb") as opened:
@@ -155,5 +153,5 @@ _WORDS = {
     "version": "the version of svctoolkit",
     "sides": "the workspace",
     "options": "an option (destinations, stages, source, columns, batch, sample, masking)",
-    "rows": "what is kept of an event",
+    "rows": "the kind of rows (replay or comparison)",
 }

@@ -49,7 +49,7 @@ def empty(kinds: Mapping[str, str]) -> Columns:
 
 
 def frame(blocks: Iterable[Columns], kinds: Mapping[str, str]) -> pd.DataFrame:
-    """One DataFrame; texts are nullable strings, names are categories, numbers are nullable integers."""
+    """Return a DataFrame: texts as nullable strings, names as categories, numbers as nullable integers."""
     import pandas as pd
 
     columns = empty(kinds)
@@ -66,7 +66,7 @@ def frame(blocks: Iterable[Columns], kinds: Mapping[str, str]) -> pd.DataFrame:
 
 
 def parquet(columns: Columns, kinds: Mapping[str, str]) -> bytes:
-    """The columns as one Parquet file."""
+    """Return the columns as one Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -80,7 +80,7 @@ def parquet(columns: Columns, kinds: Mapping[str, str]) -> bytes:
 
 # Any: pyarrow's schema
 def arrow_schema(kinds: Mapping[str, str]) -> Any:
-    """The schema of the columns, with types that every engine knows."""
+    """Return the schema of the columns, with types that every engine supports."""
     import pyarrow as pa
 
     return pa.schema([(name, pa.int64() if kind == "number" else pa.string()) for name, kind in kinds.items()])
@@ -88,7 +88,7 @@ def arrow_schema(kinds: Mapping[str, str]) -> Any:
 
 # Any: pyarrow's schema and batch
 def arrow_batch(columns: Columns, schema: Any, rejects: Iterable[Reject]) -> Any:
-    """The columns as one batch; behind them a row for each reject."""
+    """Return the columns as one batch, followed by a row for each reject."""
     import pyarrow as pa
 
     whole: Columns = {name: list(columns.get(name, ())) for name in schema.names}
@@ -101,7 +101,7 @@ def arrow_batch(columns: Columns, schema: Any, rejects: Iterable[Reject]) -> Any
 
 
 def check_parquet() -> None:
-    """Raises `ConfigError` where pyarrow is not installed."""
+    """Raise `ConfigError` if pyarrow is not installed."""
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError:
@@ -109,7 +109,7 @@ def check_parquet() -> None:
 
 
 def load_parquet(files: Iterable[Json]) -> Iterator[Columns]:
-    """The columns of Parquet files."""
+    """Yield the columns of Parquet files."""
     import pyarrow.parquet as pq
 
     for file in files:

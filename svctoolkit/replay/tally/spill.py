@@ -1,4 +1,4 @@
-"""Rows of a run that nobody has given a folder: a bounded number in memory, the rest in a temporary folder."""
+"""Rows of a run without an output folder: a limited number in memory, the rest in a temporary folder."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from weakref import finalize
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, Columns, check_parquet, load_parquet, parquet
 
-#: Rows that stay in memory; they have some kilobytes each.
+#: Rows to keep in memory; each has a few kilobytes.
 MOST_ROWS = 50_000
 
 
 class Rows:
-    """Blocks of rows, in the order in which they were added. The folder goes with this object.
+    """Blocks of rows, in the order in which they were added. The temporary folder is deleted with this object.
 
-    Without pyarrow, or where the disk takes no more, they stay in memory.
+    Without pyarrow, or if writing to disk fails, all rows stay in memory.
     """
 
     def __init__(self, most: int = MOST_ROWS) -> None:
@@ -50,7 +50,7 @@ class Rows:
 
     @property
     def in_memory(self) -> int:
-        """How many rows are."""
+        """The number of rows in memory."""
         return self._count
 
     def _write(self, columns: Columns) -> Path | None:

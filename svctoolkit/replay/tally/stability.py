@@ -1,7 +1,7 @@
-"""What varies from one run of the same pipeline to the next: ids, clocks, random numbers.
+"""Detect values that vary from one run of the same pipeline to the next: ids, clocks, random numbers.
 
-Such a value is no change as long as it is there, of the same type, and looks the same. How it looks is learnt from two
-runs of the first pipeline.
+Such a value does not count as changed as long as it exists and has the same type and format. The format is learned
+from two runs of the first pipeline.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def settle(whole: Difference, first: Outcome, second: Outcome, after: Outcome) -> tuple[Difference, list[Change]]:
-    """A difference without what varies, and the changes that were taken out of it.
+    """Return a difference without varying values, and the changes that were removed from it.
 
-    `first` and `second` are what two runs of the first pipeline made of the event, `after` what the second made of it.
+    `first` and `second` are the outcomes of two runs of the first pipeline, `after` is that of the second pipeline.
     """
     if whole.kind == "same":
         return whole, []
@@ -38,9 +38,9 @@ def settle(whole: Difference, first: Outcome, second: Outcome, after: Outcome) -
 
 
 def varies(change: Change, noise: Sequence[Change]) -> bool:
-    """Whether a change is one of those that two runs of one pipeline show as well."""
+    """Return whether two runs of one pipeline differ at the path of this change, too."""
     for other in noise:
-        if change.path.startswith(f"{other.path}."):  # what is around it comes and goes, or is something else each time
+        if change.path.startswith(f"{other.path}."):  # a parent is not in every run, or has another type each time
             return True
         if change.path == other.path:
             return _fits(change.after, other.before, other.after)
@@ -48,14 +48,14 @@ def varies(change: Change, noise: Sequence[Change]) -> bool:
 
 
 def _fits(value: Any, one: Any, other: Any) -> bool:
-    """Whether a value could be one more of these two."""
+    """Return whether a value looks like these two."""
     if look(one)[0] == look(other)[0]:
         return _alike(look(value), look(one)) or _alike(look(value), look(other))
     return json_type(value) in {json_type(one), json_type(other)}
 
 
 def look(value: Json) -> tuple[Json, list[int]]:
-    """What a value looks like, and lengths in it: of what stands between a text's marks, of a number's whole part."""
+    """Return the format of a value, and the lengths of its parts: of the words in a text, or the digits of a number."""
     kind = json_type(value)
     if kind == "text" and not _NUMBER.fullmatch(value):
         return (kind, _RUN.sub("x", value)), [len(run) for run in _RUN.findall(value)]
@@ -67,14 +67,14 @@ def look(value: Json) -> tuple[Json, list[int]]:
 
 
 def _alike(one: tuple[Any, list[int]], other: tuple[Any, list[int]]) -> bool:
-    """The same look, and about the same lengths: random numbers and counters have not always as many digits."""
+    """Return whether the formats are equal and the lengths similar: random numbers vary in length."""
     if one[0] != other[0]:
         return False
     return all(abs(a - b) <= max(2, max(a, b) // 4) for a, b in zip(one[1], other[1], strict=True))
 
 
 def is_fixed(change: Change, noise: Sequence[Change], runs: Sequence[Outcome]) -> bool:
-    """Whether what varies in the first pipeline is the same in every one of these runs of the second."""
+    """Return whether a value that varies in the first pipeline is the same in all these runs of the second."""
     if not any(other.path == change.path and not _is_clock(change, other.after) for other in noise):
         return False
     others = (other.path for run in runs[1:] for other in difference(runs[0], run).changes)
@@ -82,7 +82,7 @@ def is_fixed(change: Change, noise: Sequence[Change], runs: Sequence[Outcome]) -
 
 
 def _is_clock(change: Change, later: Any) -> bool:
-    """Whether the two values of a change and one of later could be those of a clock that ticks slowly."""
+    """Return whether the two values of a change and a later one could come from a slow clock."""
     values = (change.before, change.after, later)
     if all(map(_is_time, values)) and len({type(value) for value in values}) == 1:
         return bool(change.before <= change.after <= later)

@@ -1,4 +1,4 @@
-"""What came of one chunk, and how such parts add up."""
+"""The result of one chunk, and how such results add up."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import msgspec
 from svctoolkit.json_types import Json
 from svctoolkit.replay.records.record import Reject
 
-EXAMPLES = 3  # of a group
-_MOST_NAMES = 1000  # of the events of a group
+EXAMPLES = 3  # per group
+_MOST_NAMES = 1000  # of events, per group
 _STEPS = {"1e-9": 1e-9, "1e-6": 1e-6, "0.1%": 0.001, "1%": 0.01, "10%": 0.1, "100%": 1.0}
 _MOST_GROUPS = 5000
 _MOST_STRATA = 2000
-MOST_REJECTS = 1000  # that are kept in memory
-_MOST_DECISIONS = 50  # of a mapping, in one chunk: each costs a run for every setting
+MOST_REJECTS = 1000  # kept in memory
+_MOST_DECISIONS = 50  # by mappings, per chunk: each costs a run for every setting
 
 
 class Example(msgspec.Struct, frozen=True):
-    """One event of a group: where it stands, the two values (short), and all changes of that event."""
+    """One event of a group: its place, the two values (shortened), and all changes of that event."""
 
     place: str
     event_id: str
@@ -30,10 +30,10 @@ class Example(msgspec.Struct, frozen=True):
 
 
 class Numbers(msgspec.Struct):
-    """How the numbers of a group have changed: sums and extremes of both sides, and of `after - before`.
+    """How the numbers of a group changed: sums and extremes of both sides, and of `after - before`.
 
-    `relative` counts events by the size of the change beside the number before: `-10%` is a fall of 1% to 10%, `0.1%` a
-    rise by at most that, `more` a rise by more than the number itself.
+    `relative` counts events by the size of the change relative to the number before: `-10%` is a decrease of 1% to 10%,
+    `0.1%` an increase of at most 0.1%, `more` an increase of more than 100%.
     """
 
     count: int = 0
@@ -43,7 +43,7 @@ class Numbers(msgspec.Struct):
     relative: dict[str, int] = {}
 
     def add(self, other: Numbers) -> None:
-        """Take in the numbers of another part."""
+        """Add the numbers of another part."""
         self.count += other.count
         self.before = _merge(self.before, other.before)
         self.after = _merge(self.after, other.after)
@@ -52,18 +52,19 @@ class Numbers(msgspec.Struct):
 
 
 class Group(msgspec.Struct):
-    """Events at one destination to which the same happened.
+    """Events at one destination with the same difference or outcome.
 
-    `kind` is one of `svctoolkit.replay.KINDS` (of a comparison; `accepted` for what a review has accepted), or
-    `failed`, `filtered`, `dropped`, `unmapped` and `lossy` (of a replay). For `changed`, `path` is the place in the
-    payload, with `*` for the index in a list, and `before` and `after` are JSON types, `nothing` for a member that is
-    not there; otherwise they are the ids of the rules that were broken, with their sentences in `before_text` and
-    `after_text`, or reasons with `…` for values. A value that was another in each run and is now the same is `varying`
-    and `fixed`. `events` counts them by name (or type); behind the first thousand names stands `…`. `numbers` is for a
-    number that has become another. Of `failed`, `path` is the field of the event, `before` the id of the rule that it
-    breaks (see `svctoolkit.results.Failure`) and `after` its sentence. Of what does not arrive, `stage` is where, and
-    `decides` the place in the user's code, or the settings of the destination with other values of which the first
-    example would go on (those of a mapping for the first fifty groups of a piece of work).
+    `kind` is one of `svctoolkit.replay.KINDS` (in a comparison; `accepted` for reviewed differences), or `failed`,
+    `filtered`, `dropped`, `unmapped` and `lossy` (in a replay). For `changed`, `path` is the path in the payload, with
+    `*` for list indexes, and `before` and `after` are JSON types, `nothing` for a missing member. For other kinds,
+    they are the ids of the rules that were broken, with their messages in `before_text` and `after_text`, or reasons
+    with `…` for values. If a value varied from run to run and is constant now, they are `varying` and `fixed`.
+    `events` counts the events by name (or type); events after the first thousand names are counted as `…`. `numbers`
+    has statistics of a number that changed. For `failed`, `path` is the field of the event, `before` the id of the
+    rule that it breaks (see `svctoolkit.results.Failure`) and `after` the message of the rule. For events that do not
+    arrive, `stage` is where they stopped. `decides` is the place in the user code that decided it, or the settings of
+    the destination that do: with another value of one of them, the first example would continue. For mappings, these
+    settings are determined for the first fifty groups of a chunk.
     """
 
     destination: str
@@ -82,12 +83,12 @@ class Group(msgspec.Struct):
 
     @property
     def before_label(self) -> str:
-        """`before` as users read it."""
+        """`before` as shown to users."""
         return self.before_text or self.before
 
     @property
     def after_label(self) -> str:
-        """`after` as users read it."""
+        """`after` as shown to users."""
         return self.after_text or self.after
 
     @property
@@ -96,18 +97,18 @@ class Group(msgspec.Struct):
 
     @property
     def event(self) -> str:
-        """The name of its events, or how many names they have."""
+        """The name of its events, or the number of names."""
         return next(iter(self.events)) if len(self.events) == 1 else f"{len(self.events):,} names"
 
     def add(self, event: str, example: Example) -> None:
-        """One more event, with its name."""
+        """Add an event, with its name."""
         self.count += 1
         self._count(event, 1)
         if len(self.examples) < EXAMPLES:
             self.examples = [*self.examples, example]
 
     def merge(self, other: Group) -> None:
-        """Take in the same group of a later part."""
+        """Add the same group of a later part."""
         self.stage, self.decides = other.stage, self.decides or other.decides
         self.count += other.count
         for event, count in other.events.items():
@@ -118,10 +119,10 @@ class Group(msgspec.Struct):
             self.numbers.add(other.numbers)
 
     def measure(self, before: float, after: float) -> None:
-        """One more number that has become another."""
+        """Add a number that has changed."""
         try:
             old, new = float(before), float(after)
-        except OverflowError:  # JSON has no bounds for whole numbers
+        except OverflowError:  # JSON integers are unbounded
             return
         difference = new - old
         self.numbers = self.numbers or Numbers()
@@ -145,7 +146,7 @@ def _relative(before: float, difference: float) -> str:
 
 
 class Stratum(msgspec.Struct):
-    """The events of one shape, where a sample is run: how many there are, how many were run, what became of those."""
+    """The events of one shape in a sample: how many there are, how many were run, and their outcomes."""
 
     records: int = 0
     run: int = 0
@@ -153,13 +154,12 @@ class Stratum(msgspec.Struct):
 
 
 class Tally(msgspec.Struct):
-    """What came of one chunk, or of many. `digest` is what tells the chunk from another, where that is kept.
+    """The result of one chunk, or of many. `digest` identifies the chunk, if it is stored in a folder.
 
-    `ignored` counts the events in which a pattern of `ignore` or `tolerance` has hidden a change, by destination.
-    `counts` has how many events ended in which status or kind, by destination. `unstable` counts events by a
-    destination and path that differ between two runs of the same pipeline. `strata` are the shapes of a sample; those
-    behind the first thousands are one. `seconds` is the time of each step, over
-    all processes.
+    `ignored` counts the events with a change hidden by a pattern of `ignore` or `tolerance`, by destination. `counts`
+    has the number of events for each status or kind, by destination. `unstable` counts events by destination and path
+    whose values differ between two runs of the same pipeline. `strata` are the shapes of a sample; those after the
+    first 2,000 are counted as one. `seconds` is the time of each step, over all processes.
     """
 
     number: int = 0
@@ -178,7 +178,7 @@ class Tally(msgspec.Struct):
 
 
 class Sum:
-    """Parts added up, in the order of their numbers."""
+    """Adds up parts, in the order of their numbers."""
 
     def __init__(self, most_rejects: int = MOST_REJECTS) -> None:
         self.tally, self._most_rejects, self._room = Tally(), most_rejects, _MOST_DECISIONS
@@ -197,19 +197,19 @@ class Sum:
             of[what] = of.get(what, 0) + 1
 
     def stratum(self, name: str) -> Stratum:
-        """The stratum of that name."""
+        """Return the stratum of that name."""
         strata = self.tally.strata
         if name not in strata and len(strata) >= _MOST_STRATA:
             name = "…"
         return strata.setdefault(name, Stratum())
 
     def ignore(self, destination: str, pattern: str) -> None:
-        """One more event in which a pattern has hidden a change."""
+        """Count an event with a change hidden by a pattern."""
         of = self.tally.ignored.setdefault(destination, {})
         of[pattern] = of.get(pattern, 0) + 1
 
     def group(self, destination: str, kind: str, path: str, before: str, after: str) -> Group | None:
-        """The group with this key, a new one if need be; None where there are too many already."""
+        """Return the group with this key, a new one if necessary; None if there are too many already."""
         key = (destination, kind, path, before, after)
         group = self._groups.get(key)
         if group is None:
@@ -220,7 +220,7 @@ class Sum:
         return group
 
     def decide(self, group: Group, stage: str, measure: Callable[[], str]) -> None:
-        """Note where the events of a new group ended, and what decides that: asked of its first one."""
+        """Record the stage where the events of a group stopped and, for its first event, what decides that."""
         group.stage = stage
         if not group.count and (self._room or stage != "dest_transform"):
             self._room -= stage == "dest_transform"
@@ -249,7 +249,7 @@ class Sum:
                 own.merge(group)
 
     def finish(self) -> Tally:
-        """The sum, with its groups, the largest first."""
+        """Return the sum, with its groups, largest first."""
         self.tally.groups = sorted(self._groups.values(), key=lambda group: -group.count)
         return self.tally
 
@@ -264,10 +264,10 @@ def as_json(tally: Tally) -> bytes:
 
 
 def from_json(text: bytes) -> Tally:
-    """Raises `ValueError` for what is no part."""
+    """Return the part. Raises `ValueError` if the text is not one."""
     return msgspec.json.decode(text, type=Tally)
 
 
 def plain(value: Json) -> Json:
-    """Structs as JSON objects."""
+    """Return structs as JSON objects."""
     return msgspec.to_builtins(value)
