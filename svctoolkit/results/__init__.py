@@ -1,6 +1,6 @@
-"""What came out: results that mirror the specified JSON, rows, and frames.
+"""Results of test runs: objects that mirror the JSON of the Test API, rows, and frames.
 
-This package is the only one that imports pandas, and only when a frame is asked for.
+pandas is imported only when a frame is requested.
 """
 
 from __future__ import annotations

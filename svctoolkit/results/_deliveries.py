@@ -1,4 +1,4 @@
-"""The requests that many events make together: which share one, and why others do not."""
+"""The requests for many events: which events share a request, and why others do not."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SharedRequests:
-    """What the router makes of some events together: `payloads`, which are sent in order, or an `error`.
+    """The router's output for some events together: `payloads`, which are sent in order, or an `error`.
 
-    `events` are the places of the events among those that were given, `call` numbers the calls of the router, and
-    `batched` is what the service says of it. `reason` says why the events are not with those of an earlier one; it is
-    empty for the first.
+    `events` are the indexes of these events in the input, `call` is the number of the router call, and `batched` is the
+    flag that RudderStack sets. `reason` says why the events are not in an earlier request; it is empty for the first.
     """
 
     status: Literal["sent", "refused", "dropped"]
@@ -36,13 +35,13 @@ class SharedRequests:
 
 
 class SharedDeliveries(Displayed, Sequence[SharedRequests]):
-    """What many events make at one destination, in the order in which it is sent; refusals stand where they belong."""
+    """The requests for many events at one destination, in sending order, with refusals at their positions."""
 
     def __init__(self, destination: str, requests: Sequence[SharedRequests], masker: Masker) -> None:
         self.destination, self._requests, self.masker = destination, tuple(requests), masker
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled for people to keep: without secrets."""
+        """Pickle without secrets, so that the result can be stored."""
         mask = self.masker
         requests = [
             replace(item, payloads=[mask_http(mask.mask(p)) for p in item.payloads], error=mask.text(item.error))
@@ -62,19 +61,19 @@ class SharedDeliveries(Displayed, Sequence[SharedRequests]):
 
     @property
     def payloads(self) -> list[Payload]:
-        """Every payload, in the order of sending: one request each."""
+        """Every payload, in sending order: one request each."""
         return [payload for item in self._requests for payload in item.payloads]
 
     def mask(self, value: Json) -> Json:
-        """`value` (JSON, such as a payload) with every secret of the destination masked."""
+        """Return `value` (JSON, such as a payload) with every secret of the destination masked."""
         safe = self.masker.mask(value)
         return mask_http(safe) if isinstance(safe, dict) and "endpoint" in safe else safe
 
     def frame(self) -> pd.DataFrame:
-        """One row for each event. Secrets are masked.
+        """Return one row for each event. Secrets are masked.
 
-        Columns: `event`, `item` (of this), `call`, `status`, `together` (how many events share the requests), `place`
-        among them, `requests`, `method`, `endpoint`, `batched`, `reason` and `error`.
+        Columns: `event`, `item` (index in this sequence), `call`, `status`, `together` (number of events that share the
+        requests), `place` among them, `requests`, `method`, `endpoint`, `batched`, `reason` and `error`.
         """
         import pandas as pd
 

@@ -1,4 +1,4 @@
-"""How results show themselves: as plain text with a line per stage, and as HTML."""
+"""Display results as plain text with a line per stage, and as HTML."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDTH = 100
 
 @shows(DestinationResult, "text")
 def text(result: DestinationResult) -> str:
-    """The destination, then one line per stage: status, time, and what came out, cut to one line."""
+    """Return the destination, then one line per stage: status, time, and the output, cut to one line."""
     head = f"{result.destination_name} ({result.destination or result.destination_id})"
     losses = [f"  warning: {result.masker.text(str(loss))}" for entry in result.data for loss in entry.losses]
     return "\n".join([head, *(_line(row) for row in rows([result])), *losses])
@@ -29,13 +29,13 @@ def text(result: DestinationResult) -> str:
 
 @shows(EventResult, "text")
 def words(entry: EventResult) -> str:
-    """How the stages of an entry ended."""
+    """Return the status of each stage of an entry."""
     return ", ".join(f"{step.name} {step.status}" for step in blocks.bare_steps(entry))
 
 
 @shows(EventResult)
 def strip(entry: EventResult) -> Html:
-    """How the stages of an entry ended, as a page."""
+    """Return the status of each stage of an entry as a page."""
     return display.page(display.strip(blocks.bare_steps(entry)))
 
 
@@ -51,7 +51,7 @@ def source_page(results: SourceResult) -> Html:
 
 @shows(SharedDeliveries)
 def deliveries(result: SharedDeliveries) -> Html:
-    """A line for each batch: its events, its requests, and why it is apart."""
+    """Return a row for each batch: its events, its requests, and why it is separate."""
     masker = result.masker
     kinds: dict[str, display.Kind] = {"sent": "ok", "refused": "error", "dropped": "warning"}
     lines = [
@@ -74,7 +74,7 @@ def _line(row: Row) -> str:
 
 
 def summary(row: Row) -> str:
-    """What came out of a stage, in a few words."""
+    """Return a short description of the output of a stage."""
     if row.stage == "dest_transform" and isinstance(row.output, dict):
         if "table" in row.output and "endpoint" not in row.output:
             return f"{row.output['table']} {json_line(row.output.get('data'))}"
@@ -93,19 +93,19 @@ def _cut(line: str) -> str:
 
 @shows(Change)
 def change_page(change: Change) -> Html:
-    """Its path and both values."""
+    """Return the path and both values."""
     return display.page(display.table(["path", "before", "after"], [[change.path, *change.sides()]]))
 
 
 @shows(Diff)
 def diff_page(difference: Diff) -> Html:
-    """Both values side by side."""
+    """Return both values side by side."""
     left, right = difference.left, difference.right
     return display.page(display.diff(difference.before, difference.after, left=left, right=right))
 
 
 @shows(Failures)
 def failures_page(failures: Failures) -> Html:
-    """One row per rule that was broken, with an example."""
+    """Return one row per broken rule, with an example."""
     names = [name.replace("_", " ") for name in GROUP_COLUMNS]
     return display.page(display.table(names, failures.groups(), caption=display.quantity(len(failures), "failure")))

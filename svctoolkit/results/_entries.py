@@ -1,4 +1,4 @@
-"""What a result of a test event is made of: one entry per event, and the facts of its destination."""
+"""The parts of a result of a test event: one entry per event, and the data of its destination."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _MEMBERS = (
 
 @dataclass(slots=True, repr=False)
 class EventResult(Displayed):
-    """One entry of `data`: what each stage gave for one event. A member whose stage was off is `ABSENT` (and false).
+    """One entry of `data`: the output of each stage for one event. Members of disabled stages are `ABSENT` (and false).
 
     - `user_transformed_payload`: the event, or `{"error": text}`
     - `dest_transformed_payload`: list of payloads, or `{"error": text}`
     - `destination_response`: list of the destination's answers, or `{"error": text}`
     - `destination_response_status`: list of HTTP statuses
 
-    Beside the specified members: `event` went in, `milliseconds` per stage, `logs` of the user's code, `requests` as
-    they were sent, `losses`: values that do not arrive in a warehouse as they were sent, `origins`: for each row of
-    one, column -> field of the event, `cause`: why the user's code or the mapping failed, as data, without secrets. It
-    is pickled without the secrets that `masker`, URLs and headers hold.
+    Additional members, which are not in the Test API: `event` is the input, `milliseconds` the time per stage, `logs`
+    the log of the user code, `requests` the requests as sent, `losses` values that a warehouse does not store as they
+    were sent, `origins` column -> field of the event for each warehouse row, `cause` why the user code or the mapping
+    failed, as data without secrets. Pickling removes the secrets that `masker`, URLs and headers hold.
     """
 
     event: Mapping[str, Any] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class EventResult(Displayed):
         return EventResult, tuple(getattr(entry, name) for name in self.__slots__ if name != "masker")
 
     def without_secrets(self, masker: Masker) -> EventResult:
-        """A copy for people to see."""
+        """Return a copy without secrets, for display."""
         from svctoolkit.delivery import mask_request
 
         def mask(value: Any) -> Any:
@@ -91,21 +91,21 @@ class EventResult(Displayed):
 
     @property
     def payloads(self) -> list[Payload]:
-        """The payloads of `dest_transformed_payload`; none where it is an error, or absent."""
+        """The payloads of `dest_transformed_payload`; empty if it is an error or absent."""
         return self.dest_transformed_payload if isinstance(self.dest_transformed_payload, list) else []
 
     @property
     def answers(self) -> list[Json]:
-        """The destination's answers (JSON or text); none where `destination_response` is an error, or absent."""
+        """The destination's answers (JSON or text); empty if `destination_response` is an error or absent."""
         return self.destination_response if isinstance(self.destination_response, list) else []
 
     @property
     def statuses(self) -> list[int]:
-        """The HTTP statuses of `destination_response_status`; none where it is absent."""
+        """The HTTP statuses of `destination_response_status`; empty if it is absent."""
         return self.destination_response_status or []
 
     def __repr__(self) -> str:
-        """How the stages ended. Without payloads and errors: only the whole result knows what is secret in them."""
+        """Show the status of the stages, without payloads and errors: only the whole result can mask their secrets."""
         return f"<EventResult: {render(self, 'text')}>"
 
     def to_dict(self) -> dict[str, Json]:
@@ -114,14 +114,14 @@ class EventResult(Displayed):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Json], event: Mapping[str, Json]) -> EventResult:
-        """The entry as it came from a Test API."""
+        """Return the entry from the JSON of a Test API."""
         members = {name: data[name] for name in _MEMBERS if name in data}
         dropped = error_of(members.get("user_transformed_payload")) == DROPPED
         return cls(event=event, dropped=dropped, **members)
 
     @property
     def error(self) -> str:
-        """The first error of the stages that ran, or an empty text. A missing user transformation is none."""
+        """The first error of the stages that ran, or an empty string. A missing user transformation is not an error."""
         for name in _MEMBERS[:3]:
             text = error_of(getattr(self, name))
             if text and text != NO_TRANSFORMATION:
@@ -131,7 +131,7 @@ class EventResult(Displayed):
 
 @dataclass(slots=True, repr=False)
 class DestinationEntries:
-    """The facts of a `DestinationResult`, which adds the views of them."""
+    """The data of a `DestinationResult`, which adds the views."""
 
     destination_id: str
     destination_name: str
@@ -143,19 +143,21 @@ class DestinationEntries:
     measure: Callable[[Mapping[str, Any]], Lineage] | None = field(default=None, compare=False)
 
     def lineage(self, number: int = 0) -> Lineage:
-        """Where each field of the payloads comes from, and where the fields of the event went; of a refused event as
-        far as it came, and what of it decides.
+        """Return where each field of the payloads comes from, and where the fields of the event went.
 
-        `number` chooses among the events. It is measured now, with the same settings and code. Raises `Unsupported`
-        for a result that a remote service gave or that was pickled: there is nothing to measure with.
+        For a refused event, the lineage ends at the stage that refused it, and shows which fields caused that. `number`
+        is the index of the event. The lineage is measured now, with the same settings and code. Raises `Unsupported`
+        for a result from a remote server or from a pickle, because it has no pipeline to run.
         """
         if self.measure is None:
-            raise Unsupported("lineage is measured where the pipeline is: this result came from elsewhere")
+            raise Unsupported(
+                "lineage needs the pipeline that ran the event: this result is from a remote server or a pickle"
+            )
         return self.measure(self.data[number].event)
 
     def mask(self, value: Json) -> Json:
-        """JSON about this result without the secrets of the workspace, of any URL and of any header.
+        """Return JSON about this result without the secrets of the workspace, of URLs and of headers.
 
-        A copy as far as there are any.
+        Parts without secrets are not copied.
         """
         return mask_http(self.masker.mask(value))

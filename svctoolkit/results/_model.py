@@ -1,4 +1,4 @@
-"""Results of the Test API, local or remote. `to_dict()` gives the specified JSON to the letter."""
+"""Results of the Test API, local or remote. `to_dict()` returns exactly the JSON of RudderStack's specification."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _MEMBERS = (
 
 @dataclass(slots=True, repr=False)
 class DestinationResult(Displayed, ArrowOut, DestinationEntries):
-    """The result for one destination: `data` has one entry per event, or `error` says why there is none.
+    """The result for one destination: `data` has one entry per event, or `error` says why it is empty.
 
-    `unmapped` says why there are no payloads although nothing failed: nothing here makes requests for that type of
-    destination, so only the user transformation ran. It stands in the JSON as a member of its own.
+    `unmapped` says why an event without errors has no payloads: the toolkit has no mapping for this destination
+    type, so only the user transformation ran. It is an additional member in the JSON.
     """
 
     def to_dict(self) -> dict[str, Json]:
-        """The specified JSON. Secrets stand in it as they would be sent: to show it, use `to_masked_dict`."""
+        """Return the JSON of the specification, including secrets. For display, use `to_masked_dict`."""
         head = {"destinationId": self.destination_id, "destinationName": self.destination_name}
         if self.error is not None:
             return {**head, "error": self.error}
@@ -49,12 +49,12 @@ class DestinationResult(Displayed, ArrowOut, DestinationEntries):
         }
 
     def to_masked_dict(self) -> dict[str, Json]:
-        """`to_dict()` with every secret masked: for people to see."""
+        """Return `to_dict()` with every secret masked, for display."""
         masked: dict[str, Any] = self.mask(self.to_dict())
         return masked
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled for people to keep: without secrets."""
+        """Pickle without secrets, so that the result can be stored."""
         entries = [entry.without_secrets(self.masker) for entry in self.data]
         error = None if self.error is None else self.masker.text(self.error)
         members = (self.destination_id, self.destination_name, self.destination, entries, error)
@@ -62,25 +62,25 @@ class DestinationResult(Displayed, ArrowOut, DestinationEntries):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Json], event: Mapping[str, Json]) -> DestinationResult:
-        """The result as it came from a Test API. Raises `KeyError` or `TypeError` for JSON that is no result."""
+        """Return the result from the JSON of a Test API. Raises `KeyError` or `TypeError` for other JSON."""
         entries = [EventResult.from_dict(entry, event) for entry in data.get("data") or ()]
         head = data["destinationId"], data["destinationName"], data.get("destination")
         return cls(*head, entries, data.get("error"), unmapped=data.get("unmapped", ""))
 
     @property
     def ok(self) -> bool:
-        """Whether every stage that ran did so without an error. Neither a drop is ok, nor the destination's refusal."""
+        """Whether every stage that ran succeeded. Dropped events and HTTP errors of the destination are not ok."""
         statuses = (s for entry in self.data for s in entry.statuses)
         return self.error is None and not any(e.error for e in self.data) and all(200 <= s < 300 for s in statuses)
 
     def frame(self) -> pd.DataFrame:
-        """One row per event, destination and stage: see `svctoolkit.results.frame`."""
+        """Return one row per event, destination and stage: see `svctoolkit.results.frame`."""
         from svctoolkit.results.frames import frame
 
         return frame([self])
 
     def failures(self) -> Failures:
-        """The events that failed, as data: stage, rule, field, value, what was expected. Drops are none."""
+        """Return the events that failed, as data: stage, rule, field, value, expected value. Drops are not failures."""
         from svctoolkit.results.failures import failures
 
         return failures([self])
@@ -109,7 +109,7 @@ class SourceResult(Displayed, ArrowOut, Sequence[DestinationResult]):
         return iter(self._results)
 
     def to_dict(self) -> list[dict[str, Json]]:
-        """The specified JSON array."""
+        """Return the JSON array of the specification."""
         return [result.to_dict() for result in self._results]
 
     def to_masked_dict(self) -> list[dict[str, Json]]:
@@ -120,13 +120,13 @@ class SourceResult(Displayed, ArrowOut, Sequence[DestinationResult]):
         return all(result.ok for result in self._results)
 
     def frame(self) -> pd.DataFrame:
-        """One row per event, destination and stage: see `svctoolkit.results.frame`."""
+        """Return one row per event, destination and stage: see `svctoolkit.results.frame`."""
         from svctoolkit.results.frames import frame
 
         return frame(self._results)
 
     def failures(self) -> Failures:
-        """What failed, over all destinations: see `DestinationResult.failures`."""
+        """Return the failures of all destinations: see `DestinationResult.failures`."""
         from svctoolkit.results.failures import failures
 
         return failures(self._results)

@@ -1,4 +1,4 @@
-"""Rows: one flat record about one event at one stage. Every view of a result (frame, text, HTML) is made of them."""
+"""Rows: one flat record per event and stage. All views of a result (frame, text, HTML) are built from them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Row:
     """One event at one stage of one destination.
 
     `status` is `ok`; `none` (the destination has no user transformation); `dropped`, `failed` or `aborted`; `disabled`
-    for a destination that was not run; `unmapped` where nothing makes requests of its events. `part` numbers the
-    payloads or answers of a stage that gave several. `output` is the event, payload or answer, with secrets masked; for
+    for a destination that was not run; `unmapped` if the destination type has no mapping. `part` numbers the payloads
+    or answers of a stage with several of them. `output` is the event, payload or answer, with secrets masked; for
     `unmapped` it is the reason. `milliseconds` is the stage's time for the whole event.
     """
 
@@ -53,7 +53,7 @@ class Row:
 
 
 def rows(results: Iterable[DestinationEntries]) -> Iterator[Row]:
-    """The rows of results, in the order of events, destinations and stages."""
+    """Yield the rows of results, in the order of events, destinations and stages."""
     for result in results:
         if result.error is not None:
             yield _row(result, {}, Step(None, 0, "disabled", None, result.error, None), None)
@@ -65,7 +65,7 @@ def rows(results: Iterable[DestinationEntries]) -> Iterator[Row]:
 
 
 class Step(NamedTuple):
-    """What a row says beside whose it is; the secrets in it are not masked."""
+    """The part of a row about the stage, without event and destination. Secrets in it are not masked."""
 
     stage: Stage | None
     part: int
@@ -77,7 +77,7 @@ class Step(NamedTuple):
 
 
 def steps(entry: EventResult) -> Iterator[Step]:
-    """What became of one event, stage by stage."""
+    """Yield the outcome of one event, stage by stage."""
     for stage in STAGES:
         result = _stage_output(entry, stage)
         if result is ABSENT:
@@ -112,7 +112,7 @@ def _status(entry: EventResult, stage: Stage, error: str) -> Status:
 
 def _row(result: DestinationEntries, event: Mapping[str, Any], step: Step, spent: float | None) -> Row:
     view, text = Event(event), result.masker.text
-    # only a payload has headers and parameters of its own, and to look for them in thousands of events takes time
+    # only payloads have headers and parameters, and searching thousands of events for them is slow
     output = result.mask(step.output) if step.stage == "dest_transform" else result.masker.mask(step.output)
     user = str(event.get("userId") or event.get("anonymousId") or "")
     return Row(

@@ -1,4 +1,4 @@
-"""The members of a result, as JSON has them."""
+"""Types of the members of a result, as in the JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypedDict
 
 
 class Absent(Enum):
-    """The one value of a member that is not in the result. It is false."""
+    """The value of a member that is not in the result. It is false."""
 
     ABSENT = "ABSENT"
 
@@ -19,14 +19,14 @@ class Absent(Enum):
         return False
 
 
-#: The member is not in the result, because its stage was off or did not come to it.
+#: The member is not in the result, because its stage was off or was not reached.
 ABSENT: Final = Absent.ABSENT
 NO_TRANSFORMATION = "Transformation VersionID not found"
 DROPPED = "event dropped by user_transformation"
 
 
 class StageError(TypedDict):
-    """What stands in place of a stage's output."""
+    """Replaces the output of a stage that failed."""
 
     error: str
 
@@ -34,7 +34,7 @@ class StageError(TypedDict):
 class Body(TypedDict, total=False):
     """The body of a request: the last member that is not empty is sent."""
 
-    JSON: dict[str, Any]  # whatever the destination takes
+    JSON: dict[str, Any]  # any JSON that the destination accepts
     JSON_ARRAY: dict[str, str]
     XML: dict[str, str]
     FORM: dict[str, Any]
@@ -42,20 +42,20 @@ class Body(TypedDict, total=False):
 
 
 class Payload(TypedDict, total=False):
-    """One element of `dest_transformed_payload`: an HTTP request in the service's format."""
+    """One element of `dest_transformed_payload`: an HTTP request in RudderStack's format."""
 
     version: str
     type: str
     method: str
     endpoint: str
-    headers: dict[str, Any]  # texts; numbers and booleans where a mapping has them
+    headers: dict[str, Any]  # strings; numbers and booleans if a mapping sets them
     params: dict[str, Any]
     body: Body
     files: dict[str, Any]
 
 
 def error_of(value: object) -> str | None:
-    """The text of a stage's `{"error": text}`. An event or answer that has an `error` beside other members is none."""
+    """Return the text of a stage's `{"error": text}`; None for anything else, also with members next to `error`."""
     kind = type(value)
     if kind is list or (kind is dict and len(value) != 1):  # type: ignore[arg-type]  # nearly all of them
         return None

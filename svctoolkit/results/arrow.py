@@ -1,4 +1,4 @@
-"""Frames as Arrow: into Parquet, Polars and DuckDB whatever values a column has."""
+"""Convert frames to Arrow for Parquet, Polars and DuckDB, whatever values a column has."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ _KINDS: dict[type, str] = {str: "text", bool: "boolean", int: "integer", float: 
 
 
 class HasFrame(Protocol):
-    """What shows itself as a DataFrame."""
+    """An object with a DataFrame view."""
 
     def frame(self) -> pd.DataFrame: ...
 
 
 class ArrowOut:
-    """For what has `frame()`: the same as Arrow and for Polars."""
+    """Adds Arrow and Polars views to classes with `frame()`."""
 
     __slots__ = ()
 
     # Any: a table of pyarrow, which has no types
     def to_arrow(self: HasFrame) -> Any:
-        """`frame()` as a `pyarrow.Table`: see `arrow_table`. Needs pyarrow."""
+        """Return `frame()` as a `pyarrow.Table`: see `arrow_table`. Requires pyarrow."""
         return arrow_table(self.frame())
 
-    # Any: a DataFrame of Polars, which need not be there
+    # Any: a Polars DataFrame; Polars is optional
     def to_polars(self: HasFrame) -> Any:
-        """`frame()` as a DataFrame of Polars, by way of Arrow. Needs pyarrow and polars."""
+        """Return `frame()` as a Polars DataFrame. Requires pyarrow and polars."""
         return _library("polars").from_arrow(arrow_table(self.frame()))
 
     # Any: a capsule
@@ -44,11 +44,11 @@ class ArrowOut:
 
 # Any: a table of pyarrow, which has no types
 def arrow_table(frame: pd.DataFrame) -> Any:
-    """A DataFrame as a `pyarrow.Table`, without its index. Categories and times stay what they are.
+    """Return a DataFrame as a `pyarrow.Table`, without its index. Categories and times keep their types.
 
-    Lists and objects become JSON text. So do values of several types in one column, texts as they are; beside it stands
-    a column `NAME (type)` with `text`, `integer`, `number`, `boolean`, `list` or `object`. Raises `ConfigError` where
-    pyarrow is not installed.
+    Lists and objects become JSON text. In a column with values of several types, strings are kept and other values
+    become JSON text; an additional column `NAME (type)` has `text`, `integer`, `number`, `boolean`, `list` or
+    `object`. Raises `ConfigError` if pyarrow is not installed.
     """
     pyarrow = _library("pyarrow")
     columns: dict[str, Any] = {}
@@ -69,11 +69,11 @@ def _text(value: Json) -> str | None:
     if value is None:
         return None
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text.encode("utf-8", "replace").decode()  # half a surrogate pair is none
+    return text.encode("utf-8", "replace").decode()  # Arrow does not accept lone surrogates
 
 
 def _is_missing(value: Any) -> bool:
-    """None, NaN, `pandas.NA`; they alone are unlike themselves or say so."""
+    """Return whether the value is None, NaN or `pandas.NA`."""
     import pandas as pd
 
     return value is None or (
@@ -85,4 +85,4 @@ def _library(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise ConfigError(f"{name} is needed for this: pip install {name}") from error
+        raise ConfigError(f"this requires the package {name}: pip install {name}") from error

@@ -1,4 +1,4 @@
-"""Results as parts of a page: pipeline strips, payloads, requests. Secrets are masked.
+"""Render results as parts of a page: pipeline strips, payloads, requests. Secrets are masked.
 
 >>> from svctoolkit import display
 >>> shown = display.page(strip(result, result.data[0]))  # doctest: +SKIP
@@ -29,11 +29,11 @@ __all__ = ["Answered", "bare_steps", "exchanges", "page", "page_with", "requests
 
 _WORST = ("failed", "aborted", "dropped", "disabled", "unmapped", "none", "ok")
 _TREES = "Event and payloads"
-_MOST = 50  # entries of a page: a page with thousands would stop the browser
+_MOST = 50  # entries per page; a browser would hang on a page with thousands
 
 
 class Answered(NamedTuple):
-    """What a destination answered."""
+    """The answer of a destination."""
 
     status: int
     headers: dict[str, str]
@@ -41,9 +41,9 @@ class Answered(NamedTuple):
 
 
 def page(results: Sequence[DestinationResult]) -> Html:
-    """Every result with its strips; payloads and requests can be opened, those of an only one are open.
+    """Return every result with its strips; payloads and requests can be opened, and are open if there is only one.
 
-    Of several it is one table, each row of which opens.
+    Several results become one table with rows that open.
     """
     alone = len(results) == 1 and len(results[0].data) == 1
     blocks = [_overview(results)] if len(results) > 1 else [_result(result, alone) for result in results]
@@ -53,30 +53,30 @@ def page(results: Sequence[DestinationResult]) -> Html:
 
 
 def page_with(result: DestinationResult, payloads: Html) -> Html:
-    """One result as `page` shows it, with `payloads` instead of its trees."""
+    """Return one result as `page` shows it, with `payloads` instead of its trees."""
     return display.page(_result(result, False, payloads))
 
 
 def strip(result: DestinationResult, entry: EventResult) -> Html:
-    """The three stages of one event: status, time, and what there is to say."""
+    """Return the three stages of one event: status, time and a note."""
     return display.strip(steps(result, entry))
 
 
 def steps(result: DestinationResult, entry: EventResult) -> list[display.Step]:
-    """The same as steps: three, one for each stage; a stage that was off is `disabled`."""
+    """Return three steps, one for each stage; a stage that was off is `disabled`."""
     all_rows = list(rows([replace(result, data=[entry])]))
     return [_step(stage, [row for row in all_rows if row.stage == stage]) for stage in STAGES]
 
 
 def bare_steps(entry: EventResult) -> list[display.Step]:
-    """The stages of an entry alone: status and time, nothing that may be secret."""
+    """Return the stages of an entry with status and time only, so that nothing in them can be secret."""
     return [step._replace(note="") for step in steps(DestinationResult("", ""), entry)]
 
 
 def values(result: DestinationResult, entry: EventResult) -> dict[str, Json]:
-    """The event, and the event, payloads and answers that the stages gave, by name: what trees and diffs show.
+    """Return the event, and the event, payloads and answers that the stages returned, by name, for trees and diffs.
 
-    A stage that gave several numbers them: `dest_transform 1`, `dest_transform 2`.
+    If a stage returned several, they are numbered: `dest_transform 1`, `dest_transform 2`.
     """
     named = {"event": entry.event}
     outputs = (entry.user_transformed_payload, entry.dest_transformed_payload, entry.destination_response)
@@ -91,7 +91,7 @@ def values(result: DestinationResult, entry: EventResult) -> dict[str, Json]:
 
 
 def exchanges(result: DestinationResult, entry: EventResult) -> list[Html]:
-    """Each request as it was sent, with its answer; none for a result that a remote service gave."""
+    """Return each request as it was sent, with its answer; empty for a result from a remote server."""
     pairs = []
     for request, status, answer in zip(requests(result, entry), entry.statuses, entry.answers, strict=False):
         pairs.append(display.exchange(request, Answered(status, {}, result.mask(answer))))
@@ -99,15 +99,17 @@ def exchanges(result: DestinationResult, entry: EventResult) -> list[Html]:
 
 
 def requests(result: DestinationResult, entry: EventResult) -> list[HttpRequest]:
-    """The requests of an event, as `HttpRequest`."""
+    """Return the requests of an event as `HttpRequest`."""
     return [mask_request(request, result.masker) for request in entry.requests]
 
 
 def _overview(results: Sequence[DestinationResult]) -> Html:
-    """A row for each destination: what became of the event there, its requests, and why."""
+    """Return a row for each destination: the event's outcome, its requests, and the reason."""
     lines = [overview.line(result) for result in results]
     counts = Counter(line.fate for line in lines)
-    several = len({result.destination_id for result in results}) < len(results)  # events, each at some destinations
+    several = len({result.destination_id for result in results}) < len(
+        results
+    )  # several events, each at several destinations
     what = display.quantity(len(lines), "result" if several else "destination")
     caption = f"{what}: {', '.join(f'{counts[fate]:,} {fate}' for fate in overview.FATES if counts[fate])}"
     cells = [
@@ -137,7 +139,7 @@ def _title(result: DestinationResult) -> Html:
 
 
 def _entries(result: DestinationResult, alone: bool, *, trees: bool = True) -> list[Html]:
-    """What became of each event; of a destination that was not run, why."""
+    """Return the outcome of each event; for a destination that was not run, the reason."""
     if result.error is not None:
         return [display.message(result.masker.mask(result.error), "warning")]
     entries = [block for entry in result.data[:_MOST] for block in _entry(result, entry, alone, trees)]

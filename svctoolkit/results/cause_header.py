@@ -1,7 +1,7 @@
-"""Causes of failures beside an answer of the Test API.
+"""Send causes of failures in a header of a Test API response.
 
-The specified answer has a text for each failed stage and nothing else. A server of svctoolkit gives the causes as data
-in a header next to it, so that clients and suites need not read the text.
+RudderStack's specification only has a text for each failed stage. A server of svctoolkit adds the causes as data in a
+header, so that clients and suites do not have to parse the text.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from svctoolkit.causes import Cause, cause_from_json, cause_to_json
 from svctoolkit.results._model import DestinationResult
 
 NAME = "svctoolkit-causes"
-_MAX_SIZE = 16_000  # bytes; servers in between refuse longer headers
+_MAX_SIZE = 16_000  # bytes; proxies refuse longer headers
 
 
 def write_causes(result: DestinationResult | Iterable[DestinationResult]) -> dict[str, str]:
-    """The header for a result; nothing where no event failed, or where it would be too long."""
+    """Return the header for a result; empty if no event failed, or if it would be too long."""
     results = [result] if isinstance(result, DestinationResult) else result
     causes = {
         result.destination_id: {
@@ -33,7 +33,7 @@ def write_causes(result: DestinationResult | Iterable[DestinationResult]) -> dic
 
 
 def read_causes(headers: Mapping[str, str]) -> dict[str, dict[int, Cause]]:
-    """The causes by destination id and place in `data`; empty without the header, and for one that is damaged."""
+    """Return the causes by destination id and index in `data`; empty if the header is missing or invalid."""
     try:
         causes = json.loads(headers.get(NAME, "{}"))
         return {id: {int(n): cause_from_json(cause) for n, cause in of.items()} for id, of in causes.items()}

@@ -1,4 +1,4 @@
-"""What is different between two JSON values, path by path.
+"""Compare two JSON values, path by path.
 
 >>> for change in changes({"a": 1, "b": {"c": 2}}, {"a": 1, "b": {"c": 3}, "d": 4}):
 ...     print(change)
@@ -35,14 +35,14 @@ class Change(Displayed):
         return "removed" if self.after is ABSENT else "changed"
 
     def sides(self) -> list[str]:
-        """Both values as short texts, empty where there is none."""
+        """Return both values as short texts, empty for an absent one."""
         return [
             "" if side is ABSENT else shorten(json.dumps(side, ensure_ascii=False, default=str), 200)
             for side in (self.before, self.after)
         ]
 
     def display_text(self) -> str:
-        """The change in a line."""
+        """Return the change in one line."""
         return str(self)
 
     def __str__(self) -> str:
@@ -55,9 +55,9 @@ class Change(Displayed):
 
 
 class Diff(Displayed):
-    """Two values, and what is different between them: in a notebook side by side, as text path by path.
+    """Two values and their differences: side by side in a notebook, path by path as text.
 
-    Mask secrets before. It is false for values that are alike, and gives its `Change`s in order.
+    Mask secrets before you create it. It is false for equal values, and iterates over its `Change`s in order.
 
     >>> print(Diff({"a": 1}, {"a": 2}))
     ~ a: 1 -> 2
@@ -77,7 +77,7 @@ class Diff(Displayed):
 
 
 def changes(before: Json, after: Json, path: str = "") -> Iterator[Change]:
-    """The differences, in the order of `before`, then what `after` has more. `1` is `1.0`, and is not `true`."""
+    """Yield the differences, in the order of `before`, then additions in `after`. `1` equals `1.0`, but not `true`."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in [*before, *(key for key in after if key not in before)]:
             yield from _member(before.get(key, ABSENT), after.get(key, ABSENT), below(path, key))
@@ -93,11 +93,13 @@ def changes(before: Json, after: Json, path: str = "") -> Iterator[Change]:
 def _member(before: Any, after: Any, path: str) -> Iterator[Change]:
     if before is ABSENT or after is ABSENT:
         yield Change(path, before, after)
-    elif before != after or repr(before) != repr(after):  # most of two payloads is alike, and this is ten times faster
+    elif before != after or repr(before) != repr(
+        after
+    ):  # most members of two payloads are equal, and this is ten times faster
         yield from changes(before, after, path)
 
 
 def below(path: str, key: str) -> str:
-    """The path of a member of what is at `path`."""
+    """Return the path of a member of the value at `path`."""
     name = key.replace("\\", "\\\\").replace(".", "\\.")
     return f"{path}.{name}" if path else name

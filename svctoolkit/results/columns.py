@@ -1,4 +1,4 @@
-"""JSON objects as columns: the values at each dotted name, and the rows that they stand in."""
+"""Spread JSON objects into columns: the values at each dotted name, and the rows that have them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from svctoolkit.json_types import Json
 
 _MAX_INT = 2**63
-#: Rows that are spread at a time: few enough to stay in the processor's cache, and to start no garbage collection.
+#: Rows to spread at a time: few enough for the CPU cache, and to avoid a garbage collection.
 _BLOCK = 512
 
 _Cells: TypeAlias = tuple[list[int], list[Any]]  # rows, in order, and the value in each
@@ -19,7 +19,7 @@ _Cells: TypeAlias = tuple[list[int], list[Any]]  # rows, in order, and the value
 class Column:
     """The values at one dotted name, and the names below it.
 
-    `rows` says for each of `values` in which row it stands, in their order; other rows have nothing there.
+    `rows` has the row of each of `values`, in ascending order; other rows have no value.
     """
 
     __slots__ = ("below", "kinds", "name", "rows", "values")
@@ -39,14 +39,14 @@ class Column:
 
     # Any: an array of numpy or pandas
     def array(self, length: int) -> Any:
-        """The column of a frame of so many rows: of a nullable dtype where all values are of one kind, else objects."""
+        """Return the column of a frame with `length` rows, with a nullable dtype if all values have the same type."""
         import numpy as np
         import pandas as pd
 
         dtype = self._dtype()
         cells: Any = self.values
         if not (dtype == "string" and len(cells) == length):
-            # `fromiter`, as an assignment of lists would make a two-dimensional array
+            # `fromiter`, because an assignment of lists would create a two-dimensional array
             cells = np.fromiter(cells, dtype=object, count=len(cells))
         if len(cells) < length:
             full = np.full(length, None, dtype=object)
@@ -71,9 +71,9 @@ class Column:
 
 
 def _texts(cells: Any) -> Any:
-    """Texts, and None, as pandas takes them soonest: where it holds them by pyarrow, made by pyarrow.
+    """Return strings and None in the form that pandas converts fastest: a pyarrow array if pandas uses pyarrow strings.
 
-    Half a surrogate pair, which JSON can have and no column of texts, becomes a question mark.
+    Lone surrogates, which JSON allows but string columns do not, become a question mark.
     """
     import pandas as pd
 
@@ -88,10 +88,10 @@ def _texts(cells: Any) -> Any:
 
 
 def spread(values: Sequence[Json], prefix: str, *, empty: bool = False) -> dict[str, Column]:
-    """The leaves of JSON values as columns by dotted name, in the order in which they come first.
+    """Return the leaves of JSON values as columns by dotted name, in the order of their first occurrence.
 
-    Missing leaves give nothing; empty objects are leaves with `empty`, else they give nothing, too. All names begin
-    with `prefix`, if there is one.
+    Missing leaves have no value. Empty objects count as leaves only with `empty`. All names begin with `prefix`, if
+    given.
     """
     tree = _Tree(prefix, empty)
     for start in range(0, len(values), _BLOCK):
@@ -100,16 +100,16 @@ def spread(values: Sequence[Json], prefix: str, *, empty: bool = False) -> dict[
 
 
 class _Tree:
-    """Columns by name, filled block by block, and in a block name by name."""
+    """Columns by name, filled block by block, and within a block name by name."""
 
     def __init__(self, prefix: str, empty: bool) -> None:
         self._empty = empty
         self._root = Column(prefix)
-        self._bare = None if prefix else self._root  # its name stands before no other
+        self._bare = None if prefix else self._root  # the root without a name is not part of dotted names
         self.columns = [self._root]
 
     def add(self, start: int, values: Sequence[Json]) -> None:
-        """Add the values of rows that follow each other, from row `start`."""
+        """Add the values of consecutive rows, from row `start`."""
         rows = list(range(start, start + len(values)))
         if set(map(type, values)) != {dict}:
             objects = [isinstance(value, Mapping) for value in values]
@@ -145,7 +145,7 @@ class _Tree:
                 self._spread(places, cells, column, block)
 
     def _name_all(self, objects: Sequence[dict[str, Any]], at: Column) -> None:
-        """Make columns for all names below `at` that these objects have, in the order in which they come."""
+        """Create columns for all names below `at` in these objects, in the order of their occurrence."""
         for members in objects:
             for key, value in members.items():
                 column = at.below.get(key)
@@ -158,7 +158,7 @@ class _Tree:
 
 
 def _turn(rows: list[int], objects: Sequence[dict[str, Any]]) -> Mapping[str, _Cells]:
-    """Objects, one a row, as the cells of each of their keys."""
+    """Transpose objects, one per row, into the cells of each key."""
     keys = tuple(objects[0])
     if len(keys) > 1 and set(map(len, objects)) == {len(keys)}:
         try:

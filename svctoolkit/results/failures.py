@@ -1,6 +1,6 @@
-"""Failures as data: which rule broke which events, at which field, with what value.
+"""Failures as data: which rule was broken by which events, at which field, with what value.
 
-Each is made of the cause that the mapping, the user's code or the destination gave (`svctoolkit.causes`).
+Each is built from the cause that the mapping, the user code or the destination gave (`svctoolkit.causes`).
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 
 _SHORT = 200  # characters of a value
-_MEASURED = 50  # kinds of failures whose settings are looked for: each costs a run for every setting
+_MEASURED = 50  # groups of failures whose settings are determined: each costs a run for every setting
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
     """One event that failed at one destination.
 
-    `stage` is where, `error` the class of the error (`MappingError`, the name of an error of the user's code,
-    `HTTP 400`), `rule` the stable id of what was broken, independent of its wording. `field` is the path in the event,
-    `value` what was there (JSON text), `expected` what the rule wants, `setting` the variable of the destination's
-    configuration that decides. `where` is the place in the user's code, `template` the text with `…` for values,
-    `message` the whole text.
+    `stage` is where, `error` the class of the error (`MappingError`, the name of an error in user code, `HTTP 400`),
+    `rule` the stable id of the broken rule, independent of its wording. `field` is the path in the event, `value` the
+    value there (JSON text), `expected` what the rule requires, `setting` the configuration variable of the destination
+    that decides. `where` is the place in the user code, `template` the message with `…` for values, `message` the full
+    text.
     """
 
     destination: str
@@ -61,9 +61,9 @@ _CLOSED = ("stage", "event_type")
 
 
 class Failures(Displayed, ArrowOut, Sequence[Failure]):
-    """The failures of some events, in their order; `frame()` has them all, `counts()` those alike in one row.
+    """The failures of some events, in order; `frame()` has one row for each, `counts()` one row for each group.
 
-    `decides` names, for each, the settings that decide that it fails; it is asked where they are shown.
+    `decides` has a function for each failure that returns the settings that cause it; it is called for display only.
     """
 
     def __init__(self, failures: Iterable[Failure], decides: Sequence[Callable[[], str]] = ()) -> None:
@@ -81,19 +81,19 @@ class Failures(Displayed, ArrowOut, Sequence[Failure]):
         return len(self._failures)
 
     def frame(self) -> pd.DataFrame:
-        """One row for each failure; the columns are the members of `Failure`."""
+        """Return one row for each failure; the columns are the fields of `Failure`."""
         import pandas as pd
 
         table = pd.DataFrame([asdict(failure) for failure in self], columns=_COLUMNS, dtype="string")
         return table.astype(dict.fromkeys(_CLOSED, "category"))
 
     def counts(self) -> pd.DataFrame:
-        """One row for each rule that was broken, at one destination by events of one name; the most frequent first.
+        """Return one row for each rule, destination and event name with failures, most frequent first.
 
-        Columns: `destination`, `stage`, `rule`, `event_name`, `events` (how many), `field`, `expected`, `values` (the
-        most frequent three), `setting`, `template`, `where`, `example` (an event's id), `decides`: the line of the
-        user's code, or the settings of the destination with other values of which the example would not fail. These
-        are measured, for the 50 most frequent, where the pipeline is that gave the results.
+        Columns: `destination`, `stage`, `rule`, `event_name`, `events` (number of events), `field`, `expected`,
+        `values` (the three most frequent), `setting`, `template`, `where`, `example` (an event's id), `decides`: the
+        line of the user code, or the settings of the destination that cause the failure: with another value of one of
+        them, the example would not fail. The settings are measured for the 50 most frequent rows, if the results are from a local pipeline.
         """
         import pandas as pd
 
@@ -102,7 +102,7 @@ class Failures(Displayed, ArrowOut, Sequence[Failure]):
 
     # Any: cells of different types
     def groups(self) -> list[tuple[Any, ...]]:
-        """One row per broken rule, in the order of `GROUP_COLUMNS`."""
+        """Return one row per broken rule, in the order of `GROUP_COLUMNS`."""
         groups: dict[tuple[str, ...], list[int]] = {}
         for number, f in enumerate(self):
             groups.setdefault((f.destination, f.stage, f.rule, f.template, f.where, f.event_name), []).append(number)
@@ -137,7 +137,7 @@ GROUP_COLUMNS = [
 
 
 def failures(results: Iterable[DestinationEntries]) -> Failures:
-    """Every failure of some results. Secrets are masked."""
+    """Return every failure of some results. Secrets are masked."""
     pairs = [
         (failure, partial(_deciding, result, number)) for result in results for failure, number in _failures(result)
     ]
@@ -145,12 +145,12 @@ def failures(results: Iterable[DestinationEntries]) -> Failures:
 
 
 def _deciding(result: DestinationEntries, number: int) -> str:
-    """The settings that decide that an event is refused, in words."""
+    """Return the settings that cause an event to be refused, as text."""
     return ", ".join(result.lineage(number).refused_by) if result.measure is not None else ""
 
 
 def _failures(result: DestinationEntries) -> Iterator[tuple[Failure, int]]:
-    """Each failure with the number of its event."""
+    """Yield each failure with the index of its event."""
     for number, entry in enumerate(result.data):
         for step in steps(entry):
             if step.status == "failed":
@@ -159,7 +159,7 @@ def _failures(result: DestinationEntries) -> Iterator[tuple[Failure, int]]:
 
 def _failure(result: DestinationEntries, step: Step, entry: EventResult) -> Failure:
     view, text, output = Event(entry.event), result.masker.text, entry.user_transformed_payload
-    # Only a result that was put together by hand has no cause.
+    # Only results that were constructed by hand have no cause.
     cause = map_texts(step.cause or Refusal("fault", why=step.error), text)
     field, setting, expected = (
         (cause.field, cause.setting, cause.expected) if isinstance(cause, Refusal) else ("", "", "")
@@ -187,7 +187,7 @@ def _failure(result: DestinationEntries, step: Step, entry: EventResult) -> Fail
 
 
 def error_name(cause: Cause) -> str:
-    """The class of the error: `MappingError`, that of the user's code, `HTTP 400`."""
+    """Return the class of the error: `MappingError`, the name of an error in user code, `HTTP 400`."""
     if isinstance(cause, Rejection):
         return f"HTTP {cause.status}"
     if isinstance(cause, CodeError):
@@ -198,9 +198,9 @@ def error_name(cause: Cause) -> str:
 _NOTHING = object()
 
 
-# Any: whatever JSON stands there, or the mark that there is nothing
+# Any: any JSON, or `_NOTHING`
 def value_at(event: Mapping[str, Json], field: str) -> Any:
-    """What stands at a dotted path; a mark for nothing."""
+    """Return the value at a dotted path, or `_NOTHING`."""
     node: Any = event
     for step in field.split("."):
         if isinstance(node, list) and step.isdigit() and int(step) < len(node):

@@ -19,7 +19,7 @@ _TEXT = ("event_id", "event_type", "event_name", "user_id", "destination_id", "d
 
 
 def frame(results: Iterable[DestinationEntries]) -> pd.DataFrame:
-    """One row per event, destination and stage; a stage with several payloads gives one row each, numbered by `part`.
+    """Return one row per event, destination and stage; several payloads of a stage have a row each, numbered by `part`.
 
     Columns: `event_id`, `event_type`, `event_name`, `user_id`, `destination_id`, `destination_name`, `destination` (the
     type), `stage` and `status` (categories), `part`, `http_status`, `error`, `milliseconds`, then the stage's output
@@ -42,11 +42,11 @@ def frame(results: Iterable[DestinationEntries]) -> pd.DataFrame:
 
 
 def flatten(objects: Iterable[Mapping[str, Json] | None], prefix: str = "", *, empty: bool = True) -> pd.DataFrame:
-    """One row per JSON object, one column per leaf, with dotted names: `context.device.model`.
+    """Return one row per JSON object and one column per leaf, with dotted names: `context.device.model`.
 
-    As `pandas.json_normalize` makes it, but with nullable dtypes, and without loss: a literal dot in a key is written
-    `\\.`, and an empty object is a value unless `empty` is false. Lists stay lists; null is a missing value. With a
-    prefix all names begin with it.
+    Like `pandas.json_normalize`, but with nullable dtypes, and without loss: a literal dot in a key is written
+    `\\.`, and an empty object is a value unless `empty` is false. Lists stay lists; null is a missing value. All names
+    begin with `prefix`, if given.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""One line for each destination that an event went to: what became of it there, its requests, and why."""
+"""One line for each destination of an event: its outcome there, its requests, and the reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svctoolkit.results._entries import EventResult
 from svctoolkit.results._model import DestinationResult
 from svctoolkit.results._rows import Step, steps
 
-#: Every fate with how it looks, the worst first. `ok` is what would have been sent, had sending been on.
+#: Every fate and its display style, worst first. `ok` is an event that would have been sent if sending had been on.
 FATES: dict[str, display.Kind] = {
     "failed": "error",
     "dropped": "warning",
@@ -24,11 +24,11 @@ FATES: dict[str, display.Kind] = {
     "delivered": "ok",
 }
 _BADNESS = {fate: place for place, fate in enumerate(FATES)}
-_WIDTH = 160  # characters of an answer
+_WIDTH = 160  # maximum characters of an answer
 
 
 class Line(NamedTuple):
-    """What became of an event at a destination. Secrets are masked."""
+    """The outcome of an event at a destination. Secrets are masked."""
 
     fate: str
     requests: str
@@ -36,7 +36,7 @@ class Line(NamedTuple):
 
 
 def line(result: DestinationResult) -> Line:
-    """The line of one destination. Of several events, which a transformation may make, the worst counts."""
+    """Return the line of one destination. If a transformation returned several events, the worst outcome counts."""
     text = result.masker.text
     if result.error is not None:
         return Line("disabled", "", text(result.error))
@@ -82,7 +82,7 @@ def _requests(result: DestinationResult) -> str:
 
 
 def _runs(statuses: list[str]) -> Iterator[str]:
-    """Each status once, with how often it came if that is more than once."""
+    """Yield each status once, with its number of occurrences if it occurs more than once."""
     for status in dict.fromkeys(statuses):
         count = statuses.count(status)
         yield f"{status} ({count} times)" if count > 1 and len(set(statuses)) > 1 else status

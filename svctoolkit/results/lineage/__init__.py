@@ -1,7 +1,7 @@
 """Where each field of a payload comes from, and where each field of an event went.
 
-`svctoolkit.Pipeline.lineage` measures it: the route runs again with one leaf of the event, or one setting, changed or
-taken away at a time, and what became different is read off.
+`svctoolkit.Pipeline.lineage` measures it: it runs the route again with one leaf of the event, or one setting, changed
+or removed at a time, and compares the output.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def dotted_path(path: Path) -> str:
 
 
 def open_batches(payload: Mapping[str, Json]) -> dict[str, Json]:
-    """A payload whose batch stands as a list in its body, not as JSON text: so its fields have paths."""
+    """Return a payload whose batch is a list in its body, not JSON text, so that its fields have paths."""
     opened: dict[str, Any] = dict(payload)
     array = payload.get("body", {}).get("JSON_ARRAY") or {}
     if isinstance(array.get("batch"), str):
@@ -39,10 +39,10 @@ def open_batches(payload: Mapping[str, Json]) -> dict[str, Json]:
 class Origin:
     """One field of a payload, and what its value depends on.
 
-    `payload` numbers the payloads of the event from 1, `field` is the dotted path in it. `events` are the paths of the
-    event whose values go into it, `conditions` those that decide whether it is there or which value it takes (settings
-    as `config.NAME`), `settings` the configuration variables that change it. `code` is whether the user transformation
-    made or changed what goes in. A field with none of these is a constant of the mapping.
+    `payload` is the number of the payload, from 1, `field` the dotted path in it. `events` are the paths of the event
+    whose values go into it. `conditions` decide whether the field exists or which value it has (paths of the event,
+    and settings as `config.NAME`). `settings` are the configuration variables that change it. `code` is whether the
+    user transformation created or changed the value. A field with none of these is a constant of the mapping.
     """
 
     payload: int
@@ -55,7 +55,7 @@ class Origin:
 
     @property
     def kind(self) -> Literal["event", "code", "setting", "condition", "constant"]:
-        """What the value is made of, in the first place."""
+        """The main origin of the value."""
         if self.events:
             return "event"
         if self.code:
@@ -67,11 +67,11 @@ class Origin:
 class Destiny:
     """One field of the event, and where its value went.
 
-    `fields` are dotted paths of payloads (`2: body.JSON.id` in the second one) that its value goes into, `decides`
-    those that it only decides about. `lost_at` is the stage at which it disappears, if it reaches no payload.
-    `required`: without it there is no payload at all. `lost_by` are the configuration variables that lose it: with
-    another value of one of them it would go into a payload. Of an event that stops on the way, `stops` is whether it
-    does so by this field: with another value, or without it, it would go on.
+    `fields` are dotted paths of payloads (`2: body.JSON.id` in the second one) that contain its value, `decides` those
+    that only depend on it. `lost_at` is the stage at which it disappears, if it reaches no payload. `required`:
+    without it there is no payload at all. `lost_by` are the configuration variables that cause the loss: with another
+    value of one of them, it would reach a payload. `stops`: the event stops because of this field, and would continue
+    with another value or without it.
     """
 
     path: str
@@ -87,10 +87,10 @@ class Destiny:
 class Lineage(Displayed):
     """The lineage of one event at one destination: `fields` of its payloads, and `event`, the fields of the event.
 
-    `stopped_at` is the stage at which an event ends that makes no payload. `fields` are then those of the events that
-    the user's code gave, if it came so far, and where the event's fields went is about these. `refused_by` are the
-    configuration variables that decide that there is no payload: with another value of one of them there would be.
-    Values are masked where they are secret.
+    `stopped_at` is the stage at which an event without a payload stopped. Then `fields` are those of the events that
+    the user code returned, if it got that far, and `event` says where the fields went in these. `refused_by` are the
+    configuration variables that cause this: with another value of one of them, there would be a payload. Secret values
+    are masked.
     """
 
     def __init__(
@@ -106,14 +106,14 @@ class Lineage(Displayed):
         self.refused_by, self.stopped_at = tuple(refused_by), stopped_at
 
     def sources(self, field: str, payload: int = 1) -> tuple[str, ...]:
-        """The paths of the event whose values go into a field. Raises `KeyError` for a field that is not there."""
+        """Return the paths of the event whose values go into a field. Raises `KeyError` for an unknown field."""
         for origin in self.fields:
             if (origin.payload, origin.field) == (payload, field):
                 return origin.events
         raise KeyError(field)
 
     def targets(self, path: str) -> tuple[str, ...]:
-        """The fields that a path of the event goes into. Raises `KeyError` for a path that is not there."""
+        """Return the fields that contain the value at a path of the event. Raises `KeyError` for an unknown path."""
         for destiny in self.event:
             if destiny.path == path:
                 return destiny.fields
@@ -125,7 +125,7 @@ class Lineage(Displayed):
         return [destiny for destiny in self.event if destiny.lost_at]
 
     def frame(self) -> pd.DataFrame:
-        """One row for each field of a payload and each thing it depends on.
+        """Return one row for each field of a payload and each origin of it.
 
         Columns: `destination`, `payload`, `field`, `kind` (event, code, setting, condition, constant), `source` (a path
         of the event, or the name of a variable; empty for a constant and for code).
@@ -136,8 +136,11 @@ class Lineage(Displayed):
         return pd.DataFrame(rows, columns=["destination", "payload", "field", "kind", "source"])
 
     def event_frame(self) -> pd.DataFrame:
-        """One row for each field of the event: `path`, `fields` (how many it goes into), `decides` (how many it decides
-        about), `lost_at`, `required`, `lost_by` (variables, with commas), `stops`."""
+        """Return one row for each field of the event.
+
+        Columns: `path`, `fields` (number of fields that contain it), `decides` (number of fields that depend on it),
+        `lost_at`, `required`, `lost_by` (variables, separated by commas), `stops`.
+        """
         import pandas as pd
 
         rows = [
@@ -151,9 +154,11 @@ class Lineage(Displayed):
 
 
 def merge(destination: str, lineages: Sequence[Lineage]) -> Lineage:
-    """The lineage of many events: what holds for any of them. Items of lists are one (`products.*.price`), without
-    values; a field of the event is lost only where no event has it anywhere. Where some events make payloads, `fields`
-    are those of payloads only."""
+    """Return the combined lineage of many events.
+
+    Items of lists are merged (`products.*.price`), without values. A field of the event is lost only if it is lost in
+    all events. If some events have payloads, `fields` are those of payloads only.
+    """
     origins: dict[tuple[int, str], Origin] = {}
     destinies: dict[str, Destiny] = {}
     arrive = any(not lineage.stopped_at for lineage in lineages)
@@ -184,7 +189,7 @@ def merge(destination: str, lineages: Sequence[Lineage]) -> Lineage:
             )
     refused_by = dict.fromkeys(name for lineage in lineages for name in lineage.refused_by)
     stages = [] if arrive else [lineage.stopped_at for lineage in lineages]
-    last: Loss = min(stages, default="")  # by name, which is here the one that is farther on the way
+    last: Loss = min(stages, default="")  # alphabetical order puts dest_transform, the later stage, first
     return Lineage(
         destination, list(origins.values()), list(destinies.values()), refused_by=tuple(refused_by), stopped_at=last
     )

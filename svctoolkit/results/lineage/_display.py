@@ -1,4 +1,4 @@
-"""How lineage shows itself: a field of the payload beside its sources, and what of the event is lost."""
+"""Display lineage: fields of the payload next to their sources, and fields of the event that are lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WIDTH = 40
 
 @shows(Lineage, "text")
 def text(lineage: Lineage) -> str:
-    """A line for each field of a payload, then what is lost; of an event that stops on the way, where and by what."""
+    """Return a line for each field of a payload, then the losses; for an event that stopped, where and why."""
     several = len({origin.payload for origin in lineage.fields}) > 1
     lines = [f"lineage at {lineage.destination}{f': {stop_text(lineage)}' if lineage.stopped_at else ''}"]
     for origin in lineage.fields:
@@ -38,7 +38,7 @@ def text(lineage: Lineage) -> str:
 
 
 def tables(lineage: Lineage) -> tuple[Html, Html]:
-    """Where each field of the payloads comes from, and where each field of the event went, without lights."""
+    """Return tables of the origin of each payload field and the destination of each event field, without highlights."""
     rows = [[o.payload, o.field, shorten(o.value, _WIDTH), source_text(o)] for o in lineage.fields]
     went = [[d.path, shorten(d.value, _WIDTH), destination_text(d)] for d in lineage.event]
     return (
@@ -49,7 +49,7 @@ def tables(lineage: Lineage) -> tuple[Html, Html]:
 
 @shows(Lineage)
 def page(lineage: Lineage) -> Html:
-    """The fields of the payloads beside those of the event; what belongs together lights up."""
+    """Return the fields of the payloads next to those of the event; related fields are highlighted together."""
     lights = LineageLights(lineage)
     rows = [
         [o.payload, lights.payload_leaf(o, o.field), shorten(o.value, _WIDTH), source_text(o)] for o in lineage.fields

@@ -1,4 +1,4 @@
-"""Lineage in trees and diffs: a field lights up its sources, and a field of the event where it went."""
+"""Highlight lineage in trees and diffs: pointing at a field highlights its sources, or the fields that it went to."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from svctoolkit.results.lineage import Destiny, Lineage, Origin, Path, dotted_pa
 
 
 class LineageLights:
-    """What lights up in whatever shows the event and the payloads of one lineage; `scope` tells views of it apart.
+    """Highlighting for views of the event and the payloads of one lineage; `scope` separates several views of it.
 
-    `event` and `payload(n)` are for `display.tree` and `display.diff`, `group` stands around what they made.
+    Pass `event` and `payload(n)` to `display.tree` and `display.diff`, and wrap their output in `group`.
     """
 
     def __init__(self, lineage: Lineage, scope: str = "") -> None:
@@ -27,24 +27,26 @@ class LineageLights:
         self.group = self._lights.group
 
     def name(self, origin: Origin) -> str:
-        """What a field of a payload is called in the page."""
+        """Return the name of a payload field in the page."""
         return f"{self._what} {origin.payload} {origin.field}" if self._several else f"{self._what} {origin.field}"
 
     def event(self, path: Path, block: Html) -> Html:
-        """A leaf of the event; what is lost says so."""
+        """Return a leaf of the event, marked if it is lost."""
         destiny = self._event.get(dotted_path(path))
         return block if destiny is None else self.event_leaf(destiny, block)
 
     def event_leaf(self, destiny: Destiny, block: object) -> Html:
-        lost = destiny.lost_at and destiny.lost_at != self._stopped_at  # there all of the event ends
+        lost = destiny.lost_at and destiny.lost_at != self._stopped_at  # there, the whole event stops
         return self._lights.leaf(event_name(destiny), block, "stops it" if destiny.stops else "lost" if lost else "")
 
     def payload_leaf(self, origin: Origin, block: object) -> Html:
         return self._lights.leaf(self.name(origin), block)
 
     def payload(self, number: int) -> Leaf:
-        """For the leaves of the payload of this number, as `open_batches` shows it; where there is none, of the event
-        of this number that the user's code gave."""
+        """Return the function for leaves of the payload of this number, in the form of `open_batches`.
+
+        Without a payload, it is for the event of this number that the user code returned.
+        """
 
         def leaf(path: Path, block: Html) -> Html:
             origin = self._fields.get((number, dotted_path(path)))
@@ -54,9 +56,10 @@ class LineageLights:
 
 
 class ComparedLights:
-    """What lights up where the payloads that two workspaces make of one event stand beside each other.
+    """Highlighting for payloads of one event from two workspaces, side by side.
 
-    `sides` has the lineage of each by its title. `event` and `payload(title, n)` are for trees and diffs, as above.
+    `sides` has the lineage of each side by its title. `event` and `payload(title, n)` are for trees and diffs, as
+    above.
     """
 
     def __init__(self, sides: Mapping[str, Lineage], scope: str = "") -> None:
@@ -73,14 +76,14 @@ class ComparedLights:
         self.group = self._lights.group
 
     def event(self, path: Path, block: Html) -> Html:
-        """A leaf of the event; where it is lost on a side, that is said."""
+        """Return a leaf of the event, marked with the sides on which it is lost."""
         went = self._went.get(dotted_path(path), {})
         lost = [title for title, destiny in went.items() if destiny.lost_at]
         sign = "" if not lost else "lost" if len(lost) == len(went) else f"lost {', '.join(lost)}"
         return self._lights.leaf(f"event {dotted_path(path)}", block, sign)
 
     def payload(self, title: str, number: int) -> Leaf:
-        """For the leaves of a side's payload of this number, as `open_batches` shows it."""
+        """Return the function for leaves of a side's payload of this number, in the form of `open_batches`."""
 
         def leaf(path: Path, block: Html) -> Html:
             known = (title, number, dotted_path(path)) in self._fields
@@ -100,12 +103,12 @@ def _compared_text(went: Mapping[str, Destiny]) -> str:
 
 
 def event_name(destiny: Destiny) -> str:
-    """What a field of the event is called in the page."""
+    """Return the name of an event field in the page."""
     return f"event {destiny.path}"
 
 
 def destination_text(destiny: Destiny) -> str:
-    """Where a field of the event went, in words."""
+    """Return where a field of the event went, as text."""
     words = [f"goes to {', '.join(destiny.fields)}"] if destiny.fields else []
     if destiny.decides:
         words.append(f"decides about {', '.join(destiny.decides[:3])}{', ...' if len(destiny.decides) > 3 else ''}")
@@ -117,7 +120,7 @@ def destination_text(destiny: Destiny) -> str:
 
 
 def stop_text(lineage: Lineage) -> str:
-    """Where an event stops that makes no payload, and what of it and of the settings decides that."""
+    """Return where an event without a payload stopped, and which fields and settings decide that."""
     fields = stopping_fields(lineage)
     by = [", ".join(fields)] if fields else []
     by += [settings_text(lineage.refused_by)] if lineage.refused_by else []
@@ -125,17 +128,17 @@ def stop_text(lineage: Lineage) -> str:
 
 
 def stopping_fields(lineage: Lineage) -> list[str]:
-    """The fields of the event with another value of which, or without which, it would not stop where it does."""
+    """Return the fields that stop the event: with another value, or without the field, the event would continue."""
     return [destiny.path for destiny in lineage.event if destiny.stops]
 
 
 def settings_text(names: Sequence[str]) -> str:
-    """Configuration variables in words."""
+    """Return the names of configuration variables as text."""
     return f"setting{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
 def source_text(origin: Origin) -> str:
-    """What a field depends on, in words."""
+    """Return what a field depends on, as text."""
     words = [*origin.events, *(["the user's code"] if origin.code else [])]
     words += [f"setting {name}" for name in origin.settings]
     if origin.conditions:
