@@ -1,4 +1,4 @@
-"""`df.svc`: events in a DataFrame through a destination, flat columns, and what differs between two frames.
+"""`df.svc`: run the events of a DataFrame through a destination, flatten JSON columns, and compare two frames.
 
 >>> import svctoolkit.accessor
 >>> import pandas as pd
@@ -7,7 +7,7 @@
 >>> list(result["stage"])
 ['user_transform', 'dest_transform']
 
-Importing this module is what gives DataFrames the accessor.
+Importing this module registers the accessor.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FrameAccessor"]
 
-#: What tells rows of one frame from each other: of results, of events in flat columns, of received events.
+#: Columns that identify rows: of results, of events in flat columns, of received events.
 _KEYS = (["event_id", "destination_id", "stage", "part"], ["messageId"], ["message_id"])
-_UNLIKE = ("milliseconds", "place")  # says nothing about what came out: the time it took, where it was read
+_UNLIKE = ("milliseconds", "place")  # not part of the output: the duration, and where the event was read
 
 
 @pd.api.extensions.register_dataframe_accessor("svc")
@@ -55,14 +55,15 @@ class FrameAccessor:
         stages: Stages | None = None,
         columns: Mapping[str, str] | None = None,
     ) -> pd.DataFrame:
-        """The rows as events through one destination: one row per event, stage and payload, with the
-        output in columns as in `svctoolkit.frame`. Nothing is sent.
+        """Run the rows as events through one destination, and return one row per event, stage and payload.
 
-        `destination` is the key or id of one of `workspace`; without a workspace it is a destination type, configured
-        by `config`. A row is an event by its columns (dotted names, or one column of JSON) or by `columns`: see
-        `svctoolkit.replay`. Rows that are no events are left out, with a warning.
+        The output is in columns as in `svctoolkit.frame`. Nothing is sent.
 
-        Raises `ConfigError` or one of its kinds.
+        `destination` is the key or id of a destination in `workspace`; without a workspace it is a destination type,
+        configured by `config`. Rows become events by their columns (dotted names, or one JSON column) or by `columns`:
+        see `svctoolkit.replay`. Rows that are not events are left out, with a warning.
+
+        Raises `ConfigError` or a subclass.
         """
         if workspace is None:
             workspace = Workspace("frame")
@@ -71,7 +72,7 @@ class FrameAccessor:
         if result.rejects:
             first = result.rejects[0]
             said = (
-                f"{result.rejected} of {result.records} rows are no events; the first is {first.place}: {first.reason}"
+                f"{result.rejected} of {result.records} rows are not events; the first is {first.place}: {first.reason}"
             )
             warnings.warn(said, stacklevel=2)
         table = result.frame()
@@ -85,16 +86,16 @@ class FrameAccessor:
         since: str | date | None = None,
         columns: Mapping[str, str] | None = None,
     ) -> Profile:
-        """What the rows look like as events: fields by name of event, missing shares, mixed and new types, volumes.
+        """Return a profile of the rows as events: fields by event name, missing shares, mixed and new types, volumes.
 
-        With a workspace also what its destinations refuse, filter and lose of them: see `svctoolkit.profile`.
+        With a workspace, it includes what the destinations refuse, filter and lose: see `svctoolkit.profile`.
         """
         from svctoolkit.profile import profile
 
         return profile(self._frame, workspace, since=since, columns=columns)
 
     def flatten(self) -> pd.DataFrame:
-        """Every column of JSON objects as one column per leaf, with dotted names; the others as they are."""
+        """Return the frame with each column of JSON objects as one column per leaf, with dotted names."""
         columns: list[pd.DataFrame | pd.Series[Any]] = []
         for name, column in self._frame.items():
             if column.map(lambda value: isinstance(value, Mapping)).any():
@@ -104,16 +105,16 @@ class FrameAccessor:
                 columns.append(column)
         return pd.concat(columns, axis="columns") if columns else self._frame.copy()
 
-    # Any: a table of pyarrow, which has no types
+    # Any: a pyarrow table, which has no types
     def to_arrow(self) -> Any:
-        """The frame as a `pyarrow.Table`, also with lists, objects and values of several types in a column.
+        """Return the frame as a `pyarrow.Table`; columns may have lists, objects and values of several types.
 
-        See `svctoolkit.results.arrow`. Raises `ConfigError` where pyarrow is not installed.
+        See `svctoolkit.results.arrow`. Raises `ConfigError` if pyarrow is not installed.
         """
         return arrow_table(self._frame)
 
     def to_parquet(self, path: Path | str) -> None:
-        """Write `to_arrow()` to a Parquet file, whatever values the columns have. Raises `ConfigError`."""
+        """Write `to_arrow()` to a Parquet file, with any values in the columns. Raises `ConfigError`."""
         table = self.to_arrow()
         import pyarrow.parquet
 
@@ -123,11 +124,11 @@ class FrameAccessor:
             raise ConfigError(f"cannot be written: {error.strerror or error}", where=str(path)) from error
 
     def diff(self, other: pd.DataFrame) -> pd.DataFrame:
-        """What is different in `other`: one row per cell, with the columns of the key, `column`, `before`, `after`.
+        """Return the differences in `other`: one row per cell, with the key columns, `column`, `before`, `after`.
 
-        Rows are matched by what identifies them (`event_id`, `destination_id`, `stage` and `part` of results,
-        `messageId` of events), else by position. A row that only one of them has is told once, with `column` empty and
-        `before` or `after` saying so.
+        Rows are matched by their key (`event_id`, `destination_id`, `stage` and `part` of results, `messageId` of
+        events), otherwise by position. A row that exists in only one frame is reported once, with an empty `column`
+        and `only here` in `before` or `after`.
         """
         keys = next((k for k in _KEYS if {*k} <= {*self._frame.columns} and {*k} <= {*other.columns}), [])
         old, new = _keyed(self._frame, keys), _keyed(other, keys)
@@ -142,7 +143,7 @@ class FrameAccessor:
 
 
 def _keyed(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """The rows by their key; equal keys are numbered, in their order."""
+    """Return the rows indexed by their key; equal keys are numbered in order."""
     if not keys:
         return frame.set_axis(pd.MultiIndex.from_arrays([range(len(frame)), [0] * len(frame)]), axis="index")
     levels = [frame[key].astype(object) for key in keys]

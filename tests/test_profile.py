@@ -150,7 +150,7 @@ def test_the_command_prints_writes_and_refuses(tmp_path: Path, capsys: pytest.Ca
     assert main(["profile", str(file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["names"][0]["fields"]["properties.total"]["mixed"]
     assert main(["profile", str(file), "--since", "soon"]) != 0
-    assert "since is a date such as 2026-01-31" in capsys.readouterr().err
+    assert "since must be a date such as 2026-01-31" in capsys.readouterr().err
     file.write_text("", encoding="utf-8")
     assert main(["profile", str(file)]) not in (0, 1)
     with pytest.raises(ConfigError):

@@ -1,4 +1,4 @@
-"""What events look like before anything runs: fields by name, missing shares, mixed types, new shapes, volumes.
+"""Profile events before running them: fields by event name, missing shares, mixed types, new shapes, volumes.
 
 >>> from svctoolkit.profile import profile
 >>> print(profile([{"type": "track", "event": "Paid", "properties": {"total": 2}}]))

@@ -1,4 +1,4 @@
-"""How a profile shows itself: as text, and as HTML without scripts."""
+"""Display a profile as text, and as HTML without scripts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from svctoolkit.profile.needs import Need
 from svctoolkit.profile.shapes import Field, Shape
 from svctoolkit.results.lineage.lights import settings_text
 
-_MOST_FIELDS = 20  # of a name, in a text
+_MOST_FIELDS = 20  # per event name, in text
 _MOST_NEEDS = 20
 _KINDS: dict[str, display.Kind] = {"refuses": "error", "drops": "warning", "filters": "info", "loses": "plain"}
 
 
 @shows(Profile, "text")
 def text(profile: Profile) -> str:
-    """The numbers, what destinations refuse, and the fields of each name with what is odd about them."""
+    """Return the counts, what destinations refuse, and the fields of each event name with their anomalies."""
     return "\n".join(_lines(profile))
 
 
@@ -50,7 +50,7 @@ def head(profile: Profile) -> str:
 
 
 def _oddness(profile: Profile, shape: Shape, field: Field) -> int:
-    """What is worth reading first: mixed types, new ones, fields that are not always there."""
+    """Return the sort key that puts anomalies first: mixed types, new types, fields that are sometimes missing."""
     new = bool(profile.since and field.new_types(profile.since))
     return 4 * field.mixed + 2 * new + (field.present < shape.count)
 
@@ -76,7 +76,7 @@ def _share(share: float) -> str:
 
 
 def _losses(profile: Profile, shape: Shape) -> Iterator[str]:
-    """One line for each destination that loses fields."""
+    """Yield one line for each destination that loses fields."""
     lost: dict[str, list[str]] = {}
     for need in profile.needs:
         if need.what == "loses" and need.event == shape.title:
@@ -89,13 +89,13 @@ def _losses(profile: Profile, shape: Shape) -> Iterator[str]:
 
 @shows(Profile)
 def page(profile: Profile) -> Html:
-    """What a notebook shows, and keeps when it is saved."""
+    """Return the notebook display, which is kept when the notebook is saved."""
     return display.page(display.section(head(profile)), *_blocks(profile))
 
 
 @shows(Profile, "document")
 def whole_page(profile: Profile) -> str:
-    """A whole page."""
+    """Return a complete page."""
     return display.document("Profile", head(profile), display.page(*_blocks(profile)))
 
 
@@ -103,7 +103,7 @@ def _blocks(profile: Profile) -> Iterator[Html]:
     reasons = [need for need in profile.needs if need.what != "loses"]
     if reasons:
         head = ["destination", "", "event", "events", "field", "why", "decided by"]
-        yield display.table(head, map(_need, reasons), caption="what destinations do not take")
+        yield display.table(head, map(_need, reasons), caption="what destinations do not accept")
     names = [[s.type, s.name, s.count, _bars(s), _odd(s)] for s in profile.shapes]
     yield display.table(["type", "name", "events", "by day", "fields of mixed types"], names, caption="volumes")
     for number, shape in enumerate(profile.shapes):
@@ -145,7 +145,7 @@ def _field(profile: Profile, shape: Shape, path: str, field: Field) -> list[obje
 
 
 def _bars(shape: Shape) -> Html:
-    """A bar for each day, from the first to the last."""
+    """Return a bar for each day, from the first to the last."""
     if not shape.days:
         return Html("")
     first, last = min(shape.days), max(shape.days)

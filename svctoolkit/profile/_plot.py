@@ -15,11 +15,13 @@ _MOST = 60  # fields
 
 
 def plot(shapes: Sequence[Shape], ax: Axes | None) -> Axes:
-    """A grid of missing shares: fields that are not always there, those that lack most first."""
+    """Plot a grid of the share of missing values; fields that are missing most often come first."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise ConfigError("the plot needs matplotlib. Install it with `pip install 'svctoolkit[notebooks]'`.") from None
+        raise ConfigError(
+            "the plot requires matplotlib. Install it with `pip install 'svctoolkit[notebooks]'`."
+        ) from None
     lacking: dict[str, float] = {}
     for shape in shapes:
         for path, field in shape.fields.items():

@@ -17,8 +17,8 @@ from svctoolkit.replay.records.record import Chunk, Reject
 from svctoolkit.workspace import Workspace
 
 _REJECTS = 1_000
-_SAMPLES = 3  # events of a name, of different shapes, whose lineage is measured
-_MOST_NAMES = 2_000  # names that are values would fill the memory; the rest is counted as one
+_SAMPLES = 3  # events per name, of different shapes, whose lineage is measured
+_MOST_NAMES = 2_000  # limits memory if names contain values; all further names are counted as one
 
 
 def profile(
@@ -28,11 +28,11 @@ def profile(
     since: str | date | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> Profile:
-    """What events look like: fields by name of event, how often each is missing, types and mixes, volumes.
+    """Return a profile of events: fields by event name, how often each is missing, types and mixes of them, volumes.
 
-    `events` and `columns` are as in `svctoolkit.replay`. With `since` (a date, ISO 8601) the types are marked that a
-    field has only since then. With a workspace its destinations are asked what they refuse, filter, drop and lose of
-    these events; nothing is sent. Events that come one by one are then kept in memory, to be read twice.
+    `events` and `columns` are as in `svctoolkit.replay`. With `since` (a date, ISO 8601), types that a field first had
+    after that date are marked as new. With a workspace, the profile includes what its destinations refuse, filter, drop
+    and lose; nothing is sent. An iterator of events is then loaded into memory, because it has to be read twice.
 
     Raises `ConfigError`.
     """
@@ -78,7 +78,7 @@ def _records(events: Events, columns: Columns) -> Iterator[tuple[str, Mapping[st
 
 
 def _members(event: Mapping[str, Json]) -> Iterator[str]:
-    """The names that tell shapes apart, to the second level."""
+    """Yield the names of members that distinguish shapes, down to the second level."""
     for key, value in event.items():
         yield key
         if isinstance(value, Mapping):
@@ -92,5 +92,5 @@ def _moment(since: str | date | None) -> datetime | None:
         text = since if isinstance(since, str) else since.isoformat()
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise ConfigError(f"since is a date such as 2026-01-31, not {since!r}") from None
+        raise ConfigError(f"since must be a date such as 2026-01-31, not {since!r}") from None
     return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

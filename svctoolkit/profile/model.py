@@ -1,4 +1,4 @@
-"""A profile: what there is to say about many events, as frames, as a plot, as HTML."""
+"""A profile of many events, as frames, a plot and HTML."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ _NEEDS = ("destination", "type", "event", "what", "field", "reason", "rule", "ev
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Profile(Displayed, ArrowOut):
-    """The shapes of events by type and name, the most frequent first, and what a workspace's destinations need.
+    """The shapes of events by type and name, most frequent first, and what the destinations of a workspace need.
 
-    `rejects` are records that are no events (the first thousand; `rejected` counts all). `since` bounds what is new.
+    `rejects` are records that are not events (the first thousand; `rejected` counts all). Types seen first after
+    `since` are new.
     """
 
     shapes: Sequence[Shape]
@@ -45,11 +46,11 @@ class Profile(Displayed, ArrowOut):
         return sum(shape.count for shape in self.shapes)
 
     def frame(self) -> pd.DataFrame:
-        """One row for each field of the events of each name.
+        """Return one row for each field of the events of each name.
 
-        Columns: `event_type`, `event_name`, `field` (dotted, `*` for items of lists), `events` (how many have the
-        name), `present`, `missing` (share of events), `types` (`text 98, number 2`), `mixed`, `new_types` (first seen
-        since the date), `first_seen`, `place` (where one stands).
+        Columns: `event_type`, `event_name`, `field` (dotted, `*` for items of lists), `events` (number of events with
+        the name), `present`, `missing` (share of events), `types` (`text 98, number 2`), `mixed`, `new_types` (first
+        seen since the date), `first_seen`, `place` (of one example).
         """
         import pandas as pd
 
@@ -69,7 +70,7 @@ class Profile(Displayed, ArrowOut):
         return pd.DataFrame(rows, columns=list(_FRAME)).astype(_FRAME)
 
     def volumes(self) -> pd.DataFrame:
-        """How many events of each name there were on each day (UTC): `event_type`, `event_name`, `day`, `events`."""
+        """Return the number of events per name and day (UTC): `event_type`, `event_name`, `day`, `events`."""
         import pandas as pd
 
         rows = [(s.type, s.name, day, count) for s in self.shapes for day, count in sorted(s.days.items())]
@@ -79,7 +80,7 @@ class Profile(Displayed, ArrowOut):
         )
 
     def needs_frame(self) -> pd.DataFrame:
-        """What destinations refuse, filter, drop and lose: one row for each `Need`."""
+        """Return what destinations refuse, filter, drop and lose: one row for each `Need`."""
         import pandas as pd
 
         rows = [[getattr(need, name) for name in _NEEDS] for need in self.needs]
@@ -87,13 +88,13 @@ class Profile(Displayed, ArrowOut):
         return table.astype({n: "int64" if n == "events" else "category" if n == "what" else "string" for n in _NEEDS})
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The share of events that lack a field: fields down, names across. Needs matplotlib."""
+        """Plot the share of events that lack a field: fields as rows, names as columns. Requires matplotlib."""
         from svctoolkit.profile._plot import plot
 
         return plot(self.shapes, ax)
 
     def to_dict(self) -> dict[str, Json]:
-        """All of it as JSON."""
+        """Return the whole profile as JSON."""
         return {
             "events": self.events,
             "rejected": self.rejected,
@@ -115,7 +116,7 @@ class Profile(Displayed, ArrowOut):
         }
 
     def to_html(self, path: Path | str | None = None) -> str:
-        """A page that needs nothing else; written to `path`, if it is given. Raises `ConfigError`."""
+        """Return a self-contained page; write it to `path`, if given. Raises `ConfigError`."""
         from svctoolkit.replay.results.pages import write_page
 
         text = render(self, "document")

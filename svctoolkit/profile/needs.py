@@ -1,4 +1,4 @@
-"""What destinations make of the events: which they refuse for which field, and which fields they leave behind."""
+"""What destinations do with the events: why they refuse them, and which fields they lose."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _WORDS: dict[str, What] = {"failed": "refuses", "filtered": "filters", "dropped"
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a destination does to the events of a name, and why.
+    """What a destination does with the events of a name, and why.
 
-    `what` is `refuses` (they fail), `filters` (they are not for it), `drops` (user code or a plan) or `loses`: these
-    events arrive, and the value of `field` does not. `events` is how many; of `loses` it is that of the field. `stage`
-    is where, `decides` the place in the user's code, or the settings of the destination with other values of which it
-    would be otherwise.
+    `what` is `refuses` (the events fail), `filters` (they are excluded), `drops` (by user code or a tracking plan) or
+    `loses`: the events arrive, but the value of `field` does not. `events` is the number of events; for `loses`, of
+    those with the field. `stage` is where this happens. `decides` is the place in the user code that
+    causes it, or the settings of the destination that do: with another value of one of them, the result would differ.
     """
 
     destination: str
@@ -51,12 +51,12 @@ class Need:
 
     @property
     def decision(self) -> str:
-        """What decides, in words."""
+        """The text for `decides`."""
         return decision_text(self.stage, self.decides) if self.decides else ""
 
 
 def refusals(result: Replayed, workspace: Workspace) -> Iterator[Need]:
-    """What a replay of the events says."""
+    """Yield the needs that a replay of the events shows."""
     for group in result.groups:
         destination = workspace.destination(group.destination)
         if group.kind in _WORDS:
@@ -70,7 +70,7 @@ def refusals(result: Replayed, workspace: Workspace) -> Iterator[Need]:
 def losses(
     workspace: Workspace, samples: Mapping[str, Sequence[Mapping[str, Json]]], present: Mapping[tuple[str, str], int]
 ) -> Iterator[Need]:
-    """The fields that reach no payload, measured on sample events of each name; `present` counts (name, field)."""
+    """Yield the fields that reach no payload, measured on sample events per name; `present` counts (name, field)."""
     pipeline = Pipeline(workspace)
     for key, destination in workspace.destinations.items():
         for name, events in samples.items() if destination.enabled and destination.type in CATALOGUE else ():
@@ -83,12 +83,12 @@ def losses(
 
 
 def _lineage(pipeline: Pipeline, destination: str, event: Mapping[str, Json]) -> Lineage | None:
-    """At the time at which it happened, as a replay has it: mappings refuse what is old. None for what is refused."""
+    """Return the lineage of an event, with its own time as the clock, like in a replay; None for refused events."""
     at = event_time(event)
     if at is not None:
         pipeline.context = replace(pipeline.context, clock=lambda: at)
     try:
         lineage = pipeline.lineage(destination, [event])
-    except ToolkitError:  # the replay has said why
+    except ToolkitError:  # the replay has reported it
         return None
     return None if lineage.stopped_at else lineage

@@ -1,4 +1,4 @@
-"""Which fields the events of a name have, of which types, and since when."""
+"""The fields that the events of a name have, their types, and when each type was first seen."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from svctoolkit.json_types import Json
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 _TIMES = ("originalTimestamp", "timestamp", "sentAt", "receivedAt")
-_ALIKE = {"integer": "number"}  # no mix: JSON has one kind of numbers
+_ALIKE = {"integer": "number"}  # not mixed: JSON has only one numeric type
 _BEGIN = frozenset("0123456789+-. ")
 _KINDS: dict[type, str] = {type(None): "null", bool: "boolean", int: "integer", float: "number", list: "list"}
-_MOST_FIELDS = 5_000  # of a name: keys that are values would fill the memory
+_MOST_FIELDS = 5_000  # per event name; limits memory if keys contain values
 
 
 @dataclass(slots=True)
 class Field:
-    """One field of the events of a name: in how many it is, with which types, and when each type was first seen."""
+    """One field of the events of a name: how many have it, with which types, and when each type was first seen."""
 
     present: int = 0
     types: Counter[str] = field(default_factory=Counter)
@@ -33,7 +33,7 @@ class Field:
     _counted: dict[str, int] = field(default_factory=dict)
 
     def add(self, kind: str, number: int, at: datetime | None, place: str) -> None:
-        """One more value, of the event of this number (from 1): of each event a type counts once."""
+        """Add a value of event `number` (from 1). Each type counts once per event."""
         if self._last != number:
             self.present += 1
             self._last, self.place = number, self.place or place
@@ -46,16 +46,16 @@ class Field:
 
     @property
     def mixed(self) -> bool:
-        """Whether values have types that do not go together; null goes with each."""
+        """Whether values have incompatible types; null is compatible with all."""
         return len({_ALIKE.get(kind, kind) for kind in self.types} - {"null"}) > 1
 
     def new_types(self, since: datetime) -> list[str]:
-        """The types that were not seen before."""
+        """Return the types that were first seen at or after `since`."""
         return [kind for kind, at in self.first.items() if at >= since]
 
 
 class _Node:
-    """A place in events, and the places below it."""
+    """A field path in events, and the paths below it."""
 
     __slots__ = ("below", "path", "values")
 
@@ -67,7 +67,7 @@ class _Node:
 
 @dataclass(slots=True)
 class Shape:
-    """The events of one name: how many, on which days, and their fields (dotted, `*` for the items of lists)."""
+    """The events of one name: number, days, and fields (dotted, `*` for the items of lists)."""
 
     type: str
     name: str
@@ -89,7 +89,7 @@ class Shape:
         self._walk(event, self._root, at, place)
 
     def finish(self, mask: Callable[[str], str]) -> None:
-        """No more events come. Secrets that stand in names are masked."""
+        """Complete the shape after the last event, and mask secrets in names."""
         self._root = _Node("")
         self.type, self.name = mask(self.type), mask(self.name)
         self.fields = {mask(path): field for path, field in self.fields.items()}
@@ -121,13 +121,13 @@ class Shape:
 
 
 def type_of(value: Json) -> str:
-    """`integer`, `number`, `boolean`, `null`, `list`, `object`; of texts `numeric text`, `time` and `text`.
+    """Return `integer`, `number`, `boolean`, `null`, `list` or `object`; for strings `numeric text`, `time` or `text`.
 
     >>> [type_of(v) for v in (1, 1.5, "1.5", "1.5 EUR", "2026-01-31", True, None, [], {})]
     ['integer', 'number', 'numeric text', 'text', 'time', 'boolean', 'null', 'list', 'object']
     """
     if isinstance(value, str):
-        if value[:1] not in _BEGIN:  # most texts are neither, and the patterns cost more than that
+        if value[:1] not in _BEGIN:  # most texts are neither, and this test is cheaper than the patterns
             return "text"
         if _NUMBER.fullmatch(value):
             return "numeric text"
@@ -136,7 +136,7 @@ def type_of(value: Json) -> str:
 
 
 def event_time(event: Mapping[str, Json]) -> datetime | None:
-    """When it happened, by its own word."""
+    """Return the time of the event, from its own timestamps."""
     for name in _TIMES:
         if isinstance(text := event.get(name), str):
             try:
@@ -148,6 +148,6 @@ def event_time(event: Mapping[str, Json]) -> datetime | None:
 
 
 def shape_key(event: Mapping[str, Json]) -> tuple[str, str]:
-    """Type and name of an event."""
+    """Return the type and name of an event."""
     view = Event(event)
     return view.type, view.name

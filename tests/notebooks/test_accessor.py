@@ -182,7 +182,7 @@ def test_rows_that_are_no_events_are_told() -> None:
     """They are left out, and a warning says how many, and why the first."""
     frame = pd.DataFrame([*SAMPLES, {"type": "trak"}])
 
-    with pytest.warns(UserWarning, match=r"1 of 4 rows are no events; the first is .*message type is unsupported"):
+    with pytest.warns(UserWarning, match=r"1 of 4 rows are not events; the first is .*message type is unsupported"):
         result = frame.svc.run("hook", workspace=shop())
     assert len(result) == 2 * len(SAMPLES)
 
