@@ -1,4 +1,4 @@
-"""`replay` and `compare`."""
+"""The functions `replay` and `compare`."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class ChunkRunner:
         if isinstance(batch, pa.Table):
             return pa.Table.from_batches([self._run(part) for part in batch.to_batches()], self.schema)
         if not isinstance(batch, pa.RecordBatch):
-            raise TypeError(f"a chunk is a RecordBatch or a Table of pyarrow, not {type(batch).__name__}")
+            raise TypeError(f"a chunk must be a pyarrow RecordBatch or Table, not {type(batch).__name__}")
         return self._run(batch)
 
     def _run(self, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -68,7 +68,7 @@ def test_options_of_a_run_are_not_for_a_chunk() -> None:
     """They are named."""
     with pytest.raises(ConfigError, match="workers is not an option of chunk_runner"):
         chunk_runner(shop(), workers=2)
-    with pytest.raises(TypeError, match="a chunk is a RecordBatch"):
+    with pytest.raises(TypeError, match="a chunk must be a pyarrow RecordBatch"):
         chunk_runner(shop())(orders(1))
 
 

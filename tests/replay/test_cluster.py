@@ -112,7 +112,7 @@ def test_a_killed_worker_loses_nothing(cluster: Any, client: Any, tmp_path: Path
 @pytest.mark.filterwarnings("default")
 def test_work_that_kills_every_worker_is_told(client: Any) -> None:
     """Dask gives up what has killed one worker after the other; that is an error in words, not Dask's own."""
-    with pytest.raises(ToolkitError, match=r"the same work has killed \d+ workers"):
+    with pytest.raises(ToolkitError, match=r"the same task has killed \d+ workers"):
         replay(orders(4), shop(killing), scheduler=client)
     client.wait_for_workers(2, timeout=300)  # for the other tests
 

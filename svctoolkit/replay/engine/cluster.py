@@ -46,7 +46,7 @@ def pool(scheduler: Any) -> tuple[Callable[[], AbstractContextManager[Executor]]
 
 
 def _protect(client: Any) -> None:
-    """See `workers`."""
+    """Make workers ignore Ctrl-C; see `svctoolkit.replay.engine.workers`."""
     from svctoolkit.replay.engine.workers import protect
 
     protect(client)
@@ -72,8 +72,8 @@ def _losses_told(advice: str = _WITH_OUT) -> Iterator[None]:
         yield
     except KilledWorker as error:
         raise ToolkitError(
-            f"the same work has killed {error.allowed_failures + 1} workers (out of memory?). Those with more memory, "
-            f"or fewer threads, may do it. {advice}"
+            f"the same task has killed {error.allowed_failures + 1} workers (out of memory?). Use workers with more "
+            f"memory or fewer threads. {advice}"
         ) from None
     except CancelledError:
         raise ToolkitError(f"lost the cluster: its scheduler has stopped or cannot be reached. {advice}") from None

@@ -240,7 +240,7 @@ class Engine:
 
 
 class _Timer:
-    """Adds the seconds of a `with` block to a step."""
+    """Adds the duration of a `with` block to the seconds of a step."""
 
     __slots__ = ("_into", "_started", "_step")
 

@@ -26,7 +26,7 @@ class Memo:
         self._asks = False
 
     def run(self, events: Sequence[Mapping[str, Json]], metadata: Sequence[Metadata]) -> list[Output]:
-        """See `Runnable`."""
+        """Run the code, unless this is the same call as the last one; see `Runnable`."""
         if not self._knows(events) or (self._asks and metadata != self._metadata):
             self._outputs = self.code.run(events, metadata)
             self._events, self._metadata = list(events), metadata

@@ -73,7 +73,7 @@ def _events(blocks: Iterable[Columns]) -> dict[_Key, list[_Row]]:
         event = _text(row.get("event_id")) or _text(row.get("place"))
         destination = _text(row["destination_id"])
         here = destination, event, _text(row.get("place"))
-        if here != last and (here[2] or not seen[here[:2]]):  # without places all rows of an id are one event
+        if here != last and (here[2] or not seen[here[:2]]):  # without places, all rows with the same id are one event
             seen[here[:2]] += 1
         last = here
         events.setdefault((destination, event, seen[here[:2]]), []).append(row)

@@ -150,7 +150,7 @@ def _spread(job: Job, chunks: Iterator[Chunk], keeper: _Keeper, pool: Pool, widt
             if attempt == _RESTARTS:
                 raise ToolkitError(
                     f"workers were killed {_RESTARTS + 1} times (out of memory?), the last time with "
-                    f"{lost[0].name or 'events'} from {lost[0].piece.first} on. Fewer workers need less memory"
+                    f"{lost[0].name or 'events'} from {lost[0].piece.first} on. Use fewer workers to save memory"
                 ) from None
 
 

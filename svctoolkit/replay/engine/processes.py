@@ -112,8 +112,8 @@ class _Worker:
             if self._ended:
                 raise EOFError
             if self._pipe is None:
-                # not fork: this process may have threads, and the sandbox's workers belong to it. Nor a server that
-                # forks: others use it, too, and it ends where Ctrl-C comes before it is ready
+                # not fork: this process may have threads, and owns the sandbox's workers. Not forkserver either: it is
+                # shared with other code, and exits if Ctrl-C arrives before it is ready
                 context = multiprocessing.get_context("spawn")
                 pipe, there = context.Pipe()
                 process = context.Process(target=_serve, args=(there,), daemon=False)
@@ -147,7 +147,7 @@ class _Worker:
             self._ended = True
             if self._process is None or self._pipe is None:
                 return
-            with suppress(OSError):  # it was killed
+            with suppress(OSError):  # the process was killed
                 self._pipe.send(None)
             self._process.join(_PATIENCE)
             self._process.kill()

@@ -40,7 +40,7 @@ Listener = Callable[[Progress], None]
 
 
 def duration(seconds: float) -> str:
-    """`9 s`, `2:05`, `1:02:03`."""
+    """Return a duration as text: `9 s`, `2:05`, `1:02:03`."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -295,7 +295,7 @@ def serialize(value: Json) -> bytes:
     except Exception as error:  # noqa: BLE001 - pickling an object may raise anything
         raise ConfigError(
             f"this workspace cannot go to another process: {error}. Use workers=1, write the transformation as code, "
-            "or install svctoolkit[dask], which sends functions of a notebook as well"
+            "or install svctoolkit[dask], which can also send functions of a notebook"
         ) from None
 
 

@@ -11,7 +11,7 @@ from svctoolkit.replay.engine.engine import Engine, Job
 from svctoolkit.replay.records.record import Chunk
 from svctoolkit.replay.tally.tally import Tally
 
-_thread = local()  # has the engine of the latest job, and that job's token
+_thread = local()  # caches the engine and the token of the latest job
 
 
 def engine_of(job: Job) -> Engine:

@@ -14,7 +14,7 @@ from svctoolkit.replay.results.summary import head, notes, text
 from svctoolkit.replay.results.text import anchor, count_words, describe
 from svctoolkit.replay.tally.tally import Example, Group
 
-_MOST = 500  # groups of one destination
+_MOST = 500  # groups per destination
 _KINDS: dict[str, display.Kind] = {
     "changed": "warning",
     "newly dropped": "error",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from svctoolkit.replay.tally.tally import Tally
 
-_SIGMAS = 1.96  # of a normal distribution: 95%
+_SIGMAS = 1.96  # 95% of a normal distribution
 
 
 class Estimate(NamedTuple):

@@ -45,7 +45,7 @@ def members(
                 return list(chosen.values()), True
             chosen.setdefault(member.place, member)
     except ConfigError:
-        pass  # no rows
+        pass  # no rows were kept
     if chosen:
         return list(chosen.values()), False
     name = group.event if len(group.events) == 1 else ""

@@ -244,7 +244,7 @@ class Replayed(_Result):
     __slots__ = ()
 
     def frame(self) -> pd.DataFrame:
-        """One row per event, destination and stage, in the order of the input.
+        """Return one row per event, destination and stage, in the order of the input.
 
         Columns: `place` (`file:line`), `event_id`, `event_type`, `event_name`, `user_id`, `destination_id`,
         `destination_name`, `destination` (the type), `stage` (also `gateway`, `deduplication`, `routing` and
@@ -320,7 +320,7 @@ class Comparison(_Result):
         return self.tally.unstable
 
     def frame(self) -> pd.DataFrame:
-        """One row per event and destination, in the order of the input.
+        """Return one row per event and destination, in the order of the input.
 
         Columns: `place` (`file:line`), `event_id`, `event_type`, `event_name`, `user_id`, `destination_id`,
         `destination_name`, `destination` (the type), `kind`, `before` and `after` (`delivered`, `dropped`,

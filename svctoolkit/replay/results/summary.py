@@ -33,7 +33,7 @@ def lines(result: _Result, most: int = _MOST) -> Iterator[str]:
 
 
 def head(result: _Result) -> str:
-    """`12,000 events, 2 destinations: 12 changed, 3 newly dropped, 11,985 same`."""
+    """Return `12,000 events, 2 destinations: 12 changed, 3 newly dropped, 11,985 same`."""
     many = len(result.counts)
     totals: dict[str, int] = {}
     for counts in result.counts.values():

@@ -126,7 +126,7 @@ def _same_status(before: Outcome, after: Outcome) -> Difference:
         found.append(Change("error" if before.status == "failed" else "reason", before.reason, after.reason))
     if encode(before.output)[0] != encode(after.output)[0]:
         found += _changes(_open_batches(before.output), _open_batches(after.output))
-    return Difference("changed", tuple(found)) if found else SAME  # the order of members, or 1 and 1.0
+    return Difference("changed", tuple(found)) if found else SAME  # only the order of members differs, or 1 and 1.0
 
 
 def _changes(before: list[Any], after: list[Any]) -> Iterator[Change]:

@@ -47,7 +47,7 @@ class Folder:
             (path / "rows").mkdir(parents=True, exist_ok=True)
             (path / "done").mkdir(exist_ok=True)
         except OSError as error:
-            raise ConfigError(f"cannot write there: {error.strerror}", where=str(path)) from error
+            raise ConfigError(f"cannot create this folder: {error.strerror}", where=str(path)) from error
         self._write(path / _NAME, json.dumps(self.header, indent=2).encode() + b"\n")
 
     def _load_header(self) -> dict[str, Any] | None:
