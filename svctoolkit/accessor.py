@@ -41,7 +41,7 @@ _UNLIKE = ("milliseconds", "place")  # not part of the output: the duration, and
 
 @pd.api.extensions.register_dataframe_accessor("svc")
 class FrameAccessor:
-    """`df.svc`."""
+    """The accessor `df.svc`."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self._frame = frame

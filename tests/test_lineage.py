@@ -230,7 +230,7 @@ def test_the_lineage_of_an_event_that_stops_ends_there() -> None:
     assert (lost["context.ip"], lost["properties.total"]) == ("user_transform", "user_transform")
     assert (lost["properties.revenue"], lost["anonymousId"]) == ("dest_transform", "dest_transform")
     assert "acc-s3cret" not in f"{lineage.fields}{lineage!r}{lineage._repr_mimebundle_()}"
-    assert "it stops at dest_transform, by setting trackAnonymous" in repr(lineage)
+    assert "the event stops at dest_transform, by setting trackAnonymous" in repr(lineage)
     assert lit(lineage._repr_mimebundle_()["text/html"])["user_transform properties.total"] == {
         "event properties.revenue"
     }

@@ -44,7 +44,7 @@ def _lines(profile: Profile) -> Iterator[str]:
 
 
 def head(profile: Profile) -> str:
-    """`9,027 events, 14 names, 3 rejected`."""
+    """Return `9,027 events, 14 names, 3 rejected`."""
     rejected = f", {profile.rejected:,} rejected" if profile.rejected else ""
     return f"{display.quantity(profile.events, 'event')}, {display.quantity(len(profile.shapes), 'name')}{rejected}"
 

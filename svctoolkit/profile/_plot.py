@@ -1,4 +1,4 @@
-"""A profile as a plot."""
+"""Plot a profile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svctoolkit.profile.shapes import Shape
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST = 60  # fields
+_MOST = 60  # maximum number of fields
 
 
 def plot(shapes: Sequence[Shape], ax: Axes | None) -> Axes:

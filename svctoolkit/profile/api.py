@@ -1,4 +1,4 @@
-"""`profile`."""
+"""The function `profile`."""
 
 from __future__ import annotations
 

@@ -179,6 +179,6 @@ def _turn(rows: list[int], objects: Sequence[dict[str, Any]]) -> Mapping[str, _C
 
 
 def _escape(key: str) -> str:
-    """A key in a dotted name; half a surrogate pair, which no name of a column can have, is written `\\ud83d`."""
+    """Return a key for a dotted name; lone surrogates, which column names cannot have, are written as `\\ud83d`."""
     name = str(key).replace("\\", "\\\\").replace(".", "\\.")
     return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_SHORT = 200  # characters of a value
+_SHORT = 200  # maximum characters of a value
 _MEASURED = 50  # groups of failures whose settings are determined: each costs a run for every setting
 
 
@@ -93,7 +93,8 @@ class Failures(Displayed, ArrowOut, Sequence[Failure]):
         Columns: `destination`, `stage`, `rule`, `event_name`, `events` (number of events), `field`, `expected`,
         `values` (the three most frequent), `setting`, `template`, `where`, `example` (an event's id), `decides`: the
         line of the user code, or the settings of the destination that cause the failure: with another value of one of
-        them, the example would not fail. The settings are measured for the 50 most frequent rows, if the results are from a local pipeline.
+        them, the example would not fail. The settings are measured for the 50 most frequent rows, if the results are
+        from a local pipeline.
         """
         import pandas as pd
 
