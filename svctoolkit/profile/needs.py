@@ -28,8 +28,8 @@ class Need:
 
     `what` is `refuses` (the events fail), `filters` (they are excluded), `drops` (by user code or a tracking plan) or
     `loses`: the events arrive, but the value of `field` does not. `events` is the number of events; for `loses`, of
-    those with the field. `stage` is where this happens. `decides` is the place in the user code that
-    causes it, or the settings of the destination that do: with another value of one of them, the result would differ.
+    those with the field. `stage` is where this happens. `decides` is the place in the user code that causes
+    it, or the settings of the destination that do: with another value of one of them, the result would differ.
     """
 
     destination: str

@@ -134,7 +134,7 @@ def _columns(output: Any) -> Iterable[RowColumns]:
 
 
 def _review(options: Options) -> Review:
-    """Return the accepted differences and tolerances. Raises `ConfigError`."""
+    """Return the ignored paths, tolerances and accepted differences. Raises `ConfigError`."""
     entries = load_accepted(options["accept"]) if options["accept"] is not None else []
     ignore = options["ignore"]
     paths = (ignore,) if isinstance(ignore, str) else tuple(ignore)

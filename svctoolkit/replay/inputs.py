@@ -45,9 +45,7 @@ def input_of(events: Events) -> Input:
         return Files([events])
     if isinstance(events, Mapping):
         return Objects([events])
-    if hasattr(events, "iloc") and hasattr(
-        events, "columns"
-    ):  # `iloc` first: asking a LazyFrame for its columns resolves its schema
+    if hasattr(events, "iloc") and hasattr(events, "columns"):  # in this order: `columns` of a LazyFrame is slow
         return Frame(events)
     if is_arrow(events):
         return Arrow(events)

@@ -107,9 +107,7 @@ def _overview(results: Sequence[DestinationResult]) -> Html:
     """Return a row for each destination: the event's outcome, its requests, and the reason."""
     lines = [overview.line(result) for result in results]
     counts = Counter(line.fate for line in lines)
-    several = len({result.destination_id for result in results}) < len(
-        results
-    )  # several events, each at several destinations
+    several = len({result.destination_id for result in results}) < len(results)  # destinations repeat: several events
     what = display.quantity(len(lines), "result" if several else "destination")
     caption = f"{what}: {', '.join(f'{counts[fate]:,} {fate}' for fate in overview.FATES if counts[fate])}"
     cells = [

@@ -93,9 +93,7 @@ def _client(scheduler: Any) -> Iterator[Any]:
     with _without_tracebacks():
         try:
             if isinstance(scheduler, str):
-                resolve_address(
-                    scheduler
-                )  # a client with a bad address is half initialized, and logs errors when collected
+                resolve_address(scheduler)  # a client with a bad address would log errors when collected
             client = Client(scheduler, set_as_default=False, timeout=5)
         except (OSError, ValueError, TypeError) as error:
             raise ConfigError(f"cannot connect to a Dask scheduler: {error}", where=str(scheduler)) from error

@@ -86,7 +86,7 @@ class _Worker:
     """A process and the parent's end of its pipe."""
 
     def __init__(self) -> None:
-        self._lock = Lock()  # started by the thread of the first call, stopped by the thread of the pool
+        self._lock = Lock()  # the first call's thread starts the process, the pool's thread stops it
         self._ended = self._has_answered = False
         self._process: BaseProcess | None = None
         self._pipe: Connection[Any, Any] | None = None

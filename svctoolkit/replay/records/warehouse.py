@@ -40,11 +40,7 @@ TABLES = {
 }
 _ALWAYS = {"id", "received_at"}
 _SOME = {"event_text", "anonymous_id", "user_id", "original_timestamp", "sent_at", "uuid_ts"}
-_OF_EVENTS = {
-    "messageid",
-    "userid",
-    "anonymousid",
-}  # a table with these has event fields as columns, and is not from a warehouse
+_OF_EVENTS = {"messageid", "userid", "anonymousid"}  # event fields: a table with these is not from a warehouse
 _IN_NAME = re.compile(rf"(?:^|[_.=-])({'|'.join(TABLES)})(?=$|[_.-])")
 _WITHOUT_EVENTS = re.compile(r"(?:^|[_.=-])(users|rudder_discards|rudder_identity_\w+)(?=$|[_.-])")
 _TIMES = {"received_at", "sent_at", "timestamp", "original_timestamp"}
