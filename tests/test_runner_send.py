@@ -111,7 +111,7 @@ def test_calls_of_the_sdk(write: Callable[..., Path]) -> None:
 
 @pytest.mark.parametrize(
     ("call", "said"),
-    [("{track: 5}", "must be a text"), ("{identify: {userId: u, traits: 5}}", "traits")],
+    [("{track: 5}", "must be a string"), ("{identify: {userId: u, traits: 5}}", "traits")],
 )
 def test_a_call_that_is_refused(write: Callable[..., Path], call: str, said: str) -> None:
     """The scenario is broken, and says by which call."""

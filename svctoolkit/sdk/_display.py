@@ -1,4 +1,4 @@
-"""How a client shows itself. Its write key is never shown."""
+"""Rich display of a client. Its write key is never shown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svctoolkit.sdk.client import ServiceClient
 
 @shows(ServiceClient)
 def client_page(client: ServiceClient) -> Html:
-    """The counts of a client."""
+    """Show the counts of a client."""
     return _counts(client.stats(), "ServiceClient")
 
 
@@ -22,12 +22,12 @@ def client_text(client: ServiceClient) -> str:
 
 @shows(Stats)
 def stats_page(stats: Stats) -> Html:
-    """The counts of a moment."""
+    """Show a snapshot of the counts."""
     return _counts(stats, "Statistics of a client")
 
 
 def _counts(stats: Stats, title: str) -> Html:
-    """The counts, and what keeps the client from sending."""
+    """Return the counts, and what keeps the client from sending."""
     counts = {"recorded": stats.recorded, "delivered": stats.delivered, "retried": stats.retried}
     queue = {"waiting": stats.waiting, "parked": stats.parked, "in memory": stats.in_memory}
     rows = [[name, count] for name, count in {**counts, **queue}.items()]

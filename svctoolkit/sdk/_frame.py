@@ -16,7 +16,7 @@ _EVENT = ["message_id", "type", "event", "user_id", "anonymous_id", "bytes", "pa
 
 
 def frame(listing: Sequence[tuple[int, float, str, int, str, bytes]]) -> pd.DataFrame:
-    """One row per event of `Queue.listing`, with the columns that `ServiceClient.frame` documents."""
+    """Return one row per event of `Queue.listing`, with the columns that `ServiceClient.frame` documents."""
     try:
         import pandas as pd
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""The event calls: what they check, and the event they make of it."""
+"""The event calls: argument checks, and the events that they create."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from svctoolkit.sdk.events.spellings import also_spelled
 from svctoolkit.sdk.runtime import Runtime
 
 _Values = Mapping[str, object] | None
-#: kinds of events that carry properties, and so the ones of `register`
+#: Kinds of events that have properties, and so also get those of `register`.
 _WITH_PROPERTIES = ("track", "screen", "page")
 
 
 class Calls:
-    """What `ServiceClient` records."""
+    """The event calls of `ServiceClient`."""
 
     def __init__(self, **configuration: Unpack[Configuration]) -> None:
-        """Raises `ConfigError` with every problem of `configuration`. Nothing is opened before `initialize`."""
+        """Create a client; it opens no file before `initialize`. Raises `ConfigError` with every problem."""
         self._configuration = configuration
         self._settings = settings(configuration)
         self._reporter = Reporter()
@@ -44,7 +44,7 @@ class Calls:
         options: CallOptions | None = None,
         **details: Unpack[UserDetails],
     ) -> str:
-        """This user is `user_id` from now on. Traits are merged into those known of the same user, and kept."""
+        """Set the user's ID for this and later events. Traits are merged into those of the same user, and stored."""
         return self._event("identify", ("userId", user_id), ("traits", traits), options, details)
 
     def track(
@@ -54,7 +54,7 @@ class Calls:
         options: CallOptions | None = None,
         **details: Unpack[CallDetails],
     ) -> str:
-        """The user did something."""
+        """Record an action of the user."""
         return self._event("track", ("name", name), ("properties", properties), options, details)
 
     @also_spelled(groupId="group_id", groupTraits="group_traits")
@@ -65,7 +65,7 @@ class Calls:
         options: CallOptions | None = None,
         **details: Unpack[CallDetails],
     ) -> str:
-        """The user belongs to an organisation. Later events do not carry it."""
+        """Record that the user belongs to an organisation. Later events do not contain it."""
         return self._event("group", ("groupId", group_id), ("groupTraits", group_traits), options, details)
 
     @also_spelled(screenName="screen_name", property="properties")
@@ -76,12 +76,12 @@ class Calls:
         options: CallOptions | None = None,
         **details: Unpack[CallDetails],
     ) -> str:
-        """The user saw a screen. Its name stands in `properties.name` too."""
+        """Record that the user saw a screen. Its name is also in `properties.name`."""
         return self._event("screen", ("screenName", screen_name), ("property", properties), options, details)
 
     @also_spelled(newId="new_id")
     def alias(self, new_id: str, options: CallOptions | None = None, **details: Unpack[CallDetails]) -> str:
-        """The user's ID is `new_id` from now on; the event names the old one."""
+        """Change the user's ID to `new_id`; the event contains the old one, too."""
         return self._event("alias", ("newId", new_id), ("", None), options, details)
 
     def page(
@@ -91,16 +91,16 @@ class Calls:
         options: CallOptions | None = None,
         **details: Unpack[CallDetails],
     ) -> str:
-        """The user saw a page of a web site. Not one of the mobile SDKs' calls: for servers."""
+        """Record that the user saw a page of a website. For servers: the mobile SDKs do not have this call."""
         return self._event("page", ("name", name), ("properties", properties or {}), options, details)
 
     def reset(self) -> None:
-        """Forget user ID, traits and external IDs, as at a logout. Anonymous ID, opt-out and stored events stay."""
+        """Forget user ID, traits and external IDs, as on logout. Anonymous ID, opt-out and stored events are kept."""
         scoped = self._scope.get()
         self._runtime.do(lambda engine: engine.recorder.reset(scoped))
 
     def opt_out(self, flag: bool) -> None:
-        """True: record nothing from now on, also after a restart; what is stored still goes. False: record again."""
+        """True: stop recording, also after a restart; stored events are still sent. False: record again."""
         if not isinstance(flag, bool):
             self._refuse_call(InvalidCall(f"optOut: flag must be true or false, got {type(flag).__name__}"))
             return
@@ -112,7 +112,7 @@ class Calls:
         self._put("putAnonymousId", "anonymous_id", "id", id)
 
     def put_advertising_id(self, id: str) -> None:
-        """Set the advertising ID (`context.device.advertisingId`). May come before `initialize`."""
+        """Set the advertising ID (`context.device.advertisingId`). May be called before `initialize`."""
         self._put("putAdvertisingId", "advertising_id", "id", id)
 
     def put_device_token(self, token: str) -> None:
@@ -133,10 +133,10 @@ class Calls:
         category: str = "",
         **details: Unpack[CallDetails],
     ) -> str:
-        """One event as other SDKs' calls make them: about the user of `details`, and nobody else's state.
+        """Record one event the way server SDKs do: for the user in `details`, without any stored state.
 
-        `name` is what the call's first argument is (of identify and alias the user's ID); it may be empty where those
-        SDKs let it be. Nothing of it is kept: a later event of that user is told again whose it is.
+        `name` is the call's first argument (for identify and alias: the user's ID); it may be empty where those SDKs
+        allow it. Nothing is remembered: each event has to specify its user.
         """
         given = {"name": name, "category": category}
         texts = {key: text(kind, key, value) for key, value in given.items() if value}
@@ -152,20 +152,20 @@ class Calls:
             self._runtime.do(lambda engine: engine.record(full), is_event=True)
         return call.message_id
 
-    # What every event carries
+    # Properties of every event
 
     def register(self, properties: Mapping[str, object]) -> None:
-        """Add these properties to every track, screen and page from now on; a call's own win. Kept in memory."""
+        """Add these properties to every later track, screen and page; a call's own override them. Kept in memory."""
         if not isinstance(properties, Mapping):
             self._refuse_call(InvalidCall(f"register: properties must be a mapping, got {type(properties).__name__}"))
             return
         self._properties = {**self._properties, **properties}
 
     def unregister(self, *names: str) -> None:
-        """Add these properties no more; without a name, none of those of `register`."""
+        """Stop adding these properties; without names, all properties of `register`."""
         self._properties = {k: v for k, v in self._properties.items() if names and k not in names}
 
-    # Inside
+    # Internal
 
     def _event(
         self,
@@ -175,7 +175,7 @@ class Calls:
         options: CallOptions | None,
         given: Mapping[str, object],
     ) -> str:
-        """Check the call and have it recorded; the event's messageId, empty if there is no event."""
+        """Check and record the call. Return the event's messageId, or "" if there is no event."""
         member, content = bodied
         try:
             name = text(kind, *named)
@@ -191,7 +191,7 @@ class Calls:
             return details.message_id or new_id()
         try:
             call = self._call(kind, name, member, content, checked, details)
-        except Exception as error:  # noqa: BLE001 - odd objects of the host (a failing __iter__...) must not reach it
+        except Exception as error:  # noqa: BLE001 - failing objects of the application (__iter__...) must not break it
             self._runtime.tell_fault(error)
             self._reporter.drop("unreadable", [], 1, unstored=True)
             self._reporter.publish()

@@ -1,4 +1,4 @@
-"""`ServiceClient`: the calls that an application makes."""
+"""`ServiceClient`: the API for applications."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 
 
 class ServiceClient(Displayed, Calls):
-    """Records what users do and brings it to a data plane, without ever getting in the application's way.
+    """Records events and delivers them to a data plane, without ever disturbing the application.
+
 
     An event is on disk when its call returns; a daemon thread sends it. Calls raise `InvalidCall` for an argument of
-    the wrong type or an empty ID, at the call, and nothing else ever: network, disk and data plane are the client's
-    own affair, told to `on_error` and `on_drop`, counted in `stats()`, explained by `diagnose()`.
+    the wrong type or an empty ID, and nothing else: problems with network, disk or data plane are reported to
+    `on_error` and `on_drop`, counted in `stats()` and explained by `diagnose()`.
 
-    Event calls give the event's messageId, and take keywords for this one event: `timestamp`, `message_id`, `context`,
-    `integrations`, and the user it is about, `user_id` and `anonymous_id`. The specification's names of arguments are
-    keywords, too (`groupTraits=`). Calls are safe anywhere: in signal handlers, `__del__`, callbacks, forked children.
+    Event calls return the event's messageId, and accept keywords for this one event: `timestamp`, `message_id`,
+    `context`, `integrations`, and its user, `user_id` and `anonymous_id`. The specification's argument names are
+    accepted, too (`groupTraits=`). Calls are safe anywhere: in signal handlers, `__del__`, callbacks, forked children.
 
     >>> from svctoolkit.sdk import ServiceClient
     >>> client = ServiceClient(application_name="shop", application_version="1.4.0")
@@ -41,35 +42,35 @@ class ServiceClient(Displayed, Calls):
     >>> client.identify("u-1", {"email": "ada@example.com"})                           # doctest: +SKIP
     >>> client.track("Order Completed", {"revenue": 12.5})                             # doctest: +SKIP
 
-    Settings can be given here (Python spelling) and to `initialize` (either spelling), which wins:
+    Settings can be given here (Python spelling) and to `initialize` (either spelling), which overrides them:
 
     | setting | default | |
     |---|---|---|
-    | logLevel | NONE | how much goes to the standard logger `svctoolkit.sdk`; VERBOSE is level 5 |
+    | logLevel | NONE | how much is logged to the standard logger `svctoolkit.sdk`; VERBOSE is level 5 |
     | dataPlaneUrl | SVCTOOLKIT_DATA_PLANE_URL, else http://127.0.0.1:8091 | where events go |
-    | controlPlaneUrl | the data plane's | where the source configuration is |
+    | controlPlaneUrl | the data plane's | where the source configuration is fetched |
     | flushQueueSize | 30 | events in one request, 1 to 100 |
-    | dbThresholdCount | 10000 | events kept on disk; over it the oldest are deleted, counted and told to `on_drop` |
-    | sleepTimeout | 10 | seconds after which fewer events than `flushQueueSize` are sent too |
+    | dbThresholdCount | 10000 | events kept on disk; the oldest above it are deleted, counted and passed to `on_drop` |
+    | sleepTimeout | 10 | seconds after which fewer than `flushQueueSize` events are sent, too |
     | configRefreshInterval | 2 | hours, 1 to 24, after which the source configuration is fetched again |
-    | autoCollectAdvertId | False | taken for compatibility: a computer has no advertising ID to collect |
-    | enabled | True | False: calls do nothing, nothing is opened; so does SVCTOOLKIT_DISABLED=1 in the environment |
-    | strict | True | False: a call with wrong arguments is logged and told to `on_error` instead of raising |
+    | autoCollectAdvertId | False | for compatibility only: a computer has no advertising ID |
+    | enabled | True | False, or SVCTOOLKIT_DISABLED=1 in the environment: calls do nothing, no file is opened |
+    | strict | True | False: a call with wrong arguments is logged and reported to `on_error` instead of raising |
     | trackLifecycleEvents | True | Application Installed, Updated, Opened, Backgrounded; sessions |
     | recordScreenViews | False | whether `screen_view` records |
-    | dataResidency | "US" | which of the source's data planes is used, if its configuration names any: "US" or "EU" |
-    | dataDirectory | the platform's | where the queue and the identity live; ":memory:" keeps nothing |
-    | applicationName, -Version, -Build, -Namespace | "" | `context.app`, and what lifecycle events compare |
-    | gzip | True | whether requests are compressed (never to this machine: it would only cost time) |
-    | transport | HTTP | a `DataPlane` of this process, or anything with `send(request)`; see `Transport` |
+    | dataResidency | "US" | which of the source's data planes to use, if its configuration lists any: "US" or "EU" |
+    | dataDirectory | the platform's | directory of the queue and the identity; ":memory:" stores nothing on disk |
+    | applicationName, -Version, -Build, -Namespace | "" | `context.app`; lifecycle events compare version and build |
+    | gzip | True | compress requests (never to localhost, where it would only cost time) |
+    | transport | HTTP | a `DataPlane` in this process, or any object with `send(request)`; see `Transport` |
     | factories | () | device mode; see `Factory` |
-    | clock, newId | time.time, random | for tests that want no surprises |
-    | backoff(failures) | 3 s doubling to 300 s | seconds until the next attempt after so many failures in a row |
-    | probeAfter(pauses) | 30 s doubling to 300 s | seconds until a paused client looks whether it may send again |
+    | clock, newId | time.time, random | for deterministic tests |
+    | backoff(failures) | 3 s doubling to 300 s | seconds until the next attempt after N failures in a row |
+    | probeAfter(pauses) | 30 s doubling to 300 s | seconds until a paused client checks whether it may send again |
     | adopt | () | old write keys, whose waiting events and identity this client takes over |
-    | before_send(event) | None | changes an event before it is stored, or drops it by giving None |
-    | on_error(error) | None | what went wrong, as a `ToolkitError`; called without locks, mostly in the worker |
-    | on_drop(event, reason) | None | every event that is given up |
+    | before_send(event) | None | changes an event before it is stored, or drops it by returning None |
+    | on_error(error) | None | receives each error as a `ToolkitError`; called without locks, mostly in the worker |
+    | on_drop(event, reason) | None | receives every event that is dropped |
     """
 
     LogLevel = LogLevel
@@ -77,7 +78,7 @@ class ServiceClient(Displayed, Calls):
     SPEC_VERSION = "1.3.0"
 
     def display_text(self) -> str:
-        """How many events it has recorded."""
+        """Return the number of recorded events as text."""
         return render(self, "text")
 
     @also_spelled(writeKey="write_key")
@@ -87,11 +88,11 @@ class ServiceClient(Displayed, Calls):
         configuration: Configuration | SpecifiedConfiguration | None = None,
         options: CallOptions | None = None,
     ) -> Ready:
-        """Start: open the queue, record the application's start, let the worker run.
+        """Start the client: open the queue, record the application's start, start the worker.
 
-        `options` hold for every event unless its call says otherwise. Gives back a `Ready` to `await` or `wait` for;
-        there is no need to. Initializing again replaces key, settings and options; what this client recorded and is
-        not sent yet goes with it. Raises `InvalidCall` and `ConfigError`.
+        `options` apply to every event unless its call overrides them. Return a `Ready` to `await` or `wait` for, which
+        is optional. Initializing again replaces key, settings and options; events that this client recorded but has
+        not sent yet are sent with the new key. Raises `InvalidCall` and `ConfigError`.
         """
         key, initial = text("initialize", "writeKey", write_key), checked_options("initialize", options)
         self._settings = settings(self._configuration, configuration)
@@ -105,9 +106,10 @@ class ServiceClient(Displayed, Calls):
     # Sending
 
     def flush(self, timeout: float = 10.0) -> bool:
-        """Send everything that waits, now. True when all of it is delivered (or parked) within `timeout` seconds.
+        """Send all waiting events now. Return True if all were delivered (or parked) within `timeout` seconds.
 
-        Failures are tried again within the timeout. False at once while the client is paused, and before `initialize`.
+        Failures are retried within the timeout. Returns False immediately while the client is paused, and before
+        `initialize`.
         """
         return self._runtime.ask(not self._settings.enabled, lambda engine: engine.flush(timeout))
 
@@ -118,29 +120,29 @@ class ServiceClient(Displayed, Calls):
         return await asyncio.to_thread(self.flush, timeout)
 
     def shutdown(self, timeout: float = 10.0) -> bool:
-        """Flush, end the worker, close the files; whether everything was delivered. A later call starts it all again.
+        """Flush, stop the worker, close the files; return whether everything was delivered. Later calls start it again.
 
-        Happens at the end of the process by itself, with one attempt and at most 5 seconds: what is not delivered
-        then is sent at the next start. In a signal handler, too, it sends what it can in its time.
+        Called automatically at the end of the process, with one attempt and at most 5 seconds: events that are not
+        delivered then are sent at the next start. Also works in a signal handler, within `timeout`.
         """
         return self._runtime.shutdown(timeout)
 
     def retry_parked(self) -> int:
-        """Put events that the data plane refused back into the queue; how many."""
+        """Put events that the data plane refused back into the queue; return how many."""
         return self._runtime.ask(0, lambda engine: engine.queue.retry_parked())
 
     def stats(self) -> Stats:
-        """Counts since the client was made, and the queue's state now."""
+        """Return the counts since the client was created, and the current state of the queue."""
         return self._runtime.stats()
 
     def diagnose(self) -> str:
-        """A page for people: where the data is, what waits, what the last answers were, and what to do about it."""
+        """Return a readable report: where the data is, waiting events, last answers, and what to do about problems."""
         from svctoolkit.sdk.diagnosis import diagnosis
 
         return diagnosis(self._settings, self._runtime)
 
     def frame(self) -> pd.DataFrame:
-        """The queue, one row per event, oldest first.
+        """Return the queue as a DataFrame, one row per event, oldest first.
 
         Columns: id, stored_at (UTC), state (waiting, device, parked, memory), status and reason (of parked events),
         message_id, type, event, user_id, anonymous_id, bytes, and the `payload` as a dict.
@@ -149,38 +151,40 @@ class ServiceClient(Displayed, Calls):
 
         return frame(self._runtime.ask([], lambda engine: engine.queue.listing()))
 
-    # Around the calls
+    # Application state and scopes
 
     def foreground(self) -> None:
-        """The application came to the front: Application Opened, and a new session if the last one is old."""
+        """Record Application Opened: the application came to the foreground. Start a new session if necessary."""
         if self._in_background:
             self._in_background = False
             self._lifecycle(lifecycle.OPENED, {"from_background": True})
 
     def background(self) -> None:
-        """The application went to the back: Application Backgrounded."""
+        """Record Application Backgrounded: the application went to the background."""
         if not self._in_background:
             self._in_background = True
             self._lifecycle(lifecycle.BACKGROUNDED, None)
 
     def screen_view(self, name: str) -> ScreenView:
-        """Records a screen when entered, if `recordScreenViews` is on: `with client.screen_view("Basket"):`, or above
-        a function, also an async one."""
+        """Record a screen on entry, if `recordScreenViews` is on: `with client.screen_view("Basket"):`.
+
+        Also a decorator for functions, including async ones.
+        """
         return ScreenView(self._record_screen_view, text("screen_view", "name", name))
 
     def scope(
         self, *, anonymous_id: str, user_id: str = "", context: Mapping[str, object] | None = None
     ) -> AbstractContextManager[None]:
-        """Inside the `with`, calls concern this user and not the installation's: for servers with many users.
+        """Inside the `with`, calls apply to this user instead of the installation's: for servers with many users.
 
-        Threads and tasks do not see each other's. Nothing of it is kept afterwards; `identify`, `reset` and
-        `opt_out` inside concern this scope only. There is no session, and nothing is said of this machine; `context`
-        describes the user's (`ip`, `userAgent`, `locale`, `page`...).
+        Each thread and task has its own scope. Nothing is kept afterwards: `identify`, `reset` and `opt_out` inside
+        apply to this scope only. Events have no session and no context of this machine; `context` describes the user's
+        (`ip`, `userAgent`, `locale`, `page`...).
         """
         return self._identity_scope(_visitor(anonymous_id, user_id, context))
 
     def enter_scope(self, *, anonymous_id: str, user_id: str = "", context: Mapping[str, object] | None = None) -> None:
-        """`scope` until the current `contextvars` context ends: for servers that give each request its own."""
+        """Like `scope`, until the current `contextvars` context ends: for servers with one context per request."""
         self._scope.set(_visitor(anonymous_id, user_id, context))
 
     @contextmanager
@@ -205,10 +209,10 @@ class ServiceClient(Displayed, Calls):
 
         await asyncio.to_thread(self.shutdown)
 
-    # Inside
+    # Internal
 
     def tell(self, error: ToolkitError) -> None:
-        """Have `on_error` hear of a fault around this client; the first of its kind is logged, too."""
+        """Report a fault outside this client to `on_error`; the first of its kind is logged, too."""
         self._reporter.error(error, topic=str(error))
         self._reporter.publish()
 
@@ -217,7 +221,7 @@ class ServiceClient(Displayed, Calls):
         return self._runtime.engine
 
     def _record_screen_view(self, name: str) -> None:
-        """An automatic screen event, if `recordScreenViews` is on."""
+        """Record an automatic screen event, if `recordScreenViews` is on."""
         if self._settings.record_screen_views:
             self.screen(name, {"automatic": True})
 

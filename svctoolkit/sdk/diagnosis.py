@@ -1,4 +1,4 @@
-"""A page for people: what a client does, and why it may not send."""
+"""`ServiceClient.diagnose`: a readable report of what a client does, and why it does not send."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from svctoolkit.sdk.runtime import Runtime
 
 
 def diagnosis(settings: Settings, runtime: Runtime) -> str:
-    """The page: lines of `name: text`, then what to do about each thing that keeps events from being delivered."""
+    """Return the report: lines of name and value, then advice for each problem that prevents delivery."""
     engine, stats = runtime.engine, runtime.stats()
     lines = {"client": "initialized" if engine else "not initialized"}
     advice = []
     if not settings.enabled:
         lines["client"] = "switched off by enabled=False or SVCTOOLKIT_DISABLED; calls do nothing"
-        advice.append("Leave out enabled=False, and SVCTOOLKIT_DISABLED in the environment, to record.")
+        advice.append("To record events, remove enabled=False and unset SVCTOOLKIT_DISABLED.")
     elif engine is None:
         advice.append("Call initialize(WRITE_KEY, ...): until then calls are kept in memory, at most 1000.")
     if engine is not None:
         dispatcher, path = engine.dispatcher, engine.database.path
         lines |= {"data": "in memory" if path == MEMORY else path, "data plane": dispatcher.url}
-        lines["source configuration"] = dispatcher.config_answer or "not asked for yet"
+        lines["source configuration"] = dispatcher.config_answer or "not requested yet"
         lines["last answer"] = dispatcher.last_answer or "none yet"
         lines["tracking"] = "opted out: nothing is recorded" if engine.recorder.opted_out else "on"
         pause = dispatcher.pause
         if pause.blocks:
-            lines["paused"] = f"{pause.text}; looking again in {pause.remaining:.0f} s"
+            lines["paused"] = f"{pause.text}; next check in {pause.remaining:.0f} s"
         if dispatcher.wait():
             lines["next attempt"] = f"in {dispatcher.wait():.0f} s"
         advice += _advice(settings, engine.recorder.opted_out, path)
         if engine.queue.elsewhere:
             lines["under other write keys"] = f"{engine.queue.elsewhere} event(s) wait"
-            advice.append("initialize(key, {'adopt': [other key]}) sends what waits under another write key.")
+            advice.append("To send the events under another write key: initialize(key, {'adopt': [other key]}).")
     counts = (
         "recorded",
         "carried",
@@ -57,21 +57,21 @@ def diagnosis(settings: Settings, runtime: Runtime) -> str:
 def _advice(settings: Settings, opted_out: bool, path: str) -> list[str]:
     advice = []
     if opted_out:
-        advice.append("optOut(False) records again.")
+        advice.append("To record again: optOut(False).")
     if path == MEMORY and settings.data_directory != MEMORY:
-        advice.append("Events are lost when the process is killed: give application_name or data_directory.")
+        advice.append("Events are lost if the process is killed: set application_name or data_directory.")
     return advice
 
 
 def _advice_for(paused: str, parked: int, waiting: int, settings: Settings) -> list[str]:
     advice = []
     if "write key" in paused:
-        advice.append("Compare the write key with that on the source's Setup tab; initialize again with the right one.")
+        advice.append("Compare the write key with the source's Setup tab; initialize again with the right one.")
     elif paused:
-        advice.append("Enable the source in the dashboard; the client notices by itself.")
+        advice.append("Enable the source in the dashboard; the client detects that automatically.")
     if parked:
-        advice.append("frame() says why events are parked; retry_parked() sends them again.")
+        advice.append("frame() shows why events are parked; retry_parked() sends them again.")
     if waiting and not paused:
         size, seconds = settings.flush_queue_size, settings.sleep_timeout
-        advice.append(f"A batch goes when {size} events wait or after {seconds} s; flush() sends at once.")
+        advice.append(f"A batch is sent when {size} events wait, or after {seconds} s; flush() sends immediately.")
     return advice

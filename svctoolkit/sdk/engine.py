@@ -1,4 +1,4 @@
-"""An initialized client: its parts, and how they go together."""
+"""An initialized client: its parts, and how they are connected."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from svctoolkit.sdk.sending.http import HttpTransport
 from svctoolkit.sdk.sending.source import SourceConfig
 from svctoolkit.sdk.sending.worker import Worker
 
-#: How long a call waits for another one of the same client before it is postponed.
+#: Seconds that a call waits for another call of the same client before it is postponed.
 _PATIENCE = 0.01
 
 
 class Engine:
-    """Everything behind `ServiceClient` from `initialize` on. `before` is the client's engine up to now, closed."""
+    """The implementation of `ServiceClient` after `initialize`. `before` is the client's previous engine, closed."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Engine:
         process.at_fork(self, before=Engine._before_fork, parent=Engine._after_fork_in_parent, child=Engine._after_fork)
 
     def start(self) -> None:
-        """Let the worker run, or without one do its first turn."""
+        """Start the worker, or do its first tick if there is no thread."""
         if self.embedded:
             self.dispatcher.tick()
             return
@@ -77,7 +77,7 @@ class Engine:
             self.device.wake()
 
     def close(self, timeout: float) -> None:
-        """Stop the threads, store what is left, close the file. A later call opens and starts it all again."""
+        """Stop the threads, store what is left, close the file. Later calls reopen and restart everything."""
         self.turnstile.try_run(self.recorder.save_session)
         self.device.stop(timeout)
         if self.worker.stop(timeout):
@@ -86,7 +86,7 @@ class Engine:
                 self._transport.close()
 
     def record(self, call: Call) -> None:
-        """Store the event, and let the worker know when there is something to do."""
+        """Store the event, and wake the worker if a batch is due."""
         self.recorder.record(call)
         if self.settings.factories:
             self.device.wake()
@@ -96,11 +96,11 @@ class Engine:
                 self.worker.wake()
 
     def deliver_embedded(self) -> None:
-        """With a data plane in this process a call is over when its event is there."""
+        """Deliver the event before the call returns: the data plane is in this process."""
         self.worker.flush(0.5)
 
     def flush(self, timeout: float, *, patient: bool = True) -> bool:
-        """Send what waits, to the data plane and then to device mode; whether the data plane has all of it."""
+        """Send waiting events to the data plane, then to device mode. Return whether the data plane got all of them."""
         deadline = time.monotonic() + timeout
         self.turnstile.catch_up_interrupting()
         delivered = self.worker.flush(timeout, patient=patient)
@@ -109,7 +109,7 @@ class Engine:
         return delivered
 
     def _take_over(self, before: Engine | None, origin: str) -> None:
-        """What this client recorded under another key goes with it; what others did is only told."""
+        """Take over the events that this client recorded under another key; only report those of other clients."""
         if before is not None:
             self.queue.sources.adopt([before.queue.source], origin=origin)
             self.queue.take_memory(before.queue)
@@ -118,8 +118,8 @@ class Engine:
         self.queue.refresh(open_file=True)
         if self.queue.elsewhere:
             text = (
-                f"{self.queue.elsewhere} event(s) wait in {self.database.path} under another write key; they are sent "
-                'by a client with that key, or by this one after initialize(key, {"adopt": [that key]})'
+                f"{self.queue.elsewhere} event(s) wait in {self.database.path} under another write key. To send them, "
+                'run a client with that key, or take them over with initialize(key, {"adopt": [that key]})'
             )
             self._reporter.error(StorageError(text), LogLevel.WARN, topic="other keys")
 

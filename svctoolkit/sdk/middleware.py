@@ -1,11 +1,11 @@
-"""Web applications: every request has its own identity, and pages are recorded by themselves.
+"""Web applications: every request has its own identity, and pages are recorded automatically.
 
-The visitor's anonymous ID stands in a cookie; a new visitor gets one. `client.track(...)` inside a request concerns
-that visitor, whichever thread or task runs it, and its `context` describes the request: `ip`, `userAgent`, `locale`,
-`page` with the referrer, `campaign`. A GET that answers with HTML and no error is recorded as a page.
+The visitor's anonymous ID is kept in a cookie. `client.track(...)` inside a request applies to that visitor,
+whichever thread or task runs it, and its `context` describes the request: `ip`, `userAgent`, `locale`, `page` with the
+referrer, `campaign`. A successful GET with an HTML response is recorded as a page.
 
-ASGI: `app = TrackingASGI(app, client)`. WSGI: `app = TrackingWSGI(app, client)`. Behind proxies say which, or their
-address is taken for the visitor's: `TrackingASGI(app, client, trusted_proxies=["10.0.0.0/8"])`.
+ASGI: `app = TrackingASGI(app, client)`. WSGI: `app = TrackingWSGI(app, client)`. Behind proxies, list them, or
+their address is used as the visitor's: `TrackingASGI(app, client, trusted_proxies=["10.0.0.0/8"])`.
 """
 
 from __future__ import annotations

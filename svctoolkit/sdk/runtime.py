@@ -1,4 +1,4 @@
-"""From a client's calls to its engine: calls before `initialize`, faults that must not reach the host, the end."""
+"""Between a client's calls and its engine: calls before `initialize`, isolation of faults, the end of the process."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Early(NamedTuple):
 
 
 class Runtime:
-    """The engine of a client, as soon as there is one. Nothing here raises, but `start` for a call within itself."""
+    """The engine of a client, once there is one. Nothing here raises, except `start` if it is called recursively."""
 
     def __init__(self, reporter: Reporter) -> None:
         self.engine: Engine | None = None
@@ -45,9 +45,9 @@ class Runtime:
         process.at_fork(self, child=Runtime._after_fork)
 
     def start(self, client: object, settings: Settings, key: str, options: Options) -> Ready:
-        """Put a new engine in the place of the old one, do what was called early, let it run."""
+        """Replace the engine with a new one, replay the early calls, start it."""
         if not self._starting.enter():
-            raise InvalidCall("initialize: it is under way in this very thread")
+            raise InvalidCall("initialize was called again before it returned, in the same thread")
         try:
             engine = self._replace(client, settings, key, options)
         finally:
@@ -69,7 +69,7 @@ class Runtime:
         opted_out = [call.opt_out for call in early if call.opt_out is not None]
         for call in early[:first_event]:
             self._safely(engine, call.work)
-        # The application starts now: after an early opt-out, of which it is not to tell.
+        # Record the application's start now, unless an early call opted out.
         if not self._launched and not (opted_out and opted_out[-1]):
             self._safely(engine, lambda engine: engine.recorder.record_launch())
         self._launched = True
@@ -79,7 +79,7 @@ class Runtime:
         return engine
 
     def do(self, work: Callable[[Engine], None], *, is_event: bool = False, opt_out: bool | None = None) -> None:
-        """Do it with the engine; if there is none yet, when there is. `opt_out` is what it sets, if it does."""
+        """Run `work` with the engine, now or as soon as there is one. `opt_out`: the flag that `work` sets, if any."""
         engine = self.engine
         if engine is None:
             self._postpone(_Early(is_event, opt_out, work))
@@ -88,13 +88,13 @@ class Runtime:
         self._reporter.publish()
 
     def ask(self, otherwise: _T, question: Callable[[Engine], _T]) -> _T:
-        """The engine's answer; `otherwise` without an engine, and if it fails."""
+        """Return the engine's answer, or `otherwise` without an engine or after a failure."""
         engine = self.engine
         if engine is None:
             return otherwise
         try:
             return question(engine)
-        except Exception as error:  # noqa: BLE001 - the host application must not suffer from a fault of ours
+        except Exception as error:  # noqa: BLE001 - a fault of the client must not break the application
             self.tell_fault(error)
             return otherwise
         finally:
@@ -120,7 +120,7 @@ class Runtime:
         )
 
     def shutdown(self, timeout: float, *, patient: bool = True) -> bool:
-        """Flush, stop, close; whether everything was delivered."""
+        """Flush, stop, close; return whether everything was delivered."""
         delivered = self.ask(self.engine is None, lambda engine: engine.flush(timeout, patient=patient))
         self.ask(None, lambda engine: engine.close(1.0))
         return delivered
@@ -143,7 +143,7 @@ class Runtime:
             self._catch_up(engine)
 
     def _catch_up(self, engine: Engine) -> None:
-        """What was called in the middle of `initialize`."""
+        """Replay the calls that were made during `initialize`."""
         with suppress(IndexError):
             while self._early:
                 self._run(engine, self._early.popleft().work)
@@ -164,6 +164,6 @@ class Runtime:
 
 
 def _remaining(counts: Mapping[str, int], carried: int) -> int:
-    """How many events have to be in the queue, as far as the client knows."""
+    """Return how many events must be in the queue, according to the client's counts."""
     gone = sum(number for name, number in counts.items() if name.startswith(DROPPED) or name == "delivered")
     return counts.get("recorded", 0) + carried - gone

@@ -1,4 +1,4 @@
-"""Screens that are recorded around a piece of code."""
+"""Record a screen when a block of code or a function is entered."""
 
 from __future__ import annotations
 

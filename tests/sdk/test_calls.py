@@ -68,10 +68,10 @@ def test_snake_case_and_specified_names_are_the_same():
 @pytest.mark.parametrize(
     ("call", "arguments", "text"),
     [
-        ("track", (5,), "track: name must be a text, got int"),
+        ("track", (5,), "track: name must be a string, got int"),
         ("track", ("",), "track: name must not be empty"),
         ("identify", ("  ",), "identify: userId must not be empty"),
-        ("identify", (None,), "identify: userId must be a text, got NoneType"),
+        ("identify", (None,), "identify: userId must be a string, got NoneType"),
         ("track", ("a", [1]), "track: properties must be a mapping or None, got list"),
         ("group", ("g", "x"), "group: groupTraits must be a mapping or None, got str"),
         (
@@ -87,12 +87,12 @@ def test_snake_case_and_specified_names_are_the_same():
         (
             "track",
             ("a", {}, {"externalIds": {"b": 1.5}}),
-            "track: options.externalIds.b must be a text or a whole number, got float",
+            "track: options.externalIds.b must be a string or a whole number, got float",
         ),
         (
             "track",
             ("a", {}, {"externalIds": {"b": True}}),
-            "track: options.externalIds.b must be a text or a whole number, got bool",
+            "track: options.externalIds.b must be a string or a whole number, got bool",
         ),
         ("track", ("a", {}, "x"), "track: options must be a mapping, got str"),
         ("optOut", ("yes",), "optOut: flag must be true or false, got str"),

@@ -317,7 +317,7 @@ def test_a_factory_without_a_name_is_refused_when_the_client_is_made():
         def create(self, config, client):
             raise AssertionError
 
-    with pytest.raises(ConfigError, match="each needs a text display_name, which Nameless has not"):
+    with pytest.raises(ConfigError, match=r"each needs a display_name \(a string\); Nameless does not have one"):
         ServiceClient(factories=[Nameless()])
 
 

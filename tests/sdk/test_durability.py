@@ -154,7 +154,7 @@ def test_a_damaged_file_is_set_aside(make, gateway: Gateway, tmp_path: Path):
     assert gateway.names == ["one"]
     (aside,) = (tmp_path / "data").glob("queue-3.db.damaged-*")
     assert aside.read_bytes() == b"garbage " * 4096
-    assert "is damaged; it is kept as" in str(errors[0])
+    assert "is damaged: moved it to" in str(errors[0])
 
 
 def test_a_file_damaged_while_it_is_used_loses_no_new_event(make, gateway: Gateway, tmp_path: Path):

@@ -168,7 +168,7 @@ def test_a_deleted_directory_loses_nothing(make, gateway: Gateway, tmp_path: Pat
 
     assert gateway.names == ["one", "two", "three", "four"]
     assert balance(client) == (4, 4)
-    assert any("was removed; 2 event(s) that waited go into a new file" in str(error) for error in errors)
+    assert any("was removed: moved 2 waiting event(s) to a new file" in str(error) for error in errors)
     assert (tmp_path / "data/queue-3.db").exists()
 
 

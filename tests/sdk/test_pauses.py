@@ -151,7 +151,7 @@ def test_an_answer_of_somebody_else_names_the_url(make, gateway: Gateway, answer
     assert client.flush()
 
     assert gateway.names == ["one"]
-    assert f"{gateway.url} did not take 1 event(s): {text}; next attempt in" in str(errors[0])
+    assert f"{gateway.url} did not accept 1 event(s): {text}; next attempt in" in str(errors[0])
 
 
 def test_a_pause_is_told_once_at_the_default_log_level(make, gateway: Gateway, caplog: pytest.LogCaptureFixture):
@@ -164,7 +164,7 @@ def test_a_pause_is_told_once_at_the_default_log_level(make, gateway: Gateway, c
     month.track("two")
 
     (message,) = [record.getMessage() for record in caplog.records]
-    assert message.startswith(f"the write key was refused, says {gateway.url} (401 invalid write key)")
+    assert message.startswith(f"the write key was refused, according to {gateway.url} (401 invalid write key)")
     assert KEY not in message
 
 
@@ -177,7 +177,7 @@ def test_a_parked_event_is_named(make, gateway: Gateway):
     client.flush()
 
     (id,) = client.frame()["message_id"]
-    assert f"refuses event {id} (400 request neither has anonymousId nor userId); it is parked" in str(errors[0])
+    assert f"refused event {id} (400 request neither has anonymousId nor userId); it is parked" in str(errors[0])
 
 
 def test_a_client_names_itself(make, gateway: Gateway):

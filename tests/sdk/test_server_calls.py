@@ -94,7 +94,7 @@ def test_times_in_every_spelling(make, gateway: Gateway, timestamp: object, text
         ({"timestamp": True}, "track: timestamp must be"),
         ({"message_id": ""}, "track: message_id must not be empty"),
         ({"context": 5}, "track: context must be a mapping, got int"),
-        ({"user_id": 5}, "track: user_id must be a text, got int"),
+        ({"user_id": 5}, "track: user_id must be a string, got int"),
         ({"integrations": {"All": "yes"}}, "track: integrations.All must be true or false, got str"),
         ({"tiemstamp": 1}, "track: there is no argument 'tiemstamp'. Did you mean 'timestamp'?"),
     ],
@@ -164,7 +164,7 @@ def test_before_send_changes_and_drops(make, gateway: Gateway):
         ("fault", {"email": "a@example.com"}),
     ]
     assert dropped == [("secret", "before_send")]
-    assert "before_send failed: RuntimeError: no; the event goes as it was" in client.stats().last_error
+    assert "before_send failed: RuntimeError: no; the event is sent unchanged" in client.stats().last_error
 
 
 @pytest.mark.parametrize("how", ["setting", "environment", "initialize"])
@@ -204,7 +204,7 @@ def test_a_lenient_client_logs_wrong_arguments(make, gateway: Gateway, caplog: p
     assert gateway.names == ["one"]
     assert len(errors) == 6
     assert len(caplog.records) == 5
-    assert "track: name must be a text, got int" in caplog.text
+    assert "track: name must be a string, got int" in caplog.text
 
 
 def test_a_diagnosis_says_where_things_are_and_what_to_do(make, gateway: Gateway, tmp_path: Path):

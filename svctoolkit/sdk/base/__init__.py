@@ -1,1 +1,1 @@
-"""What everything in the client stands on: settings, values as JSON, what is told, process and threads."""
+"""Foundations of the client: settings, JSON conversion, error reporting, locks, fork and exit handling."""

@@ -9,26 +9,26 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from math import inf
 
-_INTERRUPTION = 1.0  # seconds that a signal handler works for others
+_INTERRUPTION = 1.0  # seconds that a signal handler spends on postponed work of other threads
 
 
 class Gate:
-    """Lets in one at a time, and makes nobody wait for himself.
+    """A lock that a thread cannot deadlock on itself.
 
-    A signal handler runs in the middle of whatever its thread is doing; where that is inside already, `enter` says no
-    instead of waiting for ever. The lock underneath is re-entrant: who holds it is known at any moment. Who has `lent`
-    it gets it back before everybody else.
+    A signal handler runs in the middle of whatever its thread is doing. If that code already holds the gate, `enter`
+    returns False instead of waiting forever. The lock underneath is re-entrant, so its owner is always known. A thread
+    that has `lent` the gate gets it back before any other thread.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._inside = False
-        self._returning: deque[None] = deque()  # one for each who wants back in
-        #: Set while what happens inside must not be shared even by `lent`: within a transaction.
+        self._returning: deque[None] = deque()  # one for each thread that waits to get the gate back
+        #: Set within a transaction, when even `lent` must not let other threads in.
         self.exclusive = False
 
     def enter(self, timeout: float = -1) -> bool:
-        """Whether it was let in within `timeout` seconds (-1: however long it takes). Who was calls `leave`."""
+        """Acquire the gate within `timeout` seconds (-1: no limit). After True, the caller must call `leave`."""
         lock = self._lock
         if self._returning and not self._make_way(timeout):
             return False
@@ -46,11 +46,11 @@ class Gate:
 
     @property
     def is_wanted_back(self) -> bool:
-        """Whether somebody has lent it and waits for it: whoever is inside should leave soon."""
+        """Whether a thread that lent the gate waits for it: the current owner should leave soon."""
         return bool(self._returning)
 
     def _make_way(self, timeout: float) -> bool:
-        # Locks are not fair: threads that enter again and again could keep a signal handler waiting for ever.
+        # Locks are not fair: threads that enter again and again could keep a signal handler waiting forever.
         end = time.monotonic() + timeout if timeout >= 0 else float("inf")
         while self._returning:
             if time.monotonic() >= end:
@@ -60,10 +60,10 @@ class Gate:
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """Within the `with`, others may enter although the interrupted code of this thread is inside.
+        """Let other threads enter within the `with`, although the interrupted code of this thread holds the gate.
 
-        For a signal handler that waits for another thread, which has to enter. What was interrupted stands between two
-        statements then, never within a transaction.
+        For a signal handler that waits for another thread, which needs the gate. The interrupted code is then between
+        two statements, never within a transaction.
         """
         if not self._lock.acquire(blocking=False):
             yield
@@ -72,7 +72,7 @@ class Gate:
         self._lock.release()
         if not self.exclusive:
             with suppress(RuntimeError):
-                self._lock.release()  # the interrupted code's: the lock itself knows best whether it has one
+                self._lock.release()  # raises if the interrupted code does not hold it
                 interrupted = True
         if not interrupted:
             yield
@@ -90,9 +90,9 @@ class Gate:
 
 
 class Turnstile:
-    """Does one thing after the other, at once if it can; else whoever is inside does it when he is done.
+    """Runs one piece of work at a time: immediately if the gate is free, else the current owner runs it afterwards.
 
-    So no call waits longer than a moment, none waits for itself, and none is lost.
+    No call waits longer than `patience` seconds, deadlocks on itself or is lost.
     """
 
     def __init__(self, patience: float) -> None:
@@ -103,7 +103,7 @@ class Turnstile:
         return len(self._postponed)
 
     def run(self, work: Callable[[], None]) -> None:
-        """Have it done. `work` must not raise."""
+        """Run `work`, now or when the current owner of the gate is done. `work` must not raise."""
         try:
             if not self._gate.enter(self._patience):
                 self._postponed.append(work)
@@ -119,7 +119,7 @@ class Turnstile:
                 self.catch_up()
 
     def catch_up(self, until: float = inf) -> None:
-        """Do what came meanwhile, or what whoever was inside has missed by a moment."""
+        """Run the postponed work, including what the last owner just missed."""
         while self._postponed and time.monotonic() < until and self._gate.enter(0):
             try:
                 self._catch_up(until)
@@ -127,16 +127,16 @@ class Turnstile:
                 self._gate.leave()
 
     def catch_up_interrupting(self) -> None:
-        """Do it even if this thread stands, in a signal handler, in the middle of other work: that may never go on.
+        """Run the postponed work in a signal handler, even if it interrupted other work, which may never continue.
 
-        Not for ever: threads that call without a pause could have more to do than this one gets done. The next of their
-        calls goes on with it.
+        Limited in time: threads that call without a pause could add work faster than this thread can finish it. Their
+        next call continues.
         """
         with self._gate.lent():
             self.catch_up(time.monotonic() + _INTERRUPTION)
 
     def try_run(self, work: Callable[[], None]) -> None:
-        """Do it, unless somebody is inside."""
+        """Run `work`, unless another call holds the gate."""
         if self._gate.enter(0):
             try:
                 self._catch_up()
@@ -158,19 +158,19 @@ class Wakeup:
         self._lock.acquire()
 
     def set(self) -> None:
-        with suppress(RuntimeError):  # it is set already
+        with suppress(RuntimeError):  # already set
             self._lock.release()
 
     def wait(self, timeout: float) -> bool:
-        """Whether it was set within `timeout` seconds. It is not any more afterwards."""
+        """Return whether it was set within `timeout` seconds, and clear it."""
         return self._lock.acquire(timeout=min(max(timeout, 0.0), threading.TIMEOUT_MAX))
 
 
 class Latch(Wakeup):
-    """Stays set."""
+    """A `Wakeup` that stays set."""
 
     def wait(self, timeout: float) -> bool:
-        """Whether it was set within `timeout` seconds."""
+        """Return whether it was set within `timeout` seconds."""
         is_set = super().wait(timeout)
         if is_set:
             self.set()

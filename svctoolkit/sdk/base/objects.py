@@ -1,4 +1,4 @@
-"""Objects of libraries that hold values: what is in them."""
+"""Read the fields and elements of objects from libraries such as attrs, pydantic, numpy and pandas."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def fields_of(value: Json) -> Mapping[str, object] | None:
 
 
 def elements_of(value: Json, longest: int) -> Sequence[object] | None:
-    """The elements of an array or of anything that can be iterated, at most one more than `longest`.
+    """Return the elements of an array or of any iterable, at most one more than `longest`.
 
-    None for what has none, for bytes and for tables.
+    None for anything else, for bytes and for tables.
     """
     library = type(value).__module__.partition(".")[0]
     if isinstance(value, (bytes, bytearray, memoryview, type)):

@@ -1,4 +1,4 @@
-"""What has to be done when the process ends or forks, by whoever is still in use then."""
+"""Callbacks for the end of the process and for forks, for objects that are still alive then."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORKS: WeakKeyDictionary[Any, _Fork] = WeakKeyDictionary()
 
 
 def at_exit(member: T, call: Callable[[T], None]) -> None:
-    """Have this called with `member` when the interpreter ends."""
+    """Call `call(member)` when the interpreter ends."""
     _EXITS[member] = call
 
 
@@ -33,7 +33,7 @@ def at_fork(
     before: Callable[[T], None] | None = None,
     parent: Callable[[T], None] | None = None,
 ) -> None:
-    """Have these called with `member` before the process is copied, then in the parent and in the child."""
+    """Call `before(member)` before the process forks, then `parent(member)` and `child(member)` where they belong."""
     _FORKS[member] = _Fork(before, parent, child)
 
 

@@ -1,4 +1,4 @@
-"""What `initialize` gives back."""
+"""The result of `initialize`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _FOREVER = float("inf")
 
 
 class Ready:
-    """Done when the source's configuration was asked for: `await` it, or call `wait`.
+    """Done once the client has requested the source's configuration: `await` it, or call `wait`.
 
-    Nobody has to: calls are stored from the moment `initialize` returns. `problem` says what keeps the client from
-    sending, as far as is known when it is done; it is empty if nothing does.
+    Waiting is optional: calls are stored from the moment `initialize` returns. `problem` says what keeps the client
+    from sending, as far as is known by then; it is empty if nothing does.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Ready:
         self._listeners: list[Callable[[], None]] = []
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Whether it was done within `timeout` seconds and nothing keeps the client from sending. See `problem`."""
+        """Return whether the client was ready to send within `timeout` seconds. If not, see `problem`."""
         latch = Latch()
         self._listeners.append(latch.set)
         if not self._done:
@@ -31,7 +31,7 @@ class Ready:
         return self._done and not self.problem
 
     def set(self, problem: str = "") -> None:
-        """It is done; why nothing can be sent. The first answer stays."""
+        """Mark as done, with the reason why nothing can be sent. Later calls do not change `problem`."""
         if not self._done:
             self.problem, self._done = problem, True
         while self._listeners:
@@ -52,7 +52,7 @@ class Ready:
                 future.set_result(None)
 
         def announce() -> None:
-            with suppress(RuntimeError):  # the loop is closed, nobody waits
+            with suppress(RuntimeError):  # the loop is closed: no coroutine is waiting
                 loop.call_soon_threadsafe(settle)
 
         self._listeners.append(announce)

@@ -1,4 +1,4 @@
-"""What the client tells: counts, log lines, the caller's callbacks."""
+"""What the client reports: counts, log lines, the caller's callbacks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svctoolkit.sdk.base.settings import LogLevel, Settings
 from svctoolkit.sdk.base.tally import Tally
 
 logger = logging.getLogger("svctoolkit.sdk")
-#: before the reason, in the tally
+#: Prefix of drop reasons in the tally.
 DROPPED = "dropped: "
 _STANDARD = {
     LogLevel.ERROR: logging.ERROR,
@@ -42,20 +42,20 @@ class _Counts(NamedTuple):
 
 
 class Stats(Displayed, _Counts):
-    """Counts of this client in this process since it was made, and the state of its queue now.
+    """Counts of this client in this process since it was created, and the current state of its queue.
 
     They balance: `recorded + carried == delivered + waiting + parked + sum(dropped.values())`, as long as no other
-    process sends from the same file. `recorded` is every event that was called; `carried` what waited or was parked
-    already when the client started. `dropped` is by reason: `opted out`, `too large`, `unreadable`, `before_send`,
-    `queue full`, `memory full`, `damaged file`, `too many before initialize`, `refused`. `missed` counts what device
-    mode was too slow for. `paused` says why nothing is sent, or is empty.
+    process sends from the same file. `recorded` counts every event call; `carried` the events that were already waiting
+    or parked when the client started. `dropped` is by reason: `opted out`, `too large`, `unreadable`, `before_send`,
+    `queue full`, `memory full`, `damaged file`, `too many before initialize`, `refused`. `missed` counts the
+    events that device mode was too slow for. `paused` says why nothing is sent, or is empty.
     """
 
     __slots__ = ()
 
 
 class Reporter:
-    """Counts at once; calls the callbacks in `publish`, so that none runs while a lock is held."""
+    """Counts immediately, but calls the callbacks only in `publish`, so that none runs while a lock is held."""
 
     def __init__(self) -> None:
         self._tally = Tally()
@@ -63,7 +63,7 @@ class Reporter:
         self.stored = 0
         self.last_error = ""
         self._level = LogLevel.NONE
-        self._publishing: set[int] = set()  # threads that are in the middle of calling back
+        self._publishing: set[int] = set()  # threads that are running callbacks
         self._topics: set[str] = set()
         self._on_error: Callable[[ToolkitError], object] | None = None
         self._on_drop: Callable[[dict[str, object], str], object] | None = None
@@ -74,14 +74,14 @@ class Reporter:
 
     @property
     def wants_bodies(self) -> bool:
-        """Whether somebody listens to dropped events."""
+        """Whether there is an `on_drop` callback, which needs the bodies of dropped events."""
         return self._on_drop is not None
 
     def count(self, name: str, number: int = 1) -> None:
         self._tally.add({name: number})
 
     def counts(self) -> dict[str, int]:
-        """Everything counted so far, by name."""
+        """Return everything counted so far, by name."""
         counts = self._tally.totals()
         counts["recorded"] = counts.get("recorded", 0) + self.stored
         return counts
@@ -91,7 +91,7 @@ class Reporter:
             logger.log(_STANDARD[level], text, *values)
 
     def error(self, error: ToolkitError, level: LogLevel = LogLevel.ERROR, *, topic: str = "") -> None:
-        """Tell what went wrong. The first error of a topic is logged at every log level: somebody has to hear it."""
+        """Report an error. The first error of a topic is logged at every log level, so that it is not missed."""
         self.last_error = str(error)
         if topic and topic not in self._topics:
             self._topics.add(topic)
@@ -102,7 +102,7 @@ class Reporter:
             self._news.append(error)
 
     def drop(self, reason: str, bodies: list[bytes], count: int | None = None, *, unstored: bool = False) -> None:
-        """Count `count` dropped events (all of `bodies` by default), whose JSON is in `bodies` if anybody listens.
+        """Count `count` dropped events (default: all of `bodies`). `bodies` is their JSON, if `wants_bodies`.
 
         `unstored` events were not counted as recorded before.
         """
@@ -113,7 +113,7 @@ class Reporter:
             self._news.extend((body, reason) for body in bodies)
 
     def publish(self) -> None:
-        """Call the callbacks for what happened until now. What they raise is logged, what they cause comes later."""
+        """Call the callbacks for everything so far. Their exceptions are logged; what they cause is published later."""
         if not self._news:
             return
         me = threading.get_ident()

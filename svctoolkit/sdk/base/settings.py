@@ -1,4 +1,4 @@
-"""What a client can be told: names, defaults, ranges, spellings."""
+"""The settings of a client: names, defaults, ranges, spellings."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from svctoolkit.sdk.base.transport import Plane, Transport
     from svctoolkit.sdk.device.protocol import Factory
 
-#: Used when neither `dataPlaneUrl` nor SVCTOOLKIT_DATA_PLANE_URL says otherwise: the address of `svctoolkit serve`.
+#: Default if neither `dataPlaneUrl` nor SVCTOOLKIT_DATA_PLANE_URL is set: the address of `svctoolkit serve`.
 DEFAULT_DATA_PLANE_URL = "http://127.0.0.1:8091"
 MEMORY = ":memory:"
 
 
 class LogLevel(IntEnum):
-    """How much the SDK logs. The specified `None` is a keyword in Python: write `NONE`, `"None"` or `None`."""
+    """How much the SDK logs. `LogLevel.None` would be a syntax error in Python: write `NONE`, `"None"` or `None`."""
 
     NONE = 0
     ERROR = 1
@@ -36,7 +36,7 @@ class LogLevel(IntEnum):
 
 
 def new_id() -> str:
-    """A random UUID, version 4. (Formatted here: `uuid.uuid4` takes three times as long.)"""
+    """Return a random UUID, version 4. (Formatted here: `uuid.uuid4` takes three times as long.)"""
     raw = bytearray(os.urandom(16))
     raw[6], raw[8] = raw[6] & 0x0F | 0x40, raw[8] & 0x3F | 0x80
     text = raw.hex()
@@ -44,18 +44,18 @@ def new_id() -> str:
 
 
 def probe_after(pauses: int) -> float:
-    """Seconds from the `pauses`-th pause in a row to the next look whether it is over: 30, 60... at most 300."""
+    """Return the seconds from the `pauses`-th pause in a row to the next probe: 30, 60... at most 300."""
     return float(min(30.0 * 2.0 ** min(pauses - 1, 10), 300.0))
 
 
 def backoff(failures: int) -> float:
-    """Seconds to wait after `failures` failed attempts in a row: 3, 6, 12... with jitter, at most 300."""
+    """Return the seconds to wait after `failures` failed attempts in a row: 3, 6, 12... with jitter, at most 300."""
     base: float = min(3.0 * 2.0 ** min(failures - 1, 10), 300.0)
     return min(base + random.random() * base, 300.0)
 
 
 class Configuration(TypedDict, total=False):
-    """Every setting in its Python spelling. `initialize` takes these names and the specified camelCase ones."""
+    """Every setting in its Python spelling. `initialize` accepts these names and the specified camelCase ones."""
 
     log_level: LogLevel | int | str | None
     data_plane_url: str
@@ -160,7 +160,8 @@ class Settings:
 
 
 def settings(*given: Mapping[str, Json] | None) -> Settings:
-    """The settings that `given` says, later mappings over earlier ones.
+    """Return the settings in `given`; later mappings override earlier ones.
+
 
     Raises `ConfigError` with every problem: unknown names (with the nearest known one), wrong types, values out of
     range.
@@ -176,7 +177,7 @@ def settings(*given: Mapping[str, Json] | None) -> Settings:
         try:
             checked[name] = _CHECKS[name](value)
         except ValueError as error:
-            got = "" if name == "adopt" else f"; got {_excerpt(value)}"  # a write key is no text for a log
+            got = "" if name == "adopt" else f"; got {_excerpt(value)}"  # write keys must not appear in logs
             problems.append(Problem(f"{error}{got}", _camel(name)))
     if problems:
         raise ConfigError(problems)
@@ -248,13 +249,13 @@ def _level(value: Any) -> LogLevel:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError("must be a text")
+        raise ValueError("must be a string")
     return value
 
 
 def _build(value: Any) -> str | int:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise ValueError("must be a text or a whole number")
+        raise ValueError("must be a string or a whole number")
     return value
 
 
@@ -299,7 +300,7 @@ def _factories(value: Any) -> tuple[Any, ...]:
         raise ValueError("must be a list of objects with a method create(config, client)")
     for factory in value:
         if not isinstance(getattr(factory, "display_name", None), str):
-            raise ValueError(f"each needs a text display_name, which {type(factory).__name__} has not")
+            raise ValueError(f"each needs a display_name (a string); {type(factory).__name__} does not have one")
     return tuple(value)
 
 

@@ -1,4 +1,4 @@
-"""Counts that never wait for a lock."""
+"""Counters that never wait for a lock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FOLD_AT = 1000
 
 
 class Tally:
-    """Counts by name. `add` may interrupt another `add`; what one `add` counts is seen together or not at all."""
+    """Counts by name. `add` may interrupt another `add`, and is atomic: readers see all of its counts or none."""
 
     def __init__(self) -> None:
         self._news: deque[dict[str, int]] = deque()
@@ -23,7 +23,7 @@ class Tally:
             self.totals(0)
 
     def totals(self, patience: float = 0.05) -> dict[str, int]:
-        """Everything counted so far. (Inside an interrupted `totals`, what it had summed up.)"""
+        """Return everything counted so far. (When it interrupts another `totals`: what that one had summed up.)"""
         if self._gate.enter(patience):
             try:
                 for _ in range(len(self._news)):

@@ -1,4 +1,4 @@
-"""Moments: those to wait for, and how they are written."""
+"""Timestamps and alarms."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import lru_cache
 
 
 def iso(at: float) -> str:
-    """A time of `time.time()` as events write it: in UTC, with milliseconds and `Z`."""
+    """Format a time of `time.time()` as in events: in UTC, with milliseconds and `Z`."""
     second = int(at)
     return f"{_iso_second(second)}.{int((at - second) * 1000):03d}Z"
 
 
-@lru_cache(maxsize=4)  # most share their second with the one before
+@lru_cache(maxsize=4)  # most events share their second with the previous one
 def _iso_second(second: int) -> str:
     from datetime import UTC, datetime
 
@@ -21,10 +21,10 @@ def _iso_second(second: int) -> str:
 
 
 class Alarm:
-    """A moment that has come as soon as either clock says so.
+    """A deadline that has passed as soon as either the monotonic or the wall clock says so.
 
-    The monotonic clock stands still while a laptop sleeps, and the wall clock may be set back: each alone could let a
-    client wait for hours. A clock of the caller's own (in a simulation) moves alarms, too.
+    The monotonic clock stops while a laptop sleeps, and the wall clock may be set back: each alone could make a client
+    wait for hours. The `clock` setting (in a simulation) moves alarms, too.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -32,10 +32,10 @@ class Alarm:
         self._steady = self._wall = 0.0
 
     def set(self, seconds: float) -> None:
-        """Ring in `seconds`."""
+        """Set the deadline to `seconds` from now."""
         self._steady, self._wall = time.monotonic() + seconds, self._clock() + seconds
 
     @property
     def remaining(self) -> float:
-        """Seconds until it rings; 0 afterwards, and before it was ever set."""
+        """Seconds until the deadline; 0 once it has passed, and before the first `set`."""
         return max(0.0, min(self._steady - time.monotonic(), self._wall - self._clock()))

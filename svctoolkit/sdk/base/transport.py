@@ -1,4 +1,4 @@
-"""The seam to the network: one request, one answer."""
+"""The interface to the network: one request, one response."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, byte for byte. `url` includes the query; `timeout` is in seconds."""
+    """One HTTP request. `url` includes the query; `timeout` is in seconds."""
 
     method: str
     url: str
@@ -20,31 +20,31 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What came back. Header names are lower-case."""
+    """The response to a request. Header names are lower-case."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
 
 
-#: Waits for the answer to a request that is under way.
+#: Waits for the response to a request that has been sent.
 Answering = Callable[[], Response]
 
 
 class Transport(Protocol):
-    """Whatever answers the client's requests: the network, or a data plane in the same process.
+    """Answers the client's requests: over the network, or from a data plane in the same process.
 
     A transport with a true attribute `embedded` answers without waiting: the client then needs no worker, and every
-    event is delivered when its call returns.
+    event has been delivered when its call returns.
     """
 
     def send(self, request: Request) -> Response:
-        """The answer. Any exception means that there was none, and that the request is sent again later."""
+        """Return the response. Any exception means that there was none; the client retries the request later."""
         ...
 
 
 class PlaneAnswer(Protocol):
-    """What a data plane in this process answers."""
+    """The response of a data plane in this process."""
 
     @property
     def status(self) -> int: ...
@@ -58,12 +58,12 @@ class Plane(Protocol):
     """A data plane in this process, such as `svctoolkit.DataPlane`."""
 
     def ingest(self, method: str, path: str, *, headers: Mapping[str, str], body: bytes) -> PlaneAnswer:
-        """The answer to a request, without a socket. `path` may have a query."""
+        """Return the response to a request, without a socket. `path` may have a query."""
         ...
 
 
 class PlaneTransport:
-    """Straight into a data plane in this process: no socket, no waiting."""
+    """Calls a data plane in this process directly: no socket, no waiting."""
 
     embedded = True
 
@@ -71,7 +71,7 @@ class PlaneTransport:
         self._plane = plane
 
     def send(self, request: Request) -> Response:
-        """What the data plane answers to the request; the host in its URL does not matter."""
+        """Return the data plane's response to the request; the host in its URL does not matter."""
         from urllib.parse import urlsplit
 
         address = urlsplit(request.url)

@@ -14,7 +14,7 @@
 | any Mapping | an object |
 | keys: numbers, booleans, None | as JSON spells them; UUID, Enum, dates: as above |
 | lone surrogates | U+FFFD |
-| anything else, cycles, more than 100 levels | left out; `on_error` gets the field's name, the event goes without it |
+| anything else, cycles, more than 100 levels | left out; `on_error` gets the field's name, the event is sent |
 | objects whose own code fails | left out, too |
 """
 
@@ -37,7 +37,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 
 def event_json(value: Json, where: str, refuse: Callable[[EventError], None]) -> str:
-    """`value` as JSON text that encodes to UTF-8. `refuse` hears of each field that had to be left out."""
+    """Return `value` as JSON text that encodes to UTF-8. `refuse` is called for each field that had to be left out."""
     try:
         text = _encode(value)
         text.encode()
@@ -48,7 +48,7 @@ def event_json(value: Json, where: str, refuse: Callable[[EventError], None]) ->
 
 
 def iso(when: Json) -> str:
-    """A datetime in UTC, with milliseconds and `Z`."""
+    """Format a datetime in UTC, with milliseconds and `Z`."""
     from datetime import UTC
 
     if when.tzinfo is None:
@@ -62,7 +62,7 @@ class _Converter:
         self._open: set[int] = set()
 
     def convert(self, value: Any, where: str) -> Any:
-        """The JSON value; where it cannot be one, `null`."""
+        """Return the JSON value; `null` if the value has no JSON form."""
         plain = self._value(value, where)
         return None if plain is _LEFT_OUT else plain
 
@@ -118,7 +118,7 @@ class _Converter:
         return [self.convert(item, f"{where}[{place}]") for place, item in enumerate(value)]
 
     def _leave_out(self, where: str, why: str) -> object:
-        self._refuse(EventError(f"{where}: {why}; the event goes without it", field=where))
+        self._refuse(EventError(f"{where}: {why}; the event is sent without it", field=where))
         return _LEFT_OUT
 
 
@@ -191,7 +191,7 @@ def _key(key: Any) -> str | None:
 
 
 def sound(text: str) -> str:
-    """`text` with U+FFFD in place of each lone surrogate."""
+    """Return `text` with each lone surrogate replaced by U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -205,9 +205,9 @@ def _kind(value: Any) -> str:
 
 
 def text(call: str, argument: str, value: Json) -> str:
-    """The text, whole. Raises `InvalidCall` for an argument that is none, or an empty one."""
+    """Return `value` unchanged but for lone surrogates. Raises `InvalidCall` if it is not a string, or is blank."""
     if not isinstance(value, str):
-        raise InvalidCall(f"{call}: {argument} must be a text, got {type(value).__name__}")
+        raise InvalidCall(f"{call}: {argument} must be a string, got {type(value).__name__}")
     if not value.strip():
         raise InvalidCall(f"{call}: {argument} must not be empty")
     return sound(value)

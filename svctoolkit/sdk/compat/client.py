@@ -1,4 +1,4 @@
-"""The `Client` of the RudderStack and Segment SDKs for Python, over `ServiceClient`."""
+"""The `Client` of the RudderStack and Segment SDKs for Python, based on `ServiceClient`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from svctoolkit.sdk.events.details import CallDetails
 
 _Id = str | int | float | None
 _Members = Mapping[str, Any] | None
-#: whether the event was taken, and what is known of it
+#: Whether the event was accepted, and its members.
 Outcome = tuple[bool, dict[str, Any]]
 _Kind = Literal["identify", "track", "group", "screen", "page", "alias"]
 _LONGEST_FLUSH = 600.0
 
 
 class SegmentSettings(TypedDict, total=False):
-    """Settings of Segment's SDK that have no effect: this client backs off in its own way, with a write key only."""
+    """Settings of Segment's SDK that have no effect: this client has its own back-off, and uses write keys only."""
 
     oauth_client_id: str | None
     oauth_client_key: str | None
@@ -35,10 +35,11 @@ class SegmentSettings(TypedDict, total=False):
 
 
 class Client:
-    """Calls name their user, and leave nothing behind. Settings that only a queue in memory needs are taken and do
-    nothing: `max_retries`, `timeout`, `proxies` (HTTPS_PROXY in the environment counts), `thread`.
+    """Each call specifies its user; no user state is kept.
 
-    Raises `AssertionError` where those SDKs do: for a wrong write key, a user without an ID, a wrong type.
+    Settings that only a queue in memory needs are accepted and ignored: `max_retries`, `timeout`, `proxies` (set
+    HTTPS_PROXY in the environment), `thread`. Raises `AssertionError` where those SDKs do: for a wrong write key, a
+    user without an ID, a wrong type.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Client:
         self.service = ServiceClient(**settings)
         self._sync_mode = sync_mode
         if segments.get("oauth_client_id"):
-            self.service.tell(ConfigError("OAuth is not one of this client's ways: events go with the write key alone"))
+            self.service.tell(ConfigError("OAuth is not supported: requests are authenticated by the write key alone"))
         self.service.initialize(key)
 
     def identify(
@@ -95,7 +96,7 @@ class Client:
         integrations: _Members = None,
         message_id: _Id = None,
     ) -> Outcome:
-        """What is known of a user."""
+        """Record a user's traits."""
         _require("traits", traits or {}, Mapping)
         user = _require_user(user_id, anonymous_id)
         details = _details(context, timestamp, integrations, message_id, **{**user, "user_id": None})
@@ -112,7 +113,7 @@ class Client:
         integrations: _Members = None,
         message_id: _Id = None,
     ) -> Outcome:
-        """A user did something."""
+        """Record an action of a user."""
         name = _require("event", event, str)
         user = _require_user(user_id, anonymous_id)
         return self._record(
@@ -128,7 +129,7 @@ class Client:
         integrations: _Members = None,
         message_id: _Id = None,
     ) -> Outcome:
-        """The user `previous_id` is `user_id` from now on."""
+        """Change a user's ID from `previous_id` to `user_id`."""
         before, after = _require_id("previous_id", previous_id), _require_id("user_id", user_id)
         details = _details(context, timestamp, integrations, message_id, user_id=before)
         return self._record("alias", after, None, details)
@@ -144,7 +145,7 @@ class Client:
         integrations: _Members = None,
         message_id: _Id = None,
     ) -> Outcome:
-        """A user belongs to an organisation."""
+        """Record that a user belongs to an organisation."""
         name, user = _require_id("group_id", group_id), _require_user(user_id, anonymous_id)
         details = _details(context, timestamp, integrations, message_id, **user)
         return self._record("group", name, traits or {}, details)
@@ -161,7 +162,7 @@ class Client:
         integrations: _Members = None,
         message_id: _Id = None,
     ) -> Outcome:
-        """A user saw a page of a web site."""
+        """Record that a user saw a page of a website."""
         user = _require_user(user_id, anonymous_id)
         details = _details(context, timestamp, integrations, message_id, **user)
         return self._record("page", name or "", properties or {}, details, category or "")
@@ -178,13 +179,13 @@ class Client:
         integrations: _Members = None,
         message_id: _Id = None,
     ) -> Outcome:
-        """A user saw a screen of an application."""
+        """Record that a user saw a screen of an application."""
         user = _require_user(user_id, anonymous_id)
         details = _details(context, timestamp, integrations, message_id, **user)
         return self._record("screen", name or "", properties or {}, details, category or "")
 
     def flush(self) -> None:
-        """Send what waits, and wait for it; for ten minutes at most."""
+        """Send waiting events, and wait until they are delivered, at most ten minutes."""
         self.service.flush(_LONGEST_FLUSH)
 
     def join(self) -> None:
@@ -234,14 +235,14 @@ def _details(
 
 def _require_user(user_id: _Id, anonymous_id: _Id) -> dict[str, str | None]:
     if not user_id and not anonymous_id:
-        raise AssertionError("user_id or anonymous_id must be a text or a number")
+        raise AssertionError("user_id or anonymous_id must be a string or a number")
     ids = {"user_id": user_id, "anonymous_id": anonymous_id}
     return {name: _require_id(name, id) if id else None for name, id in ids.items()}
 
 
 def _require_id(name: str, id: object) -> str:
     if isinstance(id, bool) or not isinstance(id, (str, numbers.Number)) or id == "":
-        raise AssertionError(f"{name} must be a text or a number, got {type(id).__name__}")
+        raise AssertionError(f"{name} must be a string or a number, got {type(id).__name__}")
     return str(id)
 
 

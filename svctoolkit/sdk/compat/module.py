@@ -1,4 +1,4 @@
-"""What the modules of both SDKs do: settings as variables, and one client that is made at the first call."""
+"""The module-level API of both SDKs: settings as variables, and one client that the first call creates."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ _SETTINGS = (
 
 
 class Calls:
-    """The calls of a module, whose variables are in `module`. The client stays in its variable `default_client`."""
+    """The calls of a module, whose variables are in `module`. The client is stored in its variable `default_client`."""
 
     def __init__(self, module: MutableMapping[str, Json]) -> None:
         self._module = module
 
     # Any: those of the client's method
     def identify(self, *arguments: Any, **keywords: Any) -> Outcome:
-        """What is known of a user. See `Client.identify`."""
+        """Record a user's traits. See `Client.identify`."""
         return self._client().identify(*arguments, **keywords)
 
     # Any: those of the client's method
     def track(self, *arguments: Any, **keywords: Any) -> Outcome:
-        """A user did something. See `Client.track`."""
+        """Record an action of a user. See `Client.track`."""
         return self._client().track(*arguments, **keywords)
 
     # Any: those of the client's method
     def alias(self, *arguments: Any, **keywords: Any) -> Outcome:
-        """A user has another ID. See `Client.alias`."""
+        """Change a user's ID. See `Client.alias`."""
         return self._client().alias(*arguments, **keywords)
 
     # Any: those of the client's method
     def group(self, *arguments: Any, **keywords: Any) -> Outcome:
-        """A user belongs to an organisation. See `Client.group`."""
+        """Record that a user belongs to an organisation. See `Client.group`."""
         return self._client().group(*arguments, **keywords)
 
     # Any: those of the client's method
     def page(self, *arguments: Any, **keywords: Any) -> Outcome:
-        """A user saw a page. See `Client.page`."""
+        """Record that a user saw a page. See `Client.page`."""
         return self._client().page(*arguments, **keywords)
 
     # Any: those of the client's method
     def screen(self, *arguments: Any, **keywords: Any) -> Outcome:
-        """A user saw a screen. See `Client.screen`."""
+        """Record that a user saw a screen. See `Client.screen`."""
         return self._client().screen(*arguments, **keywords)
 
     def flush(self) -> None:
-        """Send what waits, and wait for it."""
+        """Send waiting events, and wait until they are delivered."""
         self._client().flush()
 
     def join(self) -> None:

@@ -1,6 +1,7 @@
-"""RudderStack's SDK for Python: the module's settings and calls, over this client's queue.
+"""RudderStack's SDK for Python: the module's settings and calls, with this client's queue.
 
-Set the variables before the first call: `write_key`, `host`, `on_error`... `Client` makes clients of one's own.
+
+Set the variables before the first call: `write_key`, `host`, `on_error`... Use `Client` for additional clients.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ timeout: float = 15
 max_retries = 10
 upload_interval: float = 0.5
 upload_size = 100
-#: The client behind the functions of this module, as soon as one was called.
+#: The client behind the functions of this module, created by the first call.
 default_client: Client | None = None
 
 _calls = Calls(globals())

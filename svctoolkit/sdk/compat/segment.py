@@ -1,6 +1,7 @@
-"""Segment's SDK for Python: the module's settings and calls, over this client's queue.
+"""Segment's SDK for Python: the module's settings and calls, with this client's queue.
 
-Set the variables before the first call: `write_key`, `host`, `on_error`... `Client` makes clients of one's own.
+
+Set the variables before the first call: `write_key`, `host`, `on_error`... Use `Client` for additional clients.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ oauth_client_key: str | None = None
 oauth_key_id: str | None = None
 oauth_auth_server = "https://oauth2.segment.io"
 oauth_scope = "tracking_api:write"
-#: The client behind the functions of this module, as soon as one was called.
+#: The client behind the functions of this module, created by the first call.
 default_client: Client | None = None
 
 _calls = Calls(globals())

@@ -1,1 +1,1 @@
-"""Device mode: events go straight to code in this process, beside the data plane."""
+"""Device mode: events go directly to code in this process, in addition to the data plane."""

@@ -1,4 +1,4 @@
-"""The integrations that run: who gets which event, and what happens when one fails."""
+"""The running integrations: which events they get, and isolation of their failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _OWN = DeviceDestination("", {}, None, frozenset())
 
 
 class Integrations:
-    """Used by one thread at a time. One that raises is told to `on_error` and misses that event; the others do not."""
+    """The active integrations, for one thread at a time.
+
+    If one raises, the error is reported to `on_error` and that integration misses the event; the others get it.
+    """
 
     def __init__(self, factories: Sequence[Factory], client: object, reporter: Reporter) -> None:
         self._factories, self._client, self._reporter = factories, client, reporter
@@ -25,13 +28,13 @@ class Integrations:
         self._failed: set[int] = set()
 
     def start_own(self) -> None:
-        """Start the factories of the application's own: no configuration has to name them."""
+        """Start the application's own factories, which need no entry in the source configuration."""
         for place, factory in enumerate(self._factories):
             if not factory.display_name:
                 self._start(place, factory, _OWN)
 
     def use(self, config: SourceConfig) -> None:
-        """Start the factories that the configuration names, stop those it names no more."""
+        """Start the factories that the configuration lists, stop those that it no longer lists."""
         named = {destination.display_name: destination for destination in config.destinations if config.enabled}
         for place, factory in enumerate(self._factories):
             if factory.display_name:
@@ -43,10 +46,10 @@ class Integrations:
         return not any(factory.display_name for factory in self._factories)
 
     def dump(self, rows: Sequence[Row]) -> None:
-        """Hand each event to each integration that wants it."""
+        """Pass each event to each integration that should get it."""
         for _, body in rows:
             for place, (destination, integration) in list(self._active.items()):
-                event = json.loads(body)  # each its own: what one changes, the next does not see
+                event = json.loads(body)  # a copy for each, as integrations may change it
                 if _chooses(event.get("integrations"), destination) and destination.takes(event):
                     self._isolate(place, "dump", partial(integration.dump, event))
 

@@ -1,4 +1,4 @@
-"""Device mode: events go straight to code in this process, beside the data plane, at that code's own pace."""
+"""Device mode: events go directly to code in this process, in addition to the data plane and at their own pace."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _RENEWAL_SECONDS = 20.0
 
 
 class DeviceMode:
-    """Hands every stored event to each integration that wants it, once, also those stored before it was ready.
+    """Passes every stored event to each integration that should get it, once, including events from before its start.
 
-    It has a thread, a table and a limit of its own: a slow integration delays neither calls nor the data plane. What
-    lies further behind than `dbThresholdCount` is missed by it. `inline`: no thread; `work` is called instead.
+    It has its own thread, table and limit: a slow integration delays neither calls nor the data plane, but misses the
+    oldest events above `dbThresholdCount`. `inline`: without a thread; `wake` does the work.
     """
 
     def __init__(self, integrations: Integrations, queue: Queue, reporter: Reporter, *, inline: bool) -> None:
         self._integrations, self._queue, self._reporter, self._inline = integrations, queue, reporter, inline
         self._is_ready = integrations.all_own
-        #: what to do after the event of this number
+        #: actions to run after the event with this ID
         self._orders: deque[tuple[int, Callable[[], None]]] = deque([(0, integrations.start_own)])
         self.after_fork()
 
@@ -39,7 +39,7 @@ class DeviceMode:
         self._turn, self._starting = Gate(), Gate()
 
     def wake(self) -> None:
-        """There is something to do."""
+        """Signal that there is work to do."""
         if self._inline:
             self.work()
             return
@@ -48,7 +48,7 @@ class DeviceMode:
             self._start()
 
     def use(self, config: SourceConfig) -> None:
-        """The source's configuration: who runs, and with which settings."""
+        """Apply the source's configuration: which integrations run, and with which settings."""
 
         def use() -> None:
             self._integrations.use(config)
@@ -57,13 +57,13 @@ class DeviceMode:
         self._order(use, 0)
 
     def reset(self) -> None:
-        """The user is somebody else from now on: after the events so far."""
+        """Reset the integrations for a new user, after the events so far."""
         self._order(self._integrations.reset, self._queue.last_id("device", patience=0.0))
 
     def flush(self, timeout: float) -> None:
-        """Hand over what is stored and let the integrations flush; wait for it at most so long."""
+        """Pass on the stored events and flush the integrations; wait at most `timeout` seconds."""
         if threading.current_thread() is self._thread:
-            return  # an integration asks its own thread
+            return  # called by an integration in this thread, which cannot wait for itself
         done = Latch()
 
         def flush() -> None:
@@ -74,7 +74,7 @@ class DeviceMode:
         done.wait(timeout)
 
     def stop(self, timeout: float) -> None:
-        """End the thread after what it is doing."""
+        """Stop the thread after its current work."""
         self._stop.set()
         self._wakeup.set()
         thread, self._thread = self._thread, None
@@ -83,7 +83,7 @@ class DeviceMode:
         self._stop = Latch()
 
     def work(self) -> None:
-        """Do what was ordered, then hand over what is stored."""
+        """Run the ordered actions, then pass on the stored events."""
         if not self._turn.enter(0):
             return
         try:
@@ -102,7 +102,7 @@ class DeviceMode:
         self.wake()
 
     def _hand_over(self, mark: int | None) -> None:
-        """Everything up to the mark; without one, everything until there is an order."""
+        """Pass on the events up to the mark; without a mark, all events until an action is ordered."""
         if not self._is_ready:
             return
         while batch := self._queue.claim("device", _REPLAYED):
@@ -129,7 +129,7 @@ class DeviceMode:
                 thread = threading.Thread(target=self._run, args=arguments, name="svctoolkit-sdk-device", daemon=True)
                 thread.start()
                 self._thread = thread
-        except RuntimeError:  # the interpreter ends: what is stored is handed over the next time
+        except RuntimeError:  # interpreter shutdown: the stored events are passed on at the next start
             return
         finally:
             self._starting.leave()

@@ -1,4 +1,4 @@
-"""What an application provides for device mode."""
+"""The protocols that an application implements for device mode."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from svctoolkit.json_types import Json
 
 
 class Integration(Protocol):
-    """What a factory creates: the destination's own code. All of it runs in a thread of its own, one call at a time."""
+    """The destination's code, created by a factory. It runs in a separate thread, one call at a time."""
 
     def dump(self, event: dict[str, Json]) -> None:
-        """Take one event, as the data plane would get it (without `sentAt`)."""
+        """Process one event, as the data plane would get it (without `sentAt`)."""
 
     def reset(self) -> None:
-        """The user is somebody else from now on."""
+        """Forget the current user: the next events are another user's."""
 
     def flush(self) -> None:
-        """Bring everything taken so far to where it belongs."""
+        """Deliver everything received so far."""
 
 
 class Factory(Protocol):
     """Creates the integration of one destination.
 
-    `display_name` is the destination's name in the source configuration ("Amplitude"), exactly. An empty one means a
-    factory of the application's own: it starts at once, with an empty configuration and no event filter.
+    `display_name` is the destination's name in the source configuration ("Amplitude"), exactly. If it is
+    empty, the factory is the application's own: it starts immediately, with an empty configuration and no event filter.
     """
 
     display_name: str
 
-    # Any: the `ServiceClient`, whose type is known above this layer only
+    # Any: the `ServiceClient`, which this layer must not import
     def create(self, config: Mapping[str, Json], client: Any) -> Integration:
-        """The integration, configured as the dashboard says."""
+        """Create the integration, with the configuration from the dashboard."""

@@ -1,1 +1,1 @@
-"""From a call to a stored event: options, identity, context, the text on the wire."""
+"""From a call to a stored event: options, identity, context, JSON."""

@@ -13,9 +13,9 @@ from svctoolkit.sdk.events.identity import Identity
 
 
 class Context:
-    """Renders the context as JSON text. What does not change between two events is rendered once.
+    """Renders the context as JSON text. Parts that do not change between events are rendered once.
 
-    There are no `network` and `screen`: a Python process does not know them.
+    There are no `network` and `screen` members: a Python process has no access to them.
     """
 
     def __init__(self, settings: Settings, device_id: str) -> None:
@@ -41,14 +41,14 @@ class Context:
         self._rendered: dict[int, tuple[Identity, str]] = {}
 
     def forget(self, identity: Identity) -> None:
-        """The identity has changed."""
+        """Discard the cached context of an identity that has changed."""
         self._rendered.pop(id(identity), None)
 
     def text(self, identity: Identity, session: str, external_ids: Mapping[str, str | int]) -> str:
-        """The context for one event. `session` is JSON members; `external_ids` already includes the identity's."""
+        """Return the context of one event. `session` is JSON members; `external_ids` includes the identity's."""
         rendered = self._rendered.get(id(identity))
         if rendered is None or rendered[0] is not identity:
-            if len(self._rendered) > 100:  # one per request under way in a web application
+            if len(self._rendered) > 100:  # one per concurrent request in a web application
                 self._rendered.clear()
             rendered = self._rendered[id(identity)] = (identity, self._head(identity))
         listed = ""
@@ -58,7 +58,7 @@ class Context:
 
     def _head(self, identity: Identity) -> str:
         traits = _json(identity.wire_traits())
-        if identity.visitor is not None:  # nothing of this machine: it is a server
+        if identity.visitor is not None:  # nothing about this machine: it is a server, not the visitor's device
             described = _json(identity.visitor)[1:-1]
             return f'{{"app":{self._app},"traits":{traits},{self._library}' + (f",{described}" if described else "")
         device: dict[str, object] = dict(self._device)
@@ -82,7 +82,7 @@ def _locale() -> str:
 
 
 def _timezone() -> str:
-    """The IANA name, where the system tells it."""
+    """Return the IANA name of the time zone, or "" if the system does not provide it."""
     name = os.environ.get("TZ", "").lstrip(":")
     if not name:
         try:

@@ -1,4 +1,4 @@
-"""What a call may say of one event beside its own arguments: when, who, where, its ID."""
+"""Details that a call may add to one event: timestamp, user, context, message ID."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from svctoolkit.errors import EventError, InvalidCall, did_you_mean
 from svctoolkit.sdk.base.values import event_json, text
 from svctoolkit.sdk.events.options import Options, checked_integrations
 
-_LATEST = 1e11  # in seconds; more must have been meant as milliseconds
+_LATEST = 1e11  # in seconds; larger values must be milliseconds by mistake
 
 
 class UserDetails(TypedDict, total=False):
-    """Keywords of `identify`, whose user stands in its own argument."""
+    """Keywords of `identify`, which has a separate argument for the user."""
 
-    #: when it happened: a datetime (without a zone: local time), ISO 8601, or seconds since 1970
+    #: when the event happened: a datetime (without a zone: local time), ISO 8601, or seconds since 1970
     timestamp: dt.datetime | str | float
-    #: the event's ID, instead of a random one: sent twice it counts once
+    #: the event's ID, instead of a random one: events with the same ID are deduplicated
     message_id: str
     #: members that are added to the event's `context`
     context: Mapping[str, object]
     anonymous_id: str
-    #: as `options["integrations"]`; a destination's own settings instead of true are passed on
+    #: as `options["integrations"]`; may contain a destination's own settings instead of true
     integrations: Mapping[str, object]
 
 
 class CallDetails(UserDetails, total=False):
-    """Keywords of every other call. With `user_id` or `anonymous_id` the event is that user's, and nothing of the
-    installation's: what a server needs."""
+    """Keywords of every other call. With `user_id` or `anonymous_id` the event belongs to that user, and does not use
+    the installation's identity: for servers."""
 
     user_id: str
 
 
 class Details(NamedTuple):
-    """Checked details. Empty ones say nothing; `context` is JSON."""
+    """Checked details. Empty means not given; `context` is JSON."""
 
     at: float | None = None
     message_id: str = ""
@@ -54,7 +54,7 @@ NO_DETAILS = Details()
 def checked_details(
     call: str, given: Mapping[str, object], options: Options, refuse: Callable[[EventError], None]
 ) -> tuple[Details, Options]:
-    """The details, and the options with the integrations that they name. Raises `InvalidCall`."""
+    """Return the checked details, and the options with the details' integrations. Raises `InvalidCall`."""
     values = {name: value for name, value in given.items() if value is not None}
     for name in values.keys() - CallDetails.__annotations__.keys():
         raise InvalidCall(f"{call}: there is no argument {name!r}.{did_you_mean(name, CallDetails.__annotations__)}")

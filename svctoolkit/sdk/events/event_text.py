@@ -1,4 +1,4 @@
-"""An event's text: the JSON of one call, byte for byte as the mobile SDKs write it."""
+"""The JSON of one event, byte for byte as the mobile SDKs write it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from svctoolkit.sdk.events.options import Options
 
 
 class Call(NamedTuple):
-    """One event as it was called. `body` is the JSON of its properties or traits; `identity` that of a request.
+    """One event call. `body` is the JSON of its properties or traits; `identity` is that of a web request, or None.
 
-    `context` is JSON, or empty. An event that `is_past` happened at a time that the call told.
+    `context` is JSON, or empty. `is_past`: the caller gave the event's timestamp.
     """
 
     kind: str
@@ -39,7 +39,7 @@ class EventText:
         self._integrations = _integrations(options.integrations)
 
     def render(self, call: Call, identity: Identity, previous: str, session: str) -> bytes:
-        """The event. `previous` is an alias' ID before it, `session` the context's members of a session."""
+        """Return the event. `previous` is the ID before an alias, `session` the session's members of the context."""
         ids = identity.external_ids
         if self._options.external_ids or call.options.external_ids:
             ids = {**self._options.external_ids, **ids, **call.options.external_ids}
@@ -84,7 +84,7 @@ def _tail(call: Call, identity: Identity, previous: str) -> str:
 
 
 def _merge(context: str, own: str) -> str:
-    """The call's own members over those that every event has; objects member by member."""
+    """Merge the call's context into the common one; its members win, objects are merged member by member."""
     merged = json.loads(context)
     for name, value in json.loads(own).items():
         both = isinstance(value, dict) and isinstance(merged.get(name), dict)

@@ -1,4 +1,4 @@
-"""Who the user is: IDs, traits, session. The state that every event carries."""
+"""The user's identity: IDs, traits, session. Every event contains it."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Identity:
     external_ids: dict[str, str | int] = field(default_factory=dict)
     advertising_id: str = ""
     device_token: str = ""
-    opted_out: bool = False  # of one request only; the installation's is stored apart
-    #: of a visitor of a server: what describes the request. None: the user of this very machine
+    opted_out: bool = False  # for one request only; the installation's opt-out is stored separately
+    #: for a visitor of a server: the context of the request. None: the user of this machine
     visitor: Mapping[str, object] | None = None
 
     def take(self, other: Identity) -> None:
-        """Become `other`'s user."""
+        """Copy the user of `other`: ID, traits, external IDs."""
         self.user_id, self.traits, self.external_ids = other.user_id, other.traits, other.external_ids
 
     def identify(self, user_id: str, traits: Mapping[str, Json], external_ids: Mapping[str, str | int]) -> None:
@@ -42,17 +42,17 @@ class Identity:
         self.external_ids = {**self.external_ids, **external_ids}
 
     def alias(self, new_id: str) -> str:
-        """Take the new ID; the one that the user had before."""
+        """Set the new ID and return the previous one."""
         previous = self.user_id or self.anonymous_id
         self.user_id = new_id
         return previous
 
     def reset(self) -> None:
-        """Forget the user: ID, traits, external IDs. The device stays who it is."""
+        """Forget the user: ID, traits, external IDs. The device keeps its ID."""
         self.user_id, self.traits, self.external_ids = "", {}, {}
 
     def wire_traits(self) -> dict[str, Json]:
-        """`context.traits` as the mobile SDKs send them: with the IDs, which win over traits of that name."""
+        """Return `context.traits` as the mobile SDKs send them: the IDs override traits of the same name."""
         ids = {"anonymousId": self.anonymous_id} if self.anonymous_id else {}
         if self.user_id:
             ids |= {"userId": self.user_id, "id": self.user_id}
@@ -72,7 +72,7 @@ class Identity:
 
 
 def stored_identity(text: str | None, device_id: str) -> Identity:
-    """The identity that was stored, else a new one under the device's ID."""
+    """Return the stored identity, or a new one with the device's ID."""
     try:
         stored = json.loads(text or "{}")
         return Identity(
@@ -88,9 +88,9 @@ def stored_identity(text: str | None, device_id: str) -> Identity:
 
 
 class Session:
-    """A stretch of use: its ID is the second it began. It ends after five minutes without an event.
+    """A session of use. Its ID is the second when it began; it ends after five minutes without an event.
 
-    That is looked at when the client starts and when the application comes to the foreground, as the mobile SDKs do.
+    Checked when the client starts and when the application comes to the foreground, as the mobile SDKs do.
     """
 
     def __init__(self, stored: str | None, clock: Callable[[], float]) -> None:
@@ -103,7 +103,7 @@ class Session:
             self.id = 0
 
     def resume(self) -> None:
-        """Go on with the session, or begin one if there is none or it has ended."""
+        """Continue the session, or begin one if there is none or it has ended."""
         if not self.id or self._clock() - self.last > SESSION_SECONDS:
             self.renew()
 
@@ -112,13 +112,13 @@ class Session:
         self.last = float(self.id)
 
     def context(self) -> str:
-        """JSON members for the context of one event; empty without a session."""
+        """Return JSON members for the context of one event; empty without a session."""
         if not self.id:
             return ""
         return f',"sessionId":{self.id}' + (',"sessionStart":true' if self._fresh else "")
 
     def touch(self, now: float) -> None:
-        """An event with this session is stored."""
+        """Note that an event of this session was stored."""
         self.last, self._fresh = now, False
 
     def to_json(self) -> str:

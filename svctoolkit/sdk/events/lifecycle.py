@@ -1,4 +1,4 @@
-"""The events of an application's life, with the mobile SDKs' names and properties."""
+"""Application lifecycle events, with the mobile SDKs' names and properties."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ OPENED, BACKGROUNDED = "Application Opened", "Application Backgrounded"
 
 
 def release(settings: Settings) -> str:
-    """The application's version and build, to compare with those of the next start."""
+    """Return the application's version and build as JSON, to compare with those of the next start."""
     return json.dumps({"version": settings.application_version, "build": settings.application_build})
 
 
 def launch_events(settings: Settings, before: str | None) -> list[tuple[str, dict[str, Json]]]:
-    """Names and properties of the events of a start. `before` is the `release` of the last start, None at the first."""
+    """Return names and properties of a start's events. `before` is the last start's `release` (None: first start)."""
     now = _without_blanks({"version": settings.application_version, "build": settings.application_build})
     events: list[tuple[str, dict[str, Any]]] = []
     if before is None:

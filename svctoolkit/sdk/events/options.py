@@ -1,4 +1,4 @@
-"""The `options` of a call: which destinations get the event, and the user's IDs elsewhere."""
+"""The `options` of a call: which destinations get the event, and the user's IDs in other systems."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _SPELLINGS = {
 class CallOptions(TypedDict, total=False):
     """The `options` of `initialize` and of every event call."""
 
-    #: the user's IDs elsewhere, by type
+    #: the user's IDs in other systems, by type
     externalIds: Mapping[str, str | int] | None
     external_ids: Mapping[str, str | int] | None
-    #: whether a destination, by its display name, gets the event; "All" is for those that are not named
+    #: whether a destination, by its display name, gets the event; "All" applies to the destinations that are not listed
     integrations: Mapping[str, bool] | None
 
 
 class Options(NamedTuple):
-    """Checked options. An empty `integrations` says nothing, so the initial one holds."""
+    """Checked options. With empty `integrations`, those of `initialize` apply."""
 
     external_ids: Mapping[str, str | int] = {}
     integrations: Mapping[str, object] = {}
@@ -35,7 +35,7 @@ NONE = Options()
 
 
 def checked_options(call: str, given: object) -> Options:
-    """`given`, checked and copied. Raises `InvalidCall`, which names the call and the member."""
+    """Return `given`, checked and copied. Raises `InvalidCall`, which names the call and the member."""
     if given is None:
         return NONE
     if not isinstance(given, Mapping):
@@ -53,7 +53,7 @@ def checked_options(call: str, given: object) -> Options:
 
 
 def checked_integrations(call: str, where: str, given: object, *, objects: bool) -> dict[str, object]:
-    """Flags by display name; with `objects` a destination's settings may stand for true. Raises `InvalidCall`."""
+    """Return flags by display name; with `objects`, a destination's settings may replace true. Raises `InvalidCall`."""
     if not isinstance(given, Mapping):
         raise InvalidCall(f"{call}: {where} must be a mapping, got {type(given).__name__}")
     for destination, flag in given.items():
@@ -69,7 +69,7 @@ def _external_ids(call: str, given: Mapping[object, object]) -> dict[str, str | 
         name = _check_name(call, "options.externalIds", kind)
         if isinstance(id, bool) or not isinstance(id, (str, int)) or id == "":
             raise InvalidCall(
-                f"{call}: options.externalIds.{name} must be a text or a whole number, got {_excerpt(id)}"
+                f"{call}: options.externalIds.{name} must be a string or a whole number, got {_excerpt(id)}"
             )
         ids[name] = id
     return ids
@@ -77,7 +77,7 @@ def _external_ids(call: str, given: Mapping[object, object]) -> dict[str, str | 
 
 def _check_name(call: str, where: str, name: object) -> str:
     if not isinstance(name, str) or not name.strip():
-        raise InvalidCall(f"{call}: every key of {where} must be a text that is not blank")
+        raise InvalidCall(f"{call}: every key of {where} must be a string that is not blank")
     return name
 
 

@@ -1,4 +1,4 @@
-"""From a call to a stored event: who the user is now, what the event says, whether it may be recorded at all."""
+"""From a call to a stored event: the current user, the event's content, and whether it may be recorded at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVENT_BYTES = 32 * 1024
 
 
 class Recorder:
-    """Identity, session and opt-out of one installation, kept beside its queue. One thread at a time may call."""
+    """Identity, session and opt-out of one installation, stored with its queue. Only one thread at a time may call."""
 
     def __init__(
         self, queue: Queue, settings: Settings, options: Options, reporter: Reporter, on_reset: Callable[[], None]
@@ -40,7 +40,7 @@ class Recorder:
             self._session.resume()
 
     def record(self, call: Call) -> None:
-        """Make the event and store it; afterwards it is safe."""
+        """Render the event and store it durably."""
         identity = call.identity or self.identity
         if self.opted_out or identity.opted_out:
             self._reporter.drop("opted out", [], 1, unstored=True)
@@ -64,15 +64,15 @@ class Recorder:
         self._reporter.log(LogLevel.VERBOSE, "%s stored, %d bytes", call.kind, len(body))
 
     def _inspect(self, body: bytes) -> bytes | None:
-        """What `before_send` makes of the event; None if there is none any more. What it fails at stays as it is."""
+        """Return the event after `before_send`; None if that dropped it, unchanged if that failed."""
         change = self._settings.before_send
         if change is None:
             return body
         try:
             event = change(json.loads(body))
             changed = None if event is None else event_json(event, "event", self._reporter.error).encode()
-        except Exception as error:  # noqa: BLE001 - the host's code
-            text = f"before_send failed: {type(error).__name__}: {error}; the event goes as it was"
+        except Exception as error:  # noqa: BLE001 - the application's code
+            text = f"before_send failed: {type(error).__name__}: {error}; the event is sent unchanged"
             self._reporter.error(EventError(text), topic="before_send")
             return body
         if changed is None:
@@ -84,7 +84,7 @@ class Recorder:
         self.record(Call("track", self._settings.clock(), name, body, Options(), None, self._settings.new_id()))
 
     def record_launch(self) -> None:
-        """The events of the application's start. Its version is remembered even if nobody wants them."""
+        """Record the events of the application's start. Its version is stored even if lifecycle events are disabled."""
         before = self._states.exchange("release", lifecycle.release(self._settings))
         if self._settings.track_lifecycle_events:
             for name, properties in lifecycle.launch_events(self._settings, before):
@@ -118,8 +118,10 @@ class Recorder:
         self._opt_out_unsaved = not self._states.write("opt_out", "true" if flag else "false")
 
     def synchronize(self, changed: bool) -> None:
-        """Store what the disk did not take before, and the session's last moment. `changed`: so did the file, and with
-        it perhaps whether another process wants to record."""
+        """Store what could not be written before, and the time of the session's last event.
+
+        `changed`: another process has changed the file, so its opt-out flag is read again.
+        """
         if self._unsaved:
             self._save_identity(self.identity, own=True)
         if self._opt_out_unsaved:
@@ -139,7 +141,7 @@ class Recorder:
             self._unsaved = not self._states.write("identity", identity.to_json())
 
     def _identity_after(self, call: Call, identity: Identity) -> tuple[Identity, str]:
-        """The identity after the call, and for an alias the ID before it. Nothing is changed yet."""
+        """Return the identity after the call, and for an alias the previous ID. Does not change `identity` itself."""
         if call.kind == "identify":
             changed = copy(identity)
             changed.identify(call.name, json.loads(call.body or "{}"), call.options.external_ids)
@@ -151,5 +153,5 @@ class Recorder:
 
 
 def _ids(identity: Identity, previous: str) -> str:
-    """Every ID that an event names, one a line."""
+    """Return every ID in an event, one per line."""
     return "\n".join(filter(None, (identity.anonymous_id, identity.user_id, previous)))

@@ -1,4 +1,4 @@
-"""The specification's names of arguments, as keywords beside Python's."""
+"""The specification's argument names, accepted as keywords in addition to Python's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def also_spelled(**names: str) -> Callable[[_F], _F]:
-    """Let a call take `specified=...` for its argument `python`: `@also_spelled(specified="python")`."""
+    """Make a call accept `specified=...` for its argument `python`: `@also_spelled(specified="python")`."""
 
     def decorate(function: _F) -> _F:
         @functools.wraps(function)

@@ -1,8 +1,8 @@
-"""Device-mode factories that ship: the standard logger and an NDJSON file.
+"""Included device-mode factories: the standard logger and an NDJSON file.
 
-Give them to the client: `ServiceClient(factories=[LoggingFactory(), NdjsonFactory("events.ndjson")])`. Without a
-`display_name` they start at once and take every event; with one, they are the destination of that display name in the
-source configuration, and its event filter holds.
+Pass them to the client: `ServiceClient(factories=[LoggingFactory(), NdjsonFactory("events.ndjson")])`. Without a
+`display_name` they start immediately and get every event; with one, they act as the destination of that display name
+in the source configuration, with its event filter.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class NdjsonFactory:
         self._path = Path(path)
 
     def create(self, config: Mapping[str, Json], client: ServiceClient) -> _NdjsonFile:  # noqa: ARG002 - the protocol
-        """Raises `OSError` when the file cannot be opened: the client tells it and goes on without."""
+        """Open the file. Raises `OSError`, which the client reports; it then continues without this integration."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         return _NdjsonFile(os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600))
 
@@ -32,7 +32,7 @@ class _NdjsonFile:
         self._file = file
 
     def dump(self, event: dict[str, Any]) -> None:
-        # One write per line, so that lines of several processes do not mix.
+        # One write per line, so that lines of several processes are not interleaved.
         os.write(self._file, (json.dumps(event, ensure_ascii=False, separators=(",", ":")) + "\n").encode())
 
     def reset(self) -> None:

@@ -1,1 +1,1 @@
-"""The events that wait: a SQLite file that several processes share."""
+"""The queue of stored events: a SQLite file that several processes can share."""

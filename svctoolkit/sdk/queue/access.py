@@ -1,4 +1,4 @@
-"""How everybody gets at the file: one at a time, never for long, and whatever the disk says is told, not raised."""
+"""Access to the queue's file: one thread at a time, never for long; disk errors are reported, not raised."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import LogLevel
 from svctoolkit.sdk.queue.database import Database, is_busy
 
-#: How long a call of the application waits for its turn; the worker has more time.
+#: Seconds that a call of the application waits for the gate, and that the worker waits.
 MOMENT = 0.02
 PATIENCE = 5.0
 FAILURES = (sqlite3.Error, StorageError)
@@ -21,8 +21,10 @@ Work = Callable[[sqlite3.Connection], _T]
 
 
 class Access:
-    """Runs pieces of work inside the database's gate. `on_loss` hears that a damaged file was replaced by an empty one,
-    `on_leave` that the gate is free again."""
+    """Runs work inside the database's gate.
+
+    Calls `on_loss` after a damaged file was replaced by an empty one, and `on_leave` when the gate is free again.
+    """
 
     def __init__(
         self, database: Database, reporter: Reporter, on_loss: Callable[[], None], on_leave: Callable[[], None]
@@ -32,10 +34,10 @@ class Access:
         self._troubled = False
 
     def run(self, work: Work[_T], otherwise: _T, *, patience: float = 0.0) -> _T:
-        """What `work` gives; `otherwise` if that is not possible.
+        """Return the result of `work`, or `otherwise` if it failed.
 
-        As long as `patience` lasts it is tried again when another process holds the file, each time from outside the
-        gate, so that calls of the application get in between.
+        While another process locks the file, retry for up to `patience` seconds. The gate is released between the
+        attempts, so that calls of the application are not blocked.
         """
         gate, deadline = self.database.gate, time.monotonic() + patience
         while gate.enter(patience or MOMENT):
@@ -52,7 +54,7 @@ class Access:
         return otherwise
 
     def transact(self, work: Work[_T], otherwise: _T, *, patience: float = 0.0) -> _T:
-        """`run` in one write transaction."""
+        """Like `run`, in one write transaction."""
 
         def transaction(_: sqlite3.Connection) -> _T:
             with self.database.transaction() as connection:
@@ -61,7 +63,7 @@ class Access:
         return self.run(transaction, otherwise, patience=patience)
 
     def attempt(self, work: Work[_T]) -> _T:
-        """Inside the gate: what `work` gives, after a repair of the file if it needs one. Raises `FAILURES`."""
+        """Inside the gate: return the result of `work`, after repairing the file if necessary. Raises `FAILURES`."""
         try:
             return work(self.database.connection())
         except FAILURES as error:
@@ -71,7 +73,7 @@ class Access:
         return work(self.database.connection())
 
     def tell(self, error: Exception) -> None:
-        """One report per trouble, not one per event. Another process that writes for a moment is none."""
+        """Report an error once until the next success, not once per event. Only log it if the file is just locked."""
         if self._troubled or is_busy(error):
             self._reporter.log(LogLevel.DEBUG, "the queue cannot be written: %s", error)
             return
@@ -79,5 +81,5 @@ class Access:
         self._reporter.error(StorageError(f"the queue cannot be written: {error}"), topic="disk")
 
     def recover(self) -> None:
-        """The disk took something."""
+        """Note that a write succeeded."""
         self._troubled = False

@@ -1,10 +1,10 @@
 """Claims: which events a process is about to send.
 
-A claim ends when its events are settled, after a minute, or when its process is gone, so nothing gets stuck. It names
-the first and the last of its events; those behind it are free for others, as far as they are of other users: what a
-user did arrives in its order, whatever becomes of the earlier claim.
+A claim ends when its events are settled, after a minute, or when its process has ended, so no event gets stuck. It
+consists of its first and last event. Other processes may claim later events, but only those of other users: each user's
+events arrive in order, whatever the outcome of the earlier claim.
 
-An event's `user` is every ID that it names, one a line; empty is the user of this very machine, who may be anybody.
+An event's `user` is every ID in it, one per line. Empty is the user of this machine, who may be any user.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from svctoolkit.sdk.base.settings import new_id
 
-#: For whom: the data plane or the integrations of device mode. Each has a table of its own.
+#: The receiver: the data plane or the integrations of device mode. Each has its own table.
 Kind = Literal["cloud", "device"]
 TABLES: dict[Kind, str] = {"cloud": "events", "device": "device_events"}
 BATCH_BYTES = 500 * 1024
@@ -25,12 +25,12 @@ SECONDS = 60.0
 _OWNERS: set[str] = set()
 
 
-#: One event: its ID and its JSON. IDs below zero are events in memory, because the disk does not take them.
+#: One event: its ID and its JSON. Negative IDs are events in memory, which could not be written to the disk.
 Row = tuple[int, bytes]
 
 
 class Parked(NamedTuple):
-    """An event that the data plane refuses, the status of its answer, and why."""
+    """An event that the data plane rejected, with the status and the reason."""
 
     id: int
     body: bytes
@@ -39,8 +39,10 @@ class Parked(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Events to be sent. Without a `token` nobody else knows that they are. `users` says whose each row is, where that
-    is known of all."""
+    """Events to be sent. Without a `token` they are not claimed, so other processes do not know of them.
+
+    `users` is the user of each row, or empty.
+    """
 
     rows: Sequence[Row]
     kind: Kind
@@ -49,14 +51,14 @@ class Batch(NamedTuple):
 
 
 def owner() -> str:
-    """A new name for somebody in this process who claims events."""
+    """Return a new name for an owner of claims in this process."""
     name = f"{_host()}|{os.getpid()}|{new_id()}"
     _OWNERS.add(name)
     return name
 
 
 def claim(connection: sqlite3.Connection, kind: Kind, source: str, who: str, limit: int, now: float) -> Batch | None:
-    """The oldest events behind those that are claimed, as a claim of `who`. Within a transaction."""
+    """Claim the oldest events after the claimed ones for the owner `who`. Within a transaction."""
     end_dead(connection, now)
     claims = connection.execute("SELECT max(last) FROM claims WHERE kind=? AND source=?", (kind, source))
     (before,) = claims.fetchone()
@@ -75,10 +77,10 @@ def claim(connection: sqlite3.Connection, kind: Kind, source: str, who: str, lim
 
 
 def _users_before(connection: sqlite3.Connection, kind: Kind, source: str, who: str, last: int) -> list[str]:
-    """Whose events, up to `last`, wait outside the claims of `who`: claimed by somebody else, or given back."""
+    """Return the users of events up to `last` outside the claims of `who`: claimed by another owner, or released."""
     query = "SELECT first, last FROM claims WHERE kind=? AND source=? AND owner=? ORDER BY first"
     own = connection.execute(query, (kind, source, who)).fetchall()
-    # Only what lies between the claims is read: they hold hundreds of events, and mostly there is nothing else.
+    # Read only the gaps between the claims: claims hold hundreds of events, and usually there are no others.
     query = f"SELECT DISTINCT user FROM {TABLES[kind]} WHERE source=? AND id BETWEEN ? AND ?"
     users: list[str] = []
     start = 1
@@ -90,7 +92,7 @@ def _users_before(connection: sqlite3.Connection, kind: Kind, source: str, who: 
 
 
 def _undisturbed(users: list[str], before: Sequence[str]) -> list[str]:
-    """The first of `users`, as far as they have nothing to do with those `before` them."""
+    """Return the leading `users` that share no ID with those `before` them."""
     if not before:
         return users
     if "" in before:
@@ -103,17 +105,17 @@ def _undisturbed(users: list[str], before: Sequence[str]) -> list[str]:
 
 
 def settle(connection: sqlite3.Connection, batch: Batch, ids: Sequence[int]) -> int:
-    """End the claim and delete the events that are done; how many were deleted. Within a transaction.
+    """End the claim and delete the finished events; return the number deleted. Within a transaction.
 
-    If the claim had already ended, another process may have settled these events, and SQLite may have given their
-    numbers to new ones: nothing is touched, and what was sent twice has the same messageId.
+    If the claim had already ended, another process may have settled these events, and SQLite may have reused their
+    IDs for new ones. Nothing is deleted then: events that are sent twice have the same messageId.
     """
     ended = connection.execute("DELETE FROM claims WHERE token=?", (batch.token,)).rowcount
     if not ids or not ended:
         return 0
     first, last = min(ids), max(ids)
     values: tuple[int, ...]
-    if last - first + 1 == len(ids):  # all that lie between: found at once
+    if last - first + 1 == len(ids):  # contiguous: a range is faster
         which, values = "id BETWEEN ? AND ?", (first, last)
     else:
         which, values = f"id IN ({','.join('?' * len(ids))})", tuple(ids)
@@ -121,7 +123,7 @@ def settle(connection: sqlite3.Connection, batch: Batch, ids: Sequence[int]) -> 
 
 
 def within_size(rows: list[Row]) -> list[Row]:
-    """As many of the first events as one request may hold; one at least."""
+    """Return the first events that fit into one request, at least one."""
     if sum([len(body) for _, body in rows]) + 40 * len(rows) < BATCH_BYTES - 64:
         return rows
     fitting: list[Row] = []
@@ -135,7 +137,7 @@ def within_size(rows: list[Row]) -> list[Row]:
 
 
 def end_dead(connection: sqlite3.Connection, now: float) -> None:
-    """End the claims that are over: too old, of a process that is gone, or from a future that the clock took back."""
+    """Delete claims that have expired, whose process has ended, or that are too far in the future (clock set back)."""
     for token, who, until in connection.execute("SELECT token, owner, until FROM claims").fetchall():
         if until < now or until > now + 2 * SECONDS or not _is_alive(who):
             connection.execute("DELETE FROM claims WHERE token=?", (token,))
@@ -161,7 +163,7 @@ def _is_alive(who: str) -> bool:
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether a process has ended, and its number is kept until its parent asks, which may be never."""
+    """Return whether a process is a zombie: it has ended, but its parent has not (and may never have) collected it."""
     try:
         state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
     except (OSError, IndexError):

@@ -1,4 +1,4 @@
-"""What the file holds: questions that change nothing."""
+"""Read-only queries of the queue's file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from svctoolkit.sdk.queue.claims import TABLES, Kind, Row
 
 
 class Ids(Container[int], Sized, Protocol):
-    """A collection of event numbers."""
+    """A collection of event IDs."""
 
 
 class Numbers(NamedTuple):
-    """How many events wait (on disk and in memory), are parked, and are in memory."""
+    """Number of events that are waiting (on disk and in memory), parked, and in memory."""
 
     waiting: int
     parked: int
@@ -22,7 +22,7 @@ class Numbers(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """An event of the queue: `state` is waiting, device, parked or memory."""
+    """An event in the queue: `state` is waiting, device, parked or memory."""
 
     id: int
     at: float
@@ -33,7 +33,7 @@ class Listed(NamedTuple):
 
 
 def last_id(connection: sqlite3.Connection, kind: Kind) -> int:
-    """The number of the newest event."""
+    """Return the ID of the newest event."""
     return int(connection.execute(f"SELECT coalesce(max(id), 0) FROM {TABLES[kind]}").fetchone()[0])
 
 
@@ -42,33 +42,33 @@ def count(connection: sqlite3.Connection, source: str, table: str = "events") ->
 
 
 def count_all(connection: sqlite3.Connection, source: str) -> tuple[int, int]:
-    """How many events of this source wait, and how many of others: found in one go through the file."""
+    """Return how many events of this source and of other sources are waiting, in one pass over the file."""
     query = "SELECT coalesce(sum(source=?), 0), count(*) FROM events"
     own, total = connection.execute(query, (source,)).fetchone()
     return int(own), int(total) - int(own)
 
 
 def version(connection: sqlite3.Connection) -> int:
-    """Changes when another process writes."""
+    """Return a number that changes when another process writes to the file."""
     return int(connection.execute("PRAGMA data_version").fetchone()[0])
 
 
 def is_pending(connection: sqlite3.Connection, source: str, upto: int, gone: Ids) -> bool:
-    """Whether an event up to this number waits, other than those that are gone."""
+    """Return whether an event up to the ID `upto` is waiting, not counting the IDs in `gone`."""
     query = "SELECT id FROM events WHERE source=? AND id<=? ORDER BY id LIMIT ?"
     rows = connection.execute(query, (source, upto, len(gone) + 1)).fetchall()
     return any(id not in gone for (id,) in rows)
 
 
 def oldest(connection: sqlite3.Connection, kind: Kind, source: str, gone: Ids, limit: int) -> list[Row]:
-    """The oldest events, other than those that are gone."""
+    """Return the oldest events, without those in `gone`."""
     query = f"SELECT id, body FROM {TABLES[kind]} WHERE source=? ORDER BY id LIMIT ?"
     rows = connection.execute(query, (source, limit + len(gone))).fetchall()
     return [(id, body) for id, body in rows if id not in gone][:limit]
 
 
 def listing(connection: sqlite3.Connection, source: str) -> list[Listed]:
-    """Every event of the file, oldest first: those that wait, those that wait for device mode only, the parked ones."""
+    """Return every event in the file, oldest first: waiting, then waiting for device mode, then parked."""
     queries = (
         "SELECT id, at, 'waiting', 0, '', body FROM events",
         "SELECT id, at, 'device', 0, '', body FROM device_events",
@@ -82,5 +82,5 @@ def listing(connection: sqlite3.Connection, source: str) -> list[Listed]:
 
 
 def everything(connection: sqlite3.Connection, source: str) -> list[tuple[float, bytes, str]]:
-    """Time, JSON and user of all that waits."""
+    """Return time, JSON and user of every waiting event."""
     return connection.execute("SELECT at, body, user FROM events WHERE source=? ORDER BY id", (source,)).fetchall()

@@ -1,7 +1,8 @@
-"""The SQLite file: opening it, sharing it, and what happens when it is damaged, removed, or cannot be written.
+"""The SQLite file: opening and sharing it; recovery when it is damaged, removed, or not writable.
 
-Durability: write-ahead log with `synchronous=NORMAL`. A committed event survives the end of the process, however it
-ends (kill -9 too). A power cut can take the last commits that the system had not written, never damage the file.
+
+Durability: write-ahead log with `synchronous=NORMAL`. A committed event survives the end of the process, even
+kill -9. A power failure can lose the last commits that the system had not written yet, but cannot damage the file.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ CREATE TABLE IF NOT EXISTS claims(
     first INTEGER NOT NULL, last INTEGER NOT NULL, owner TEXT NOT NULL, until REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS state(key TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
-#: How long SQLite waits for another process's write lock. It is waited inside `gate`, so all of the client waits;
-#: who has more time tries again from outside.
+#: How long SQLite waits for another process's write lock. It waits inside `gate`, which blocks the whole client, so
+#: longer waits are retries from outside the gate.
 _BUSY_SECONDS = 0.015
 _OPENING_SECONDS = 0.5
 _FORK_SECONDS = 5.0
@@ -44,12 +45,12 @@ _PAGES_OF_A_TRANSACTION = 4
 _LOG_BYTES = 16 << 20
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-#: Connections that a forked child got from its parent. SQLite forbids to use them, and even to close them.
+#: Connections that a forked child inherited from its parent. SQLite forbids using or even closing them.
 _INHERITED: list[object] = []
 
 
 class Database:
-    """One connection for all threads, used by whoever is inside `gate`, and a second one for checkpoints."""
+    """One connection for all threads, used only inside `gate`, and a second one for checkpoints."""
 
     gate: Gate
     _copy_gate: Gate
@@ -67,7 +68,7 @@ class Database:
         self._closed_until = 0.0
 
     def connection(self) -> sqlite3.Connection:
-        """The open connection. Raises `StorageError` when there cannot be one; asked again within a second, at once."""
+        """Return the open connection, or raise `StorageError`. After a failure, do not try again for a second."""
         if self._connection is None:
             if time.monotonic() < self._closed_until:
                 raise StorageError(f"{self.path} cannot be opened")
@@ -80,7 +81,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """One write transaction. Raises `StorageError` or `sqlite3.Error`, and then nothing of it is stored."""
+        """One write transaction. If it raises `StorageError` or `sqlite3.Error`, it was rolled back."""
         connection = self.connection()
         self.gate.exclusive = True
         try:
@@ -96,7 +97,7 @@ class Database:
             self.gate.exclusive = False
 
     def repair(self, error: Exception) -> bool:
-        """Whether it is worth trying again: `error` said the file is damaged, and a new one is in its place."""
+        """Replace the file if `error` says that it is damaged. Return whether to try again."""
         if not isinstance(error, sqlite3.Error) or not _is_damage(error) or self.path == MEMORY:
             return False
         self.close()
@@ -109,13 +110,13 @@ class Database:
 
     @property
     def is_moved(self) -> bool:
-        """Whether the file was replaced or removed by somebody else. The open connection still has the old one."""
+        """Whether the file was replaced or removed from outside. The open connection still uses the old one."""
         return self.path != MEMORY and self._connection is not None and _inode(self.path) != self._inode
 
     def checkpoint(self) -> None:
-        """Copy the log into the file when it is long, so that it starts over. No call of the host waits for the disk.
+        """Copy a long write-ahead log into the file, so that the log starts over. No application call waits for it.
 
-        Most is copied on a thread of its own, beside writers; then the little that was written meanwhile, at once.
+        A separate thread copies most of it while others write; the next call copies what was written in the meantime.
         """
         if self.path == MEMORY or self.pages < _CHECKPOINT_PAGES:
             return
@@ -123,7 +124,7 @@ class Database:
             copying = threading.Thread(target=self._copy, name="svctoolkit-sdk-copy")
             try:
                 copying.start()
-            except RuntimeError:  # the interpreter ends: no new threads
+            except RuntimeError:  # the interpreter is shutting down: no new threads
                 self._copy()
             self._copying = copying
         elif not self._copying.is_alive():
@@ -159,7 +160,7 @@ class Database:
             self._copy_gate.leave()
 
     def hold(self) -> None:
-        """Keep every thread out of SQLite, which a fork would copy with its locks taken, for good in the child."""
+        """Keep every thread out of SQLite: a fork would copy locks that are held, and the child would hang."""
         self._held = [gate for gate in (self.gate, self._copy_gate) if gate.enter(_FORK_SECONDS)]
 
     def let_go(self) -> None:
@@ -179,7 +180,7 @@ class Database:
     def _open(self) -> sqlite3.Connection:
         if self.path != MEMORY:
             os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
-            # SQLite would make a file that everybody may read; its log gets the rights of the file.
+            # SQLite would create a world-readable file. Its log gets the same permissions as the file.
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         try:
             return self._connect()
@@ -207,7 +208,7 @@ class Database:
         for suffix in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 os.replace(self.path + suffix, aside + suffix)
-        self._reporter.error(StorageError(f"{self.path} is damaged; it is kept as {aside}, and a new one was started"))
+        self._reporter.error(StorageError(f"{self.path} is damaged: moved it to {aside} and created a new file"))
 
 
 def _connect(path: str, *, timeout: float) -> sqlite3.Connection:
@@ -215,7 +216,7 @@ def _connect(path: str, *, timeout: float) -> sqlite3.Connection:
 
 
 def is_busy(error: Exception) -> bool:
-    """Whether only another process stands in the way, for now."""
+    """Return whether the error is temporary: another process has locked the file."""
     return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
 
 
@@ -226,12 +227,12 @@ def _set_up(connection: sqlite3.Connection) -> None:
             connection.execute("PRAGMA journal_mode=WAL").fetchall()
             break
         except sqlite3.OperationalError:
-            # SQLite's own waiting does not cover the switch to WAL when several processes start together.
+            # SQLite's busy timeout does not cover the switch to WAL when several processes start together.
             if time.monotonic() > give_up:
                 raise
             time.sleep(0.01)
     connection.execute("PRAGMA synchronous=NORMAL")
-    # Some builds of SQLite overwrite every freed page; that costs more than all the rest of a delivery.
+    # Some builds of SQLite overwrite every freed page, which costs more than the rest of a delivery.
     connection.execute("PRAGMA secure_delete=FAST").fetchall()
     connection.execute("PRAGMA wal_autocheckpoint=8000")
     connection.execute(f"PRAGMA journal_size_limit={_LOG_BYTES}")

@@ -1,4 +1,4 @@
-"""Where the queue's file is, and how it tells one source's events from another's."""
+"""The location of the queue's file, and the fingerprint that separates the sources in it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _FILE = "queue-3.db"
 
 
 def fingerprint(write_key: str) -> str:
-    """Tells the events of one source from another's in a shared file, without keeping the key there."""
+    """Return a hash that identifies a source in a shared file, so that the write key itself is not stored."""
     return _digest(write_key)
 
 
 def queue_path(settings: Settings, *, embedded: bool) -> str:
-    """The file's path, or `MEMORY`.
+    """Return the file's path, or `MEMORY`.
 
-    Without a directory and an application's name it belongs to the script that runs, wherever its file lies: two
-    programs that happen to be called `manage.py` share nothing. Where there is no script (a kernel, `-c`, `-m`, a test
-    run), nothing says whose events these are, and they stay in memory.
+    Without a directory and an application name, the file belongs to the full path of the running script: two programs
+    that happen to be called `manage.py` share nothing. If there is no script (a kernel, `-c`, `-m`, a test run), the
+    events cannot be assigned to a program, and stay in memory.
     """
     directory = settings.data_directory
     if directory == MEMORY or (directory is None and embedded):
@@ -44,10 +44,10 @@ def _folder(application_name: str) -> str:
 
 
 def _main_script() -> str:
-    """The file of the running script, links resolved; empty if there is none that would say whose program this is."""
+    """Return the path of the running script, symlinks resolved; empty if no script identifies the program."""
     main = sys.modules.get("__main__")
     file, spec = getattr(main, "__file__", None), getattr(main, "__spec__", None)
-    # A package that is run as a directory has a spec, too, but of the name `__main__`; `-m` has the module's.
+    # A package that is run as a directory has a spec, too, but named `__main__`; with `-m` it has the module's name.
     if not file or (spec is not None and spec.name != "__main__") or "_pytest.main" in sys.modules:
         return ""
     return str(os.path.realpath(file))

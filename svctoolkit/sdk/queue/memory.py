@@ -1,4 +1,4 @@
-"""Events that are not on disk: for the moment that it is busy, or as long as it takes none."""
+"""Events in memory, while the disk is busy or not writable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LIMIT = 1000
 
 
 class MemoryEvent:
-    """An event; `cloud` and `device` are true as long as it has to go there. `stored` is set when it is on disk."""
+    """An event. `cloud` and `device`: still to be delivered there. `stored` is set once it is on disk."""
 
     __slots__ = ("at", "body", "cloud", "device", "id", "stored", "user")
 
@@ -23,10 +23,7 @@ class MemoryEvent:
 
 
 class Memory:
-    """Events in the order of their calls. Whoever is inside the queue's gate uses it; `hand_in` anybody at any moment.
-
-    `counted` hears how many events were taken from the inbox.
-    """
+    """Events in the order of their calls. For use inside the queue's gate, except `hand_in`, which is always safe."""
 
     def __init__(self) -> None:
         self._inbox: deque[MemoryEvent] = deque()
@@ -34,11 +31,11 @@ class Memory:
         self._last_id = 0
 
     def __len__(self) -> int:
-        return sum(event.cloud for event in self._events) if self._events else 0  # asked for with every call
+        return sum(event.cloud for event in self._events) if self._events else 0  # read in every call
 
     @property
     def unsorted(self) -> int:
-        """How many events nobody has taken from the inbox yet."""
+        """Number of events that are still in the inbox."""
         return len(self._inbox)
 
     @property
@@ -46,7 +43,7 @@ class Memory:
         return not self._events
 
     def hand_in(self, event: MemoryEvent) -> bytes | None:
-        """Put it into the inbox; the oldest one's JSON if that had to go for it."""
+        """Put an event into the inbox. If the inbox was full, drop its oldest event and return that one's JSON."""
         self._inbox.append(event)
         if len(self._inbox) > LIMIT:
             with suppress(IndexError):
@@ -54,7 +51,7 @@ class Memory:
         return None
 
     def take_inbox(self) -> tuple[int, list[bytes]]:
-        """Put what was handed in behind the others: how many these were, and the JSON of the oldest that had to go."""
+        """Append the inbox to the events. Return how many those were, and the JSON of the oldest events dropped."""
         number = 0
         with suppress(IndexError):
             while self._inbox:
@@ -68,15 +65,15 @@ class Memory:
         self._events.append(event)
 
     def trim(self) -> list[bytes]:
-        """Let the oldest go until no more than `LIMIT` are left; their JSON."""
+        """Drop the oldest events until `LIMIT` are left; return their JSON."""
         return [self._events.popleft().body for _ in range(len(self._events) - LIMIT)]
 
     def rows(self, kind: Kind) -> list[Row]:
-        """What has to go there."""
+        """Return the events that are still to be delivered to `kind`."""
         return [(event.id, event.body) for event in self._events if getattr(event, kind)]
 
     def finish(self, kind: Kind, ids: Iterable[int]) -> int:
-        """These went there: how many were known. Whoever has nowhere to go any more is gone."""
+        """Mark events as delivered to `kind`, and remove completely delivered ones. Return how many were found."""
         done = {id for id in ids if id < 0} if self._events else ()
         if not done:
             return 0
@@ -89,17 +86,17 @@ class Memory:
         return number
 
     def all(self) -> list[MemoryEvent]:
-        """Every event that was sorted in."""
+        """Return every event except those in the inbox."""
         return list(self._events)
 
     def clear(self) -> None:
-        """They are on disk: tell those who wait for it."""
+        """Remove all events, which are now on disk, and notify the threads that wait for that."""
         for event in self._events:
             if event.stored is not None:
                 event.stored.set()
         self._events.clear()
 
     def forget(self) -> None:
-        """They are somebody else's."""
+        """Discard all events: they belong to another process or queue."""
         self._events.clear()
         self._inbox.clear()

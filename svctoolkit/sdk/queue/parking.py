@@ -1,4 +1,4 @@
-"""Events that the data plane refuses: set aside with the reason, until somebody lets them try again."""
+"""Events that the data plane rejected: stored with the reason until `retry_parked`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from svctoolkit.sdk.queue.claims import Parked
 
 
 def park(connection: sqlite3.Connection, source: str, parked: Sequence[Parked], now: float, limit: int) -> list[bytes]:
-    """Within a transaction: set them aside; the JSON of the oldest that have to go, as there are more than `limit`."""
+    """Within a transaction: park events. Keep the newest `limit`; return the JSON of the others, which are deleted."""
     if not parked:
         return []
     connection.executemany(
@@ -22,7 +22,7 @@ def park(connection: sqlite3.Connection, source: str, parked: Sequence[Parked], 
 
 
 def unpark(connection: sqlite3.Connection, source: str, origin: str) -> int:
-    """Within a transaction: put every parked event back into the queue; their number."""
+    """Within a transaction: put every parked event back into the queue; return their number."""
     statement = "INSERT INTO events(source, origin, at, body) SELECT source, ?, at, body FROM parked WHERE source=?"
     number = connection.execute(statement, (origin, source)).rowcount
     connection.execute("DELETE FROM parked WHERE source=?", (source,))

@@ -1,7 +1,7 @@
-"""The events that wait: stored, claimed, finished, parked, counted.
+"""The queue of events: stored, claimed, finished, parked, counted.
 
-Several processes share one file. A process claims the events it is about to send; the others take later ones. What the
-disk does not take at once waits in memory, in its order, and a call never waits longer than a moment.
+Several processes share one file. A process claims the events it is about to send; the others claim later ones. Events
+that cannot be written immediately wait in memory, in order, so that a call waits 20 ms at most.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _UNSETTLED: Batch | None = Batch((), "cloud", "")
 
 
 class Queue(Spool):
-    """The queue of one source: what `Spool` stores, claimed, finished, parked, counted."""
+    """The queue of one source: claims, finishes, parks and counts the events that `Spool` stores."""
 
     def close(self) -> None:
-        """Close the file. It opens again when the queue is used again. A queue in memory stays until it is empty."""
+        """Close the file; the next use reopens it. A queue in memory is kept until it is empty."""
 
         def close(_: sqlite3.Connection) -> None:
             self._to_disk()
@@ -40,7 +40,7 @@ class Queue(Spool):
         self._access.run(close, None)
 
     def after_fork(self) -> None:
-        self._memory.forget()  # they are the parent's
+        self._memory.forget()  # they belong to the parent process
         self._undeleted.forget()
         self._rescue.after_fork()
         self._is_slow = False
@@ -50,7 +50,7 @@ class Queue(Spool):
     # Sending
 
     def claim(self, kind: Kind, limit: int) -> Batch | None:
-        """The oldest events that nobody else is sending: up to `limit`, up to 500 KB. None when there are none."""
+        """Claim the oldest events that are not being sent: up to `limit`, up to 500 KB. None if there are none."""
 
         def claim(connection: sqlite3.Connection) -> Batch | None:
             self._try_to_disk()
@@ -64,7 +64,7 @@ class Queue(Spool):
                 if is_busy(error):
                     raise
                 self._access.tell(error)
-            # Nothing can be written. What can be read is sent all the same: it is older than what is in memory.
+            # The file is not writable. Send what can be read: it is older than the events in memory.
             rows = contents.oldest(connection, kind, self.source, self._undeleted.rows[kind], limit)
             return Batch(claims.within_size(rows), kind, "") if rows else None
 
@@ -74,7 +74,7 @@ class Queue(Spool):
         return batch
 
     def renew(self, batch: Batch) -> None:
-        """Keep the claim for another minute."""
+        """Extend the claim by another minute."""
         if batch.token:
             values = (self._clock() + claims.SECONDS, batch.token)
             self._access.run(lambda c: c.execute("UPDATE claims SET until=? WHERE token=?", values), None)
@@ -82,9 +82,9 @@ class Queue(Spool):
     def finish(
         self, batch: Batch, delivered: Sequence[Row], parked: Sequence[Parked] = (), *, then: int = 0
     ) -> Batch | None:
-        """`delivered` is done and `parked` is set aside; the rest of the batch waits for the next attempt.
+        """Delete `delivered`, park `parked`, and release the rest of the batch for the next attempt.
 
-        With `then`, also what `claim` would give with this limit: the same transaction does both.
+        With `then`, also claim up to `then` further events in the same transaction, and return them as `claim` does.
         """
         rows = [*delivered, *((event.id, event.body) for event in parked)]
 
@@ -104,13 +104,13 @@ class Queue(Spool):
         following = self._access.run(finish, _UNSETTLED, patience=PATIENCE)
         if following is not _UNSETTLED:
             return following
-        # The disk does not take it. It must not be sent again, and what would be parked has no place to be.
+        # Not writable: remember what must not be sent again, and drop what cannot be parked.
         self._undeleted.remember(batch, rows)
         self._conclude(batch, rows, len(delivered), [event.body for event in parked])
         return None
 
     def _settle(self, connection: sqlite3.Connection, batch: Batch, rows: Sequence[Row]) -> int:
-        """End the claim and delete what is done; how many of `events` that were."""
+        """End the claim and delete the finished events; return how many were in the table `events`."""
         stored = [id for id, _ in rows if id > 0]
         if batch.token or not stored:
             deleted = claims.settle(connection, batch, stored)
@@ -126,24 +126,24 @@ class Queue(Spool):
             self._reporter.drop("refused", refused)
 
     def retry_parked(self) -> int:
-        """Put every parked event back into the queue; their number."""
+        """Put every parked event back into the queue; return their number."""
         number = self._access.transact(lambda c: unpark(c, self.source, self._origin), 0, patience=PATIENCE)
         self.count += number
         return number
 
-    # Looking
+    # Inspecting
 
     @property
     def waiting(self) -> int:
-        """How many events wait, without asking the disk."""
+        """Number of waiting events, without reading the disk."""
         return self.count - len(self._undeleted.rows["cloud"]) + len(self._memory) + self._memory.unsorted
 
     def last_id(self, kind: Kind = "cloud", *, patience: float = PATIENCE) -> int:
-        """The number of the newest event, as a mark; beyond all where that cannot be said."""
+        """Return the ID of the newest event as a mark; larger than every ID if the file cannot be read."""
         return self._access.run(lambda c: contents.last_id(c, kind), _BEYOND_ALL, patience=patience)
 
     def pending(self, upto: int) -> bool:
-        """Whether an event not newer than `upto` still has to be sent."""
+        """Return whether an event up to the mark `upto` still has to be sent."""
         if len(self._memory) or self._memory.unsorted:
             return True
         return self._access.run(
@@ -151,7 +151,7 @@ class Queue(Spool):
         )
 
     def numbers(self) -> tuple[Numbers, dict[str, int]]:
-        """The queue's numbers and the client's counts, as of one moment."""
+        """Return a consistent snapshot of the queue's numbers and the client's counts."""
 
         def numbers(connection: sqlite3.Connection | None) -> tuple[Numbers, dict[str, int]]:
             if connection and (version := contents.version(connection)) != self._version:
@@ -166,7 +166,7 @@ class Queue(Spool):
         return self._access.run(numbers, None, patience=1.0) or numbers(None)
 
     def listing(self) -> list[Listed]:
-        """Every event of the queue, oldest first."""
+        """Return every event in the queue, oldest first."""
         nothing: list[Listed] = []
         stored = self._access.run(lambda c: contents.listing(c, self.source), nothing, patience=PATIENCE)
         gone = self._undeleted.rows["cloud"]
@@ -174,9 +174,9 @@ class Queue(Spool):
         return [event for event in stored if event.state != "waiting" or event.id not in gone] + memory
 
     def refresh(self, *, open_file: bool = False) -> bool:
-        """Notice what other processes did: a replaced file, other events. True when anything changed.
+        """Detect changes by other processes: a replaced file, other events. Return whether anything changed.
 
-        A file that is closed stays closed, unless `open_file`.
+        A closed file stays closed, unless `open_file`.
         """
 
         if not open_file and not self._database.is_open and self._memory.is_empty and not self._memory.unsorted:
@@ -186,7 +186,7 @@ class Queue(Spool):
             is_moved = self._database.is_moved
             if is_moved:
                 self._move(connection)
-                if self._memory.is_empty:  # nobody needs a file now
+                if self._memory.is_empty:  # no file is needed now
                     return True
             self._to_disk()
             connection = self._database.connection()
@@ -202,7 +202,7 @@ class Queue(Spool):
         self._database.checkpoint()
 
     def take_memory(self, other: Queue) -> None:
-        """What another queue of the same client could not store."""
+        """Take over the events that another queue of the same client could not store."""
 
         if self._database.gate.enter(PATIENCE):
             try:
@@ -217,7 +217,7 @@ class Queue(Spool):
     # Below: inside the gate.
 
     def _recount(self, connection: sqlite3.Connection, version: int) -> None:
-        """Look through the file, which another process has changed."""
+        """Count the events again after another process has changed the file."""
         self._version = version
         self.count, self.elsewhere = contents.count_all(connection, self.source)
 
@@ -226,7 +226,7 @@ class Queue(Spool):
         self._undeleted.forget()
 
     def _move(self, connection: sqlite3.Connection) -> None:
-        """The file is gone, but the system keeps it as long as it is open: carry everything over into a new one."""
+        """Copy everything into a new file: the old one was removed, but is readable as long as it is open."""
         try:
             rows = contents.everything(connection, self.source)
         except FAILURES:
@@ -234,7 +234,7 @@ class Queue(Spool):
         lost = self.count - len(rows)
         if lost > 0:
             self._reporter.drop("damaged file", [], lost)
-        text = f"{self._database.path} was removed; {len(rows)} event(s) that waited go into a new file"
+        text = f"{self._database.path} was removed: moved {len(rows)} waiting event(s) to a new file"
         self._reporter.error(StorageError(text), topic="removed" if rows else "")
         self._database.close()
         self.count = 0

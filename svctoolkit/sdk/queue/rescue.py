@@ -1,4 +1,4 @@
-"""The thread that writes for the others while the disk is slow or taken."""
+"""The thread that writes events from memory while the disk is slow or locked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PAUSE_SECONDS = 0.03
 
 
 class Rescue:
-    """A daemon thread, started when it is first needed. `write` says whether there is nothing left to do."""
+    """A daemon thread, started on demand. It calls `write` until that returns True: nothing is left to write."""
 
     def __init__(self, write: Callable[[], bool]) -> None:
         self._write = write
@@ -22,7 +22,7 @@ class Rescue:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Make sure that it runs. Where no thread can be started (the interpreter ends) events stay in memory."""
+        """Make sure that the thread runs. If it cannot start (interpreter shutdown), the events stay in memory."""
         if self._thread is None:
             thread = threading.Thread(target=self._run, name="svctoolkit-sdk-disk", daemon=True)
             try:
@@ -33,7 +33,7 @@ class Rescue:
         self._wakeup.set()
 
     def wake(self) -> None:
-        """There is something to write. Does nothing before `start`."""
+        """Signal that there is something to write. Has no effect before `start`."""
         self._wakeup.set()
 
     def _run(self) -> None:

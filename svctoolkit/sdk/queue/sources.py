@@ -1,4 +1,4 @@
-"""Other sources in the same file. A stored event's source never changes by itself."""
+"""Other sources in the same file. A stored event's source changes only through `adopt`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from svctoolkit.sdk.queue.states import States
 
 
 class Sources:
-    """What one source has to do with the others."""
+    """Lets one source take over the events of others."""
 
     def __init__(self, access: Access, states: States, source: str) -> None:
         self._access, self._states, self._source = access, states, source
 
     def adopt(self, sources: Iterable[str], *, origin: str = "") -> None:
-        """Take over what waits under other sources, and the identity that goes with it; with `origin`, only what that
-        client recorded."""
+        """Take over the events of other sources, and the identity stored with them.
+
+        With `origin`, only the events that the client of this name recorded.
+        """
 
         def adopt(connection: sqlite3.Connection) -> None:
             for source in set(sources) - {self._source}:

@@ -1,4 +1,4 @@
-"""From a call to the disk: quickly, in order, and into memory for as long as the disk takes none."""
+"""From a call to the disk: quickly, in order, and in memory while the disk is not writable."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _SLOW_SECONDS = 0.025
 _INSERTS = {
     kind: f"INSERT INTO {table}(source, origin, at, body, user) VALUES(?,?,?,?,?)" for kind, table in TABLES.items()
 }
-#: Device mode has no claim to events that lie too far behind.
+#: Device mode does not get events that are too old: they are deleted.
 _FORGET = "DELETE FROM device_events WHERE id <= ? - ?"
 
 
 class Spool:
-    """Stores the events of one source. `limit` are kept; over it the oldest go. Nothing raises for the disk's sake.
+    """Stores the events of one source. Above `limit`, the oldest are dropped. Disk errors are reported, not raised.
 
-    `origin` names the client: events know who recorded them.
+    `origin` identifies the client that recorded an event.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Spool:
     ) -> None:
         self.source = source
         self.count = 0  # events on disk
-        self.elsewhere = 0  # those of other sources, at the last look
+        self.elsewhere = 0  # events of other sources, when last counted
         self._origin, self._owner = origin, claims.owner()
         self._database, self._reporter, self._limit, self._clock = database, reporter, limit, clock
         self._access = Access(database, reporter, self._count_loss, self._sort_inbox)
@@ -58,9 +58,9 @@ class Spool:
         self._version = -1
 
     def add(self, body: bytes, at: float, user: str, *, for_devices: bool) -> None:
-        """Store one event. When this returns it survives the process - or, if the disk takes none, waits in memory.
+        """Store one event. On return it survives the process or, if the disk is not writable, waits in memory.
 
-        `user` is whose event it is: see `claims`.
+        `user` is the event's user: see `claims`.
         """
         gate = self._database.gate
         if self._is_slow or not gate.enter(MOMENT):
@@ -76,7 +76,10 @@ class Spool:
             self._sort_inbox()
 
     def _hand_in(self, event: MemoryEvent) -> None:
-        """Somebody else is inside, or the disk is slow: whoever leaves next, or the rescuer, stores it."""
+        """Put an event in memory because the gate is taken or the disk slow.
+
+        The next thread that leaves the gate, or the rescue thread, stores it.
+        """
         is_slow = self._is_slow
         if is_slow:
             event.stored = Latch()
@@ -95,7 +98,7 @@ class Spool:
                 self._database.gate.leave()
 
     def _write_for_others(self) -> bool:
-        """What the rescuer does, again and again until it is true: nothing is left to write."""
+        """The rescue thread's work: write everything in memory. Return whether nothing is left."""
         if not self._database.gate.enter(PATIENCE):
             return False
         began = time.monotonic()
@@ -117,7 +120,7 @@ class Spool:
                 self._to_disk()
             try:
                 self._insert(self._database.connection(), body, at, user, for_devices)
-            except FAILURES:  # the way through `attempt` knows how to repair a file, and takes longer
+            except FAILURES:  # `attempt` can repair the file, but is slower
                 self._access.attempt(lambda connection: self._insert(connection, body, at, user, for_devices))
             self._access.recover()
         except FAILURES as error:
@@ -132,8 +135,8 @@ class Spool:
 
     def _insert(self, connection: sqlite3.Connection, body: bytes, at: float, user: str, for_devices: bool) -> None:
         values = (self.source, self._origin, at, body, user)
-        # Python looks for signals after calls, and another thread may have sent the event by then: counted afterwards,
-        # who asks in a handler would see less than nothing wait.
+        # Count first: Python handles signals after calls, and another thread may have sent the event by then, so a
+        # signal handler could see a negative number of waiting events.
         self._database.pages += 1
         self.count += 1
         self._reporter.stored += 1
@@ -153,7 +156,7 @@ class Spool:
             raise
 
     def _slow_down(self) -> None:
-        """From now on the rescuer writes, until it finds the disk quick again; calls wait for it for a moment only."""
+        """Leave writing to the rescue thread until the disk is fast again; calls wait for it only briefly."""
         self._is_slow = True
         self._rescue.start()
 
@@ -170,7 +173,7 @@ class Spool:
             self._reporter.drop("memory full", surplus)
 
     def _to_disk(self) -> None:
-        """Store what is in memory. Raises what the disk says."""
+        """Store the events in memory. Raises `FAILURES`."""
         if self._memory.unsorted:
             self._sort_in()
         if not self._memory.is_empty:
@@ -187,7 +190,7 @@ class Spool:
             for kind, values in rows.items():
                 connection.executemany(_INSERTS[kind], values)
         self.count += len(rows["cloud"])
-        self._reporter.log(LogLevel.INFO, "%d event(s) are on disk that waited in memory", len(events))
+        self._reporter.log(LogLevel.INFO, "stored %d event(s) that waited in memory", len(events))
         self._memory.clear()
 
     def _try_to_disk(self) -> None:
@@ -197,9 +200,9 @@ class Spool:
             self._access.tell(error)
 
     def _delete_oldest(self) -> None:
-        """The oldest that are not being sent just now: those may be delivered already.
+        """Drop the oldest events, except claimed ones, which may already be delivered.
 
-        In one statement, so that a signal handler finds no transaction half done.
+        In one statement, so that a signal handler never finds an unfinished transaction.
         """
         statement = """DELETE FROM events WHERE id IN (SELECT id FROM events WHERE source=? AND id >
             (SELECT coalesce(max(last), 0) FROM claims WHERE kind='cloud' AND source=?) ORDER BY id LIMIT ?)
@@ -215,7 +218,7 @@ class Spool:
         self._reporter.drop("queue full", bodies if self._reporter.wants_bodies else [], len(rows))
 
     def _count_loss(self) -> None:
-        """A damaged file was set aside, with all that was in it."""
+        """Count all stored events as dropped: their file was damaged and has been set aside."""
         if self.count:
             self._reporter.drop("damaged file", [], self.count)
         self.count = 0

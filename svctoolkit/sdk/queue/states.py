@@ -1,4 +1,4 @@
-"""Texts that are kept beside the events: identity, session, opt-out, source configuration."""
+"""State stored in the same file as the events: identity, session, opt-out, source configuration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from svctoolkit.sdk.queue.access import PATIENCE, Access
 
 
 class States:
-    """The texts of one source: another source in the same file has its own."""
+    """Strings by key, separately for each source in the file."""
 
     def __init__(self, access: Access, source: str) -> None:
         self._access, self._prefix = access, f"{source} "
@@ -17,7 +17,7 @@ class States:
         return self._access.run(lambda connection: self._read(connection, key), None, patience=PATIENCE)
 
     def write(self, key: str, value: str) -> bool:
-        """Keep the text; whether the disk took it."""
+        """Store a value; return whether that succeeded."""
 
         def write(connection: sqlite3.Connection) -> bool:
             self._write(connection, key, value)
@@ -26,7 +26,7 @@ class States:
         return self._access.run(write, False)
 
     def write_once(self, key: str, value: str) -> str:
-        """What is kept under `key`; `value` if nothing was. Processes that start together get the same."""
+        """Store `value` unless the key exists; return the stored value. Processes that start together get the same."""
 
         def write_once(connection: sqlite3.Connection) -> str:
             connection.execute("INSERT OR IGNORE INTO state VALUES(?,?)", (self._prefix + key, value))
@@ -35,7 +35,7 @@ class States:
         return self._access.run(write_once, value, patience=PATIENCE)
 
     def exchange(self, key: str, value: str) -> str | None:
-        """Write it and give what stood there, in one step: of several processes only one sees the old text."""
+        """Store `value` and return the previous one. Atomic: only one of several processes sees the previous value."""
 
         def exchange(connection: sqlite3.Connection) -> str | None:
             before = self._read(connection, key)
@@ -45,7 +45,7 @@ class States:
         return self._access.transact(exchange, None, patience=PATIENCE)
 
     def inherit(self, connection: sqlite3.Connection, source: str) -> None:
-        """Within a transaction: take over another source's texts, where this one has none of its own."""
+        """Within a transaction: copy another source's values for the keys that this source does not have."""
         query = """INSERT OR IGNORE INTO state SELECT ? || substr(key, ?), value FROM state
             WHERE substr(key, 1, ?) = ?"""
         prefix = f"{source} "

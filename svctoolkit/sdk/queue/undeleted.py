@@ -1,4 +1,4 @@
-"""Events that are done, but that the disk did not let us delete. They must not be sent again."""
+"""Finished events that could not be deleted from the disk. They must not be sent again."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from svctoolkit.sdk.queue.claims import TABLES, Batch, Kind, Row
 
 
 class Undeleted:
-    """By kind: numbers, with the JSON, for SQLite may give a number again to a younger event."""
+    """Event IDs by kind, with the event's JSON, because SQLite may reuse an ID for a newer event."""
 
     def __init__(self) -> None:
         self.rows: dict[Kind, dict[int, bytes]] = {"cloud": {}, "device": {}}
         self._tokens: list[str] = []
 
     def remember(self, batch: Batch, rows: Iterable[Row]) -> None:
-        """These of a batch are done; its claim is over."""
+        """Remember finished events of a batch, and that its claim has ended."""
         self.rows[batch.kind].update((id, body) for id, body in rows if id > 0)
         self._tokens += [batch.token] if batch.token else []
 
     def delete(self, connection: sqlite3.Connection) -> int:
-        """Within a transaction: delete them now, how many of `events`. Call `forget` when it is committed."""
+        """Within a transaction: delete them; return how many were in `events`. Call `forget` after the commit."""
         connection.executemany("DELETE FROM claims WHERE token=?", [(token,) for token in self._tokens])
         delete_exactly(connection, "device", self.rows["device"].items())
         return delete_exactly(connection, "cloud", self.rows["cloud"].items())
@@ -33,6 +33,6 @@ class Undeleted:
 
 
 def delete_exactly(connection: sqlite3.Connection, kind: Kind, rows: Iterable[Row]) -> int:
-    """Delete these events, but not younger ones that have got their numbers; how many."""
+    """Delete these events, but not newer ones that reuse their IDs; return how many."""
     statement = f"DELETE FROM {TABLES[kind]} WHERE id=? AND body=?"
     return sum(connection.execute(statement, (id, body)).rowcount for id, body in rows if id > 0)

@@ -1,1 +1,1 @@
-"""From the queue to the data plane: requests, answers, the source configuration, the worker."""
+"""From the queue to the data plane: requests, responses, the source configuration, the worker."""

@@ -1,12 +1,12 @@
-"""What an answer means.
+"""How the client reacts to the data plane's responses.
 
-| answer | what happens |
+| response | what happens |
 |---|---|
-| 2xx | delivered; not if it is an HTML page, which no data plane sends: then as in the last line |
-| 400, 413, 422 | the batch is halved until the refused events are alone; those are parked with the reason |
+| 2xx | delivered, unless it is an HTML page, which no data plane sends: then as in the last line |
+| 400, 413, 422 | the batch is halved until the rejected events are isolated; those are parked with the reason |
 | 401 with the text "invalid write key" | a pause: see `pause` |
 | 404 with the text "source is disabled" | a pause, too |
-| anything else, no answer | again later: after `Retry-After` (at most a day), else with back-off |
+| anything else, no response | retried after `Retry-After` (at most a day), else with exponential back-off |
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Verdict(Enum):
 
 
 class Answer(NamedTuple):
-    """An answer and what it means. `text` says it to people; `retry_after` is in seconds."""
+    """A response and its verdict. `text` is for messages; `retry_after` is in seconds."""
 
     verdict: Verdict
     status: int
@@ -42,21 +42,21 @@ class Answer(NamedTuple):
 
 
 def verdict(response: Response) -> Verdict:
-    """What the answer means; the table is at the top of this module."""
+    """Return the verdict on a response, by the table at the top of this module."""
     status, text = response.status, response.body[:1000].lower()
     if status == 401 and _WRONG_KEY in text:
         return Verdict.KEY
     if status == 404 and _DISABLED in text:
         return Verdict.SOURCE
     if _WRONG_KEY in text or (is_page(response) and status != 413):
-        return Verdict.LATER  # a proxy, a login page, a moved host: none of them has read the events
+        return Verdict.LATER  # from a proxy, a login page, a moved host: not from a data plane
     if 200 <= status < 300:
         return Verdict.DONE
     return Verdict.REFUSED if status in (400, 413, 422) else Verdict.LATER
 
 
 def is_page(response: Response) -> bool:
-    """Whether it is an HTML page."""
+    """Return whether the response is an HTML page."""
     return _begins_page(response.body[:200])
 
 
@@ -65,29 +65,29 @@ def _begins_page(start: bytes) -> bool:
 
 
 def describe(response: Response) -> str:
-    """The answer in a line: status, where it points to, what it says."""
+    """Return the response in one line: status, redirect target, text."""
     location = response.headers.get("location", "") if 300 <= response.status < 400 else ""
     return _describe(response.status, location[:200], response.body[:200])
 
 
-@lru_cache(maxsize=8)  # answers repeat each other
+@lru_cache(maxsize=8)  # most responses are identical
 def _describe(status: int, location: str, start: bytes) -> str:
     text = "an HTML page" if _begins_page(start) else start.decode("utf-8", "replace").strip()
     return " ".join(filter(None, (str(status), location and f"to {location}", text)))
 
 
 def says_wrong_key(response: Response) -> bool:
-    """Whether a control plane says that it does not know the write key."""
+    """Return whether a control plane's response says that the write key is unknown."""
     return response.status in (400, 401) and _WRONG_KEY in response.body[:1000].lower()
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds that a `Retry-After` asks for, at most a day; None if it asks nothing."""
+    """Return the seconds of the `Retry-After` header, at most a day; None without a valid one."""
     header = headers.get("retry-after")
     seconds = None if header is None else retries.retry_after(header, now)
     return None if seconds is None else min(seconds, _LONGEST_WAIT)
 
 
 def basic(write_key: str) -> str:
-    """The `Authorization` of a write key."""
+    """Return the `Authorization` header for a write key."""
     return "Basic " + base64.b64encode(f"{write_key}:".encode()).decode()

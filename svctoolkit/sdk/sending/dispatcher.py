@@ -1,4 +1,4 @@
-"""What the worker does: when to send, when to ask for the source configuration, and what that changes."""
+"""The worker's decisions: when to send, when to fetch the source configuration, and how to apply it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _CONFIG_RETRY_SECONDS = 60.0
 
 
 class Dispatcher:
-    """The worker's work. `synchronize` brings the recorder and the file together and gives the anonymous ID;
-    `on_config` hears each source configuration."""
+    """The worker's work. `synchronize` synchronizes the recorder with the file and returns the anonymous ID;
+    `on_config` is called with each source configuration."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Dispatcher:
         on_config: Callable[[SourceConfig], None],
     ) -> None:
         self.ready = Ready()
-        self.config_answer = ""  # what came of the last question for the source configuration
+        self.config_answer = ""  # outcome of the last request for the source configuration
         self.pause = Pause(settings.probe_after, settings.clock)
         self.configs = SourceConfigs(queue, transport, settings, write_key)
         self._queue, self._settings, self._reporter = queue, settings, reporter
@@ -45,16 +45,16 @@ class Dispatcher:
 
     @property
     def url(self) -> str:
-        """Where events go."""
+        """URL of the data plane."""
         return self._sender.where
 
     @property
     def last_answer(self) -> str:
-        """What the data plane said last."""
+        """The data plane's last response, or why there was none."""
         return self._sender.last_answer
 
     def use_cache(self) -> None:
-        """What the control plane said the last time holds until it says something else."""
+        """Use the cached source configuration until the control plane returns a new one."""
         config = self.configs.cache()
         if config is not None:
             self._use(config)
@@ -74,7 +74,7 @@ class Dispatcher:
         return self.pause.trial or waiting >= self._settings.flush_queue_size or not self._quiet.remaining
 
     def is_batch_due(self) -> bool:
-        """Whether so much waits that the worker should be woken."""
+        """Return whether enough events are waiting to wake the worker."""
         enough = self._queue.waiting >= self._settings.flush_queue_size
         return enough and not self.pause.blocks and not self._sender.retry.remaining
 
@@ -106,7 +106,7 @@ class Dispatcher:
         self.ready.set()
 
     def _fetch_config(self, *, trial: bool = False) -> None:
-        """Ask the control plane. `trial`: if it says nothing, one batch shall find out whether the pause is over."""
+        """Fetch the source configuration. `trial`: if that fails, send one batch to see whether the pause can end."""
         self._refresh.set(self._settings.config_refresh_interval * 3600.0)
         try:
             self._use(self.configs.fetch())
@@ -126,6 +126,6 @@ class Dispatcher:
         self._sender.url = config.url(self._settings.data_residency, self._settings.data_plane_url)
         self._on_config(config)
         if not config.enabled:
-            self._sender.pause_for(Cause.SOURCE, "its configuration says so", 200)
+            self._sender.pause_for(Cause.SOURCE, "source configuration", 200)
         else:
             self.pause.lift()

@@ -1,4 +1,4 @@
-"""HTTP/1.1 with kept connections."""
+"""HTTP/1.1 with keep-alive connections."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ Place = tuple[str, str, int]  # scheme, host with port, lane
 
 
 class HttpTransport:
-    """HTTP/1.1 with kept connections. Honours HTTP_PROXY, HTTPS_PROXY and NO_PROXY; follows no redirect."""
+    """HTTP/1.1 with keep-alive. Honours HTTP_PROXY, HTTPS_PROXY and NO_PROXY; does not follow redirects."""
 
     embedded = False
 
     def __init__(self) -> None:
         self._connections: dict[Place, HTTPConnection] = {}
         self._unanswered: set[Place] = set()
-        #: by place: what stands before the path, and the proxy's credentials, where there is a proxy without a tunnel
+        #: for places with a proxy without a tunnel: the prefix of the path, and the proxy's credentials
         self._proxied: dict[Place, tuple[str, dict[str, str]]] = {}
 
     def send(self, request: Request) -> Response:
-        """The answer. Raises `DeliveryError` when there is none."""
+        """Return the response. Raises `DeliveryError` if there is none."""
         return self.begin(request)()
 
     def begin(self, request: Request, lane: int = 0) -> Answering:
-        """Send the request, and do not wait for its answer. In each lane one request at a time is under way."""
+        """Send the request without waiting for its response. Each lane has one request in flight at a time."""
         from http.client import HTTPException
         from urllib.parse import urlsplit
 
         address = urlsplit(request.url)
         place = (address.scheme, address.netloc, lane)
         target = (address.path or "/") + (f"?{address.query}" if address.query else "")
-        if place in self._unanswered:  # whoever began it never came for the answer, which would be taken for the next
+        if place in self._unanswered:  # its response was never read, and would be mistaken for the next one
             self._drop(place)
         reused = place in self._connections
         self._unanswered.add(place)
@@ -62,7 +62,7 @@ class HttpTransport:
                 except ConnectionError:
                     if not reused:
                         raise
-                    self._write(place, target, request)  # the server had closed the kept connection
+                    self._write(place, target, request)  # the server had closed the keep-alive connection
                     return self._receive(place)
             except (HTTPException, OSError, ValueError) as error:
                 code = "ETIMEDOUT" if isinstance(error, TimeoutError) else "ECONNECTION"
@@ -90,7 +90,7 @@ class HttpTransport:
         absolute, authorization = self._proxied.get(place, ("", {}))
         headers = {"User-Agent": USER_AGENT, **authorization, **request.headers}
         try:
-            # One write for the whole request: one packet where it fits, one awakening of whoever reads it.
+            # One write for the whole request: one packet if it fits, and the server wakes up once.
             connection.send(request_bytes(request, place[1].rpartition("@")[2], absolute + target, headers))
         except BaseException:
             self._drop(place)

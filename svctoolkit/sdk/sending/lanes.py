@@ -1,4 +1,4 @@
-"""Requests that may be under way together: two at a time, and never two with events of one user."""
+"""Requests that may be in flight together: at most two, and never two with events of the same user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LANES = 2
 
 
 class Lane:
-    """Requests that go one after the other. `rows` are those of the present one."""
+    """Requests that are sent one after the other. `rows` are the events of the current one."""
 
     def __init__(self, number: int, rows: Sequence[Row], size: int) -> None:
         self.number = number
@@ -21,24 +21,24 @@ class Lane:
 
     @property
     def is_done(self) -> bool:
-        """Whether no request comes after the present one."""
+        """Whether the current request is the last one."""
         return not self._requests
 
     def advance(self) -> None:
-        """Go on to the next request."""
+        """Move on to the next request."""
         self.rows = self._requests.pop()
 
     def halve(self) -> None:
-        """Have the present request sent again, as two."""
+        """Resend the current request as two halves."""
         middle = len(self.rows) // 2
         self._requests += [self.rows[middle:], self.rows[:middle]]
 
 
 def lanes(batch: Batch, size: int, *, single: bool) -> list[Lane]:
-    """The batch as requests of at most `size` events; all in a `single` lane, else in two where its users allow it."""
+    """Split the batch into requests of at most `size` events: in two lanes if its users allow it and not `single`."""
     if single or len(batch.rows) <= size or not batch.users or not all(batch.users):
         return [Lane(0, batch.rows, size)]
-    # As many whole requests as there would be without lanes: more of them would cost more than they gain.
+    # No more requests than there would be without lanes: additional ones would cost more than they gain.
     room = -(-len(batch.rows) // size // _LANES) * size
     first = _rows_of_some_users(batch.users, room)
     sides = (
@@ -49,7 +49,7 @@ def lanes(batch: Batch, size: int, *, single: bool) -> list[Lane]:
 
 
 def _rows_of_some_users(users: Sequence[str], room: int) -> list[bool]:
-    """Which rows go into the first lane, at most `room`: all of a user's or none."""
+    """Return for each row whether it goes into the first lane: at most `room` rows, and all of a user's or none."""
     groups = _groups(users)
     chosen = set()
     for group, number in Counter(groups).items():
@@ -60,7 +60,7 @@ def _rows_of_some_users(users: Sequence[str], room: int) -> list[bool]:
 
 
 def _groups(users: Sequence[str]) -> list[str]:
-    """For each row an ID: rows whose users share any, be it through others, have the same."""
+    """Return a group ID for each row. Rows whose users share an ID, directly or through others, are in one group."""
     parents: dict[str, str] = {}
 
     def root(id: str) -> str:

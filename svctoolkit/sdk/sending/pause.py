@@ -1,8 +1,8 @@
-"""When nothing is sent at all, and when to try again: the one place that decides it.
+"""Decides when sending is paused, and when to try again.
 
-A pause begins when the data plane says that the write key is wrong or that the source is disabled. None lasts for
-ever: after 30 s, then after twice as long, up to 5 min, the client looks again (`probeAfter`). It asks for the source
-configuration; where that is to be had, the pause ends, else one batch is sent to see. A delivery sets the times back.
+A pause begins when the data plane says that the write key is wrong or that the source is disabled. After 30 s, then
+after twice as long, up to 5 min (`probeAfter`), the client probes: it fetches the source configuration. If that
+succeeds, the pause ends; if not, one batch is sent as a trial. A delivery resets the intervals.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from svctoolkit.sdk.base.timing import Alarm
 
 
 class Cause(Enum):
-    """Why nothing is sent."""
+    """The reason for a pause."""
 
     NONE = ""
     KEY = "the write key was refused"
@@ -22,7 +22,7 @@ class Cause(Enum):
 
 
 class Pause:
-    """Whether the client is paused; `text` says who wants that. `trial` lets one batch through in spite of it."""
+    """Whether the client is paused; `text` says why. `trial` lets one batch through despite the pause."""
 
     def __init__(self, probe_after: Callable[[int], float], clock: Callable[[], float]) -> None:
         self.cause = Cause.NONE
@@ -32,7 +32,7 @@ class Pause:
         self._in_a_row = 0
 
     def begin(self, cause: Cause, text: str) -> bool:
-        """Send nothing from now on; whether that is news."""
+        """Pause sending. Return whether the cause is a new one."""
         is_news = self.cause is not cause
         self.cause, self.text, self.trial = cause, text, False
         self._in_a_row += 1
@@ -40,25 +40,25 @@ class Pause:
         return is_news
 
     def lift(self) -> None:
-        """Send again. Another pause before a delivery lasts longer than this one."""
+        """Resume sending. If another pause begins before a delivery, it lasts longer than this one."""
         self.cause, self.trial = Cause.NONE, False
 
     def forget(self) -> None:
-        """Something was delivered: the next pause is a first one."""
+        """Resume sending after a delivery: the next pause starts with the shortest interval again."""
         self.lift()
         self._in_a_row = 0
 
     @property
     def blocks(self) -> bool:
-        """Whether nothing may be sent now."""
+        """Whether sending is not allowed now."""
         return self.cause is not Cause.NONE and not self.trial
 
     @property
     def probe_due(self) -> bool:
-        """Whether it is time to look whether the pause is over."""
+        """Whether it is time to probe whether the pause can end."""
         return self.blocks and not self._alarm.remaining
 
     @property
     def remaining(self) -> float:
-        """Seconds until the next look."""
+        """Seconds until the next probe."""
         return self._alarm.remaining if self.blocks else 0.0

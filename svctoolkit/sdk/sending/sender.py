@@ -1,4 +1,4 @@
-"""From the queue to the data plane: one batch, its answer, and what that means for each event."""
+"""From the queue to the data plane: one batch, its response, and the outcome for each event."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from svctoolkit.sdk.sending.lanes import Lane, lanes
 from svctoolkit.sdk.sending.pause import Cause, Pause
 
 TIMEOUT = 15.0
-#: claimed and settled together
+#: Number of batches that are claimed and settled together.
 _BATCHES = 8
 _RENEWAL_SECONDS = 10.0
 _BODY = itemgetter(1)
@@ -35,7 +35,7 @@ _LOOPBACK = re.compile(r"https?://(localhost|127\.[\d.]+|\[::1\])(:|/|$)")
 
 
 class Step(Enum):
-    """What came of one attempt."""
+    """Outcome of one attempt."""
 
     NOTHING = "nothing to send"
     SENT = "sent"
@@ -44,7 +44,7 @@ class Step(Enum):
 
 
 class _Outcome(NamedTuple):
-    """What came of a batch so far; the rest of it waits for the next attempt."""
+    """Outcome of a batch so far; the rest of it waits for the next attempt."""
 
     batch: Batch
     delivered: list[Row]
@@ -52,7 +52,7 @@ class _Outcome(NamedTuple):
 
 
 class Sender:
-    """Sends the waiting events. `retry` rings when the next attempt is due after a failure."""
+    """Sends the waiting events. After a failure, the alarm `retry` is set to the next attempt."""
 
     def __init__(
         self,
@@ -75,11 +75,11 @@ class Sender:
         self._last: _Outcome | None = None
 
     def step(self, timeout: float = TIMEOUT) -> Step:
-        """Send what waits and settle it. Raises nothing for the network's or the disk's sake.
+        """Send waiting events and settle them. Network and disk errors are reported, not raised.
 
-        Where many wait, several batches are claimed and settled as one, two of them are under way at a time as far as
-        they are of different users, and the disk works while the data plane does: with batches on their way, what came
-        of the ones before is stored and the next ones are claimed. `release` stores the last and gives back what is
+        If many events are waiting, several batches are claimed and settled together. Two of them are in flight at a
+        time, if they have different users. Meanwhile the outcome of the previous ones is stored and the next ones are
+        claimed, so that disk and data plane work in parallel. `release` stores the last outcome and releases what is
         claimed. No request has more than `flushQueueSize` events.
         """
         if self._pause.blocks:
@@ -96,27 +96,27 @@ class Sender:
         self._last = outcome = _Outcome(batch, [], [])
         answer, failed = self._settle(outcome, under_way, timeout)
         if len(outcome.delivered) + len(outcome.parked) < len(batch.rows):
-            self.release()  # what is left goes before what follows
+            self.release()  # the remaining events must be sent before the following ones
         elif self._following is None:
             self._following = self._store_last(size, 0)
         return self._conclude(answer, failed)
 
     def will_send(self, upto: int) -> bool:
-        """Whether events not newer than `upto` are claimed for the next step."""
+        """Return whether events up to the mark `upto` are claimed for the next step."""
         return self._following is not None and self._following.rows[0][0] <= upto
 
     def after_fork(self) -> None:
-        self._following = self._last = None  # they are the parent's
+        self._following = self._last = None  # they belong to the parent process
 
     def release(self) -> None:
-        """Store what came of the last batch; let others, and a later `step`, have what is claimed for the next one."""
+        """Store the outcome of the last batch, and release the events that are claimed for the next one."""
         self._store_last(0, 0)
         following, self._following = self._following, None
         if following is not None:
             self._queue.finish(following, ())
 
     def _store_last(self, size: int, under_way: int) -> Batch | None:
-        """Store what came of the last ones; with a `size`, claim and give as many full batches as wait behind."""
+        """Store the outcome of the last batches. With a `size`, also claim the full batches after them."""
         last, self._last = self._last, None
         before = 0 if last is None else len(last.batch.rows)
         then = self._several(self._queue.waiting - before - under_way) if size else 0
@@ -125,17 +125,17 @@ class Sender:
         return self._queue.finish(last.batch, last.delivered, last.parked, then=then)
 
     def _several(self, waiting: int) -> int:
-        """How many of so many events are claimed at once: full batches only."""
+        """Return how many of `waiting` events to claim together: full batches only."""
         size = self._settings.flush_queue_size
         return min(waiting // size, _BATCHES) * size
 
     def _settle(
         self, outcome: _Outcome, under_way: deque[tuple[Lane, Answering]], timeout: float
     ) -> tuple[Answer, int]:
-        """Wait for the answers; halve a batch as long as something in it is refused. What counts of the answers, and
-        how many events were not taken.
+        """Wait for the responses, halving rejected requests until the rejected events are isolated.
 
-        Nothing is begun after the first failure, nor when the time is up; what is under way then is waited for.
+        Return the first failure (else the last answer) and the number of events that were not accepted. After the
+        first failure or the timeout, no request is started; those in flight are waited for.
         """
         end, renewal = time.monotonic() + timeout, time.monotonic() + _RENEWAL_SECONDS
         failure, failed = None, 0
@@ -155,7 +155,7 @@ class Sender:
         return failure or answer, failed
 
     def _take(self, answer: Answer, lane: Lane, outcome: _Outcome) -> bool:
-        """What an answer means for the events of its request; false if they are to be sent again."""
+        """Apply an answer to the events of its request. Return False if they have to be sent again."""
         rows = lane.rows
         if answer.verdict is Verdict.DONE:
             outcome.delivered.extend(rows)
@@ -179,8 +179,8 @@ class Sender:
             wait = self._settings.backoff(self._failures) if answer.retry_after is None else answer.retry_after
             self.asked_to_wait = answer.retry_after is not None
             self.retry.set(wait)
-            self._pause.lift()  # whoever answers something else has got over what the pause was for
-            text = f"{self.where} did not take {failed} event(s): {answer.text}; next attempt in {wait:.1f} s"
+            self._pause.lift()  # another answer means that the reason for the pause is gone
+            text = f"{self.where} did not accept {failed} event(s): {answer.text}; next attempt in {wait:.1f} s"
             error = DeliveryError(text, code="ERETRY", status=answer.status or 500)
             self._reporter.error(error, LogLevel.WARN, topic="not taken")
             return Step.LATER
@@ -188,12 +188,10 @@ class Sender:
         return Step.PAUSED
 
     def pause_for(self, cause: Cause, why: str, status: int) -> None:
-        """Send nothing for now. The events are kept."""
-        text = f"{cause.value}, says {self.where} ({why})"
+        """Pause sending. The events are kept."""
+        text = f"{cause.value}, according to {self.where} ({why})"
         if self._pause.begin(cause, text):
-            error = DeliveryError(
-                f"{text}; looking again in {self._pause.remaining:.0f} s", code="EPAUSED", status=status
-            )
+            error = DeliveryError(f"{text}; next check in {self._pause.remaining:.0f} s", code="EPAUSED", status=status)
             self._reporter.error(error, topic=cause.value)
 
     @property
@@ -204,7 +202,7 @@ class Sender:
 
     def _tell_parked(self, body: bytes, answer: Answer) -> None:
         id = json.loads(body).get("messageId", "")
-        text = f"{self.where} refuses event {id} ({answer.text}); it is parked"
+        text = f"{self.where} refused event {id} ({answer.text}); it is parked"
         error = DeliveryError(text, code="EREFUSED", status=answer.status)
         self._reporter.error(error, LogLevel.WARN, topic="refused")
 
@@ -219,7 +217,7 @@ class Sender:
             import gzip
 
             headers["Content-Encoding"] = "gzip"
-            body = gzip.compress(body, compresslevel=1, mtime=0)  # events repeat one context; more effort gains little
+            body = gzip.compress(body, compresslevel=1, mtime=0)  # similar events: higher levels gain little
         request = Request("POST", f"{self.url}/v1/batch", headers, body, timeout)
         self._reporter.log(LogLevel.VERBOSE, "%d bytes to %s", len(body), request.url)
         if isinstance(self._transport, HttpTransport):
@@ -241,7 +239,7 @@ class Sender:
 
 
 def _envelope(events: Iterable[bytes], now: float) -> bytes:
-    """The body of /v1/batch: the stored events, each with the time of sending, as stored otherwise."""
+    """Return the body of /v1/batch: the stored events, unchanged but for the time of sending."""
     sent = f'"sentAt":"{iso(now)}"'.encode()
     ended = b"," + sent + b"}"
     return b'{%b,"batch":[%b%b]}' % (sent, (ended + b",").join(map(_WITHOUT_BRACE, events)), ended)

@@ -1,4 +1,4 @@
-"""The source's configuration: fetched from the control plane, cached beside the queue, refreshed."""
+"""The source's configuration: fetched from the control plane, cached in the queue's file, refreshed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TIMEOUT = 5.0
 
 
 class DeviceDestination(NamedTuple):
-    """A destination as device mode needs it. `allowed` is None without a list; `denied` is then what is left out."""
+    """A destination as device mode needs it. `allowed` is None without an allowlist; then `denied` applies."""
 
     display_name: str
     config: Mapping[str, object]
@@ -27,7 +27,7 @@ class DeviceDestination(NamedTuple):
     denied: frozenset[str]
 
     def takes(self, event: Mapping[str, object]) -> bool:
-        """Whether the event filter lets it through. Only track events with a name are filtered."""
+        """Return whether the event passes the event filter. Only track events with a name are filtered."""
         name = str(event.get("event") or "").strip()
         if event.get("type") != "track" or not name:
             return True
@@ -35,22 +35,22 @@ class DeviceDestination(NamedTuple):
 
 
 class SourceConfig(NamedTuple):
-    """What the control plane says about the source."""
+    """The source as configured in the control plane."""
 
     enabled: bool
     destinations: tuple[DeviceDestination, ...]
     data_planes: Mapping[str, str]
 
     def url(self, region: str, otherwise: str) -> str:
-        """The data plane of the region; a region without one uses that of the US; else `otherwise`."""
+        """Return the URL of the region's data plane, else of the US data plane, else `otherwise`."""
         return self.data_planes.get(region) or self.data_planes.get("US") or otherwise
 
 
 def source_config(text: str | bytes) -> SourceConfig:
-    """Raises `ValueError` when it is no source configuration."""
+    """Parse a source configuration. Raises `ValueError` if it is not one."""
     source = _object(json.loads(text)).get("source")
     if not isinstance(source, Mapping):
-        raise ValueError("it has no source")
+        raise ValueError("'source' is missing or not an object")
     planes = {
         region: str(plane["url"]).rstrip("/")
         for region, listed in _object(source.get("dataplanes")).items()
@@ -74,7 +74,7 @@ def _destinations(given: list[Mapping[str, object]]) -> list[DeviceDestination]:
         option = config.get("eventFilteringOption")
         allowed = _names(config.get("whitelistedEvents")) if option == "whitelistedEvents" else None
         denied = _names(config.get("blacklistedEvents")) if option == "blacklistedEvents" else frozenset()
-        # Of several with one name the first starts, and the first with a filter filters.
+        # Of several destinations with one name, the first is started, and the first event filter applies.
         first = by_name.get(name)
         if first is None:
             by_name[name] = DeviceDestination(name, config, allowed, denied)
@@ -96,13 +96,13 @@ def _objects(value: object) -> list[Mapping[str, object]]:
 
 
 class SourceConfigs:
-    """Where the configuration comes from: the control plane, else the copy of the last time."""
+    """Loads the configuration from the control plane or from the cache."""
 
     def __init__(self, queue: Queue, transport: Transport, settings: Settings, write_key: str) -> None:
         self._queue, self._transport, self._settings, self._key = queue, transport, settings, write_key
 
     def cache(self) -> SourceConfig | None:
-        """The copy on disk, if it belongs to this source."""
+        """Return this source's cached configuration, if there is one."""
         text = self._queue.states.read(_STATE)
         try:
             return source_config(text) if text else None
@@ -110,7 +110,7 @@ class SourceConfigs:
             return None
 
     def fetch(self) -> SourceConfig:
-        """What the control plane says now. Raises `DeliveryError`; its `code` is EKEY when the write key is unknown."""
+        """Fetch and cache the configuration. Raises `DeliveryError`, with `code` EKEY if the write key is unknown."""
         control = self._settings.control_plane_url or self._settings.data_plane_url
         version = ".".join(map(str, sys.version_info[:2]))
         url = f"{control}/sourceConfig?p=python&v={__version__}&bv={version}"

@@ -1,7 +1,7 @@
-"""HTTP/1.1 as bytes: what a request is, and what an answer says.
+"""HTTP/1.1 as bytes: format requests, parse responses.
 
-`http.client` takes more processor time for this than all the rest of a delivery does; connections are still its.
-The heads of requests repeat each other, and so do those of answers: one that is known is not written or read again.
+`http.client` needs more CPU time for this than the rest of a delivery; it is still used for connections.
+Most requests have the same head, and so do most responses: heads are cached.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KNOWN_HEADS = 8
 
 
 def request_bytes(request: Request, host: str, target: str, headers: Mapping[str, str]) -> bytes:
-    """The whole request. Raises `ValueError` for what would be something else on the wire."""
+    """Return the whole request. Raises `ValueError` for control characters, which would change its meaning."""
     head, body = _request_head(request.method, target, host, tuple(headers.items())), request.body
     return b"%bContent-Length: %d\r\n\r\n%b" % (head, len(body), body) if body else head + b"\r\n"
 
@@ -44,16 +44,16 @@ def _request_head(method: str, target: str, host: str, headers: tuple[tuple[str,
 
 
 def read_answer(connection: socket) -> tuple[Response, bool]:
-    """The answer, and whether its connection can be used again.
+    """Return the response, and whether its connection can be reused.
 
-    Raises `ConnectionError` if there is none, `ValueError` if it is no HTTP or ends too early.
+    Raises `ConnectionError` if there is none, `ValueError` if it is not HTTP or is truncated.
     """
     start = connection.recv(_LONGEST_LINE)
     return _whole_answer(start) or _answer(io.BufferedReader(_Stream(start, connection)))
 
 
 def _whole_answer(start: bytes) -> tuple[Response, bool] | None:
-    """The answer, if it has a length and came in one piece, as most do."""
+    """Return the response if it has a length and arrived in one piece, as most do."""
     end = _BLANK_LINE.search(start)
     if end is None:
         return None
@@ -71,7 +71,7 @@ def _answer(stream: BinaryIO) -> tuple[Response, bool]:
         if status >= 200:
             break
     else:
-        raise ValueError("the server gives interim answers only")
+        raise ValueError("the server sent only interim (1xx) answers")
     length = headers.get("content-length", "")
     if status in _WITHOUT_BODY:
         body = b""
@@ -91,13 +91,13 @@ def _known_head(text: bytes) -> tuple[int, bool, Mapping[str, str]]:
 
 
 def _head(stream: BinaryIO) -> tuple[int, bool, Mapping[str, str]]:
-    """Status, whether the connection is kept, and the headers."""
+    """Return the status, whether the connection is kept alive, and the headers."""
     line = stream.readline(_LONGEST_LINE)
     if not line:
         raise ConnectionResetError("the server closed the connection without an answer")
     match = _STATUS.match(line)
     if match is None:
-        raise ValueError(f"the answer is no HTTP: {line[:40]!r}")
+        raise ValueError(f"the answer is not HTTP: {line[:40]!r}")
     headers: dict[str, str] = {}
     for _ in range(_MOST_LINES):
         line = stream.readline(_LONGEST_LINE)
@@ -109,7 +109,7 @@ def _head(stream: BinaryIO) -> tuple[int, bool, Mapping[str, str]]:
             break
         name, _, value = line.decode("latin-1").partition(":")
         headers[name.strip().lower()] = value.strip()
-    raise ValueError("the answer's headers have no end")
+    raise ValueError("the answer's headers are incomplete or too long")
 
 
 def _chunks(stream: BinaryIO) -> bytes:
@@ -137,7 +137,7 @@ def _exactly(stream: BinaryIO, length: int) -> bytes:
 
 
 class _Stream(io.RawIOBase):
-    """What was received already, and then what comes."""
+    """The bytes received so far, followed by the rest of the connection's stream."""
 
     def __init__(self, start: bytes, connection: socket) -> None:
         self._start, self._connection = start, connection

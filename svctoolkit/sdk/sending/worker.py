@@ -1,4 +1,4 @@
-"""The thread that empties the queue, and the waiting for it."""
+"""The thread that sends the queue, and `flush`, which waits for it."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ _OTHERS_SECONDS = 0.05
 
 
 class Work(Protocol):
-    """What the worker does."""
+    """The work that the worker calls."""
 
     def tick(self) -> None:
-        """What has to be done now and then."""
+        """Do periodic work."""
 
     def due(self) -> bool:
-        """Whether something has to be sent."""
+        """Return whether events have to be sent now."""
 
     def send(self, timeout: float, *, asked: bool) -> Step:
-        """Send a batch. `asked`: somebody waits for it."""
+        """Send a batch. `asked`: a flush waits for it."""
 
     def release(self) -> None:
-        """Nothing more is sent for now."""
+        """Release what is claimed: nothing more is sent for now."""
 
     def wait(self) -> float:
-        """Seconds until the next attempt."""
+        """Return the seconds until the next attempt."""
 
     def mark(self) -> int:
-        """The newest event."""
+        """Return the newest event's ID as a mark."""
 
     def pending(self, upto: int) -> bool:
-        """Whether an event up to this mark waits."""
+        """Return whether an event up to this mark is waiting."""
 
 
 class _Flush:
-    """Somebody waits until all up to a mark is sent."""
+    """A call that waits until everything up to a mark is sent."""
 
     def __init__(self, upto: int, timeout: float, patient: bool) -> None:
         self.upto, self.deadline, self.patient = upto, time.monotonic() + timeout, patient
@@ -52,9 +52,9 @@ class _Flush:
 
 
 class Worker:
-    """A daemon thread, started when it is first needed, again after a fork, and after `stop`.
+    """A daemon thread, started on demand, also after a fork and after `stop`.
 
-    `lend` lets it at the queue while the thread that waits for it stands, in a signal handler, in the middle of a call.
+    `lend` gives it access to the queue while a signal handler waits for it that interrupted a call inside the queue.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Worker:
         return self._thread is not None and self._thread.is_alive()
 
     def start(self) -> None:
-        """Make sure that it runs. Where no thread can be started (the interpreter ends) the events stay on disk."""
+        """Make sure that the thread runs. If it cannot start (interpreter shutdown), the events stay on disk."""
         if self._thread is not None or self._embedded or not self._starting.enter(0):
             return
         try:
@@ -92,9 +92,9 @@ class Worker:
         self._wakeup.set()
 
     def flush(self, timeout: float, *, patient: bool = True) -> bool:
-        """Send what waits now; whether all of it is settled. `patient` tries again within the timeout."""
+        """Send all waiting events; return whether all are settled. `patient`: retry until the timeout."""
         if threading.current_thread() is self._thread:
-            return False  # a callback asks its own thread: there is nobody to wait for
+            return False  # called from a callback in the worker thread, which cannot wait for itself
         with self._lend():
             flush = _Flush(self._work.mark(), timeout, patient)
             if self._embedded or not self.alive:
@@ -107,7 +107,7 @@ class Worker:
         return flush.delivered
 
     def stop(self, timeout: float) -> bool:
-        """End the thread after what it is doing; whether it has ended within `timeout` seconds."""
+        """Stop the thread after its current work; return whether it ended within `timeout` seconds."""
         self._stop.set()
         self._wakeup.set()
         thread, self._thread = self._thread, None
@@ -152,7 +152,7 @@ class Worker:
             self._reporter.error(DeliveryError(f"internal fault: {type(error).__name__}: {error}", code="EINTERNAL"))
 
     def _serve(self, flush: _Flush) -> None:
-        # Two may ask at once where there is no thread; and one, in a signal handler, in the middle of its own asking.
+        # Without a worker thread, two threads may flush at once, or a signal handler may interrupt a flush.
         if not self._turn.enter(max(0.0, flush.deadline - time.monotonic())):
             flush.done.set()
             return
@@ -174,7 +174,7 @@ class Worker:
                 continue
             if step is Step.PAUSED or not flush.patient:
                 return
-            # Refused for now, or another process is sending them.
+            # Not accepted for now, or another process is sending them.
             wait = self._work.wait() if step is Step.LATER else _OTHERS_SECONDS
             if self._stop.wait(min(wait, flush.deadline - time.monotonic())):
                 return

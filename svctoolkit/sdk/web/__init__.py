@@ -1,1 +1,1 @@
-"""Web applications: who visits, from where, and which pages are seen."""
+"""Middleware for web applications: visitors, where they come from, and the pages that they view."""

@@ -17,9 +17,9 @@ _AsgiApp = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
 
 
 class TrackingASGI:
-    """ASGI 3 middleware. Anything but HTTP requests passes untouched.
+    """ASGI 3 middleware. Anything but HTTP requests passes through unchanged.
 
-    Background tasks that run after the answer, and threads that the framework starts for it, still have its visitor.
+    Background tasks that run after the response, and threads that the framework starts for it, keep its visitor.
     """
 
     def __init__(self, app: _AsgiApp, client: ServiceClient, **settings: Unpack[TrackingSettings]) -> None:

@@ -1,4 +1,4 @@
-"""What a request tells of its visitor, as the members of an event's `context` that a browser would send."""
+"""What a request reveals about its visitor, as the members of an event's `context` that a browser would send."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from urllib.parse import parse_qsl, quote
 
 _CAMPAIGN = {"utm_campaign": "name", "utm_source": "source", "utm_medium": "medium"}
 _LONGEST = 2000
-#: In the list of trusted proxies: whoever comes through a Unix socket, and so has no address.
+#: Entry in the list of trusted proxies that stands for connections through a Unix socket, which have no address.
 UNIX = "unix"
 
 
 class WebRequest(NamedTuple):
-    """A request, as ASGI or WSGI has it. Header names are in lower case; `path` is decoded, `query` as it came.
+    """A request of ASGI or WSGI. Header names are in lower case; `path` is decoded, `query` is raw.
 
-    `peer` is no address (empty, "unix"...) if it came through a Unix socket.
+    `peer` is not an address (empty, "unix"...) if the request came through a Unix socket.
     """
 
     method: str
@@ -28,29 +28,29 @@ class WebRequest(NamedTuple):
 
 
 class Proxies(NamedTuple):
-    """Whose `X-Forwarded-*` headers are believed; `through_socket`: also of whoever comes through a Unix socket."""
+    """Proxies whose `X-Forwarded-*` headers are trusted; `through_socket`: so are connections through a Unix socket."""
 
     networks: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
     through_socket: bool
 
     def sent(self, request: WebRequest) -> bool:
-        """Whether a request comes from one of them."""
+        """Return whether a request comes from a trusted proxy."""
         return self.have(request.peer) if _address(request.peer) else self.through_socket
 
     def have(self, hop: str) -> bool:
-        """Whether one of them has this address."""
+        """Return whether this is the address of a trusted proxy."""
         address = _address(hop)
         return bool(address) and any(ipaddress.ip_address(address) in network for network in self.networks)
 
 
 def proxies(listed: Sequence[str]) -> Proxies:
-    """Proxies by address, network, or as "unix". Raises `ValueError` for what is none of these."""
+    """Parse proxies: addresses, networks or "unix". Raises `ValueError` for anything else."""
     networks = tuple(ipaddress.ip_network(entry, strict=False) for entry in listed if entry != UNIX)
     return Proxies(networks, UNIX in listed)
 
 
 def page(request: WebRequest, trusted: Proxies) -> dict[str, str]:
-    """The page that was asked for: path, referrer, search, url; without what is empty."""
+    """Return the requested page: path, referrer, search, url; empty members are left out."""
     behind_proxy = trusted.sent(request)
     host = (behind_proxy and _last(request.headers.get("x-forwarded-host", ""))) or request.headers.get("host", "")
     scheme = (behind_proxy and _last(request.headers.get("x-forwarded-proto", ""))) or request.scheme
@@ -66,7 +66,7 @@ def page(request: WebRequest, trusted: Proxies) -> dict[str, str]:
 
 
 def describe(request: WebRequest, trusted: Proxies) -> dict[str, object]:
-    """`ip`, `userAgent`, `locale`, `page` and `campaign`, as far as the request tells them."""
+    """Return `ip`, `userAgent`, `locale`, `page` and `campaign`, as far as the request contains them."""
     members: dict[str, object] = {
         "ip": client_address(request, trusted),
         "userAgent": request.headers.get("user-agent", "")[:_LONGEST],
@@ -78,9 +78,9 @@ def describe(request: WebRequest, trusted: Proxies) -> dict[str, object]:
 
 
 def client_address(request: WebRequest, trusted: Proxies) -> str:
-    """The visitor's address: of those that a trusted proxy passes on, the last that is not itself a trusted proxy.
+    """Return the visitor's address: the last in `X-Forwarded-For` that is not itself a trusted proxy.
 
-    What stands further in front was written by the visitor, and may be anything.
+    Entries before it were written by the visitor, and cannot be trusted.
     """
     address = _address(request.peer)
     if not trusted.sent(request):
@@ -95,7 +95,7 @@ def client_address(request: WebRequest, trusted: Proxies) -> str:
 
 
 def _address(hop: str) -> str:
-    """The address without port and brackets, of IPv4 also where IPv6 carries it; empty if it is none."""
+    """Return the address without port and brackets, IPv4-mapped IPv6 as IPv4; empty if it is not an address."""
     text = hop.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -113,7 +113,7 @@ def _last(listed: str) -> str:
 
 
 def _locale(header: str) -> str:
-    """The language that the visitor prefers most."""
+    """Return the language that the visitor prefers most."""
     best, weight = "", 0.0
     for entry in header[:_LONGEST].split(","):
         tag, _, quality = entry.partition(";")
@@ -127,7 +127,7 @@ def _locale(header: str) -> str:
 
 
 def _campaign(query: str) -> dict[str, str]:
-    """`utm_source` and the like, with the names that events have for them."""
+    """Return `utm_source` and the other UTM parameters, under the names that events use."""
     try:
         pairs = parse_qsl(query[:_LONGEST], max_num_fields=100)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What both middlewares share: visitors, their cookie, and which answers are pages."""
+"""Shared by both middlewares: visitors, their cookie, and which responses count as pages."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from svctoolkit.sdk.client import ServiceClient
 from svctoolkit.sdk.web.request import WebRequest, describe, page, proxies
 
 Record = Literal["page", "screen", "nothing"]
-#: Tells from the ASGI scope or the WSGI environment who is logged in.
+#: Returns the logged-in user's ID, given the ASGI scope or the WSGI environment.
 UserId = Callable[[Mapping[str, Any]], str | int | UUID | None]
 _YEAR = 365 * 24 * 3600
 _LONGEST_ID = 200
 
 
 class TrackingSettings(TypedDict, total=False):
-    """What both middlewares take beside application and client."""
+    """Options of both middlewares, in addition to application and client."""
 
-    #: the type of event for a page (a GET that answers with HTML and no error), or "nothing"
+    #: the event type for a page (a GET with an HTML response that is not an error), or "nothing"
     record: Record
     user_id: UserId | None
     #: the name of the cookie with the visitor's anonymous ID
     cookie: str
-    #: addresses or networks of proxies whose `X-Forwarded-*` headers are believed; "unix": of whoever comes through a
-    #: Unix socket
+    #: addresses or networks of proxies whose `X-Forwarded-*` headers are trusted; "unix": connections through a Unix
+    #: socket
     trusted_proxies: Sequence[str]
 
 
 class Visitor(NamedTuple):
-    """Who sent a request, and what it tells of him."""
+    """The visitor who sent a request, and the context that the request provides."""
 
     anonymous_id: str
     user_id: str
@@ -44,7 +44,7 @@ class Visitor(NamedTuple):
 
 
 class Tracking:
-    """Raises `ConfigError` for a proxy's address that is none."""
+    """Identifies visitors and records pages. Raises `ConfigError` for an invalid proxy address."""
 
     def __init__(
         self,
@@ -64,28 +64,28 @@ class Tracking:
             raise ConfigError(f"trusted_proxies: {error}") from error
 
     def visitor(self, request: WebRequest, raw: Mapping[str, Json]) -> Visitor:
-        """`raw` is what the application's own function for the user gets."""
+        """Return the visitor of a request. `raw` is passed to the application's `user_id` function."""
         match = self._value.search(request.headers.get("cookie", ""))
         cookie_id = unquote(match[1]).strip()[:_LONGEST_ID] if match else ""
         return Visitor(cookie_id or new_id(), self._user(raw), not cookie_id, describe(request, self._trusted))
 
     def _user(self, raw: Mapping[str, Any]) -> str:
-        """Who is logged in, as a text; nobody, and that is told, if the application's function fails."""
+        """Return the logged-in user's ID as a string; if the application's function fails, report it and return ""."""
         try:
             user = self._user_id(raw) if self._user_id else None
             return "" if user is None else str(user).strip()
-        except Exception as error:  # noqa: BLE001 - the host's code; the request must not fail for it
+        except Exception as error:  # noqa: BLE001 - the application's code; the request must not fail because of it
             self.client.tell(EventError(f"user_id failed: {type(error).__name__}: {error}"))
             return ""
 
     def set_cookie(self, anonymous_id: str, *, secure: bool) -> tuple[str, str]:
-        """The header that gives a new visitor his ID."""
+        """Return the header that sets a new visitor's cookie."""
         end = "; Secure" if secure else ""
         value = f"{self._cookie}={quote(anonymous_id)}; Path=/; Max-Age={_YEAR}; HttpOnly; SameSite=Lax{end}"
         return ("Set-Cookie", value)
 
     def record(self, request: WebRequest, status: int, content_type: str) -> None:
-        """Record the page, if the answer is one."""
+        """Record the page, if the response is one."""
         if request.method != "GET" or status >= 400 or "text/html" not in content_type:
             return
         properties = page(request, self._trusted)

@@ -15,7 +15,7 @@ _Headers = list[tuple[str, str]]
 
 
 class TrackingWSGI:
-    """WSGI middleware. The body is streamed inside the request's identity too."""
+    """WSGI middleware. The visitor's identity also applies while the body is streamed."""
 
     def __init__(
         self, app: Callable[..., Iterable[bytes]], client: ServiceClient, **settings: Unpack[TrackingSettings]
@@ -45,7 +45,7 @@ class TrackingWSGI:
 
 
 class _InContext:
-    """The body of an answer, made inside the request's identity."""
+    """The body of a response, generated with the visitor's identity."""
 
     def __init__(self, run: Callable[..., Any], body: Iterable[bytes]) -> None:
         self._run, self._body = run, body
