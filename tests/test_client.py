@@ -250,7 +250,7 @@ def test_ids_are_quoted(api: TestApiClient, scripted: Scripted, id: str) -> None
 @pytest.mark.parametrize("id", ["", ".", ".."])
 def test_ids_that_are_none(api: TestApiClient, scripted: Scripted, id: str) -> None:
     """An id that would change the path is refused before anything is sent."""
-    with pytest.raises(ConfigError, match="is no id"):
+    with pytest.raises(ConfigError, match="is not a valid id"):
         api.test_destination(id, EVENT)
 
     assert scripted.requests == []
@@ -264,8 +264,8 @@ def test_ids_that_are_none(api: TestApiClient, scripted: Scripted, id: str) -> N
         ("https://", "a@b", "t", "name a host"),
         ("https://me:pw@api.example.com", "a@b", "t", "give them as email and token"),
         ("https://api.example.com/?a=1", "a@b", "t", "must end before"),
-        ("https://api.example.com:port", "a@b", "t", "is no address"),
-        ("https://api.example.com", "a:b", "t", "is no e-mail address"),
+        ("https://api.example.com:port", "a@b", "t", "is not a valid URL"),
+        ("https://api.example.com", "a:b", "t", "contains a colon"),
         ("https://api.example.com", "a@b", "", "token: is empty"),
     ],
 )
@@ -527,7 +527,7 @@ def test_closed_connection(api: TestApiClient, scripted: Scripted) -> None:
 def test_unknown_host() -> None:
     """A host that does not exist is told as such."""
     api = TestApiClient("http://nowhere.invalid", "dev@example.com", TOKEN)
-    with api, pytest.raises(DeliveryError, match="there is no such host") as caught:
+    with api, pytest.raises(DeliveryError, match="host not found") as caught:
         api.destination_definitions()
 
     assert caught.value.code == "ENOTFOUND"

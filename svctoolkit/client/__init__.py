@@ -1,4 +1,4 @@
-"""The Test API over HTTP: a hosted service, or `svctoolkit serve`. Same calls and results as `svctoolkit.Pipeline`.
+"""The Test API over HTTP, of RudderStack or `svctoolkit serve`. Same calls and results as `svctoolkit.Pipeline`.
 
 with TestApiClient("https://api.example.com", "dev@example.com", token) as api:
     result = api.test_destination("1aIXqM", svctoolkit.events.sample("track"))

@@ -1,7 +1,7 @@
-"""The causes of failures that a remote Test API gives as text: the only place where a text is read back.
+"""Parse the causes of failures that a remote Test API returns as text.
 
-The hosted service and older versions answer with sentences. What they say becomes a `Cause` as far as it is of a known
-form; otherwise the whole text is the reason.
+RudderStack and older versions answer with sentences. Known forms become a specific `Cause`; otherwise the whole text is
+the reason. This is the only place that parses messages.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _AT = re.compile(r"(?P<field>(?:properties|traits|context|integrations)\.[\w.]*\
 
 
 def set_causes(results: Iterable[DestinationResult], headers: Mapping[str, str]) -> None:
-    """Fill in the causes of results: from a header of the answer, else from the texts in it."""
+    """Fill in the causes of results, from a header of the response, else from the texts in it."""
     given = read_causes(headers)
     for result in results:
         of_result = given.get(result.destination_id, {})
@@ -47,7 +47,7 @@ def _parse_entry(entry: EventResult) -> None:
 
 
 def parse_cause(stage: Literal["user_transform", "dest_transform"], text: str) -> Cause | None:
-    """What an error's text says; None for one that only says that an earlier stage failed."""
+    """Parse an error's text; None if it only says that an earlier stage failed."""
     if text.endswith("Aborting."):
         return None
     return _code_error(text) if stage == "user_transform" else _refusal(text)

@@ -1,4 +1,4 @@
-"""The calls of the Test API as methods."""
+"""The Test API's calls as methods."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from svctoolkit.secrets import Masker, Secret, reveal, secret_texts
 if TYPE_CHECKING:
     import httpx
 
-#: Headers of a payload whose values are secrets in practice. A remote service does not say which values are secret.
+#: Headers of a payload whose values are usually secrets. A remote API does not say which values are secret.
 _SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "apikey"})
 
 
 class TestApiClient(Displayed):
-    """Runs tests on a server that speaks the Test API. Takes and gives the same as `svctoolkit.Pipeline`.
+    """Runs tests on a server with the Test API. Same arguments and results as `svctoolkit.Pipeline`.
 
-    `base_url` is the part before `/v0/`. `email` and `token` (a personal access token; a service access token
-    goes with an empty `email`) go in every request to that host, and to no other: a redirect to another host is an
-    error. `timeout` is in seconds, for one answer.
+    `base_url` is the part before `/v0/`. `email` and `token` (a personal access token; for a service access token,
+    leave `email` empty) are sent in every request to that host, and to no other: redirects to other hosts are errors.
+    `timeout` is in seconds, per response.
 
-    Calls raise `RequestError` where the server refuses (`status` and `body` are its answer), and `DeliveryError` where
-    there is no usable answer: host unreachable (`ECONNREFUSED`, `ENOTFOUND`...), time-out (`ETIMEDOUT`), a redirect
-    (`EREDIRECT`), an answer that is no JSON or not of the documented shape (`EBADMSG`).
+    Calls raise `RequestError` if the server rejects them (`status` and `body` are its response), and `DeliveryError`
+    without a usable response: host unreachable (`ECONNREFUSED`, `ENOTFOUND`...), timeout (`ETIMEDOUT`), a redirect
+    (`EREDIRECT`), a response that is not JSON or not of the documented shape (`EBADMSG`).
 
-    A call is repeated (three times in all) where that cannot send an event twice: when the connection was refused, when
-    definitions are read, and after 429 or 503 with `Retry-After` if no stage sends. One client serves several threads.
+    A call is attempted up to three times if that cannot send an event twice: when the connection was refused, when
+    definitions are read, and after 429 or 503 with `Retry-After` if no stage sends. A client is thread-safe.
     """
 
-    __test__ = False  # the name is the API's; pytest would collect it
+    __test__ = False  # pytest would collect it because of its name
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class TestApiClient(Displayed):
 
     @property
     def base_url(self) -> str:
-        """The address that paths are appended to, without a slash at the end."""
+        """The URL that paths are appended to, without a trailing slash."""
         return self._server.base_url
 
     def test_destination(
@@ -72,10 +72,10 @@ class TestApiClient(Displayed):
         force: bool = False,
         run: str = "",
     ) -> DestinationResult:
-        """Verify one destination, named by its id. `config` overrides its configuration key by key.
+        """Test one destination, by its id. `config` overrides its configuration key by key.
 
-        A server of svctoolkit answers what is sent as scripted for `run`; the hosted service knows no runs.
-        Nothing is sent to the destination unless `stages` says so. A disabled destination is a result with `error`.
+        `run` selects scripted answers on an svctoolkit server; RudderStack does not support runs. Nothing is sent to
+        the destination unless `stages` includes sending. A disabled destination is a result with `error`.
         """
         override = {} if config is None else {"destinationConfig": reveal(config)}
         answer = self._test("testDestination", destination, event, stages or Stages(), force, override, run)
@@ -93,7 +93,7 @@ class TestApiClient(Displayed):
         force: bool = False,
         run: str = "",
     ) -> SourceResult:
-        """Verify every destination that is connected to one source, named by its id.
+        """Test every destination that is connected to one source, by the source's id.
 
         A disabled source is a `RequestError` unless `force`.
         """
@@ -105,16 +105,16 @@ class TestApiClient(Displayed):
         return SourceResult(results)
 
     def destination_definitions(self) -> list[dict[str, Json]]:
-        """The definitions of all destination types: `name`, `displayName`, `config.destConfig.defaultConfig`..."""
+        """Return all destination definitions: `name`, `displayName`, `config.destConfig.defaultConfig`..."""
         return self._server.parse_answer(self._server.get("/destination-definitions"), _shape.definitions)
 
     def destination_definition(self, name: str) -> dict[str, Json]:
-        """The definition of one destination type. Raises `RequestError` with status 404 for one that is not there."""
+        """Return the definition of one destination type. Raises `RequestError` with status 404 if it does not exist."""
         path = f"/destination-definitions/{_segment('destination type', name)}"
         return self._server.parse_answer(self._server.get(path), _shape.definition)
 
     def close(self) -> None:
-        """Close the connections. A later call opens new ones."""
+        """Close the connections. Later calls open new ones."""
         self._server.close()
 
     def __enter__(self) -> TestApiClient:
@@ -149,9 +149,9 @@ class TestApiClient(Displayed):
 
 
 def _segment(what: str, text: str) -> str:
-    """`text` as one segment of a path."""
+    """Return `text` quoted as one segment of a path."""
     if text in ("", ".", ".."):
-        raise ConfigError(f"{text!r} is no {what}")
+        raise ConfigError(f"{text!r} is not a valid {what}")
     return quote(text, safe="", errors="replace")
 
 
@@ -169,4 +169,4 @@ def _header_secrets(result: DestinationResult) -> Iterator[str]:
             headers = payload.get("headers")
             for name, value in headers.items() if isinstance(headers, Mapping) else ():
                 if name.lower() in _SECRET_HEADERS and isinstance(value, str):
-                    yield value.partition(" ")[2] or value  # `Bearer` and `Basic` may stay readable
+                    yield value.partition(" ")[2] or value  # `Bearer` and `Basic` are not masked

@@ -1,4 +1,4 @@
-"""How the client of a Test API shows itself. Its token is never shown."""
+"""Rich display of a Test API client. Its token is never shown."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from svctoolkit.displayed import shows
 
 @shows(TestApiClient)
 def client(item: TestApiClient) -> Html:
-    """Where it sends its requests, and as whom."""
+    """Show the server's URL and the e-mail address."""
     facts = display.facts({"address": item.base_url, "e-mail address": item.email})
     return display.page(display.section("Test API client", facts))

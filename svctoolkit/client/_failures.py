@@ -1,4 +1,4 @@
-"""What went wrong on the way to a server, as errors that say what to do."""
+"""Errors for failed connections, redirects and unusable responses, with advice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def unreachable(base_url: str, error: httpx.RequestError, timeout: float, *, sends: bool) -> DeliveryError:
-    """No answer came. `sends` tells whether the event may have reached a destination all the same."""
+    """Return the error for a missing response. `sends`: the event may have reached a destination nevertheless."""
     import httpx
 
     unsure = " The event may have been sent to its destination." if sends else ""
@@ -36,19 +36,19 @@ def unreachable(base_url: str, error: httpx.RequestError, timeout: float, *, sen
 
 
 def bad_answer(base_url: str, what: str) -> DeliveryError:
-    """An answer came that no Test API gives."""
+    """Return the error for a response that does not come from a Test API."""
     return DeliveryError(f"{base_url} answered with {what}. Is it the base URL of a Test API?", code="EBADMSG")
 
 
 def redirect_error(url: httpx.URL, target: httpx.URL, why: str) -> DeliveryError:
-    """A redirect that is not followed."""
+    """Return the error for a redirect that is not followed."""
     place = target.copy_with(username=None, password=None, query=None, fragment=None)
     text = f"{url} redirects to {place}: {why}. If that address is right, use it as base URL"
     return DeliveryError(text, code="EREDIRECT")
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether the host turned the connection down, so that nothing was sent."""
+    """Return whether the host refused the connection, so that nothing was sent."""
     return any(isinstance(cause, ConnectionRefusedError) for cause in _causes(error))
 
 
@@ -57,7 +57,7 @@ def _connect(error: httpx.ConnectError) -> tuple[str, str]:
         if isinstance(cause, ConnectionRefusedError):
             return "ECONNREFUSED", "connection refused. Is the server running, and is the port right?"
         if isinstance(cause, socket.gaierror):
-            return "ENOTFOUND", "there is no such host, or no network"
+            return "ENOTFOUND", "host not found, or no network"
         if isinstance(cause, ssl.SSLCertVerificationError):
             return "ECERT", f"its certificate is not valid ({cause.verify_message})"
         if isinstance(cause, ssl.SSLError):

@@ -1,4 +1,4 @@
-"""Requests to one server: what is repeated, where credentials go, what an answer means."""
+"""Requests to one server: retries, redirects, credentials, parsing of responses."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _ATTEMPTS = 3
-_FIRST_PAUSE = 0.2  # seconds; doubled for the next
-_LONGEST_PAUSE = 60.0  # a longer Retry-After is the caller's to wait for
+_FIRST_PAUSE = 0.2  # seconds before the first retry; doubles
+_LONGEST_PAUSE = 60.0  # with a longer Retry-After, the response is returned to the caller
 _REDIRECTS = 5
 _LARGEST_ANSWER = 100_000_000  # bytes, decompressed
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back. Header names are lower-case."""
+    """A response. Header names are lower-case."""
 
     status: int
     reason: str
@@ -41,7 +41,7 @@ class Answer:
 
 
 class Server:
-    """A server of the Test API at `base_url`. Connections are opened at the first request and kept."""
+    """A Test API server at `base_url`. Connections are opened at the first request and kept alive."""
 
     def __init__(
         self,
@@ -62,18 +62,18 @@ class Server:
         self._lock = Lock()
 
     def get(self, path: str) -> Answer:
-        """The answer to a GET, which may be repeated."""
+        """Return the response to a GET, which may be retried."""
         return self._repeat("GET", path, b"", sends=False)
 
     def post(self, path: str, body: bytes, *, sends: bool, run: str = "") -> Answer:
-        """The answer to a POST of JSON. One that `sends` to a destination is only repeated if it did not arrive.
+        """Return the response to a POST of JSON. If it `sends` to a destination, retry only if it did not arrive.
 
-        `run` names what it belongs to, for a server that keeps runs apart.
+        `run` is the request's run, for servers that support runs.
         """
         return self._repeat("POST", path, body, sends=sends, run=run)
 
     def parse_answer(self, answer: Answer, shape: Callable[[Json], T]) -> T:
-        """The JSON of an answer, as `shape` makes it. Raises `RequestError` or `DeliveryError`."""
+        """Return the JSON of a response, converted by `shape`. Raises `RequestError` or `DeliveryError`."""
         try:
             data = json.loads(answer.body)
         except (ValueError, RecursionError):
@@ -92,7 +92,7 @@ class Server:
         if isinstance(data, dict) and isinstance(data.get("message"), str) and "destinationId" not in data:
             raise RequestError(
                 answer.status, self._masker.mask(data)
-            )  # the specification gives these bodies, but not their status
+            )  # the specification defines these bodies, but not their status
         try:
             return shape(data)
         except ValueError as error:
@@ -115,7 +115,7 @@ class Server:
                         transport=self._transport, timeout=self._timeout, follow_redirects=False
                     )
                 except (ImportError, ValueError) as error:
-                    raise ConfigError(f"the proxy that the environment names cannot be used: {error}") from error
+                    raise ConfigError(f"invalid proxy in the environment: {error}") from error
             return self._opened
 
     def _repeat(self, method: str, path: str, body: bytes, *, sends: bool, run: str = "") -> Answer:
@@ -137,7 +137,7 @@ class Server:
         raise AssertionError("the last attempt returns or raises")
 
     def _follow(self, method: str, address: str, body: bytes, run: str) -> Answer:
-        """The answer after redirects on the same host."""
+        """Return the response after redirects on the same host."""
         import httpx
 
         url = httpx.URL(address)
@@ -150,7 +150,7 @@ class Server:
             except httpx.InvalidURL as error:
                 raise DeliveryError(f"{url} redirects to an invalid address: {error}", code="EREDIRECT") from error
             if not _same_host(url, target):
-                raise _failures.redirect_error(url, target, "another host, and the credentials are not for that one")
+                raise _failures.redirect_error(url, target, "another host, which must not get the credentials")
             if method == "POST" and answer.status not in (307, 308):
                 raise _failures.redirect_error(
                     url, target, f"status {answer.status}, which would turn the POST into a GET"
@@ -173,7 +173,7 @@ class Server:
                 read += chunk
                 if len(read) > _LARGEST_ANSWER:
                     raise _failures.bad_answer(self.base_url, f"more than {_LARGEST_ANSWER:,} bytes")
-                if monotonic() > deadline:  # httpx counts the time between two chunks only
+                if monotonic() > deadline:  # httpx limits only the time between two chunks
                     raise httpx.ReadTimeout("the answer took too long", request=response.request)
             fields = {name.lower(): value for name, value in response.headers.items()}
             return Answer(response.status_code, response.reason_phrase, fields, bytes(read))
@@ -194,7 +194,7 @@ def _base_url(text: str) -> str:
     try:
         url = httpx.URL(text.strip())
     except (httpx.InvalidURL, TypeError) as error:
-        raise ConfigError(f"{text!r} is no address: {error}", where=where) from error
+        raise ConfigError(f"{text!r} is not a valid URL: {error}", where=where) from error
     if url.userinfo:
         raise ConfigError("contains credentials; give them as email and token", where=where)
     if url.scheme not in ("http", "https") or not url.host:
@@ -206,20 +206,20 @@ def _base_url(text: str) -> str:
 
 def _credentials(email: str, token: Secret) -> str:
     if ":" in email:
-        raise ConfigError(f"{email!r} is no e-mail address that Basic authentication can carry", where="email")
+        raise ConfigError(f"{email!r} contains a colon, which Basic authentication does not allow", where="email")
     if not token:
-        raise ConfigError("is empty; it is the personal access token", where="token")
+        raise ConfigError("is empty; give the personal access token", where="token")
     return base64.b64encode(f"{email}:{token.reveal()}".encode("utf-8", "surrogatepass")).decode()
 
 
 def _same_host(url: httpx.URL, target: httpx.URL) -> bool:
-    """Whether credentials for `url` may go to `target`: the same origin, or the same host by https instead of http."""
+    """Return whether `target` may get credentials for `url`: same origin, or same host with https instead of http."""
     upgraded = url.scheme == "http" and target.scheme == "https" and url.port is None and target.port is None
     return url.host == target.host and ((url.scheme, url.port) == (target.scheme, target.port) or upgraded)
 
 
 def _repeatable(method: str, error: httpx.RequestError) -> bool:
-    """Whether the request did not arrive, or may arrive twice. A time-out has cost enough already."""
+    """Return whether the request did not arrive, or may arrive twice. Timeouts are not retried."""
     import httpx
 
     if isinstance(error, httpx.ConnectError):
@@ -228,16 +228,16 @@ def _repeatable(method: str, error: httpx.RequestError) -> bool:
 
 
 def _pause(method: str, answer: Answer, pause: float) -> float | None:
-    """Seconds until the request may be repeated, or None where it must not be."""
+    """Return the seconds until a retry, or None if the request must not be retried."""
     if answer.status in (429, 503) and "retry-after" in answer.headers:
         return _retry_after(answer)
     return pause if method == "GET" and answer.status in (502, 503, 504) else None
 
 
 def _retry_after(answer: Answer) -> float | None:
-    try:  # a date counts from the server's own clock
+    try:  # a date is relative to the server's clock
         now = parsedate_to_datetime(answer.headers["date"]).timestamp()
     except (KeyError, ValueError, TypeError, OverflowError):
-        now = -math.inf  # without one nobody knows what a date means
+        now = -math.inf  # without it, a date cannot be interpreted
     seconds = retry_after(answer.headers["retry-after"], now)
     return seconds if seconds is not None and seconds <= _LONGEST_PAUSE else None

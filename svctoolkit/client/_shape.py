@@ -1,4 +1,4 @@
-"""The documented shapes of the Test API's answers. Each raises `ValueError` that says what came instead."""
+"""Check the documented shapes of the Test API's responses. Raise `ValueError` that says what was found instead."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from svctoolkit.results import DestinationResult
 
 
 def destination_result(data: Json, event: Mapping[str, Json]) -> DestinationResult:
-    """One destination result (Test API specification, sections Destination result and Entry of `data`)."""
+    """Check one destination result (Test API specification, sections Destination result and Entry of `data`)."""
     result = _object("the destination result", data)
     for name in ("destinationId", "destinationName"):
         _expect(isinstance(result.get(name), str), name, "a string", result.get(name))
@@ -25,23 +25,23 @@ def destination_result(data: Json, event: Mapping[str, Json]) -> DestinationResu
 
 
 def source_result(data: Json, event: Mapping[str, Json]) -> list[DestinationResult]:
-    """The destination results of one source, in order."""
+    """Check and return the destination results of one source, in order."""
     return [destination_result(item, event) for item in _list("the source result", data)]
 
 
 def check_results(data: Json) -> None:
-    """Raises `ValueError` for what is neither a destination result nor a list of them, as tests of sources give."""
+    """Raise `ValueError` unless `data` is a destination result or a list of them (the result of a source)."""
     for item in data if isinstance(data, list) else [data]:
         destination_result(item, {})
 
 
 def definitions(data: Json) -> list[dict[str, Json]]:
-    """Destination definitions."""
+    """Check and return destination definitions."""
     return [definition(item) for item in _list("the answer", data)]
 
 
 def definition(data: Json) -> dict[str, Json]:
-    """One destination definition."""
+    """Check and return one destination definition."""
     members = _object("the definition", data)
     _expect(isinstance(members.get("name"), str), "name", "a string", members.get("name"))
     return members
