@@ -1,7 +1,7 @@
-"""The event: its types, its checks, its builders, realistic samples.
+"""Events: types, checks, builders, realistic samples.
 
-On the wire and in Python code of users an event is a JSON object, a `dict`. Inside the pipeline it is an `Event`, a
-read-only view of that object.
+In requests and in Python code an event is a JSON object, a `dict`. Inside the pipeline it is an `Event`, a read-only
+view of that object.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name != "strategies":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # Hypothesis: only for those who test with it
+    from importlib import import_module  # imported lazily, as it needs Hypothesis
 
     return import_module(f"{__name__}.strategies")
 
 
 def check(message: object) -> Mapping[str, Json]:
-    """`message` itself, if it is an event that can be tested.
+    """Return `message` if it is an event that can be tested.
+
 
     Raises `InvalidMessageType` with one of the two specified texts (Test API specification, section Errors). Types are
     case-sensitive.

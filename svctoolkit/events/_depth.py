@@ -1,24 +1,24 @@
-"""How deep JSON from outside may be nested."""
+"""Limit the nesting depth of external JSON."""
 
 from __future__ import annotations
 
 from svctoolkit.json_types import Json
 
-#: Objects and lists inside each other; more is refused wherever JSON comes in.
+#: Levels of nested objects and lists. Deeper JSON is rejected wherever it comes from outside.
 MAX_DEPTH = 200
 
 
 def may_be_deeper(text: bytes, limit: int = MAX_DEPTH) -> bool:
-    """Whether JSON text has so many brackets that its value may be nested more than `limit` levels.
+    """Return whether JSON text has enough brackets for a value that is nested more than `limit` levels.
 
-    `replace` jumps from one bracket to the next, where `count` looks at each byte: a third of the time.
+    `replace` jumps from one bracket to the next and takes a third of the time of `count`, which checks each byte.
     """
     brackets = 2 * len(text) - len(text.replace(b"{", b"")) - len(text.replace(b"[", b""))
     return brackets > limit
 
 
 def too_deep(value: Json, limit: int = MAX_DEPTH) -> bool:
-    """Whether objects and lists are nested more than `limit` levels. Level by level, so that depth costs no stack."""
+    """Return whether objects and lists are nested more than `limit` levels. Iterative, to avoid deep recursion."""
     level = [value]
     for _ in range(limit + 1):
         nodes = [node for node in level if isinstance(node, (dict, list))]

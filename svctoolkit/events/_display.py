@@ -1,4 +1,4 @@
-"""How an event shows itself."""
+"""Rich display of events."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from svctoolkit.json_types import Json
 
 @shows(Event)
 def event_page(event: Event) -> Html:
-    """Its type and name, and all of it as a tree."""
+    """Show type and name, and the whole event as a tree."""
     return page(event.raw, " ".join(word for word in (event.type or "event", event.name) if word))
 
 
 def page(event: Mapping[str, Json], title: str) -> Html:
-    """An event as a tree."""
+    """Show an event as a tree."""
     return display.page(display.tree(event, title))

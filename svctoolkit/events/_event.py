@@ -1,4 +1,4 @@
-"""The event as the pipeline sees it."""
+"""The event inside the pipeline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svctoolkit.json_types import Json
 EventType = Literal["identify", "track", "page", "screen", "group", "alias"]
 EVENT_TYPES: tuple[str, ...] = get_args(EventType)
 
-#: First segments that a path in a mapping may start with; `propertis.revenue` fails when its table is built.
+#: Allowed first segments of paths in a mapping, so that `propertis.revenue` fails when the mapping is defined.
 ROOTS = frozenset({
     "type", "event", "name", "userId", "anonymousId", "groupId", "previousId", "messageId", "category", "channel",
     "context", "properties", "traits", "integrations", "timestamp", "originalTimestamp", "sentAt", "receivedAt",
@@ -23,13 +23,13 @@ _NOTHING: Mapping[str, Any] = {}
 
 @dataclass(frozen=True, slots=True)
 class Event(Displayed):
-    """A read-only view of one event. Nobody changes `raw`: who edits builds a new one."""
+    """A read-only view of one event. `raw` must not be changed: build a new event instead."""
 
     raw: Mapping[str, Any]
 
     @property
     def type(self) -> str:
-        """The type as it counts: trimmed and in lower case, as the service compares it."""
+        """The type, trimmed and in lower case, as RudderStack compares it."""
         kind = self.raw.get("type")
         return kind if kind in EVENT_TYPES else str(kind or "").strip().lower()
 
@@ -57,6 +57,6 @@ class Event(Displayed):
 
 
 def _object(value: Any) -> Mapping[str, Any]:
-    if type(value) is dict or value is None:  # nearly always one of the two, and the abstract check is slow
+    if type(value) is dict or value is None:  # fast path: `isinstance` with an abstract class is slow
         return value or _NOTHING
     return value if isinstance(value, Mapping) else _NOTHING

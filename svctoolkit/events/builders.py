@@ -1,4 +1,5 @@
-"""Make an event of each type, with the members that every client adds.
+"""Build an event of each type, with the members that every client adds.
+
 
 >>> from datetime import datetime, timezone
 >>> track("Signed Up", user_id="u1", message_id="m1", timestamp=datetime(2026, 1, 1, tzinfo=timezone.utc))
@@ -17,7 +18,7 @@ from svctoolkit.json_types import Json
 
 
 class Common(TypedDict, total=False):
-    """Members that every builder takes. All are optional; `message_id` and `timestamp` are made when absent."""
+    """Optional members that every builder accepts. `message_id` and `timestamp` are generated if absent."""
 
     anonymous_id: str
     context: Mapping[str, Any]
@@ -27,18 +28,18 @@ class Common(TypedDict, total=False):
 
 
 class WithUser(Common, total=False):
-    """`Common` for events whose user is optional, because `anonymous_id` may say who it is."""
+    """`Common` for events whose `user_id` is optional, because they may have an `anonymous_id` instead."""
 
     user_id: str
 
 
 def track(event: str, *, properties: Mapping[str, Json] | None = None, **common: Unpack[WithUser]) -> dict[str, Json]:
-    """A user did something."""
+    """Build a track event: an action of a user."""
     return _build({"type": "track", "event": event}, {"properties": dict(properties or {})}, common)
 
 
 def identify(user_id: str, *, traits: Mapping[str, Json] | None = None, **common: Unpack[Common]) -> dict[str, Json]:
-    """Who a user is. The traits stand in `traits` and in `context.traits`, as clients send them."""
+    """Build an identify event. Its traits are in `traits` and in `context.traits`, as clients send them."""
     context = {**common.get("context", {}), "traits": dict(traits or {})}
     return _build(
         {"type": "identify"}, {"traits": dict(traits or {})}, {**common, "user_id": user_id, "context": context}
@@ -52,7 +53,7 @@ def page(
     properties: Mapping[str, Json] | None = None,
     **common: Unpack[WithUser],
 ) -> dict[str, Json]:
-    """A user saw a page of a website."""
+    """Build a page event: a user saw a page of a website."""
     return _build(_with_name("page", name, category), {"properties": dict(properties or {})}, common)
 
 
@@ -63,17 +64,17 @@ def screen(
     properties: Mapping[str, Json] | None = None,
     **common: Unpack[WithUser],
 ) -> dict[str, Json]:
-    """A user saw a screen of an application."""
+    """Build a screen event: a user saw a screen of an application."""
     return _build(_with_name("screen", name, category), {"properties": dict(properties or {})}, common)
 
 
 def group(group_id: str, *, traits: Mapping[str, Json] | None = None, **common: Unpack[WithUser]) -> dict[str, Json]:
-    """A user belongs to an organisation; `traits` are the organisation's."""
+    """Build a group event: a user belongs to an organisation. `traits` are the organisation's."""
     return _build({"type": "group", "groupId": group_id}, {"traits": dict(traits or {})}, common)
 
 
 def alias(user_id: str, previous_id: str, **common: Unpack[Common]) -> dict[str, Json]:
-    """A user known as `previous_id` is `user_id` from now on."""
+    """Build an alias event: the user `previous_id` becomes `user_id`."""
     return _build({"type": "alias", "previousId": previous_id}, {}, {**common, "user_id": user_id})
 
 
@@ -97,5 +98,5 @@ def _build(head: dict[str, Any], body: dict[str, Any], common: WithUser) -> dict
 
 
 def iso(when: datetime) -> str:
-    """A time as events have it: UTC, with milliseconds and `Z`."""
+    """Format a time as in events: UTC, with milliseconds and `Z`."""
     return f"{when.astimezone(UTC).isoformat(timespec='milliseconds')[:23]}Z"

@@ -1,4 +1,4 @@
-"""Dicts that are events show themselves as trees in notebooks: a formatter of IPython's."""
+"""An IPython formatter that shows dicts that are events as trees in notebooks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OF_EVENTS = ("messageId", "userId", "anonymousId")
 
 
 def page_of_dict(value: Mapping[str, Json]) -> str | None:
-    """A dict that is an event, by its type and what every client adds, as a tree; None for any other."""
+    """Return a dict as a tree if its type and IDs say that it is an event; None for any other dict."""
     kind = value.get("type")
     if kind not in EVENT_TYPES or not any(isinstance(value.get(member), str) for member in _OF_EVENTS):
         return None
@@ -25,13 +25,13 @@ def page_of_dict(value: Mapping[str, Json]) -> str | None:
 
 # Any: IPython's formatter
 def register(formatter: Any) -> None:
-    """Show dicts that are events as trees in notebooks, unless somebody else shows dicts there already."""
+    """Show dicts that are events as trees in notebooks, unless another formatter for dicts is registered."""
     if formatter.for_type(dict) is None:
         formatter.for_type(dict, page_of_dict)
 
 
 # Any: IPython's formatter
 def unregister(formatter: Any) -> None:
-    """Show them as dicts again."""
+    """Show events as dicts again."""
     if formatter.for_type(dict) is page_of_dict:
         formatter.pop(dict)

@@ -1,4 +1,5 @@
-"""Realistic sample events of every type, from one shop's website and its mobile application.
+"""Realistic sample events of every type, from the website and the mobile application of one shop.
+
 
 >>> sorted(samples())
 ['alias', 'group', 'identify', 'order completed', 'page', 'product viewed', 'screen', 'track']
@@ -179,9 +180,10 @@ _SAMPLES["track"] = _SAMPLES["order completed"]
 
 
 def sample(name: str, *, at: datetime | None = None) -> dict[str, Json]:
-    """A copy of one sample event, by event type or by the lower-case name of a track event.
+    """Return a copy of one sample event, by event type or by the lower-case name of a track event.
 
-    It happened at `at`, by default a second ago: several destinations take no old events. Raises `UnknownName`.
+    Its times are set to `at`, by default a second ago, because several destinations reject old events. Raises
+    `UnknownName`.
     """
     if name.lower() not in _SAMPLES:
         raise UnknownName("sample event", name, _SAMPLES)
@@ -192,5 +194,5 @@ def sample(name: str, *, at: datetime | None = None) -> dict[str, Json]:
 
 
 def samples(*, at: datetime | None = None) -> dict[str, dict[str, Json]]:
-    """A copy of every sample event, by name; they happened at `at`, by default a second ago."""
+    """Return a copy of every sample event, by name. Their times are set to `at`, by default a second ago."""
     return {name: sample(name, at=at) for name in _SAMPLES}

@@ -1,9 +1,10 @@
-"""Events for property tests: Hypothesis strategies, one for each event type, and one for any sample.
+"""Hypothesis strategies for events: one for each event type, and one for any sample.
+
 
     @given(svctoolkit.events.strategies.track())
     def test_no_event_breaks_the_mapping(event): ...
 
-They need Hypothesis, which is not installed with this package: `pip install hypothesis`.
+They need Hypothesis, which this package does not install: `pip install hypothesis`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from svctoolkit.json_types import Json
 
 __all__ = ["alias", "group", "identify", "like", "page", "screen", "track"]
 
-#: Members that an event needs, or that say what it is: they are always there, as in the sample.
+#: Members that are required or define the kind of event: always present, with the sample's values.
 _FIXED = ("type", "event", "channel", "integrations")
 _IDS = ("userId", "anonymousId", "previousId", "groupId")
 _NUMBERS = 1_000_000_000
@@ -27,10 +28,10 @@ _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 
 def like(event: Mapping[str, Json]) -> st.SearchStrategy[dict[str, Json]]:
-    """Events of the shape of `event`: the same members with other values of their kind, and any of them may be absent.
+    """Events of the shape of `event`: the same members with other values of the same type; any of them may be absent.
 
-    Type, name, integrations and times are as they are; `userId` and the like are texts that are not empty. `messageId`
-    is left out, so that no two are taken for the same event.
+    Type, name, integrations and times are unchanged; `userId` and the other IDs are non-empty strings. `messageId` is
+    left out, so that no event counts as a duplicate.
     """
     fixed = {name: st.just(value) for name, value in event.items() if name in _FIXED or _is_time(value)}
     ids = {name: st.text("abcdefghij0123456789-", min_size=1, max_size=12) for name in event if name in _IDS}
