@@ -87,7 +87,7 @@ def test_an_export_becomes_a_project_whose_suites_run_and_notice_a_change(tmp_pa
 
     assert "orders-hook  WEBHOOK               runs" in imported.stdout
     assert "tags         GTM                   Google Tag Manager has device mode only" in imported.stdout
-    assert "new          NEWTHING              nobody here knows the type" in imported.stdout
+    assert "new          NEWTHING              unknown destination type" in imported.stdout
     assert "paused       WEBHOOK               disabled" in imported.stdout
     assert "GA4 has no configuration variable 'oldKey'" in imported.stdout
     assert imported.stdout.rstrip().endswith("next: cd shop && svctoolkit run")
@@ -179,7 +179,7 @@ def test_code_that_is_missing_is_asked_for_by_name(tmp_path: Path) -> None:
 
     assert list(without.missing) == ["transformation 'tf1' (version 'tfv1')", "library 'libv1'"]
     assert without.states["orders-hook"] == "waits for the code of transformation tf1"
-    assert "give it with --code FILE_OR_FOLDER" in without.text()
+    assert "add it with --code FILE_OR_FOLDER" in without.text()
     assert not (tmp_path / "without" / "suites" / "orders-hook.suite.yaml").exists()
     assert list(given.missing) == []
     assert given.states["orders-hook"] == "runs"
@@ -194,7 +194,7 @@ def test_files_that_are_there_stay_and_nothing_is_written(tmp_path: Path, there:
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
 
-    with pytest.raises(ConfigError, match="is there already"):
+    with pytest.raises(ConfigError, match="already exists"):
         import_workspace(file, tmp_path / "shop", environ={})
     files = [path for path in (tmp_path / "shop").rglob("*") if path.is_file()]
     assert (files, mine.read_text()) == ([mine], "mine")

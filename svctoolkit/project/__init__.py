@@ -1,11 +1,12 @@
-"""A team's own workspace becomes a project: what the service exports, as files to run, test and keep.
+"""Turn a workspace exported by RudderStack into a project: files to run, test and keep under version control.
+
 
 report = import_workspace(Path("workspaceConfig.json"), Path("shop"))
 print(report.text())
 
-sources   what an export holds              code     where the user's code comes from
-suites    first suites, of samples          files    all of it written, or nothing
-report    what runs here, and what does not
+    sources   read exports                      code     find the user's code
+    suites    starter suites from samples       files    write all files, or none
+    report    what runs locally, and what does not
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Code of transformations and libraries, wherever a team has it: files, rudder/v1 projects, exports of the service.
+"""Find the code of transformations and libraries in files, rudder/v1 projects and RudderStack exports.
 
-A workspace configuration names code by version id. The service gives the code itself as JSON objects with `versionId`,
-`id`, `name`, `language` and `code`; libraries have an `importName` (or `handleName`), which is what code imports.
+A workspace configuration refers to code by version id. RudderStack exports the code itself as JSON objects with
+`versionId`, `id`, `name`, `language` and `code`; libraries have an `importName` (or `handleName`), the name that code
+imports.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from svctoolkit.workspace import Language, Library, Transformation, Workspace
 from svctoolkit.workspace.rudder_v1 import code_in
 
 _SUFFIXES: dict[str, Language] = {".js": "javascript", ".py": "python"}
-_LARGEST = 32 << 20  # bytes of a file that is looked into: a month of events beside an export is no code
+_LARGEST = 32 << 20  # bytes; larger files are skipped, as they hold events rather than code
 _SKIPPED = {"__pycache__", "node_modules", "venv"}
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Some code, and what it is known by: version id, id, name of the file. `import_name` is set for libraries.
+    """Some code, and its possible names: version id, id, file name. `import_name` is set for libraries.
 
-    `version` is the service's `codeVersion`, where it says one.
+    `version` is RudderStack's `codeVersion`, if given.
     """
 
     names: frozenset[str]
@@ -42,12 +43,12 @@ class Code:
 
 
 def search(paths: Sequence[Path]) -> list[Code]:
-    """All code in files and folders. Raises `ConfigError` for a path that is not there or cannot be read."""
+    """Return all code in files and folders. Raises `ConfigError` for a path that does not exist or cannot be read."""
     return [code for path in paths for file in _files(path) for code in _code_of(file)]
 
 
 def places_beside(path: Path) -> list[Path]:
-    """Where code is looked for when nobody says where: a project's folder, or the files beside an export."""
+    """Return the default places to search for code: a project's folder, or the files next to an export."""
     if path.is_dir():
         return [path]
     folders = (path.parent / name for name in ("transformations", "libraries"))
@@ -70,7 +71,7 @@ def _code_of(file: Path) -> Iterator[Code]:
     if file.suffix not in (*_SUFFIXES, ".json", ".yaml", ".yml") or file.stat().st_size > _LARGEST:
         return
     if file.suffix in _SUFFIXES:
-        with suppress(ConfigError):  # beside an export there may be anything
+        with suppress(ConfigError):  # there may be any files next to an export
             text = yamlfile.load_text(file)
             yield Code(frozenset({file.stem}), _SUFFIXES[file.suffix], text, str(file), name=file.stem)
     elif file.suffix == ".json":
@@ -82,7 +83,7 @@ def _code_of(file: Path) -> Iterator[Code]:
 
 
 def _objects(file: Path) -> Iterator[dict[str, Any]]:
-    """The objects with code in a JSON file, at any depth that exports have."""
+    """Yield the objects with code in a JSON file, at any depth that occurs in exports."""
     try:
         pending = [json.loads(yamlfile.load_text(file))]
     except (ConfigError, ValueError, RecursionError):
@@ -111,9 +112,9 @@ def _exported(value: dict[str, Any], file: Path) -> Code | None:
 
 
 def fill(workspace: Workspace, codes: Sequence[Code]) -> list[str]:
-    """Give the workspace's transformations and libraries their code. The result says which of them have none.
+    """Fill in the code of the workspace's transformations and libraries; return those whose code was not found.
 
-    A library that code imports is taken in, too, where the configuration does not name it.
+    Imported libraries that the configuration does not contain are added, too.
     """
     by_name = {name: code for code in reversed(codes) for name in code.names}
     missing = []
@@ -148,7 +149,7 @@ def _add_imported(workspace: Workspace, by_import: dict[str, Code]) -> None:
 
 
 def _fill_libraries(workspace: Workspace, by_name: dict[str, Code]) -> list[str]:
-    """Libraries get the name that code imports them by, as soon as somebody knows it."""
+    """Fill in the code of libraries, and rename them to their import names if these are known."""
     missing = []
     for key, library in list(workspace.libraries.items()):
         code = by_name.get(library.version_id) or by_name.get(key)

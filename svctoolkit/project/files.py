@@ -1,4 +1,4 @@
-"""Many files, all of them or none."""
+"""Write several files: all of them or none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svctoolkit.errors import ConfigError, Problem, ToolkitError
 
 
 class FileNames:
-    """Names of files made from other people's words: letters, digits and dashes, each given once."""
+    """Unique file names derived from arbitrary text: letters, digits and dashes."""
 
     def __init__(self) -> None:
         self._given: set[str] = set()
@@ -27,17 +27,17 @@ class FileNames:
 
 
 def check_free(folder: Path, names: Sequence[Path | str], hint: str) -> None:
-    """Raises `ConfigError` that names each file of these that is there already."""
+    """Raise a `ConfigError` that lists the files that already exist, if any."""
     there = [folder / name for name in names if (folder / name).exists()]
     if there:
-        problems = [Problem("is there already", str(path)) for path in there]
+        problems = [Problem("already exists", str(path)) for path in there]
         raise ConfigError([*problems, Problem(f"nothing was written; {hint}")])
 
 
 def move_all(source: Path, folder: Path, *, hint: str) -> list[Path]:
-    """Move every file below `source` to the same place below `folder`; the result has their new paths.
+    """Move every file below `source` to the same place below `folder`; return the new paths.
 
-    Raises `ConfigError` where one is there already, `ToolkitError` where one cannot be written; then none is.
+    Raises `ConfigError` if one already exists, `ToolkitError` if one cannot be written; in both cases none is written.
     """
     names = sorted(path.relative_to(source) for path in source.rglob("*") if path.is_file())
     check_free(folder, names, hint)

@@ -1,4 +1,4 @@
-"""The import as a whole: read, find the code, write a project, take the first snapshots."""
+"""The whole import: read, find the code, write a project, take the first snapshots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from svctoolkit.project.sources import read
 from svctoolkit.workspace import Library, Transformation, Workspace
 
 _HINT = "give another folder: svctoolkit import FILE -o FOLDER"
-_GITIGNORE = "# the values of secrets\n.env\n"
+_GITIGNORE = "# values of secrets\n.env\n"
 
 
 def import_workspace(
@@ -33,18 +33,19 @@ def import_workspace(
     strict: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> Report:
-    """Write a project for the workspace in `path` to `folder`, all of it or nothing.
+    """Write a project for the workspace in `path` to `folder`: all files or none.
 
-    `path` is the service's workspace configuration (of one workspace, or of several: then `workspace_id` chooses), a
-    workspace file, or a Rudder CLI project. Code is looked for in `code_paths`, by default beside `path`
-    and in `transformations/` there: files named
-    by id or version, rudder/v1 files, JSON that the service gives. The project has workspace.yaml, with `$(env:NAME)`
-    for secrets, their values in `.env` (mode 600) and their names in `.env.example`; `transformations/`; tracking plans
-    in `tracking/`; and with `with_suites` a suite for each destination that runs and for each transformation that has
-    none, with snapshots of what sample events become now, and one for each source with a plan, with planned events.
+    `path` is a RudderStack workspace configuration (of one workspace, or of several: then `workspace_id` selects
+    one), a workspace file, or a Rudder CLI project. Code is searched in `code_paths`, by default next to `path` and in
+    `transformations/` there: files named by id or version, rudder/v1 files, JSON exported by RudderStack.
 
-    Raises `ConfigError` for an export that cannot be read (with `strict` also for what nobody knows in it) and where a
-    file is there already, `ToolkitError` where none can be written.
+    The project contains workspace.yaml, with `$(env:NAME)` for secrets; their values in `.env` (mode 600) and their
+    names in `.env.example`; `transformations/`; tracking plans in `tracking/`. `with_suites` adds a suite for each
+    destination that runs and for each transformation without a destination, with snapshots of the current output for
+    sample events, and one for each source with a plan, with planned events.
+
+    Raises `ConfigError` if the export cannot be read (with `strict`, also for unknown types or variables) or a file
+    already exists, `ToolkitError` if a file cannot be written.
     """
     workspace, unknown = read(path, workspace_id, strict, environ)
     check_free(folder, ["workspace.yaml"], _HINT)
@@ -76,7 +77,7 @@ def _write_workspace(workspace: Workspace, draft: Path) -> None:
 
 
 def _copy_plans(workspace: Workspace, draft: Path) -> None:
-    """The files of tracking plans stand in the project as they are, comments included."""
+    """Copy the files of tracking plans unchanged into the project, including comments."""
     for item in workspace.tracking_plans.values():
         folder = item.path
         if folder is not None and folder.is_absolute():
@@ -96,7 +97,7 @@ def _write_code(item: Transformation | Library, file: Path, draft: Path) -> None
 
 
 def _write_suites(workspace: Workspace, states: Mapping[str, str], draft: Path, environ: Mapping[str, str]) -> int:
-    """Write suites for what runs, and take their snapshots. The number of scenarios."""
+    """Write suites for what runs, and take their snapshots. Return the number of scenarios."""
     texts, names = {}, FileNames()
     for key, state in states.items():
         if state == "runs" or state.startswith("user code only"):
@@ -115,8 +116,8 @@ def _write_suites(workspace: Workspace, states: Mapping[str, str], draft: Path, 
         (draft / name).parent.mkdir(parents=True, exist_ok=True)
         (draft / name).write_text(text, encoding="utf-8")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WorkspaceWarning)  # what is unknown stands in the report
-        file = draft / "workspace.yaml"  # as it stands there: SVC_ENV is about other workspaces
+        warnings.simplefilter("ignore", WorkspaceWarning)  # the report lists unknown types and variables
+        file = draft / "workspace.yaml"  # without SVC_ENV, which applies to other workspaces
         written = {file.resolve(): Workspace.load(file, environ=environ, environment="")}
         loaded = [runner.load(draft / name, workspaces=written, environ=environ) for name in texts]
     scenarios = [scenario for suite in loaded for scenario in suite.scenarios]
@@ -127,5 +128,5 @@ def _write_suites(workspace: Workspace, states: Mapping[str, str], draft: Path, 
 
 
 def _assignments(text: str) -> list[str]:
-    """The lines of a `.env` with a name in them; values may have several lines."""
+    """Return the assignments in a `.env`; values may have several lines."""
     return [word for word in shlex.split(text, comments=True) if "=" in word]

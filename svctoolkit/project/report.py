@@ -1,4 +1,4 @@
-"""What runs here of an imported workspace, what does not, and why."""
+"""Which parts of an imported workspace run locally, which do not, and why."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from svctoolkit.workspace import Destination, Source, TrackingPlan, Workspace
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an import gave.
+    """Result of an import.
 
-    `states` has for each destination (key) what will happen to its events; `missing` the code that nobody gave;
-    `unknown` what the export has and nobody here knows, with its place; `files` what was written, `scenarios` of them.
+    `states` says what will happen to the events of each destination (by key); `missing` lists code that was not found,
+    `unknown` unsupported parts of the export with their positions, `files` the written files. `scenarios` is the number
+    of generated scenarios.
     """
 
     workspace: Workspace
@@ -27,7 +28,7 @@ class Report:
     scenarios: int = 0
 
     def text(self) -> str:
-        """For a terminal: one line for each destination, then what is to do."""
+        """Return the report for a terminal: one line per destination, then what is left to do."""
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -36,7 +37,7 @@ class Report:
         yield f"workspace {workspace.name}: sources {sources}, destinations {destinations}"
         for key, item in workspace.transformations.items():
             if item.code and not any(d.transformation == key for d in workspace.destinations.values()):
-                yield f"  transformation {key}: no destination has it"
+                yield f"  transformation {key}: not used by any destination"
         for key, plan in workspace.tracking_plans.items():
             checked = [s.key for s in workspace.sources.values() if _checks(workspace, s, plan)]
             yield f"  tracking plan {key}: {len(plan.chosen.rules)} events; checks {', '.join(checked) or 'no source'}"
@@ -45,11 +46,11 @@ class Report:
             yield f"  {key:<{width}}  {workspace.destinations[key].type:<20}  {state}"
         if self.missing:
             yield ""
-            yield "code that the export does not hold; give it with --code FILE_OR_FOLDER, by its id or version:"
+            yield "code missing from the export; add it with --code FILE_OR_FOLDER, named by id or version:"
             yield from (f"  {name}" for name in self.missing)
         if self.unknown:
             yield ""
-            yield "unknown here and kept as it is, or not in the export:"
+            yield "not supported here (kept unchanged), or missing from the export:"
             yield from (f"  {problem}" for problem in self.unknown)
 
 
@@ -59,7 +60,7 @@ def _checks(workspace: Workspace, source: Source, plan: TrackingPlan) -> bool:
 
 
 def states(workspace: Workspace) -> dict[str, str]:
-    """What will happen to events at each destination."""
+    """Return what will happen to events at each destination."""
     connected = {c.destination for source in workspace.sources.values() for c in source.connections if c.enabled}
     return {
         key: _state(workspace, destination, key in connected) for key, destination in workspace.destinations.items()
@@ -77,9 +78,9 @@ def _state(workspace: Workspace, destination: Destination, connected: bool) -> s
         if destination.type in CATALOGUE and not reason:
             CATALOGUE[destination.type].prepare(destination.config)
     except UnknownName:
-        return "nobody here knows the type"
+        return "unknown destination type"
     except ToolkitError as error:
-        return f"its settings do not fit: {workspace.masker.text(str(error)).splitlines()[0]}"
+        return f"invalid settings: {workspace.masker.text(str(error)).splitlines()[0]}"
     if reason:
         return f"user code only: {reason}" if transformation else reason
     return "runs" if connected else "runs; no source is connected"

@@ -1,4 +1,4 @@
-"""What an export holds, as a workspace: the service's JSON, a workspace file, or a folder of Rudder CLI files."""
+"""Read a workspace from RudderStack's JSON, a workspace file, or a folder of Rudder CLI files."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _STAND_IN = "https://stand-in.example/events"
 
 
 def read(path: Path, workspace_id: str, strict: bool, environ: Mapping[str, str]) -> tuple[Workspace, list[Problem]]:
-    """The workspace, and what of it nobody here knows.
+    """Return the workspace, and its unknown types and variables as problems.
 
-    Raises `InvalidWorkspace`: it is none; with `strict` also for what nobody knows.
+    Raises `InvalidWorkspace` if it is not a workspace; with `strict`, also for unknown types and variables.
     """
     if path.is_dir():
         return _of_folder(path, strict)
@@ -30,15 +30,15 @@ def read(path: Path, workspace_id: str, strict: bool, environ: Mapping[str, str]
             configuration_of(document, workspace_id), folder=path.parent, environ=environ, strict=strict
         )
     if not workspace.sources and not workspace.destinations:
-        raise InvalidWorkspace("has no sources and no destinations: it is no workspace", where=document.name)
+        raise InvalidWorkspace("not a workspace: it has no sources and no destinations", where=document.name)
     problems = [p for w in caught if isinstance(w.message, WorkspaceWarning) for p in w.message.problems]
     return workspace, problems
 
 
 def _of_folder(folder: Path, strict: bool) -> tuple[Workspace, list[Problem]]:
-    """What is in a Rudder CLI project: sources, transformations, tracking plans. Code comes with all other.
+    """Read a Rudder CLI project: sources, transformations (without code, which is searched later), tracking plans.
 
-    Its sources are connected to a stand-in for the destinations, which such projects do not have.
+    Such projects have no destinations, so its sources are connected to a stand-in.
     """
     workspace = Workspace(folder.resolve().name)
     for here, folders, names in os.walk(folder):
@@ -49,19 +49,19 @@ def _of_folder(folder: Path, strict: bool) -> tuple[Workspace, list[Problem]]:
             for code in code_in(Path(here, name)):
                 if not code.import_name:
                     workspace.transformations[code.id] = Transformation(code.id, code.id, code.name, code.language)
-    if workspace.sources:  # such a project has no destinations, and without one nothing can be sent
+    if workspace.sources:  # without a destination nothing can be sent
         workspace.destination("stand-in", "WEBHOOK", name="Stand-in", config={"webhookUrl": _STAND_IN})
         for source in workspace.sources.values():
             source.connections = [Connection("stand-in")]
     problems = _add_plans(workspace, folder, strict)
     if not workspace.sources and not workspace.transformations and not workspace.tracking_plans:
-        text = "there is no event-stream-source, no transformation and no plan of a rudder/v1 project in this folder"
+        text = "not a rudder/v1 project: the folder has no event-stream-source, transformation or tracking plan"
         raise InvalidWorkspace(text, where=str(folder))
     return workspace, problems
 
 
 def _add_plans(workspace: Workspace, folder: Path, strict: bool) -> list[Problem]:
-    """Take in the tracking plans of a project; the result is what the service refuses in them, and lets pass."""
+    """Add the tracking plans of a project. Return the schemas that RudderStack rejects: their events pass unchecked."""
     if not FORMATS["rudder-cli"].looks_like(folder):
         return []
     lenient, problems = False, list[Problem]()

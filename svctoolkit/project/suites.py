@@ -1,4 +1,4 @@
-"""First suites: for each destination one scenario for each event that it takes, of samples; snapshots are taken."""
+"""Generate starter suites: one scenario per destination and supported event type, with sample events and snapshots."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HAPPENED = datetime(2026, 1, 1, 11, 59, tzinfo=UTC)
 
 
 def samples() -> dict[str, str]:
-    """The files of the sample events that the suites send, by their names in the project."""
+    """Return the files of the sample events that the suites send, by their names in the project."""
     return {
         f"suites/events/{type}.json": json.dumps(events.sample(type, at=_HAPPENED), indent=2, ensure_ascii=False) + "\n"
         for type in EVENT_TYPES
@@ -31,7 +31,7 @@ def samples() -> dict[str, str]:
 
 
 def suite(workspace: Workspace, destination: Destination) -> str:
-    """The suite of a destination as YAML, without a scenario for what it does not take; empty where none is left."""
+    """Return the suite of a destination as YAML, or "" if it supports none of the sample events."""
     scenarios = list(_scenarios(workspace, destination))
     if not scenarios:
         return ""
@@ -39,7 +39,7 @@ def suite(workspace: Workspace, destination: Destination) -> str:
 
 
 def transformation_suite(workspace: Workspace, key: str) -> str:
-    """The suite of a transformation that no destination has, as YAML; empty where it has no code, or gives nothing."""
+    """Return the suite of a transformation without a destination as YAML; "" without code, output or if it has one."""
     item = workspace.transformation(key)
     if not item.code or any(d.transformation == key for d in workspace.destinations.values()):
         return ""
@@ -57,7 +57,7 @@ def transformation_suite(workspace: Workspace, key: str) -> str:
 
 
 def plan_suite(workspace: Workspace, key: str) -> str:
-    """The suite of a source with a tracking plan, as YAML: events as planned have no violations. Empty without one."""
+    """Return the suite of a source with a tracking plan as YAML: planned events have no violations; else ""."""
     source = workspace.source(key)
     link = workspace.plan_link(source)
     if link is None or link.plan is None:
@@ -90,7 +90,7 @@ def _scenarios(workspace: Workspace, destination: Destination) -> Iterator[dict[
 
 
 def _types(destination: Destination) -> list[str]:
-    """The event types that reach the destination in cloud mode."""
+    """Return the event types that reach the destination in cloud mode."""
     listed = (definitions.get(destination.type).supported_message_types or {}).get("cloud")
     names = [str(name).lower() for name in listed] if isinstance(listed, list) else list(EVENT_TYPES)
     takes = CATALOGUE[destination.type].handlers if destination.type in CATALOGUE else EVENT_TYPES
@@ -98,7 +98,7 @@ def _types(destination: Destination) -> list[str]:
 
 
 def _gives_something(workspace: Workspace, destination: Destination, type: str) -> bool:
-    """Whether the sample leads to a payload, or is dropped by the team's own code: both are worth a snapshot."""
+    """Return whether the sample leads to a payload or is dropped by the user's code: both are worth a snapshot."""
     try:
         result = Pipeline(workspace).test_destination(destination.key, events.sample(type), force=True)
     except ToolkitError:
