@@ -142,7 +142,7 @@ def test_nothing_runs_where_nobody_trusts_code(project: Path, tmp_path: Path, mo
         Workspace.load(file)
 
     texts = [str(warning.message) for warning in warned]
-    assert any(f"{project}: destination types of one's own" in text for text in texts)
+    assert any(f"{project}: custom destination types are not loaded" in text for text in texts)
     assert any("no destination type is called 'HARBOR'" in text for text in texts)
     assert not ran.exists()
 
@@ -150,7 +150,7 @@ def test_nothing_runs_where_nobody_trusts_code(project: Path, tmp_path: Path, mo
 @pytest.mark.parametrize(
     ("code", "says"),
     [
-        ("x = 1\n", r"there is no destination type in it: expected"),
+        ("x = 1\n", r"no destination type found: expected"),
         ("import nothing_like_this\n", r":1:1: ModuleNotFoundError: No module named 'nothing_like_this'"),
         ("\n\nraise ValueError('broken here')\n", r":3:1: ValueError: broken here"),
         ("def (:\n", r":1:5: SyntaxError"),

@@ -124,7 +124,7 @@ def test_code_that_the_service_keeps_says_what_to_do() -> None:
     )
 
     error = Pipeline(workspace).test_destination("hook", EVENT).data[0].error
-    assert error == "ConfigError: the code of transformation 't' is kept by the service: give it as `code` or `file`"
+    assert error == "ConfigError: the code of transformation 't' is in RudderStack only: give it as `code` or `file`"
 
 
 def test_a_transformation_runs_by_itself(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_transformation_without_a_workspace_says_where_to_get_one() -> None:
     """Its libraries, credentials and network are the workspace's."""
     alone = Transformation("mark", "id", "mark", code="def transformEvent(event, metadata):\n    return event\n")
 
-    with pytest.raises(ConfigError, match=r"'mark' has no workspace: ask for workspace.transformation\('mark'\)"):
+    with pytest.raises(ConfigError, match=r"'mark' has no workspace: use workspace.transformation\('mark'\)"):
         alone.run({"type": "track"})
 
 

@@ -208,7 +208,7 @@ def test_save_replaces_as_a_whole(shop: Workspace, folder: Path):
     file.chmod(0o600)
     before = sorted(folder.iterdir())
     shop.transformation("local", lambda event: event)
-    with pytest.raises(InvalidWorkspace, match="the Python function <lambda> cannot be written"):
+    with pytest.raises(InvalidWorkspace, match="the Python function <lambda> cannot be saved"):
         shop.save(file)
 
     assert file.read_text() == SHOP
@@ -233,10 +233,10 @@ def test_save_where_nothing_can_be_written(folder: Path, path: str):
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        ({1, 2}, "d.config.webhookUrl: a set is no JSON value"),
-        (float("nan"), "d.config.webhookUrl: nan is no number"),
-        ({"a": [b"x"]}, r"d.config.webhookUrl.a.0: a bytes is no JSON value"),
-        ({1: 2}, "the key 1 is no text"),
+        ({1, 2}, "d.config.webhookUrl: a set is not a JSON value"),
+        (float("nan"), "d.config.webhookUrl: nan cannot be saved"),
+        ({"a": [b"x"]}, r"d.config.webhookUrl.a.0: a bytes is not a JSON value"),
+        ({1: 2}, "the key 1 is not a string"),
         ("\ud83d", "half of a surrogate pair"),
     ],
 )
@@ -253,7 +253,7 @@ def test_what_a_file_cannot_hold(value: Any, says: str):
 def test_changed_code_is_not_lost(shop: Workspace):
     """Code that was changed in memory while its file has other code is not dropped silently."""
     shop.transformation("clean").code = "def transformEvent(event, metadata): pass\n"
-    with pytest.raises(InvalidWorkspace, match="its code is not that of clean"):
+    with pytest.raises(InvalidWorkspace, match="its code differs from clean"):
         shop.dumps()
 
     shop.transformation("clean").file = None
@@ -364,15 +364,15 @@ delivery: {mode: lve, timeout: -1}
     assert problems(text) == [
         "2:30: the environment variable NOPE is not set: set it, or write $(env:NOPE:-default)",
         "2:62: 'token' must be text",
-        "2:76: a@b is in the list already",
+        "2:76: a@b is listed twice",
         "2:88: a hashed token is 'sha256:' and 64 hexadecimal digits",
         "4:43: 'enabled' must be true or false, not text 'yes'",
         "4:63: no destination is called 'hok'. Did you mean 'hook' or 'hook5'?",
         "4:98: 'enabled' must be true or false, not 1",
-        "5:13: source 'web' has the id 'src1' already",
+        "5:13: source 'web' already has the id 'src1'",
         "5:29: source 'web' has the same write key",
         "5:34: unknown key 'destinatons'. Did you mean 'destinations'?",
-        "5:76: source 'app' is connected to 'hook' already",
+        "5:76: source 'app' is already connected to 'hook'",
         "5:82: no destination is called 'dst1'. It is the id of 'hook': write the key.",
         "7:26: no destination type is called 'WEBHOK'. Did you mean 'WEBHOOK'?",
         "7:50: no transformation is called 'clen'. Did you mean 'clean'?",
@@ -381,7 +381,7 @@ delivery: {mode: lve, timeout: -1}
         "9:11: unknown key 'typ'. Did you mean 'type'?",
         "10:10: webhookUrl: is required",
         "11:47: the environment variable NOPE is not set: set it, or write $(env:NOPE:-default)",
-        "11:84: this is no reference: write $(env:NAME) or $(env:NAME:-default); $$(env: is plain text",
+        "11:84: invalid reference: write $(env:NAME) or $(env:NAME:-default); $$(env: is plain text",
         "13:17: cannot read claen.py: there is no such file",
         "14:3: 'c2' needs 'language': python or javascript",
         "15:3: 'c3' has no code: give 'code' or 'file'",
@@ -399,15 +399,15 @@ delivery: {mode: lve, timeout: -1}
         ("sources: {web: {id: 12}}", "1:21: 'id' must be text, not 12 (put it in quotes)"),
         (
             "sources: {web: {writeKey: $(env:A)}}",
-            "1:27: $(env:...) works in a destination's configuration, as a credential, in an account, as a token, in "
+            "1:27: $(env:...) is only supported in a destination's configuration, as a credential, in an account, as a token, in "
             "`forward` of a source and in `geolocation`",
         ),
         ("sources: {a: {id: b}, b: {id: c}}", "1:19: the id 'b' is the key of another source"),
         ("sources: {a: {}, b: {writeKey: a}}", "1:32: source 'a' has the same write key"),
         ("sources: {a: {id: x, writeKey: b}, b: {}}", "1:36: source 'a' has the same write key"),
         ("people: [{email: a@b, token: ''}]", "1:30: 'token' must not be empty"),
-        ("people: [{email: a@b, token: '$(env:E:-)'}]", "1:30: the token is empty: anybody could come in"),
-        ("people: [{email: 'a:b', token: x}]", "1:18: an e-mail address has no colon in it"),
+        ("people: [{email: a@b, token: '$(env:E:-)'}]", "1:30: the token is empty: anyone could log in"),
+        ("people: [{email: 'a:b', token: x}]", "1:18: an e-mail address must not contain a colon"),
         ("people: [{email: a@b, token: S3CR3T", "1:36: a ',' is missing here, or the closing bracket"),
         (
             "destinations: {d: {type: webhook, config: {}}}",
@@ -417,10 +417,10 @@ delivery: {mode: lve, timeout: -1}
         ("transformations: {t: {language: python, code: ''}}", "1:19: 't' has no code: give 'code' or 'file'"),
         ("transformations: {t: {language: python, file: t.rb}}", "1:47: cannot read t.rb: there is no such file"),
         ("delivery: {timeout: 1e300}", "1:21: 'timeout' must be 86400 or less, not 1e+300"),
-        ("trackingPlans: {p: {}}", "1:17: give the folder of a 'project', or a 'file', one of them"),
+        ("trackingPlans: {p: {}}", "1:17: give either 'project' (a folder) or 'file'"),
         (
             "trackingPlans: {p: {file: a.yaml, project: b}}",
-            "1:17: give the folder of a 'project', or a 'file', one of them",
+            "1:17: give either 'project' (a folder) or 'file'",
         ),
         ("trackingPlans: {p: {file: missing.yaml}}", "1:27: cannot be used:"),
         ("trackingPlans: {p: {project: missing}}", "1:30: cannot be used:"),
@@ -505,19 +505,19 @@ def test_checks_of_objects():
     workspace.people = [Person("a:b", "")]
 
     assert [str(problem) for problem in workspace.problems()] == [
-        "sources.b: stands under 'b', but its key is 'c'",
-        "sources.b.id: source 'web' has the id 'web' already",
+        "sources.b: listed under 'b', but its key is 'c'",
+        "sources.b.id: source 'web' already has the id 'web'",
         "sources.b.writeKey: the write key is empty",
         "sources.web.destinations.1.destination: no destination is called 'hok'. Did you mean 'hook'?",
         "destinations.hook.transformation: no transformation is called 'nope'.",
         "destinations.hook.config.headerz: WEBHOOK has no configuration variable 'headerz'. Did you mean 'headers'?",
         "destinations.hook.config.webhookUrl: webhookUrl: expected a text, got a number",
-        "people.0.email: an e-mail address has no colon in it",
+        "people.0.email: an e-mail address must not contain a colon",
         "people.0.token: a hashed token is 'sha256:' and 64 hexadecimal digits",
         "delivery.mode: must be one of cassette, live, record. Did you mean 'live'?",
         "delivery.timeout: must be more than 0 and at most 86400 seconds",
     ]
-    with pytest.raises(InvalidWorkspace, match="stands under"):
+    with pytest.raises(InvalidWorkspace, match="listed under"):
         workspace.check()
     with pytest.raises(UnknownName, match="no destination is called 'hok'"):
         workspace.destinations_of(web)
@@ -648,7 +648,7 @@ def test_service_configuration_becomes_yaml():
         ({"connections": []}, ["'connections' must be an object, not a list"]),
         (
             {"sources": [{"id": "a", "writeKey": "w"}, {"id": "a", "writeKey": "w"}]},
-            ["source 'a' has the id 'a' already", "source 'a' has the same write key"],
+            ["source 'a' already has the id 'a'", "source 'a' has the same write key"],
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""The workspace: Python objects and a YAML file, the same thing."""
+"""The workspace, as Python objects and as a YAML file."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ __all__ = [
 
 
 def schema() -> dict[str, Json]:
-    """The JSON Schema (2020-12) of a workspace file."""
+    """Return the JSON Schema (2020-12) of a workspace file."""
     from svctoolkit.workspace import _shapes
 
     return _shapes.schema_for_editors()

@@ -1,4 +1,4 @@
-"""What must hold in a workspace beyond the types of its members."""
+"""Consistency checks of a workspace, in addition to the types of its members."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _HASH = re.compile("[0-9a-f]{64}")
 
 
 class Flaw(NamedTuple):
-    """Something that does not hold, at a path in the workspace file, or at the key there.
+    """An inconsistency at a path in the workspace file, or (`key`) at the key there.
 
-    `missing` is the path of the item that a reference asks for. `bearable`: it concerns one destination's type or
-    configuration, or a source's plan, and the rest of the workspace works without.
+    `missing` is the path of the item that a reference points to. `bearable`: it affects only one destination's type or
+    configuration, or a source's plan, and the rest of the workspace works.
     """
 
     path: tuple[str | int, ...]
@@ -33,7 +33,7 @@ class Flaw(NamedTuple):
 
 
 def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
-    """Every flaw; with `types`, also what the destinations' types say about their configurations."""
+    """Yield every flaw; with `types`, also check configurations against their destination types."""
     for section in ("sources", "destinations", "transformations"):
         yield from _ids(section, getattr(workspace, section))
     yield from _write_keys(workspace)
@@ -54,17 +54,17 @@ def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
 
 
 def _ids(section: str, items: Mapping[str, Any]) -> Iterator[Flaw]:
-    """Ids and keys name an item alike, so each may name one item only."""
+    """Both ids and keys identify items, so each must be unique across both."""
     what = section[:-1]
     owners: dict[str, str] = {}
     for key, item in items.items():
         path = (section, key) if item.id == key else (section, key, "id")
         if item.key != key:
-            yield Flaw((section, key), f"stands under {key!r}, but its key is {item.key!r}", key=True)
+            yield Flaw((section, key), f"listed under {key!r}, but its key is {item.key!r}", key=True)
         if not item.id:
             yield Flaw(path, "the id is empty")
         elif item.id in owners:
-            yield Flaw(path, f"{what} {owners[item.id]!r} has the id {item.id!r} already", key=len(path) == 2)
+            yield Flaw(path, f"{what} {owners[item.id]!r} already has the id {item.id!r}", key=len(path) == 2)
         elif item.id != key and item.id in items:
             yield Flaw(path, f"the id {item.id!r} is the key of another {what}")
         owners.setdefault(item.id, key)
@@ -90,7 +90,7 @@ def _connections(workspace: Workspace) -> Iterator[Flaw]:
             if connection.destination not in workspace.destinations:
                 yield _dangling(path, "destinations", connection.destination, workspace.destinations)
             elif connection.destination in keys:
-                yield Flaw(path, f"source {key!r} is connected to {connection.destination!r} already")
+                yield Flaw(path, f"source {key!r} is already connected to {connection.destination!r}")
             keys.add(connection.destination)
 
 
@@ -102,7 +102,7 @@ def _dangling(path: tuple[str | int, ...], section: str, reference: str, items: 
 
 
 def _hint(name: str, names: Collection[str]) -> str:
-    return did_you_mean(name, names) if len(names) <= 500 else ""  # among thousands of names it would take seconds
+    return did_you_mean(name, names) if len(names) <= 500 else ""  # thousands of names would take seconds
 
 
 def _type(key: str, destination: Destination) -> Iterator[Flaw]:
@@ -127,7 +127,7 @@ def _type(key: str, destination: Destination) -> Iterator[Flaw]:
 
 
 def _misfits(kind: str, config: Mapping[str, Any]) -> Iterator[str]:
-    """What the definition and the mapping of a type say about its values, secrets not shown."""
+    """Yield the problems that a type's definition and mapping find in its values; secrets are not shown."""
     try:
         definitions.check_variables(kind, config)
     except InvalidConfig as error:
@@ -145,7 +145,7 @@ def _code(workspace: Workspace) -> Iterator[Flaw]:
             yield Flaw(("transformations", key), f"{key!r} has no code: give 'code' or 'file'", key=True)
     for key, library in workspace.libraries.items():
         if library.key != key:
-            yield Flaw(("libraries", key), f"stands under {key!r}, but its key is {library.key!r}", key=True)
+            yield Flaw(("libraries", key), f"listed under {key!r}, but its key is {library.key!r}", key=True)
         if not (library.code or library.file or library.version_id):
             yield Flaw(("libraries", key), f"{key!r} has no code: give 'code' or 'file'", key=True)
 
@@ -154,16 +154,16 @@ def _people(workspace: Workspace) -> Iterator[Flaw]:
     emails = set()
     for i, person in enumerate(workspace.people):
         if ":" in person.email:
-            yield Flaw(("people", i, "email"), "an e-mail address has no colon in it")
+            yield Flaw(("people", i, "email"), "an e-mail address must not contain a colon")
         elif person.email and person.email in emails:
-            yield Flaw(("people", i, "email"), f"{person.email} is in the list already")
+            yield Flaw(("people", i, "email"), f"{person.email} is listed twice")
         if not _HASH.fullmatch(person.token_hash):
             yield Flaw(("people", i, "token"), "a hashed token is 'sha256:' and 64 hexadecimal digits")
         emails.add(person.email)
 
 
 def _plans(workspace: Workspace) -> Iterator[Flaw]:
-    """That sources name plans that are there, and settings that the service knows."""
+    """Check that the plans of sources exist, and that RudderStack supports their settings."""
     for key, source in workspace.sources.items():
         path: tuple[str, ...] = ("sources", key, "trackingPlan")
         inside = (*path, "plan") if source.plan_settings is not None else path
@@ -175,7 +175,7 @@ def _plans(workspace: Workspace) -> Iterator[Flaw]:
             try:
                 _ = item.chosen
             except UnknownName:
-                pass  # told where the plan stands
+                pass  # reported at the plan itself
             except InvalidPlan as error:
                 yield Flaw(inside, error.problems[0].message)
         for steps, message in setting_problems(source.plan_settings or {}):

@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from svctoolkit.workspace._items import Library, Transformation
     from svctoolkit.workspace._model import Workspace
 
-#: seconds until code that could not be loaded is loaded again, by the kind of its error
+#: Seconds until code that could not be loaded is loaded again, by the kind of the error.
 _AGAIN = {"syntax": math.inf, "error": math.inf, "sandbox": 1.0}
 _AGAIN_AFTER_BREACH = 5.0
-_GEOLOCATION = "http://geolocation"  # a host for the recorder; the live network has no such name
+_GEOLOCATION = "http://geolocation"  # a host that only the recorder answers
 
 
 class UserCode:
-    """Makes transformations runnable: loaded at their first event, and again when code or credentials have changed.
+    """Makes transformations runnable: loaded at their first event, and again when code or credentials change.
 
-    What the code asks of the network goes through the workspace's delivery mode: `recorder` answers, or the live
-    network under its policy. `transport` answers instead, if it is given. `coverage` counts the lines that run.
+    Requests of the code go through the workspace's delivery mode: answered by `recorder`, or sent to the live network
+    under its policy. `transport`, if given, answers instead. `coverage` counts executed lines.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class UserCode:
         self._lock = Lock()
 
     def runnable(self, transformation: Transformation) -> Runnable:
-        """Never raises: code that cannot be loaded gives its error for each event."""
+        """Return the runnable transformation. Never raises: if the code cannot be loaded, each event gets the error."""
         return MaskedCode(self._runnable(transformation), lambda: self._workspace.masker)
 
     def _runnable(self, transformation: Transformation) -> Runnable:
@@ -71,7 +71,7 @@ class UserCode:
             return code
 
     def coverage(self) -> dict[str, dict[int, int]]:
-        """How often each line that can run has run, by file; empty without `coverage=True`."""
+        """Return how often each executable line has run, by file; empty without `coverage=True`."""
         by_file: dict[str, dict[int, int]] = {}
         for code in list(self._codes.values()):
             if code.loaded is not None:
@@ -81,7 +81,7 @@ class UserCode:
         return by_file
 
     def source(self, transformation: Transformation) -> Json:
-        """Everything that makes a loaded transformation what it is: equal as long as nothing of it has changed."""
+        """Return everything that a loaded transformation depends on, to detect changes by comparing."""
         workspace = self._workspace
         libraries = {key: (library.language, library.code) for key, library in workspace.libraries.items()}
         code = transformation.function, transformation.language, transformation.code, transformation.code_version
@@ -120,14 +120,14 @@ class UserCode:
         try:
             return json.loads(response.body)
         except ValueError:
-            raise DeliveryError("the geolocation service did not answer with JSON", code="EGEOLOCATION") from None
+            raise DeliveryError("the geolocation service's response is not JSON", code="EGEOLOCATION") from None
 
 
 class _Code:
-    """The code of a transformation, which is loaded at its first event.
+    """The code of a transformation, loaded at its first event.
 
-    An error of the code itself is its error until the code changes. Any other (a limit, a worker that died, a machine
-    without room) is tried again after a while: it may have been the machine's.
+    An error in the code itself persists until the code changes. After other errors (a limit, a crashed worker, lack of
+    memory), loading is retried after a while, because the machine may have been the cause.
     """
 
     wants_metadata = True
@@ -142,7 +142,7 @@ class _Code:
         self._load, self._clock = load, clock
         self._error: TransformationError | None = None
         self._until = 0.0
-        # of its own: code whose top level hangs makes nobody wait but its own events
+        # one lock per code: if its top level hangs, only its own events wait
         self._lock = Lock()
 
     def run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
@@ -167,7 +167,7 @@ class _Code:
 
 def _no_code(transformation: Transformation) -> str:
     if transformation.version_id:
-        return f"the code of transformation {transformation.key!r} is kept by the service: give it as `code` or `file`"
+        return f"the code of transformation {transformation.key!r} is in RudderStack only: give it as `code` or `file`"
     return f"transformation {transformation.key!r} has no code"
 
 

@@ -1,6 +1,6 @@
-"""A workspace as a picture: sources at the left, destinations at the right, lines between them.
+"""A workspace as a diagram: sources on the left, destinations on the right, lines between them.
 
-Text between the elements is not drawn; it is there for views that strip SVG and leave its text.
+Text between the elements is not drawn; it is for views that remove SVG tags and keep the text.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from svctoolkit.workspace._model import Workspace
 _ROW, _HEIGHT, _TOP = 62, 46, 8
 _SOURCE, _CODE, _DESTINATION = (8, 210), (300, 150), (530, 242)  # x and width of the three columns
 _WIDTH = 780
-_MOST = 30  # rows: more is a table's business
+_MOST = 30  # rows; with more, only the table is shown
 
 
 def diagram(workspace: Workspace) -> Html:
-    """The picture as SVG; empty for a workspace without anything in it, or with too much for a picture."""
+    """Return the diagram as SVG; empty for an empty workspace, or for one that is too large."""
     sources, destinations = list(workspace.sources.values()), list(workspace.destinations.values())
     rows = max(len(sources), len(destinations))
     if not rows or rows > _MOST:
@@ -29,7 +29,7 @@ def diagram(workspace: Workspace) -> Html:
     shapes += [_destination(d, places[d.key]) for d in destinations]
     title = f"Workspace {workspace.name}"
     said = f"{quantity(len(sources), 'source')}, {quantity(len(destinations), 'destination')}"
-    said += "; the table below has the same"
+    said += "; the table below shows the same"
     return Html(
         f'<svg class="diagram" role="img" viewBox="0 0 {_WIDTH} {rows * _ROW + _TOP}" '
         f'aria-label="{escape(title)}: {said}"><title>{escape(title)}</title>: '
@@ -38,7 +38,7 @@ def diagram(workspace: Workspace) -> Html:
 
 
 def _y(number: int, count: int, rows: int) -> float:
-    """The middle of a box; a column with fewer boxes stands in the middle of the picture."""
+    """Return the middle of a box; columns with fewer boxes are centred vertically."""
     return _TOP + _ROW * (number + (rows - count) / 2) + _HEIGHT / 2
 
 

@@ -1,4 +1,4 @@
-"""How a workspace shows itself. Write keys, tokens and configurations are never shown."""
+"""Rich display of workspaces. Write keys, tokens and configurations are never shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEAD = ("source", "source state", "destination", "type", "state", "transformati
 
 @shows(Workspace, "text")
 def text(workspace: Workspace) -> str:
-    """A tree: each source with what it is connected to, then the destinations that no source feeds."""
+    """Show a tree: each source with its destinations, then the destinations without a source."""
     lines = [f"Workspace {workspace.name!r}, {_mode(workspace)}"]
     for source in workspace.sources.values():
         lines.append(f"├── {source.key} ({_words(source.name, source.type, _state(source.enabled))})")
@@ -34,7 +34,7 @@ def text(workspace: Workspace) -> str:
 
 @shows(Workspace)
 def html(workspace: Workspace) -> Html:
-    """A picture, and a table with a row per connection."""
+    """Show a diagram, and a table with one row per connection."""
     caption = f"Workspace {workspace.name}, {_mode(workspace)}"
     return display.page(diagram(workspace), display.table(_HEAD, _table(workspace), caption=caption))
 
@@ -107,5 +107,5 @@ def _mode(workspace: Workspace) -> str:
 
 @shows(TrackingPlan)
 def tracking_plan(item: TrackingPlan) -> Html:
-    """The plan that is meant."""
+    """Show the chosen plan."""
     return Html(render(item.chosen))

@@ -1,4 +1,4 @@
-"""The `.env` beside a workspace file: values of its secrets, one `NAME='value'` a line, as shells read them."""
+"""The `.env` next to a workspace file: values of its secrets, one `NAME='value'` per line, in shell syntax."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = ".env"
 
 
 def load_env(folder: Path, environ: Mapping[str, str]) -> Mapping[str, str]:
-    """`environ`, and for what is not in it the `.env` of the folder. Raises `InvalidWorkspace` for one that is none."""
+    """Return `environ`, with the folder's `.env` as fallback. Raises `InvalidWorkspace` if that cannot be read."""
     try:
         values = _values(folder / NAME)
     except (OSError, ValueError) as error:
@@ -31,13 +31,13 @@ def _values(file: Path) -> dict[str, str]:
 
 
 def save_env(folder: Path, values: Mapping[str, str]) -> None:
-    """Write the values into the folder's `.env`, which only its owner may read. Other values in it stay.
+    """Write the values to the folder's `.env`, readable only by its owner. Other values in it are kept.
 
     Raises `OSError`.
     """
     file, new = folder / NAME, folder / f"{NAME}.new"
     earlier = _values(file)
-    if earlier.keys() & values.keys():  # what is written anew may have had several lines: comments go
+    if earlier.keys() & values.keys():  # replaced values may span several lines: rewrite the file, without comments
         text, values = "", {**earlier, **values}
     else:
         text = file.read_text("utf-8").rstrip("\n") + "\n" if file.is_file() else ""

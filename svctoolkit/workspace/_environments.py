@@ -1,7 +1,7 @@
-"""Environments of a workspace: what is different in one of them, in the file itself or in a file beside it.
+"""Environments of a workspace: overrides, in the workspace file itself or in a file next to it.
 
-`environments: {production: {...}}` in `workspace.yaml` and the file `workspace.production.yaml` beside it say the same;
-what the latter says comes last.
+`environments: {production: {...}}` in `workspace.yaml` and the file `workspace.production.yaml` are equivalent; the
+latter takes precedence.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from svctoolkit.errors import InvalidWorkspace, UnknownName, did_you_mean
 from svctoolkit.workspace._shapes import environment_schema
 from svctoolkit.yamlfile import Document
 
-VARIABLE = "SVC_ENV"  # names the environment where nobody else does
+VARIABLE = "SVC_ENV"  # the default environment
 _BY_KEY = ("sources", "destinations")
 
 
 def file_of(path: Path, name: str) -> Path:
-    """The file beside a workspace file that has what is different in an environment."""
+    """Return the path of the file with an environment's overrides, next to the workspace file."""
     return path.with_name(f"{path.stem}.{name}{path.suffix}")
 
 
 def names_of(document: Document, path: Path | None) -> list[str]:
-    """The environments of a workspace file, those in files beside it included."""
+    """Return the environments of a workspace file, including those in files next to it."""
     data = document.data
     inside = data.get("environments") if isinstance(data, Mapping) else None
     names = dict.fromkeys(inside if isinstance(inside, Mapping) else ())
@@ -38,9 +38,9 @@ def names_of(document: Document, path: Path | None) -> list[str]:
 
 
 def apply(document: Document, name: str, path: Path | None) -> Document:
-    """The document as it is in the environment `name`: problems have their place where each value stands.
+    """Return the document with the overrides of the environment `name`. Each value keeps its position in its own file.
 
-    Raises `UnknownName` for an environment that is not there, `InvalidWorkspace` for a wrong one.
+    Raises `UnknownName` for an unknown environment, `InvalidWorkspace` for an invalid one.
     """
     names = names_of(document, path)
     if name not in names:
@@ -61,7 +61,7 @@ def apply(document: Document, name: str, path: Path | None) -> Document:
 
 
 def _unknown(document: Document, layer: Document) -> Iterator[tuple[str, str, str]]:
-    """Items that an environment changes and the workspace does not have."""
+    """Yield the items that an environment overrides but the workspace does not have."""
     for section in _BY_KEY:
         base = document.data.get(section)
         for key in layer.data.get(section, {}):
@@ -70,7 +70,7 @@ def _unknown(document: Document, layer: Document) -> Iterator[tuple[str, str, st
 
 
 def _merge(base: Any, other: Any) -> Any:
-    """Objects member by member; anything else is replaced."""
+    """Merge objects member by member; replace anything else."""
     if not isinstance(base, Mapping) or not isinstance(other, Mapping):
         return other
     return {**base, **{key: _merge(base.get(key), value) for key, value in other.items()}}

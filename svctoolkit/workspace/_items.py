@@ -1,4 +1,4 @@
-"""What a workspace is made of: people, sources, destinations, transformations, libraries."""
+"""The items of a workspace: users, sources, destinations, transformations, libraries."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ LANGUAGES: Mapping[str, Language] = {".py": "python", ".js": "javascript", ".mjs
 
 @dataclass(slots=True)
 class Person:
-    """Who may use the Test API of a served workspace. Only a hash of the token is kept.
+    """A user of the Test API of a served workspace. Only a hash of the token is stored.
 
-    A service access token has no e-mail address: it logs in with an empty user name.
-
-    `written` is how the token stands in a file: `$(env:NAME)`, or the hash as `sha256:<hex>`.
+    A service access token has no e-mail address: it logs in with an empty user name. `written` is the token's form in a
+    file: `$(env:NAME)`, or the hash as `sha256:<hex>`.
     """
 
     email: str
@@ -39,14 +38,14 @@ class Person:
 
     @classmethod
     def with_token(cls, email: str, token: str, *, written: str = "") -> Person:
-        """A person whose token is `token`; `sha256:<hex>` is taken as the hash of one."""
+        """Create a user with this token; `sha256:<hex>` is the hash of a token."""
         if token.startswith("sha256:"):
             return cls(email, token.removeprefix("sha256:").lower(), written or token)
         digest = hashlib.sha256(token.encode()).hexdigest()
         return cls(email, digest, written or f"sha256:{digest}")
 
     def accepts(self, token: str) -> bool:
-        """Whether `token` is this person's, compared in constant time."""
+        """Return whether `token` is this user's, compared in constant time."""
         return hmac.compare_digest(hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest(), self.token_hash)
 
 
@@ -60,9 +59,9 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """A real data plane that gets what a source's clients send, as they send it, with the write key that it knows.
+    """A real data plane that gets a copy of the requests of a source's clients, unchanged but for its own write key.
 
-    `answer` says whose answer the clients get: `ours`, at once, or `theirs`, as far as there is one.
+    `answer` says whose response the clients get: `ours`, immediately, or `theirs`, if there is one.
     """
 
     url: str | Secret
@@ -72,12 +71,12 @@ class Forward:
 
 @dataclass(slots=True)
 class Source(Displayed):
-    """Where events come from.
+    """A source of events.
 
-    `tracking_plan` is the key of the plan that its events are checked against, `plan_settings` what becomes of those
-    that break it, by event type, in the service's spelling or in rudder-cli's. Without settings they go on, marked.
-    `category` is what the service knows a source for beside its type: `cloud` and `singer-protocol` extract records,
-    which warehouses store by rules of their own. `forward` is where all that comes in goes, too.
+    `tracking_plan` is the key of the plan that its events are checked against. `plan_settings` says what happens to
+    events with violations, by event type, in RudderStack's or rudder-cli's spelling; by default they are forwarded and
+    marked. `category` is RudderStack's category of sources: `cloud` and `singer-protocol` extract records, which
+    warehouses store in a different way. `forward` gets a copy of all incoming requests.
     """
 
     key: str
@@ -94,14 +93,14 @@ class Source(Displayed):
 
 
 def config_secrets(type: str, config: Mapping[str, Json]) -> Iterator[str]:
-    """The text of everything in a configuration of a destination type, or in overrides of one, that is secret."""
+    """Yield the secrets in a configuration of a destination type, or in overrides of one."""
     yield from secret_texts(config)
     yield from definitions.secret_values(type, config)
     yield from config_url_secrets(config)
 
 
 def file_secrets(data: Json) -> Iterator[str]:
-    """The secrets that stand in a file as it was written: tokens of people, credentials, passwords in URLs."""
+    """Yield the secrets written in a file: tokens of users, credentials, passwords in URLs."""
     workspace = (
         data.get("workspace") if isinstance(data, Mapping) and isinstance(data.get("workspace"), Mapping) else data
     )
@@ -119,10 +118,10 @@ def file_secrets(data: Json) -> Iterator[str]:
 
 @dataclass(slots=True)
 class Account:
-    """What destinations with OAuth deliver with. `secret` is what the service would hold of it, such as `access_token`.
+    """The OAuth account of destinations. `secret` contains what RudderStack would store, such as `access_token`.
 
-    When a destination says that the token has expired, the next of `renewals` replaces what it names; `renewed` counts
-    them. `active` becomes false when a destination says that the account may not be used any more.
+    When a destination reports that the token has expired, the next of `renewals` overrides its members; `renewed`
+    counts them. `active` becomes false when a destination reports that the account may no longer be used.
     """
 
     key: str
@@ -139,18 +138,18 @@ class Account:
         object.__setattr__(self, name, value)
 
     def tokens(self) -> dict[str, Json]:
-        """What is valid now."""
+        """Return the tokens that are valid now."""
         valid = dict(self.secret)
         for renewal in self.renewals[: self.renewed]:
             valid |= renewal
         return valid
 
     def renew(self) -> None:
-        """Get new tokens; without more of them the old ones stay."""
+        """Use the next renewal; if there are no more, keep the tokens."""
         self.renewed = min(self.renewed + 1, len(self.renewals))
 
     def secrets(self) -> Iterator[str]:
-        """Every text that nobody should see, also of tokens that are not valid any more."""
+        """Yield all secret strings, including expired tokens."""
         for values in (self.secret, *self.renewals):
             yield from secret_texts(values)
 
@@ -161,10 +160,10 @@ def _protect(values: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Destination(Displayed):
-    """One configured instance of a destination type. `config` is as the service stores it.
+    """One configured instance of a destination type. `config` has the form that RudderStack stores.
 
-    `account` is the key of the account that it delivers with, for types with OAuth.
-    Whatever the type's definition calls secret becomes a `Secret` in it, which shows itself nowhere.
+    `account` is the key of its account, for types with OAuth. Variables that the type's definition marks as secret
+    become a `Secret`, which is never shown.
     """
 
     key: str
@@ -182,17 +181,17 @@ class Destination(Displayed):
         object.__setattr__(self, name, value)
 
     def secrets(self) -> Iterator[str]:
-        """The text of everything in the configuration that nobody should see, also of what was put there later."""
+        """Return all secret strings in the configuration, including those that were added later."""
         return config_secrets(self.type, self.config)
 
 
 @dataclass(slots=True)
 class Transformation(Displayed):
-    """The user's code: a Python function given in code, or text in `code` with its language.
+    """The user's code: a Python function, or source text in `code` with its language.
 
-    `file` is where the code was read from, relative to the workspace's folder. A reference to code that the service
-    keeps has a `version_id` and no code; its language may be unknown (None). `code_version` is the service's for
-    JavaScript: "1" is a module, "0" a script with `transform(events)`; without it the code tells.
+    `file` is the file of the code, relative to the workspace's folder. A reference to code that RudderStack stores has
+    a `version_id` and no code; its language may be unknown (None). `code_version` is RudderStack's for JavaScript: "1"
+    is a module, "0" a script with `transform(events)`; by default it is detected from the code.
     """
 
     key: str
@@ -208,18 +207,18 @@ class Transformation(Displayed):
 
     @property
     def file_name(self) -> str:
-        """What errors call the file of the code."""
+        """The file name of the code in errors."""
         return _file_name(self)
 
     def run(self, event: Mapping[str, Json], *, metadata: Mapping[str, Json] | None = None) -> Output:
-        """What becomes of one event: `events` (none: dropped), or `error`; and the `logs` of the code.
+        """Transform one event. Return `events` (empty: dropped) or `error`, and the `logs` of the code.
 
-        Requests of the code go where the workspace's delivery mode says; in mode `record` a recorder answers them.
-        Raises `ConfigError` where there is no workspace: `Workspace.transformation` gives one that has it.
+        The workspace's delivery mode decides where requests of the code go; in mode `record` a recorder answers them.
+        Raises `ConfigError` without a workspace: use `Workspace.transformation` to get a transformation with one.
         """
         if self.runnable is None:
             raise ConfigError(
-                f"transformation {self.key!r} has no workspace: ask for workspace.transformation({self.key!r})"
+                f"transformation {self.key!r} has no workspace: use workspace.transformation({self.key!r})"
             )
         return self.runnable(self).run([event], [metadata or {}])[0]
 
@@ -236,7 +235,7 @@ class Library:
 
     @property
     def file_name(self) -> str:
-        """What errors call the file of the code."""
+        """The file name of the code in errors."""
         return _file_name(self)
 
 
@@ -246,11 +245,11 @@ def _file_name(item: Transformation | Library) -> str:
 
 @dataclass(slots=True)
 class TrackingPlan(Displayed):
-    """Plans from a file, or a project of rudder-cli in a folder: `path`, relative to the workspace's folder.
+    """Plans from a file or from a rudder-cli project in a folder: `path`, relative to the workspace's folder.
 
-    `plan` says which of several is meant, `version` which version it counts as where the file does not say, `format`
-    how it is to be read where that is not to be found out. Unless `strict`, schemas that the service refuses are
-    taken, and their events pass unchecked as they do there.
+    `plan` selects one of several, `version` is used if the file does not contain a version, `format` if the format
+    cannot be detected. Unless `strict`, schemas that RudderStack rejects are accepted, and their events pass unchecked
+    as they do there.
     """
 
     key: str
@@ -263,10 +262,10 @@ class TrackingPlan(Displayed):
 
     @property
     def chosen(self) -> Plan:
-        """The plan that is meant. Raises `InvalidPlan` where it does not say which."""
+        """The selected plan. Raises `InvalidPlan` if there are several and none is selected."""
         plan = self.project.plan(self.plan)
         return plan if self.version in (None, plan.version) else replace(plan, version=self.version)
 
     def display_text(self) -> str:
-        """The plan that is meant, in a line."""
+        """Return the selected plan in one line."""
         return repr(self.chosen)

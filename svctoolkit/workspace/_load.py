@@ -1,4 +1,4 @@
-"""A workspace from its file, with every problem of the file at once."""
+"""Load a workspace from its file, and report every problem of the file at once."""
 
 from __future__ import annotations
 
@@ -63,17 +63,16 @@ def load_file(
         document = _environments.apply(document, name, path)
     workspace = workspace_of(document, kind, path.parent, load_env(path.parent, environ), strict=strict)
     if name:
-        workspace.environments = {}  # it is one of them now, and would be saved as what it is
+        workspace.environments = {}  # one of them has been applied, and would be saved as the base
     return workspace
 
 
 def workspace_of(
     document: Document, kind: type[Workspace], folder: Path | None, environ: Mapping[str, str], *, strict: bool
 ) -> Workspace:
-    """The workspace that a document describes. Raises `InvalidWorkspace` with every problem, in file order.
+    """Return the workspace in a document. Raises `InvalidWorkspace` with every problem, in file order.
 
-    Where only the types and configurations of destinations are wrong, that is a `WorkspaceWarning`; an error with
-    `strict`.
+    If only types and configurations of destinations are invalid, issue a `WorkspaceWarning` instead, unless `strict`.
     """
     with yamlfile.without_collector():
         if _service.describes(document):
@@ -84,7 +83,7 @@ def workspace_of(
     if flaws and (strict or not all(flaw.bearable for flaw in flaws)):
         raise InvalidWorkspace(_problems(document, flaws))
     if flaws:
-        warnings.warn(WorkspaceWarning(_problems(document, flaws)), stacklevel=4)  # whose call of `load` it was
+        warnings.warn(WorkspaceWarning(_problems(document, flaws)), stacklevel=4)  # the caller of `load`
     return workspace
 
 
@@ -95,7 +94,7 @@ def _problems(document: Document, flaws: Sequence[Flaw]) -> list[Problem]:
 def _from_file(
     document: Document, kind: type[Workspace], folder: Path | None, environ: Mapping[str, str]
 ) -> tuple[Workspace, list[Flaw]]:
-    """The workspace without what has the wrong shape, and what is wrong, in file order."""
+    """Return the workspace without members of the wrong shape, and the flaws in file order."""
     misfits = yamlfile.misfits(document.data, schema())
     flaws = [Flaw(tuple(m.path), m.message, key=m.at_key) for m in misfits]
     if len(flaws) > yamlfile.MAX_PROBLEMS:
@@ -113,9 +112,9 @@ def _in_order(document: Document, flaws: Sequence[Flaw]) -> list[Flaw]:
 
 
 class _Rest:
-    """`data` without what does not fit the schema, so that the rest is checked as well. `removed` has what is gone.
+    """`data` without the parts that do not fit the schema, so that the rest can be checked, too.
 
-    Single members go first; what still does not fit goes with all that is around it.
+    `removed` has the removed paths. Single members are removed first; if that is not enough, so are their parents.
     """
 
     def __init__(self, data: Any, misfits: list[yamlfile.Misfit]) -> None:
@@ -132,7 +131,7 @@ class _Rest:
                 misfits = yamlfile.misfits(self.data, schema())
 
     def original(self, path: _Path) -> _Path:
-        """The path in the file of a path in `data`: items of a list move up when one in front of them goes."""
+        """Return the path in the file for a path in `data`: list items move up when an earlier one is removed."""
         for i, step in enumerate(path):
             if isinstance(step, int) and path[:i] in self._kept:
                 return (*path[:i], self._kept[path[:i]][step], *path[i + 1 :])
@@ -151,7 +150,7 @@ class _Rest:
 
 
 def _from_the_end(path: _Path) -> tuple[list[int], int]:
-    """Sorts paths so that no removal moves what is removed after it."""
+    """Sort key for paths, so that no removal changes the index of a later one."""
     return [-step for step in path if isinstance(step, int)], -len(path)
 
 
@@ -159,8 +158,8 @@ def _stray_references(value: Any, path: _Path) -> Iterator[Flaw]:
     if isinstance(value, str) and has_reference(value):
         yield Flaw(
             path,
-            "$(env:...) works in a destination's configuration, as a credential, in an account, as a token, in "
-            "`forward` of a source and in `geolocation`",
+            "$(env:...) is only supported in a destination's configuration, as a credential, in an account, as a "
+            "token, in `forward` of a source and in `geolocation`",
         )
     elif isinstance(value, dict):
         for key, inner in value.items():
@@ -172,7 +171,7 @@ def _stray_references(value: Any, path: _Path) -> Iterator[Flaw]:
 
 
 def _others(rest: _Rest, problems: list[Flaw], workspace: Workspace) -> list[Flaw]:
-    """What is wrong with what has the right shape, without what follows from a problem that is told already."""
+    """Return the flaws of the parts of the right shape, except those caused by a problem that is reported already."""
     others = [_place(flaw, rest) for flaw in [*_stray_references(rest.data, ()), *problems]]
     paths = {*rest.removed, *(flaw.path for flaw in others)}
     later = (_place(flaw, rest) for flaw in _checks.flaws(workspace))
@@ -189,7 +188,7 @@ def _follows(flaw: Flaw, paths: set[_Path]) -> bool:
 
 
 class _Builder:
-    """Objects from a file that has the right shape. `flaws` has what only the environment and other files can tell."""
+    """Builds the objects from a file of the right shape. `flaws` has problems with the environment and other files."""
 
     def __init__(self, kind: type[Workspace], folder: Path | None, environ: Mapping[str, str]) -> None:
         self._kind = kind
@@ -278,11 +277,11 @@ class _Builder:
         return Forward(self._resolve(shape.url, (*path, "url")), secret, shape.answer)
 
     def _tracking_plan(self, key: str, shape: TrackingPlanShape) -> TrackingPlan:
-        """Its files are read here; what is wrong in them stands in their own lines."""
+        """Load a tracking plan. Problems in its files are reported with positions in those files."""
         path = ("trackingPlans", key)
         item = TrackingPlan(key, None, shape.format, shape.plan, shape.version, shape.strict)
         if (shape.project is None) == (shape.file is None):
-            self._flaw(path, "give the folder of a 'project', or a 'file', one of them", key=True)
+            self._flaw(path, "give either 'project' (a folder) or 'file'", key=True)
             return item
         item.path = Path(shape.project or shape.file or "")
         member = "file" if shape.project is None else "project"
@@ -312,11 +311,11 @@ class _Builder:
         if not isinstance(token, Secret):
             return Person.with_token(email, token)
         if not token:
-            self._flaw(path, "the token is empty: anybody could come in")
+            self._flaw(path, "the token is empty: anyone could log in")
         return Person.with_token(email, token.reveal(), written=token.origin)
 
     def _config(self, value: Any, path: _Path) -> Any:
-        """A copy of a configuration with its references resolved."""
+        """Return a copy of a configuration with its references resolved."""
         if isinstance(value, str):
             return self._resolve(value, path)
         if isinstance(value, dict):
@@ -333,7 +332,7 @@ class _Builder:
             return text
 
     def _code(self, shape: LibraryShape, path: _Path) -> tuple[Language | None, str, Path | None, str]:
-        """Language, code, file and version."""
+        """Return language, code, file and version."""
         version = shape.version_id or ""
         if shape.code is not None and shape.file is not None:
             self._flaw((*path, "file"), "give 'code' or 'file', not both", key=True)

@@ -1,4 +1,4 @@
-"""Items of a workspace by key or id, the code in their files, and the tracking plans of sources."""
+"""Find items of a workspace by key or id, the code in their files, and the tracking plans of sources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Keyed = TypeVar("Keyed")
 
 
 def lookup(kind: str, key: str, items: Mapping[str, Item]) -> Item:
-    """The item with this key or id. Raises `UnknownName`."""
+    """Return the item with this key or id. Raises `UnknownName`."""
     if key in items:
         return items[key]
     for item in items.values():
@@ -25,14 +25,14 @@ def lookup(kind: str, key: str, items: Mapping[str, Item]) -> Item:
 
 
 def by_key(kind: str, key: str, items: Mapping[str, Keyed]) -> Keyed:
-    """The item with this key, of those that have no id. Raises `UnknownName`."""
+    """Return the item with this key, for items without ids. Raises `UnknownName`."""
     if key not in items:
         raise UnknownName(kind, key, items)
     return items[key]
 
 
 def code_of(file: Path) -> str:
-    """The code in a file. Raises `InvalidWorkspace` for one that cannot be read."""
+    """Return the code in a file. Raises `InvalidWorkspace` if it cannot be read."""
     from svctoolkit import yamlfile
 
     try:
@@ -44,7 +44,7 @@ def code_of(file: Path) -> str:
 
 
 def link_of(source: Source, plans: Mapping[str, TrackingPlan]) -> Link | None:
-    """The plan of a source with its settings, as `Workspace.plan_link` says. Raises `UnknownName`."""
+    """Return the plan of a source with its settings, as described in `Workspace.plan_link`. Raises `UnknownName`."""
     if not plans:
         return None
     linked = None

@@ -1,4 +1,4 @@
-"""Sources, destinations, transformations and people, as objects. Changes take effect at once."""
+"""The workspace's sources, destinations, transformations and users as objects. Changes take effect immediately."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Workspace(Displayed):
-    """A workspace. Everything is found by its key or its id; ids default to the key.
+    """A workspace. Items can be accessed by key or by id; the default id is the key.
+
 
     >>> shop = Workspace("shop")
     >>> hook = shop.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
@@ -68,17 +69,17 @@ class Workspace(Displayed):
     destinations: dict[str, Destination] = field(default_factory=dict)
     transformations: dict[str, Transformation] = field(default_factory=dict)
     libraries: dict[str, Library] = field(default_factory=dict)
-    accounts: dict[str, Account] = field(default_factory=dict)  # what destinations with OAuth deliver with
-    credentials: dict[str, Secret | str] = field(default_factory=dict, repr=False)  # what getCredential gives
+    accounts: dict[str, Account] = field(default_factory=dict)  # of destinations with OAuth
+    credentials: dict[str, Secret | str] = field(default_factory=dict, repr=False)  # returned by getCredential
     tracking_plans: dict[str, TrackingPlan] = field(default_factory=dict)
     people: list[Person] = field(default_factory=list)
     delivery: Delivery = field(default_factory=Delivery)
     data_plane: DataPlaneSettings = field(default_factory=DataPlaneSettings)
     warehouses: WarehouseSettings = field(default_factory=WarehouseSettings)
     limits: Limits = field(default_factory=Limits)  # of one call of a transformation
-    environments: dict[str, Any] = field(default_factory=dict, repr=False)  # as written: what is different in each
-    folder: Path | None = field(default=None, repr=False)  # what relative paths in it start from
-    #: whose code it is: no process of the sandbox ever serves two workspaces
+    environments: dict[str, Any] = field(default_factory=dict, repr=False)  # overrides, as written in the file
+    folder: Path | None = field(default=None, repr=False)  # base of relative paths
+    #: isolates user code: a sandbox process never serves two workspaces
     scope: Scope = field(default_factory=Scope, init=False, repr=False, compare=False)
     _transports: dict[Path, Transport] = field(default_factory=dict, init=False, repr=False, compare=False)
     _known: KnownSecrets = field(default_factory=KnownSecrets, init=False, repr=False, compare=False)
@@ -92,24 +93,24 @@ class Workspace(Displayed):
         strict: bool = False,
         environment: str | None = None,
     ) -> Workspace:
-        """The workspace in a YAML file, or in the service's workspace configuration (a JSON file).
+        """Load a workspace from a YAML file, or from a RudderStack workspace configuration (a JSON file).
 
-        `$(env:NAME)` and `$(env:NAME:-default)` stand for environment variables in a configuration, as a credential, as
-        a token and in `delivery.geolocation`; `$$(env:` is that text itself. What is not in `environ` may stand in a
-        file `.env` beside it. Relative files start from the file's folder. Of the service's configuration,
-        members without a meaning here are left out.
+        `$(env:NAME)` and `$(env:NAME:-default)` are replaced by environment variables in configurations, credentials,
+        tokens and `delivery.geolocation`; write `$$(env:` for the literal text. Variables that are not in `environ` are
+        read from a file `.env` next to the workspace file. Relative paths start from the file's folder. Members of
+        RudderStack's configuration that are not used here are ignored.
 
-        `environment` chooses one of the file's `environments`, or of the files `workspace.NAME.yaml` beside it; by
-        default the one that `SVC_ENV` in `environ` names, if any. What it says replaces what the workspace says.
+        `environment` selects one of the file's `environments`, or of the files `workspace.NAME.yaml` next to it; the
+        default is `SVC_ENV` in `environ`, if set. Its values override the workspace's.
 
-        Destination types in `destinations.py` or `destinations/` beside the file are added to the catalogue, where code
-        is trusted: see `svctoolkit.workspace.own_types`.
+        Destination types in `destinations.py` or `destinations/` next to the file are added to the catalogue if code is
+        trusted: see `svctoolkit.workspace.own_types`.
 
-        Destination types that nobody knows, and configurations that do not fit their type, are kept as they are, with a
+        Unknown destination types, and configurations that do not fit their type, are kept unchanged, with a
         `WorkspaceWarning`: the rest works. With `strict` they are errors.
 
         Raises `InvalidWorkspace` with every problem at once, each with file, line and column, and `UnknownName` for an
-        environment that is not there.
+        unknown environment.
         """
         from svctoolkit.workspace._load import load_file
 
@@ -125,7 +126,7 @@ class Workspace(Displayed):
         environ: Mapping[str, str] = os.environ,
         strict: bool = False,
     ) -> Workspace:
-        """The workspace in a text, shown as `name` in errors. Otherwise as `load`."""
+        """Load a workspace from text, which errors call `name`. Otherwise like `load`."""
         from svctoolkit import yamlfile
 
         document = yamlfile.load(text, name=name, error=InvalidWorkspace)
@@ -140,38 +141,37 @@ class Workspace(Displayed):
         environ: Mapping[str, str] = os.environ,
         strict: bool = False,
     ) -> Workspace:
-        """The workspace in a document that is read already. Otherwise as `load`."""
+        """Return the workspace in a parsed document. Otherwise like `load`."""
         from svctoolkit.workspace._load import workspace_of
 
         return workspace_of(document, cls, folder, environ, strict=strict)
 
     def dumps(self) -> str:
-        """This workspace as YAML; `loads` gives it back. Members with their default value are left out.
+        """Return this workspace as YAML for `loads`. Members with their default value are left out.
 
-        Secrets are written as the reference that they came from. Those that came in the clear get one of their own:
+        Secrets are written as the reference that they were read from. Secrets in clear text get a new reference:
         `$(env:HOOK_API_KEY)` for `apiKey` of the destination `hook`. Tokens are written as a reference or a hash.
 
-        Raises `InvalidWorkspace` for what a file cannot hold: a Python function, a value that is not JSON, code that
-        differs from that in its `file`.
+        Raises `InvalidWorkspace` for what a file cannot contain: a Python function, a value that is not JSON, code that
+        differs from the code in its `file`.
         """
         from svctoolkit.workspace._save import dump
 
         return dump(self, self.folder)
 
     def save(self, path: Path | str, *, env_file: bool = False) -> None:
-        """Write this workspace to a YAML file, which is replaced as a whole or left as it is.
+        """Write this workspace to a YAML file, atomically.
 
-        Secrets are written as in `dumps`. With `env_file` the values of those that came in the clear are written to the
-        file `.env` beside it, which nobody but its owner may read; `load` knows it. Code in other files stays there;
-        their relative paths are written as seen from the new file. Raises `InvalidWorkspace`: see `dumps`, or the file
-        cannot be written.
+        Secrets are written as in `dumps`. With `env_file`, the values of secrets in clear text are written to the file
+        `.env` next to it, readable only by its owner; `load` reads it. Code in other files stays there; their paths are
+        written relative to the new file. Raises `InvalidWorkspace` as `dumps` does, or if the file cannot be written.
         """
         from svctoolkit.workspace._save import save
 
         save(self, Path(path), env_file=env_file)
 
     def problems(self) -> list[Problem]:
-        """What does not hold together, each with its dotted path: the checks of `load`, for objects made in Python."""
+        """Run the checks of `load` on these objects. Return the problems, each with its dotted path."""
         from svctoolkit.workspace._checks import flaws
         from svctoolkit.yamlfile import cap
 
@@ -195,7 +195,7 @@ class Workspace(Displayed):
         destinations: Sequence[str] | None = None,
         category: str = "",
     ) -> Source:
-        """The source with this key or id; with `destinations`, a new one that is connected to them.
+        """Return the source with this key or id; with `destinations`, create one that is connected to them.
 
         Raises `UnknownName`.
         """
@@ -219,9 +219,9 @@ class Workspace(Displayed):
         transformation: str | None = None,
         account: str | None = None,
     ) -> Destination:
-        """The destination with this key or id; with `type`, a new one of that type.
+        """Return the destination with this key or id; with `type`, create one of that type.
 
-        Raises `UnknownName` for a destination, transformation or account that is not there.
+        Raises `UnknownName` for an unknown destination, transformation or account.
         """
         if type is None:
             return lookup("destination", key, self.destinations)
@@ -236,13 +236,13 @@ class Workspace(Displayed):
     def account(
         self, key: str, *, secret: Mapping[str, Json] | None = None, renewals: Sequence[Mapping[str, Json]] = ()
     ) -> Account:
-        """The account with this key; with `secret`, a new one. Raises `UnknownName`."""
+        """Return the account with this key; with `secret`, create one. Raises `UnknownName`."""
         if secret is not None:
             self.accounts[key] = Account(key, dict(secret), [dict(renewal) for renewal in renewals])
         return by_key("account", key, self.accounts)
 
     def account_of(self, destination: Destination) -> Account | None:
-        """What a destination delivers with; None without OAuth. Raises `UnknownName` for one that is not there."""
+        """Return a destination's account; None without OAuth. Raises `UnknownName` for an unknown account."""
         return None if destination.account is None else self.account(destination.account)
 
     # Any: the user's function, with one argument or two
@@ -255,10 +255,10 @@ class Workspace(Displayed):
         language: Language | None = None,
         file: Path | str | None = None,
     ) -> Transformation:
-        """The transformation with this key or id; with `function`, `code` or `file`, a new one.
+        """Return the transformation with this key or id; with `function`, `code` or `file`, create one.
 
-        A function is called as `function(event)` or `function(event, metadata)`; it is trusted and runs right here.
-        Code runs in the sandbox; its `language` is by default what the file's name says, else Python.
+        A function is called as `function(event)` or `function(event, metadata)`; it is trusted and runs in this
+        process. Code runs in the sandbox; the default `language` is that of the file name, else Python.
 
         Raises `UnknownName`, or `InvalidWorkspace` for a file that cannot be read.
         """
@@ -274,7 +274,7 @@ class Workspace(Displayed):
         return item
 
     def _runnable(self, transformation: Transformation) -> Runnable:
-        """The transformation with the libraries, credentials and limits of this workspace; a recorder answers it."""
+        """Return the runnable code, with this workspace's libraries, credentials and limits, and a recorder."""
         from svctoolkit.delivery import Recorder
         from svctoolkit.workspace._code import UserCode
 
@@ -283,9 +283,9 @@ class Workspace(Displayed):
     def tracking_plan(
         self, key: str, plan: Plan | Path | str | None = None, *, format: str | None = None, strict: bool = True
     ) -> TrackingPlan:
-        """The tracking plan with this key; with `plan`, a new one: a plan, or the path of a file or a project.
+        """Return the tracking plan with this key; with `plan` (a plan, or the path of a file or project), create one.
 
-        Raises `UnknownName`, or `InvalidPlan` for what cannot be read.
+        Raises `UnknownName`, or `InvalidPlan` if it cannot be read.
         """
         if plan is None:
             return by_key("tracking plan", key, self.tracking_plans)
@@ -301,18 +301,18 @@ class Workspace(Displayed):
         return item
 
     def plan_link(self, source: Source) -> Link | None:
-        """The plan that a source's events are checked against, with its settings; None where there is none.
+        """Return the plan that a source's events are checked against, with its settings, or None.
 
-        What the source says counts. If it says nothing, a project that has a source with its id does.
+        The source's own setting has precedence over a project that links a source with the same id.
         """
         return link_of(source, self.tracking_plans)
 
     def destinations_of(self, source: Source) -> list[Destination]:
-        """The destinations of the source's enabled connections, in order. Raises `UnknownName`."""
+        """Return the destinations of the source's enabled connections, in order. Raises `UnknownName`."""
         return [lookup("destination", c.destination, self.destinations) for c in source.connections if c.enabled]
 
     def person(self, email: str, token: str) -> Person | None:
-        """Who has this e-mail address and this token. Every person is compared, so the time says nothing."""
+        """Return the user with this e-mail address and token. Compares with every user, to take constant time."""
         match = None
         for person in self.people:
             same = hmac.compare_digest(person.email.encode(), email.encode("utf-8", "surrogatepass"))
@@ -321,14 +321,14 @@ class Workspace(Displayed):
         return match
 
     def transport(self, recorder: Recorder, *, loopback: bool = True) -> Transport:
-        """What answers requests in the delivery mode as it is now: `recorder`, the live network, or the cassette.
+        """Return the transport of the current delivery mode: `recorder`, the live network, or the cassette.
 
-        `loopback`: see `svctoolkit.delivery.live.transport_for`. Raises `ConfigError` for a file that is no cassette.
+        `loopback`: see `svctoolkit.delivery.live.transport_for`. Raises `ConfigError` for an invalid cassette file.
         """
         return self.delivery_mode.transport(self.delivery_setting(recorder, loopback=loopback))
 
     def delivery_setting(self, recorder: Recorder | None = None, *, loopback: bool = True) -> Setting:
-        """What the delivery mode needs to know of this workspace."""
+        """Return the workspace's data for the delivery mode."""
         from svctoolkit.delivery import Recorder
         from svctoolkit.delivery.modes import Setting
 
@@ -343,15 +343,15 @@ class Workspace(Displayed):
 
     @property
     def delivery_mode(self) -> Mode:
-        """The delivery mode as it is now. Raises `UnknownName` for a mode that is not there."""
+        """The current delivery mode. Raises `UnknownName` for an unknown mode."""
         from svctoolkit.delivery.modes import MODES
 
         return MODES[self.delivery.mode]
 
     def in_mode(self, mode: str) -> Workspace:
-        """A copy in another delivery mode, which has everything else in common with this one."""
+        """Return a copy in another delivery mode, which shares everything else with this one."""
         copy = replace(self, delivery=replace(self.delivery, mode=mode))
-        copy.scope = self.scope  # the same code: its workers need not start again
+        copy.scope = self.scope  # share the sandbox workers, as the code is the same
         return copy
 
     @property
@@ -360,19 +360,19 @@ class Workspace(Displayed):
         return self.delivery_mode.sends(self.delivery_setting())
 
     def secrets(self) -> Iterator[str]:
-        """The text of everything that nobody should see: what stands in configurations as secret, credentials.
+        """Return all secret strings: those in configurations, accounts and credentials.
 
-        What this workspace had before and has no more is there, too: it stands in what was recorded meanwhile.
+        Includes former secrets of this workspace, because recorded requests may still contain them.
         """
         return iter(self._known.update(self._secret_state(), self._secrets_of_now())[0])
 
     @property
     def masker(self) -> Masker:
-        """Hides every `secrets()`. The same object as long as they are the same."""
+        """Masks all `secrets()`. The same object as long as they do not change."""
         return self._known.update(self._secret_state(), self._secrets_of_now())[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Credentials are pickled as secrets, also those that stand in the clear."""
+        """Pickle all credentials as secrets, including those in clear text."""
         members = {name: getattr(self, name) for name in self.__slots__}
         credentials = {key: Secret(text) if isinstance(text, str) else text for key, text in self.credentials.items()}
         return {**members, "credentials": credentials}
@@ -382,7 +382,7 @@ class Workspace(Displayed):
             setattr(self, name, value)
 
     def _secret_state(self) -> tuple[Any, ...]:
-        """Equal as long as the secrets are."""
+        """Return a value that changes when the secrets do."""
         configs = [(destination.type, destination.config) for destination in self.destinations.values()]
         accounts = [[*account.secrets()] for account in self.accounts.values()]
         forwards = [source.forward for source in self.sources.values()]
@@ -400,5 +400,5 @@ class Workspace(Displayed):
         yield from config_url_secrets([*self.credentials.values(), self.delivery.geolocation])
 
     def display_text(self) -> str:
-        """A tree: each source with the destinations that it is connected to."""
+        """Return a tree: each source with the destinations that it is connected to."""
         return render(self, "text")

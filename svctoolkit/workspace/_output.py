@@ -1,4 +1,4 @@
-"""What the user's code gave, without the workspace's secrets: its errors and its log are for people."""
+"""Mask the workspace's secrets in errors and logs of the user's code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svctoolkit.transformations import Metadata, Output, Runnable
 
 
 class MaskedCode:
-    """The user's code, of whose errors and logs nobody learns a secret. Its events are as they are: they are sent."""
+    """The user's code, with secrets masked in its errors and logs. Events are unchanged, because they are sent."""
 
     def __init__(self, code: Runnable, masker: Callable[[], Masker]) -> None:
         self._code, self._masker = code, masker
@@ -29,7 +29,7 @@ class MaskedCode:
 
 
 def mask_output(output: Output, masker: Masker) -> Output:
-    """`output` with the secrets in its error and its log masked."""
+    """Return `output` with the secrets in its error and its log masked."""
     if output.error is None and not output.logs:
         return output
     logs = tuple(replace(log, text=masker.text(log.text)) for log in output.logs)

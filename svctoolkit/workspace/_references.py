@@ -1,8 +1,8 @@
-"""`$(env:NAME)` in a text: the value of an environment variable.
+"""Replace `$(env:NAME)` in a string by the value of an environment variable.
 
-`$(env:NAME:-default)` has a default for a variable that is not set, or empty, as in a shell. What comes from there is
-secret; `$(var:NAME)` is the same for what anybody may see, such as a host. `$$(env:` is the text `$(env:` itself: one
-dollar sign goes.
+`$(env:NAME:-default)` has a default for a variable that is not set, or empty, as in a shell. These values are secret;
+`$(var:NAME)` is the same for public values, such as a host. `$$(env:` is the literal text `$(env:`: one dollar sign is
+removed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _REFERENCE = re.compile(r"\$\((env|var):([A-Za-z_][A-Za-z0-9_]*)(?::-([^)]*))?\)
 
 
 def resolve(text: str, environ: Mapping[str, str]) -> str | Secret:
-    """The text, or a `Secret` (with `text` as its origin) if there is `$(env:NAME)` in it.
+    """Return the resolved string, as a `Secret` (with `text` as its origin) if it contains `$(env:NAME)`.
 
     Raises `ValueError` that says what is wrong with a reference.
     """
@@ -34,7 +34,7 @@ def resolve(text: str, environ: Mapping[str, str]) -> str | Secret:
             continue
         reference = _REFERENCE.match(text, opening.start())
         if reference is None:
-            raise ValueError("this is no reference: write $(env:NAME) or $(env:NAME:-default); $$(env: is plain text")
+            raise ValueError("invalid reference: write $(env:NAME) or $(env:NAME:-default); $$(env: is plain text")
         texts.append(_value(reference[2], reference[3], environ))
         end = reference.end()
         if reference[1] == "env":
@@ -59,5 +59,5 @@ def has_reference(text: str) -> bool:
 
 
 def escape(text: str) -> str:
-    """What to write so that `resolve` gives `text`."""
+    """Return `text` escaped so that `resolve` returns it unchanged."""
     return _OPENING.sub(r"$\g<0>", text)

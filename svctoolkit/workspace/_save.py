@@ -1,4 +1,4 @@
-"""A workspace as its YAML file."""
+"""Write a workspace as a YAML file."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 def dump(workspace: Workspace, folder: Path | None) -> str:
-    """The YAML text, for a file in `folder`."""
+    """Return the YAML text, for a file in `folder`."""
     return _dump(workspace, folder)[0]
 
 
 def _dump(workspace: Workspace, folder: Path | None) -> tuple[str, dict[str, str]]:
-    """The text, and the values of the environment variables that it names anew."""
+    """Return the text, and the values of the environment variables in its new references."""
     writer = _Writer(workspace.folder, folder)
     data = writer.workspace(workspace)
     if writer.problems:
@@ -59,7 +59,7 @@ def save(workspace: Workspace, path: Path, *, env_file: bool = False) -> None:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A new file that takes the place of `path` when it is complete, with its permissions."""
+    """Open a new file that replaces `path` once it is complete, with the same permissions."""
     new = path.with_name(f".{path.name[:50]}.{uuid4().hex[:8]}")
     with new.open("xb") as file:
         try:
@@ -75,9 +75,9 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 class _Writer:
-    """Plain values for the file, without members that have their default.
+    """Converts a workspace to plain values for the file, without default values.
 
-    `problems` has what cannot be written, `environment` the secrets in place of which the file has a new reference.
+    `problems` has what cannot be written, `environment` the secrets that the file replaces by new references.
     """
 
     def __init__(self, old: Path | None, new: Path | None) -> None:
@@ -114,7 +114,7 @@ class _Writer:
         return written
 
     def _environment(self, workspace: Workspace, name: str, members: Mapping[str, Any]) -> dict[str, Any]:
-        """What is different in an environment, as it was written; a secret in the clear becomes a reference."""
+        """Return the overrides of an environment as they were written; secrets in clear text become references."""
         written = dict(members)
         for key, changes in members.get("destinations", {}).items():
             config = changes.get("config")
@@ -139,7 +139,7 @@ class _Writer:
         return members
 
     def _unresolved(self, value: Any, path: str) -> Any:
-        """Values of a file that nobody has resolved: references stay."""
+        """Convert unresolved values of a file: references are kept."""
         if isinstance(value, Secret):
             text = value.reveal()
             return text if has_reference(text) else self._reference(text, path)
@@ -151,7 +151,7 @@ class _Writer:
 
     def _tracking_plan(self, item: TrackingPlan) -> dict[str, Any]:
         if item.path is None:
-            self.problems.append(Problem("a plan made in Python has no file", f"trackingPlans.{item.key}"))
+            self.problems.append(Problem("a plan created in Python has no file", f"trackingPlans.{item.key}"))
             return {}
         path = item.path if item.path.is_absolute() else Path(os.path.relpath(self._old / item.path, self._new))
         members = {
@@ -193,7 +193,7 @@ class _Writer:
         return value
 
     def _reference(self, secret: str, path: str) -> str:
-        """What stands in the file for a secret that came in the clear: `$(env:HOOK_API_KEY)`."""
+        """Return a new reference for a secret in clear text: `$(env:HOOK_API_KEY)`."""
         words = [word for word in path.split(".") if word not in ("destinations", "config")]
         base = name = re.sub(r"\W+", "_", "_".join(map(_snake, words))).upper().strip("_")
         number = 1
@@ -206,9 +206,7 @@ class _Writer:
         members: dict[str, Any] = {} if item.language is None else {"language": item.language}
         if isinstance(item, Transformation) and item.function is not None:
             name = getattr(item.function, "__name__", "a callable")
-            self._problem(
-                path, f"the Python function {name} cannot be written to a file: put it in one, and give `file`"
-            )
+            self._problem(path, f"the Python function {name} cannot be saved: put it in a file, and set `file`")
         elif item.file is not None:
             members["file"] = self._file(item.file, item.code, path)
         elif item.code:
@@ -237,12 +235,10 @@ class _Writer:
         return settings if delivery.cassette is None else {**settings, "cassette": self._relative(delivery.cassette)}
 
     def _file(self, file: Path, code: str, path: str) -> str:
-        """The path of a file with code as seen from the new workspace file."""
+        """Return the path of a file with code, relative to the new workspace file."""
         place = self._old / file
         if code and place.is_file() and yamlfile.load_text(place) != code:
-            self._problem(
-                path, f"its code is not that of {file}: write it there, or set `file` to None to keep it here"
-            )
+            self._problem(path, f"its code differs from {file}: write it there, or set `file` to None to store it here")
         return self._relative(file)
 
     def _relative(self, file: Path) -> str:
@@ -251,27 +247,27 @@ class _Writer:
         return Path(os.path.relpath(self._old / file, self._new)).as_posix()
 
     def _check(self, value: Any, path: str) -> None:
-        """Whether YAML can hold a value and give it back."""
+        """Check that a value survives a round trip through YAML."""
         if isinstance(value, dict):
             for key, inner in value.items():
                 if isinstance(key, str):
                     self._check_text(key, path)
                     self._check(inner, f"{path}.{key}" if path else key)
                 else:
-                    self._problem(path, f"the key {key!r} is no text")
+                    self._problem(path, f"the key {key!r} is not a string")
         elif isinstance(value, list):
             for i, inner in enumerate(value):
                 self._check(inner, f"{path}.{i}")
         elif isinstance(value, str):
             self._check_text(value, path)
         elif isinstance(value, float) and not math.isfinite(value):
-            self._problem(path, f"{value} is no number that a file can hold")
+            self._problem(path, f"{value} cannot be saved: it is not a finite number")
         elif value is not None and type(value) not in (bool, int, float):
-            self._problem(path, f"a {type(value).__name__} is no JSON value")
+            self._problem(path, f"a {type(value).__name__} is not a JSON value")
 
     def _check_text(self, text: str, path: str) -> None:
         if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-            self._problem(path, "half of a surrogate pair is no text that a file can hold")
+            self._problem(path, "half of a surrogate pair cannot be saved")
 
     def _problem(self, path: str, message: str) -> None:
         self.problems.append(Problem(message, path))

@@ -1,4 +1,4 @@
-"""The secrets of a workspace, those that it had before included."""
+"""The secrets of a workspace, including former ones."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 from svctoolkit.secrets import Masker
 
-_MOST = 10_000  # as many as the recorder keeps requests
+_MOST = 10_000  # the number of requests that the recorder keeps
 _lock = Lock()
 
 
 class KnownSecrets:
     """Collects the secrets of one workspace as its configuration changes.
 
-    What a configuration no longer has may still stand in what was recorded while it had it, and may still let people
-    in. Nothing of this is pickled.
+    Requests that were recorded before a change may contain former secrets, which may still be valid. Nothing of this is
+    pickled.
     """
 
     __slots__ = ("_known",)
@@ -30,11 +30,11 @@ class KnownSecrets:
 
     # Any: compared, and nothing else
     def update(self, state: Any, secrets: Iterable[str]) -> tuple[tuple[str, ...], Masker]:
-        """The secrets so far, and what hides them. `secrets`, those of now, are read where `state` has changed."""
+        """Return all secrets so far, and their masker. The current `secrets` are read only if `state` has changed."""
         entry = self._known
-        if entry[0] != state:  # comparing costs a hundredth of reading every configuration
+        if entry[0] != state:  # comparing is 100 times faster than reading every configuration
             with _lock:
                 texts = tuple(dict.fromkeys([*self._known[1], *secrets]))[-_MOST:]
-                # a copy: who changes a configuration may change the object itself, which would be equal to itself
+                # a copy, because a configuration may be changed in place, and would then be equal to itself
                 entry = self._known = deepcopy(state), texts, Masker.of(texts)
         return entry[1], entry[2]

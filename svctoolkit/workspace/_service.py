@@ -1,8 +1,8 @@
-"""The service's workspace configuration: the JSON that its data plane fetches.
+"""Read RudderStack's workspace configuration: the JSON that its data plane fetches.
 
-Sources hold their destinations, so a destination that several sources share occurs several times. Whatever is not read
-here is left out: the service adds members at any time. A file may also hold an object of them by workspace id, as the
-configuration of a whole namespace does.
+Sources contain their destinations, so a destination that several sources share occurs several times. Unknown members
+are ignored, as RudderStack adds members at any time. A file may also contain several configurations by workspace id, as
+for a whole namespace.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _schema() -> dict[str, Any]:
 
 
 def describes(document: Document) -> bool:
-    """Whether a document is a workspace configuration, or an object of several by their ids: JSON, with sources."""
+    """Return whether a document is one or several workspace configurations: JSON, with sources."""
     return document.text.lstrip()[:1] == "{" and (_is_configuration(document.data) or bool(_ids(document.data)))
 
 
@@ -110,16 +110,16 @@ def _is_configuration(data: Any) -> bool:
 
 
 def _ids(data: Any) -> list[str]:
-    """The ids of the workspaces in a namespace's configuration. Null stands for one that has not changed."""
+    """Return the ids of the workspaces in a namespace's configuration. Null stands for an unchanged one."""
     if not isinstance(data, dict) or not all(value is None or _is_configuration(value) for value in data.values()):
         return []
     return [id for id, value in data.items() if value is not None]
 
 
 def configuration_of(document: Document, id: str = "") -> Document:
-    """The configuration of one workspace: the one of several that has this id; any other document is that itself.
+    """Return the configuration with this id from several; any other document unchanged.
 
-    Raises `InvalidWorkspace` for an id that is not there, and for several workspaces of which none was chosen.
+    Raises `InvalidWorkspace` for an unknown id, and for several workspaces without an `id`.
     """
     if _is_configuration(document.data) or not describes(document):
         return document
@@ -128,13 +128,13 @@ def configuration_of(document: Document, id: str = "") -> Document:
         raise InvalidWorkspace(f"no workspace has the id {id!r}.{did_you_mean(id, ids)}", where=document.name)
     if not id and len(ids) > 1:
         names = ", ".join(ids[:20]) + (", ..." if len(ids) > 20 else "")
-        text = f"holds {len(ids)} workspaces: {names}. `svctoolkit import FILE --workspace-id ID` takes one of them"
+        text = f"holds {len(ids)} workspaces: {names}. `svctoolkit import FILE --workspace-id ID` imports one of them"
         raise InvalidWorkspace(text, where=document.name)
     return document.below([id or ids[0]])
 
 
 def workspace_of(document: Document, kind: type[Workspace]) -> tuple[Workspace, list[Flaw]]:
-    """The workspace, and what is wrong with it. Raises `InvalidWorkspace` for what is read and has the wrong type."""
+    """Return the workspace and its flaws. Raises `InvalidWorkspace` for members of the wrong type."""
     yamlfile.check(document, _schema(), InvalidWorkspace)
     configuration = msgspec.convert(document.data, _Configuration)
     reader = _Reader(configuration, kind)
@@ -149,23 +149,23 @@ def workspace_of(document: Document, kind: type[Workspace]) -> tuple[Workspace, 
 
 
 def _plans(configuration: _Configuration) -> Iterator[Flaw]:
-    """Sources whose events the service checks: the plan itself is not in its configuration."""
+    """Yield a flaw for each source with a tracking plan in RudderStack: the configuration does not contain the plan."""
     for i, source in enumerate(configuration.sources):
         link = source.dg_source_tracking_plan_config
         if link and not link.get("deleted") and not source.deleted:
             text = (
-                f"the events of source {source.name or source.id!r} are checked against a tracking plan, which is not "
-                "in this file: nothing is checked here until the workspace has it, under `trackingPlans`"
+                f"the events of source {source.name or source.id!r} are checked against a tracking plan, which this "
+                "file does not contain: to check them here, add it under `trackingPlans`"
             )
             yield Flaw(("sources", i, "dgSourceTrackingPlanConfig"), text, bearable=True)
 
 
-#: where a destination's member stands in a configuration, if not under its own name
+#: Path of a destination's member in a configuration, if it differs from the member's name.
 _PLACES: dict[tuple[str | int, ...], tuple[str | int, ...]] = {("type",): ("destinationDefinition", "name")}
 
 
 class _Reader:
-    """Builds the workspace. `places` has where in the configuration each item stands."""
+    """Builds the workspace. `places` maps items to their paths in the configuration."""
 
     def __init__(self, configuration: _Configuration, kind: type[Workspace]) -> None:
         self.workspace = kind(configuration.workspace_id or "workspace")
@@ -205,7 +205,7 @@ class _Reader:
         self.places["sources", key] = ("sources", i)
 
     def _key(self, section: str, name: str, id: str) -> str:
-        """A readable key made from a name, as no other item of the section has it."""
+        """Return a readable key derived from a name, unique in the section."""
         others = getattr(self.workspace, section)
         base = key = re.sub(r"[\W_]+", "-", name.lower()).strip("-") or id
         while key in others:
@@ -214,12 +214,12 @@ class _Reader:
         return key
 
     def _destination(self, destination: _Destination, place: tuple[str | int, ...]) -> str:
-        """The destination's key; the destination itself is made where it first occurs."""
+        """Return the destination's key; add the destination at its first occurrence."""
         if destination.id in self._destinations:
             return self._destinations[destination.id]
         name = destination.name or destination.id
         key = self._key("destinations", name, destination.id)
-        # The service runs the first one only.
+        # RudderStack runs only the first one.
         transformation = self._transformation(destination.transformations[0]) if destination.transformations else None
         self.workspace.destinations[key] = Destination(
             key,

@@ -1,4 +1,4 @@
-"""How a workspace delivers, and what its data planes and warehouses take and keep."""
+"""Settings of a workspace for delivery, data planes and warehouses."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from svctoolkit.url_secrets import url_secrets
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """How jobs reach a router call, in which they may share requests: at most `jobs` of them.
+    """Grouping of jobs into router calls, in which they may share requests: at most `jobs` per call.
 
-    A call is made of what waits when the destination is free. With `wait` it is made as soon as there are so many jobs,
-    or when the first has waited so many seconds; whoever waits until nothing is under way lets it be made at once.
+    By default a call contains the jobs that are waiting when the destination is free. With `wait`, it starts as soon as
+    there are `jobs` jobs, or when the first one has waited `wait` seconds; a caller that waits for all deliveries to
+    finish starts it immediately.
     """
 
     jobs: int = 20
@@ -25,9 +26,9 @@ class Calls:
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """At most `limit` jobs reach a destination in any window of so many `seconds`.
+    """Rate limit: at most `limit` jobs reach a destination in any `seconds` seconds.
 
-    With `adaptive` they are fewer after the destination has put some off (429), and more again after a quiet time.
+    With `adaptive` the limit decreases after responses with status 429, and increases again after a quiet period.
     """
 
     limit: int
@@ -37,21 +38,20 @@ class Throttle:
 
 @dataclass(slots=True)
 class Delivery:
-    """Where the destinations' requests go: `mode` is `record` (nothing leaves the machine), `live`, `cassette`, or one
-    that another package adds (see `svctoolkit.delivery.modes`).
+    """How requests to destinations are delivered.
 
-    In mode `cassette` the file `cassette` answers. As long as there is none, the real destinations do, and their
-    answers are kept in it, with secrets masked; once it is there, nothing leaves the machine. A relative path starts
-    from the workspace's folder.
-    `allow` lists hosts, addresses or networks that the network policy lets through although it would refuse them.
-    `timeout` is in seconds, for one request. `geolocation` is the address of a service that answers
-    `<geolocation>/geoip/<ip>` with JSON: what `geolocation(ip)` in a transformation gives. One with a password or a key
-    in it becomes a `Secret`.
+    `mode` is `record` (nothing leaves the machine), `live`, `cassette`, or a mode of another package (see
+    `svctoolkit.delivery.modes`). In mode `cassette`, responses come from the file `cassette`. If it does not exist, the
+    requests go to the real destinations, and their responses are saved in it with secrets masked; from then on, nothing
+    leaves the machine. Relative paths start from the workspace's folder.
 
-    How a data plane delivers: `profile` is `quick` (for tests) or `production` (as the service, for three hours);
-    `backoff` replaces members of its back-off by name; `width` is how many requests a destination gets at a time.
-    `batch` says how events share requests; None: each has its own. `throttle` slows destinations down, by the key of
-    one or by its type.
+    `allow` lists hosts, addresses or networks that the network policy would otherwise block. `timeout` is in seconds,
+    per request. `geolocation` is the URL of a service that answers `<geolocation>/geoip/<ip>` with JSON, the result of
+    `geolocation(ip)` in transformations. If it contains a password or a key, it becomes a `Secret`.
+
+    For data planes: `profile` is `quick` (for tests) or `production` (like RudderStack, three hours of retries);
+    `backoff` overrides members of its back-off by name; `width` is the concurrency per destination. `batch` says how
+    events share requests; None: each has its own. `throttle` limits the rate of destinations, by key or type.
     """
 
     mode: str = "record"
@@ -73,11 +73,11 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class PlaneLimits:
-    """What a data plane takes and holds in memory at most.
+    """Size limits of a data plane.
 
-    `body` are the bytes of a request after decompression; `answer` those of an answer, of which else the head is kept;
-    `waiting` the events of a destination in memory (those of two calls always), and `unrouted` the bytes of requests
-    that are not routed yet: the rest waits in the store; `changes` those that are kept for slow readers of the live
+    `body`: bytes of a request after decompression. `answer`: bytes of a response; longer ones are truncated.
+    `waiting`: events per destination in memory (at least those of two calls), and `unrouted`: bytes of requests that
+    are not routed yet; the rest waits in the store. `changes`: changes that are kept for slow readers of the live
     stream.
     """
 
@@ -90,10 +90,10 @@ class PlaneLimits:
 
 @dataclass(frozen=True, slots=True)
 class WarehouseSettings:
-    """What the operator of the service sets for all warehouses.
+    """Settings for all warehouses, which the operator of RudderStack chooses.
 
-    With `id_resolution` BigQuery and Snowflake keep who is whom; an event with more than `max_columns` in a table is
-    refused. `rows` are those that a table here keeps, the newest: they are in memory.
+    With `id_resolution`, BigQuery and Snowflake get tables for identity resolution; events with more than `max_columns`
+    columns in a table are rejected. `rows` is the number of rows that a table keeps in memory here, the newest ones.
     """
 
     id_resolution: bool = False
@@ -101,16 +101,17 @@ class WarehouseSettings:
     rows: int = 1_000_000
 
     def for_rows(self) -> dict[str, Json]:
-        """The settings that decide how rows come out, as `svctoolkit.warehouse` takes them."""
+        """Return the settings that affect rows, as arguments for `svctoolkit.warehouse`."""
         return {"id_resolution": self.id_resolution, "max_columns": self.max_columns}
 
 
 @dataclass(slots=True)
 class DataPlaneSettings:
-    """How a data plane takes and keeps events.
+    """How a data plane accepts and stores events.
 
-    `lenient` sets a bad event of a batch aside and takes the rest; for `window` seconds a `messageId` counts as known;
-    the newest `events` are kept, none older than `seconds` (None: 1,000,000 and a week in a file, 20,000 in memory).
+    `lenient` sets invalid events of a batch aside and accepts the rest. Events with the same `messageId` within
+    `window` seconds are duplicates. The newest `events` are kept, none older than `seconds` (None: 1,000,000 and a week
+    in a file, 20,000 in memory).
     """
 
     lenient: bool = False

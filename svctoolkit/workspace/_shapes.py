@@ -1,4 +1,4 @@
-"""The workspace file as types: they validate it, and editors get their JSON Schema."""
+"""The workspace file as types, for validation and for the JSON Schema in editors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from svctoolkit.workspace._items import Language
 from svctoolkit.workspace._settings import PlaneLimits
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
-_File: TypeAlias = Annotated[str, Meta(min_length=1, description="path of the code, from this file's folder")]
+_File: TypeAlias = Annotated[str, Meta(min_length=1, description="path of the code, relative to this file's folder")]
 
 
 _LIMITS, _PLANE = Limits(), PlaneLimits()
@@ -29,9 +29,9 @@ class _Shape(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="c
 
 
 class PersonShape(_Shape):
-    """Who may use the Test API: e-mail address, and token as $(env:NAME), sha256:<hex> or in clear text.
+    """A user of the Test API: e-mail address, and token as $(env:NAME), sha256:<hex> or in clear text.
 
-    A service access token belongs to nobody: it has no e-mail address.
+    For a service access token, leave out the e-mail address.
     """
 
     token: Annotated[str, Meta(min_length=1, extra_json_schema={"writeOnly": True})]
@@ -46,38 +46,39 @@ class ConnectionShape(_Shape):
 
 
 class SourcePlanShape(_Shape):
-    """The plan of a source, and what becomes of events that break it."""
+    """The tracking plan of a source, and what happens to events with violations."""
 
     plan: Annotated[Text | None, Meta(description="key of a tracking plan")] = None
     settings: Annotated[
         dict[Text, dict[Text, Any]] | None,
-        Meta(description="by event type or `global`, as the service or as rudder-cli spells them"),
+        Meta(description="by event type or `global`, in the spelling of RudderStack or rudder-cli"),
     ] = None
 
 
 class TrackingPlanShape(_Shape):
-    """Tracking plans from a file, or from a folder that is a project of rudder-cli."""
+    """Tracking plans from a file, or from the folder of a rudder-cli project."""
 
-    project: Annotated[str, Meta(min_length=1, description="folder, from this file's folder")] | None = None
-    file: Annotated[str, Meta(min_length=1, description="path, from this file's folder")] | None = None
-    format: Annotated[Text | None, Meta(description="how it is read; by default it is found out")] = None
-    plan: Annotated[Text | None, Meta(description="id of the plan that is meant where there are several")] = None
+    project: Annotated[str, Meta(min_length=1, description="folder, relative to this file's folder")] | None = None
+    file: Annotated[str, Meta(min_length=1, description="path, relative to this file's folder")] | None = None
+    format: Annotated[Text | None, Meta(description="the format; detected by default")] = None
+    plan: Annotated[Text | None, Meta(description="id of the plan, if there are several")] = None
     version: Annotated[int, Meta(ge=1)] | None = None
-    strict: Annotated[bool, Meta(description="refuse schemas whose events the service lets pass unchecked")] = True
+    strict: Annotated[bool, Meta(description="reject schemas whose events RudderStack does not check")] = True
 
 
 class ForwardShape(_Shape):
-    """A real data plane that gets what comes in, as it came; $(env:NAME) works."""
+    """A real data plane that gets a copy of incoming requests; $(env:NAME) is supported."""
 
-    url: Annotated[str, Meta(pattern="^(https?://|\\$\\((env|var):)", description="its address, such as https://...")]
+    url: Annotated[str, Meta(pattern="^(https?://|\\$\\((env|var):)", description="its URL, such as https://...")]
     write_key: Annotated[str, Meta(min_length=1, extra_json_schema={"writeOnly": True})]
     answer: Annotated[
-        Literal["ours", "theirs"], Meta(description="whose answer the client gets; theirs makes it wait for them")
+        Literal["ours", "theirs"],
+        Meta(description="whose response the client gets; with `theirs` it waits for that one"),
     ] = "ours"
 
 
 class SourceShape(_Shape):
-    """Where events come from. Id, name and write key are the source's key unless they are given."""
+    """A source of events. Id, name and write key default to the source's key."""
 
     id: Text | None = None
     name: str | None = None
@@ -91,13 +92,15 @@ class SourceShape(_Shape):
 
 
 class DestinationShape(_Shape, kw_only=True):
-    """One configured instance of a destination type. Id and name are the destination's key unless they are given."""
+    """One configured instance of a destination type. Id and name default to the destination's key."""
 
     id: Text | None = None
     name: str | None = None
     type: Annotated[str, Meta(min_length=1, description="the destination type, such as WEBHOOK")]
     enabled: bool = True
-    config: Annotated[dict[str, Any], Meta(description="the type's configuration variables; $(env:NAME) works")] = {}
+    config: Annotated[
+        dict[str, Any], Meta(description="the type's configuration variables; $(env:NAME) is supported")
+    ] = {}
     transformation: Annotated[str | None, Meta(description="key of a transformation")] = None
     account: Annotated[str | None, Meta(description="key of an account, for types with OAuth")] = None
 
@@ -106,16 +109,14 @@ _Tokens: TypeAlias = dict[Text, Annotated[str, Meta(extra_json_schema={"writeOnl
 
 
 class AccountShape(_Shape):
-    """What destinations with OAuth deliver with; $(env:NAME) works."""
+    """The OAuth account of destinations; $(env:NAME) is supported."""
 
-    secret: Annotated[_Tokens, Meta(description="what the service would hold, such as access_token")] = {}
-    renewals: Annotated[
-        list[_Tokens], Meta(description="what takes its place, one after another, when it expires")
-    ] = []
+    secret: Annotated[_Tokens, Meta(description="what RudderStack would store, such as access_token")] = {}
+    renewals: Annotated[list[_Tokens], Meta(description="replacements, one after another, when it expires")] = []
 
 
 class LibraryShape(_Shape):
-    """Code that transformations import: `code`, `file`, or `versionId` of code that the service keeps."""
+    """Code that transformations import: `code`, `file`, or `versionId` of code in RudderStack."""
 
     language: Language | None = None
     code: Annotated[str | None, Meta(description="the code itself")] = None
@@ -124,7 +125,7 @@ class LibraryShape(_Shape):
 
 
 class TransformationShape(LibraryShape):
-    """The user's code: `code`, `file`, or `versionId` of code that the service keeps."""
+    """The user's code: `code`, `file`, or `versionId` of code in RudderStack."""
 
     id: Text | None = None
     name: str | None = None
@@ -132,91 +133,95 @@ class TransformationShape(LibraryShape):
 
 
 class BackoffShape(_Shape):
-    """How often and when a delivery is tried, where it differs from the profile. Times in seconds."""
+    """Retries of a delivery, where they differ from the profile. Times in seconds."""
 
-    attempts: Annotated[int, Meta(ge=1, description="failures after which an event may be dead")] | None = None
-    seconds: Annotated[float, Meta(ge=0, description="since the first attempt, before which none is dead")] | None = (
-        None
-    )
+    attempts: (
+        Annotated[int, Meta(ge=1, description="failures after which an event may become a dead letter")] | None
+    ) = None
+    seconds: Annotated[float, Meta(ge=0, description="minimum time of retries before a dead letter")] | None = None
     first: Annotated[float, Meta(ge=0, description="the pause after the first failure")] | None = None
-    factor: Annotated[float, Meta(ge=1, description="what each pause is longer than the one before")] | None = None
+    factor: (
+        Annotated[float, Meta(ge=1, description="factor by which each pause is longer than the previous one")] | None
+    ) = None
     most: Annotated[float, Meta(ge=0, description="the longest pause")] | None = None
-    most_asked: Annotated[float, Meta(ge=0, description="the longest that a Retry-After is kept to")] | None = None
-    jitter: Annotated[float, Meta(ge=0, le=1, description="the random share of a pause")] | None = None
-    throttled: Annotated[float, Meta(ge=0, description="how long 408 and 429 are tried again")] | None = None
-    scale: Annotated[float, Meta(ge=0, description="what all these times are multiplied by")] | None = None
+    most_asked: Annotated[float, Meta(ge=0, description="the longest Retry-After that is respected")] | None = None
+    jitter: Annotated[float, Meta(ge=0, le=1, description="the random part of a pause")] | None = None
+    throttled: Annotated[float, Meta(ge=0, description="how long 408 and 429 are retried")] | None = None
+    scale: Annotated[float, Meta(ge=0, description="factor for all these times")] | None = None
 
 
 class CallsShape(_Shape):
-    """How jobs reach a call of the router, in which they may share requests."""
+    """Grouping of jobs into router calls, in which they may share requests."""
 
-    jobs: Annotated[int, Meta(ge=1, le=10_000, description="jobs in one call")] = 20
+    jobs: Annotated[int, Meta(ge=1, le=10_000, description="maximum number of jobs in one call")] = 20
     wait: Annotated[float, Meta(ge=0, le=3600, description="seconds that a call waits for more jobs")] = 0.0
 
 
 class ThrottleShape(_Shape):
-    """How many jobs a destination gets in which time."""
+    """Rate limit of a destination: `limit` jobs in `seconds` seconds."""
 
     limit: Annotated[int, Meta(ge=1)]
     seconds: Annotated[float, Meta(gt=0)]
-    adaptive: Annotated[bool, Meta(description="less after answers 429, more again after a quiet time")] = False
+    adaptive: Annotated[bool, Meta(description="lower after responses with 429, higher again after a quiet period")] = (
+        False
+    )
 
 
 class DeliveryShape(_Shape):
-    """Where the destinations' requests go: `record` keeps them here, `live` sends them, `cassette` does so once."""
+    """Delivery of requests to destinations: `record` never sends them, `live` does, `cassette` does once."""
 
     mode: str = "record"
     allow: Annotated[list[Text], Meta(description="hosts, addresses or networks that `live` may reach as well")] = []
     timeout: Annotated[float, Meta(gt=0, le=86400, description="seconds for one request")] = 60.0
-    geolocation: Annotated[str, Meta(description="address of a service that answers /geoip/<ip> with JSON")] = ""
-    cassette: Annotated[str, Meta(description="file of recorded answers, which the first run makes")] = ""
-    profile: Annotated[
-        Literal["quick", "production"], Meta(description="retries for tests, or as the service makes them")
-    ] = "quick"
-    backoff: BackoffShape = msgspec.field(default_factory=BackoffShape)
-    width: Annotated[int, Meta(ge=1, le=256, description="requests that a destination gets at a time")] = 8
-    batch: Annotated[CallsShape | Literal["off"], Meta(description="which events share requests; off: none")] = (
-        msgspec.field(default_factory=CallsShape)
+    geolocation: Annotated[str, Meta(description="URL of a service that answers /geoip/<ip> with JSON")] = ""
+    cassette: Annotated[str, Meta(description="file of recorded responses, written by the first run")] = ""
+    profile: Annotated[Literal["quick", "production"], Meta(description="retries for tests, or like RudderStack")] = (
+        "quick"
     )
-    throttle: Annotated[dict[Text, ThrottleShape], Meta(description="by the key of a destination, or by its type")] = {}
+    backoff: BackoffShape = msgspec.field(default_factory=BackoffShape)
+    width: Annotated[int, Meta(ge=1, le=256, description="concurrent requests per destination")] = 8
+    batch: Annotated[
+        CallsShape | Literal["off"], Meta(description="which events share requests; off: each has its own")
+    ] = msgspec.field(default_factory=CallsShape)
+    throttle: Annotated[dict[Text, ThrottleShape], Meta(description="by key or type of destination")] = {}
 
 
 class RetentionShape(_Shape):
-    """How much is kept of what is settled."""
+    """How many processed events are kept."""
 
     events: Annotated[int, Meta(ge=1)] | None = None
     seconds: Annotated[float, Meta(gt=0)] | None = None
 
 
 class PlaneLimitsShape(_Shape):
-    """What a data plane takes and holds in memory at most."""
+    """Size limits of a data plane."""
 
     body: Annotated[int, Meta(ge=1024, le=1 << 30, description="bytes of a request")] = _PLANE.body
-    answer: Annotated[int, Meta(ge=0, description="bytes of an answer; else its head is kept")] = _PLANE.answer
+    answer: Annotated[int, Meta(ge=0, description="bytes of a response; longer ones are truncated")] = _PLANE.answer
     waiting: Annotated[int, Meta(ge=20, description="events of a destination in memory")] = _PLANE.waiting
     unrouted: Annotated[int, Meta(ge=1024, description="bytes of requests that are not routed yet")] = _PLANE.unrouted
     changes: Annotated[int, Meta(ge=1, description="changes kept for slow streams")] = _PLANE.changes
 
 
 class DataPlaneShape(_Shape):
-    """How a data plane takes and keeps events."""
+    """How a data plane accepts and stores events."""
 
-    lenient: Annotated[bool, Meta(description="set a bad event of a batch aside and take the rest")] = False
-    window: Annotated[float, Meta(ge=0, description="seconds that a messageId counts as known")] = 3600.0
+    lenient: Annotated[bool, Meta(description="set invalid events of a batch aside and accept the rest")] = False
+    window: Annotated[float, Meta(ge=0, description="seconds in which a repeated messageId is a duplicate")] = 3600.0
     retention: RetentionShape = msgspec.field(default_factory=RetentionShape)
     limits: PlaneLimitsShape = msgspec.field(default_factory=PlaneLimitsShape)
 
 
 class WarehousesShape(_Shape):
-    """What the operator of the service sets for all warehouses."""
+    """Settings for all warehouses, which the operator of RudderStack chooses."""
 
-    id_resolution: Annotated[bool, Meta(description="BigQuery and Snowflake keep who is whom")] = False
-    max_columns: Annotated[int, Meta(ge=1, description="columns of a row; events with more are refused")] = 1600
-    rows: Annotated[int, Meta(ge=1, description="rows that a table keeps, the newest")] = 1_000_000
+    id_resolution: Annotated[bool, Meta(description="identity resolution in BigQuery and Snowflake")] = False
+    max_columns: Annotated[int, Meta(ge=1, description="columns of a row; events with more are rejected")] = 1600
+    rows: Annotated[int, Meta(ge=1, description="number of rows that a table keeps, the newest ones")] = 1_000_000
 
 
 class LimitsShape(_Shape):
-    """What one call of a transformation may take. Time in seconds, memory in MB, the rest in bytes or counts."""
+    """Limits of one call of a transformation. Time in seconds, memory in MB, the rest in bytes or counts."""
 
     time: Annotated[float, Meta(gt=0, le=600)] = _LIMITS.time
     memory: Annotated[int, Meta(ge=16, le=4096)] = _LIMITS.memory
@@ -226,25 +231,25 @@ class LimitsShape(_Shape):
     log_bytes: Annotated[int, Meta(ge=0)] = _LIMITS.log_bytes
     log_line: Annotated[int, Meta(ge=1)] = _LIMITS.log_line
     calls: Annotated[int, Meta(ge=0)] = _LIMITS.calls
-    trust: Annotated[bool, Meta(description="run code where the sandbox lacks an essential layer")] = _LIMITS.trust
+    trust: Annotated[bool, Meta(description="run code even if the sandbox lacks an essential layer")] = _LIMITS.trust
 
 
 class EnvironmentSourceShape(_Shape):
-    """What is different about a source in an environment."""
+    """Overrides of a source in an environment."""
 
     enabled: bool | None = None
     write_key: Text | None = None
 
 
 class EnvironmentDestinationShape(_Shape):
-    """What is different about a destination in an environment: variables by name, the others stay."""
+    """Overrides of a destination in an environment: variables by name; the others are unchanged."""
 
     enabled: bool | None = None
-    config: Annotated[dict[str, Any], Meta(description="variables that replace those of the destination")] = {}
+    config: Annotated[dict[str, Any], Meta(description="variables that override those of the destination")] = {}
 
 
 class EnvironmentShape(_Shape):
-    """What is different in an environment, member by member; chosen by `--env NAME` or SVC_ENV."""
+    """Overrides of an environment, member by member; selected by `--env NAME` or SVC_ENV."""
 
     sources: dict[Text, EnvironmentSourceShape] = {}
     destinations: dict[Text, EnvironmentDestinationShape] = {}
@@ -267,7 +272,7 @@ class WorkspaceShape(_Shape):
     accounts: dict[Text, AccountShape] = {}
     credentials: Annotated[
         dict[Text, Annotated[str, Meta(extra_json_schema={"writeOnly": True})]],
-        Meta(description="what getCredential gives to transformations; $(env:NAME) works"),
+        Meta(description="values of getCredential in transformations; $(env:NAME) is supported"),
     ] = {}
     tracking_plans: dict[Text, TrackingPlanShape] = {}
     delivery: DeliveryShape = msgspec.field(default_factory=DeliveryShape)
@@ -279,18 +284,18 @@ class WorkspaceShape(_Shape):
 
 @cache
 def schema() -> dict[str, Json]:
-    """The JSON Schema (2020-12) that a workspace file is checked against."""
+    """Return the JSON Schema (2020-12) that a workspace file is checked against."""
     return yamlfile.schema(WorkspaceShape)
 
 
 @cache
 def environment_schema() -> dict[str, Json]:
-    """The JSON Schema of a file with what is different in one environment."""
+    """Return the JSON Schema of a file with the overrides of one environment."""
     return yamlfile.schema(EnvironmentShape)
 
 
 def schema_for_editors() -> dict[str, Json]:
-    """The same with the names of the delivery modes, which `flaws` checks: to list those of other packages is slow."""
+    """Return `schema` with the names of the delivery modes, which `flaws` checks: listing other packages' is slow."""
     extended = json.loads(json.dumps(schema()))
     extended["$defs"]["DeliveryShape"]["properties"]["mode"]["enum"] = MODES.names()
     return dict(extended)

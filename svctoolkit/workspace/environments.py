@@ -1,4 +1,5 @@
-"""The environments of a workspace file, and what is different between two of them.
+"""The environments of a workspace file, and the differences between two of them.
+
 
 >>> from svctoolkit.workspace import environments
 >>> environments.differences("workspace.yaml", "dev", "production")  # doctest: +SKIP
@@ -26,16 +27,16 @@ _ABSENT = object()
 
 
 def names(file: Path | str) -> list[str]:
-    """The names of the environments, in the file and in files beside it. Raises `InvalidWorkspace`."""
+    """Return the names of the environments in the file and in files next to it. Raises `InvalidWorkspace`."""
     return _environments.names_of(yamlfile.load(Path(file), error=InvalidWorkspace), Path(file))
 
 
 def differences(
     file: Path | str, first: str, second: str, *, environ: Mapping[str, str] = os.environ
 ) -> list[tuple[str, str, str]]:
-    """Dotted path, value in the one and value in the other, for people: secrets are compared and never shown.
+    """Return dotted path, value in the first and value in the second, as text: secrets are compared but never shown.
 
-    `base` is the workspace without an environment. Raises what `Workspace.load` raises.
+    `base` is the workspace without an environment. Raises the errors of `Workspace.load`.
     """
     one, other = (
         dict(_leaves(_settings(Workspace.load(file, environ=environ, environment="" if name == BASE else name)), ()))
@@ -50,7 +51,7 @@ def differences(
 
 
 def _settings(workspace: Workspace) -> dict[str, Any]:
-    """All that an environment can change."""
+    """Return everything that an environment can override."""
     return {
         "sources": {key: {"enabled": s.enabled, "writeKey": s.write_key} for key, s in workspace.sources.items()},
         "destinations": {key: {"enabled": d.enabled, "config": d.config} for key, d in workspace.destinations.items()},

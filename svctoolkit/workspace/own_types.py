@@ -1,10 +1,11 @@
-"""Destination types of a team's own beside their workspace: `destinations.py`, or a folder `destinations/`.
+"""Custom destination types next to a workspace: `destinations.py`, or a folder `destinations/`.
 
-    destinations.py                  harbor = DestinationType("Harbor", ...)        is HARBOR
-    destinations/harbor/__init__.py  destination = DestinationType("Harbor", ...)   is HARBOR, with examples.yaml beside
 
-It is Python that no sandbox holds, so it runs only where code is trusted (`--trust-code`, `SVCTOOLKIT_TRUST_CODE=1`,
-`svctoolkit.transformations.trust_code()`): whoever opens a stranger's workspace gets a warning in place of it.
+destinations.py                  harbor = DestinationType("Harbor", ...)        is HARBOR
+destinations/harbor/__init__.py  destination = DestinationType("Harbor", ...)   is HARBOR; examples.yaml next to it
+
+This is Python code without a sandbox, so it runs only if code is trusted: `--trust-code`, `SVCTOOLKIT_TRUST_CODE=1` or
+`svctoolkit.transformations.trust_code()`. Otherwise loading the workspace gives a warning.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ from svctoolkit.errors import InvalidWorkspace, Problem, WorkspaceWarning
 from svctoolkit.transformations import code_is_trusted
 
 _PACKAGE = "svctoolkit_own_destinations"
-_seen: dict[Path, tuple[int, int]] = {}  # files that are registered, as they were then
+_seen: dict[Path, tuple[int, int]] = {}  # registered files, with modification time and size
 
 
 def register(folder: Path) -> None:
-    """Add the types beside a workspace in `folder` to the catalogue of this process; again after a change.
+    """Add the types next to a workspace in `folder` to this process's catalogue, again after a file has changed.
 
-    Warns with `WorkspaceWarning` where there are some and nobody trusts code. Raises `InvalidWorkspace` for a file that
-    cannot be imported or has no type, with its line.
+    Issues a `WorkspaceWarning` if there are types but code is not trusted. Raises `InvalidWorkspace`, with the line,
+    for a file that cannot be imported or has no type.
     """
     files = list(_files(folder))
     if not files:
         return
     if not code_is_trusted():
         text = (
-            "destination types of one's own, which are Python without a sandbox, are not loaded: "
-            "say --trust-code or SVCTOOLKIT_TRUST_CODE=1 where you trust them"
+            "custom destination types are not loaded, because they are Python code without a sandbox. "
+            "If you trust them, use --trust-code or SVCTOOLKIT_TRUST_CODE=1"
         )
         warnings.warn(WorkspaceWarning([Problem(text, str(file)) for file in files]), stacklevel=4)
         return
@@ -62,24 +63,24 @@ def _register_file(file: Path) -> None:
     module = _import(file)
     if file.name == "destinations.py" and file.parent.name != "destinations":
         types = {name.upper(): value for name, value in vars(module).items() if isinstance(value, DestinationType)}
-        expected = "a DestinationType in a variable: its name in upper case is the type's"
+        expected = "a variable with a DestinationType; the variable's name in upper case is the type's name"
     else:
         value = vars(module).get("destination")
         types = {_title(file).upper(): value} if isinstance(value, DestinationType) else {}
         expected = "`destination = DestinationType(...)`"
     if not types:
-        raise InvalidWorkspace(f"there is no destination type in it: expected {expected}", where=str(file))
+        raise InvalidWorkspace(f"no destination type found: expected {expected}", where=str(file))
     for name, item in types.items():
         CATALOGUE.add(name, item)
 
 
 def _import(file: Path) -> ModuleType:
-    """The module, run anew. Raises `InvalidWorkspace` with the line for whatever it raises."""
+    """Import the module again. Raises `InvalidWorkspace` with the line of any exception."""
     name = f"{_PACKAGE}_{abs(hash(str(file.resolve())))}"
     is_package = file.name == "__init__.py"
     spec = spec_from_file_location(name, file, submodule_search_locations=[str(file.parent)] if is_package else None)
     if spec is None or spec.loader is None:
-        raise InvalidWorkspace("this is no Python module", where=str(file))
+        raise InvalidWorkspace("not a Python module", where=str(file))
     for old in [known for known in sys.modules if known == name or known.startswith(f"{name}.")]:
         del sys.modules[old]
     module = sys.modules[name] = module_from_spec(spec)

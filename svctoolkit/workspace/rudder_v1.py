@@ -1,5 +1,6 @@
 """Transformations and libraries of rudder/v1 projects: YAML files with `version: rudder/v1` and a `kind`.
 
+
 The format is that of Rudder CLI (its YAML reference for transformations): `spec` has `id`, `name`, `language`, `code`
 or `file`, and for transformations `tests`, each with `name`, `input` and `output`, folders of JSON files.
 """
@@ -27,7 +28,7 @@ Text = Annotated[str, Meta(min_length=1)]
 
 
 class TestShape(msgspec.Struct, forbid_unknown_fields=True):
-    """A folder of events, and a folder of what must come out, by the same file names."""
+    """A folder of events, and a folder of their expected output, with the same file names."""
 
     name: Text
     input: str = "./input"
@@ -35,7 +36,7 @@ class TestShape(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class CodeShape(msgspec.Struct):
-    """`spec` of a transformation or a library. Members without a meaning here are left out."""
+    """`spec` of a transformation or a library. Members that are not used here are ignored."""
 
     name: Text
     language: Language
@@ -57,7 +58,7 @@ class FileShape(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """One transformation of a project, with the workspace that it runs in: itself, and all libraries beside it."""
+    """One transformation of a project, in a workspace with only this transformation and the project's libraries."""
 
     document: Document
     workspace: Workspace
@@ -68,7 +69,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class CodeItem:
-    """A transformation, or a library with the name that code imports it by."""
+    """A transformation, or a library with its import name."""
 
     id: str
     name: str
@@ -78,9 +79,9 @@ class CodeItem:
 
 
 def code_in(path: Path) -> list[CodeItem]:
-    """The transformation or library in a file; none where the file is something else.
+    """Return the transformation or library in a file; an empty list if the file is something else.
 
-    Raises `InvalidWorkspace` for one that is wrong.
+    Raises `InvalidWorkspace` if it is invalid.
     """
     if not _mentions(path, b"transformation"):
         return []
@@ -95,7 +96,7 @@ def code_in(path: Path) -> list[CodeItem]:
 
 
 class EventSource(msgspec.Struct):
-    """`spec` of an event-stream-source. Members without a meaning here are left out."""
+    """`spec` of an event-stream-source. Members that are not used here are ignored."""
 
     id: Text
     name: Text
@@ -110,7 +111,7 @@ class _EventSourceFile(msgspec.Struct):
 
 
 def event_sources_in(path: Path) -> list[EventSource]:
-    """The source in a file; none where the file is something else. Raises `InvalidWorkspace` for one that is wrong."""
+    """Return the source in a file; an empty list if the file is something else. Raises `InvalidWorkspace`."""
     if not _mentions(path, b"event-stream-source"):
         return []
     document = yamlfile.load(path, error=InvalidWorkspace)
@@ -121,10 +122,10 @@ def event_sources_in(path: Path) -> list[EventSource]:
 
 
 def load(path: Path) -> Project:
-    """The transformation in a file, with the libraries in the folder above and all below. Raises `InvalidWorkspace`."""
+    """Load the transformation in a file, with the libraries of its project. Raises `InvalidWorkspace`."""
     document, shape = _load_file(path)
     if shape.kind != "transformation":
-        raise InvalidWorkspace(document.problem(["kind"], "a library is tested through what imports it"))
+        raise InvalidWorkspace(document.problem(["kind"], "cannot test a library alone: test a transformation with it"))
     files: list[Path] = []
     code, file = _code(document, shape.spec, path, files)
     key = shape.spec.id or path.stem
@@ -149,7 +150,7 @@ def _load_file(path: Path) -> tuple[Document, FileShape]:
 
 def _code(document: Document, spec: CodeShape, path: Path, files: list[Path]) -> tuple[str, Path | None]:
     if (spec.code is None) == (spec.file is None):
-        raise InvalidWorkspace(document.problem(["spec"], "give the `code` or its `file`, one of them", key=True))
+        raise InvalidWorkspace(document.problem(["spec"], "give either `code` or `file`", key=True))
     if spec.file is None:
         return spec.code or "", None
     place = path.parent / spec.file
@@ -164,7 +165,7 @@ def _code(document: Document, spec: CodeShape, path: Path, files: list[Path]) ->
 
 
 def _others(path: Path) -> Iterator[Path]:
-    """The library files of the same project, as far as its folder tells: beside the file, above it, and below those."""
+    """Yield the library files of the same project, as far as its folders show: next to the file, above or below."""
     root = path.resolve().parent.parent if path.resolve().parent.name in ("transformations", "specs") else path.parent
     for here, folders, files in os.walk(root):
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _SKIPPED)
@@ -179,7 +180,7 @@ def _is_library(path: Path) -> bool:
 
 
 def _mentions(path: Path, kind: bytes) -> bool:
-    """Whether the head of a file looks like one of that kind."""
+    """Return whether the beginning of a file looks like that kind."""
     try:
         with path.open("rb") as file:
             start = file.read(2000)
@@ -189,7 +190,7 @@ def _mentions(path: Path, kind: bytes) -> bool:
 
 
 def _import_name(name: str) -> str:
-    """How code names a library: its name in camel case without spaces, as the service makes it."""
+    """Return a library's import name: its name in camel case without spaces, as in RudderStack."""
     words = "".join(c if c.isalnum() else " " for c in name).split()
     return (
         "".join([words[0][:1].lower() + words[0][1:], *(w[:1].upper() + w[1:] for w in words[1:])]) if words else name

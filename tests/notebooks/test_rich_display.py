@@ -237,7 +237,9 @@ def test_a_workspace_is_a_labelled_picture_and_a_table() -> None:
     html = shop()._repr_mimebundle_()["text/html"]
 
     assert re.search(r'<svg [^>]*role="img"[^>]*aria-label="Workspace shop: 1 source, 2 destinations', html)
-    assert "<title>Workspace shop</title>: <desc>1 source, 2 destinations; the table below has the same</desc>" in html
+    assert (
+        "<title>Workspace shop</title>: <desc>1 source, 2 destinations; the table below shows the same</desc>" in html
+    )
     assert html.count('class="edge') == 3
     assert html.count("<tr>") == 3
     assert "spare" in html[html.index("<table") :]
