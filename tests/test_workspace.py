@@ -399,8 +399,8 @@ delivery: {mode: lve, timeout: -1}
         ("sources: {web: {id: 12}}", "1:21: 'id' must be text, not 12 (put it in quotes)"),
         (
             "sources: {web: {writeKey: $(env:A)}}",
-            "1:27: $(env:...) is only supported in a destination's configuration, as a credential, in an account, as a token, in "
-            "`forward` of a source and in `geolocation`",
+            "1:27: $(env:...) is only supported in a destination's configuration, as a credential, in an account, as a "
+            "token, in `forward` of a source and in `geolocation`",
         ),
         ("sources: {a: {id: b}, b: {id: c}}", "1:19: the id 'b' is the key of another source"),
         ("sources: {a: {}, b: {writeKey: a}}", "1:32: source 'a' has the same write key"),

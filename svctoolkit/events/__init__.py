@@ -47,7 +47,6 @@ def __getattr__(name: str) -> Any:
 def check(message: object) -> Mapping[str, Json]:
     """Return `message` if it is an event that can be tested.
 
-
     Raises `InvalidMessageType` with one of the two specified texts (Test API specification, section Errors). Types are
     case-sensitive.
     """

@@ -1,6 +1,5 @@
 """Build an event of each type, with the members that every client adds.
 
-
 >>> from datetime import datetime, timezone
 >>> track("Signed Up", user_id="u1", message_id="m1", timestamp=datetime(2026, 1, 1, tzinfo=timezone.utc))
 {'type': 'track', 'event': 'Signed Up', 'userId': 'u1', 'properties': {}, 'context': {}, 'messageId': 'm1', \

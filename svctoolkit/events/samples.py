@@ -1,6 +1,5 @@
 """Realistic sample events of every type, from the website and the mobile application of one shop.
 
-
 >>> sorted(samples())
 ['alias', 'group', 'identify', 'order completed', 'page', 'product viewed', 'screen', 'track']
 >>> sample("track")["event"]

@@ -1,6 +1,5 @@
 """Hypothesis strategies for events: one for each event type, and one for any sample.
 
-
     @given(svctoolkit.events.strategies.track())
     def test_no_event_breaks_the_mapping(event): ...
 

@@ -38,7 +38,7 @@ def read(path: Path, workspace_id: str, strict: bool, environ: Mapping[str, str]
 def _of_folder(folder: Path, strict: bool) -> tuple[Workspace, list[Problem]]:
     """Read a Rudder CLI project: sources, transformations (without code, which is searched later), tracking plans.
 
-    Such projects have no destinations, so its sources are connected to a stand-in.
+    Such projects have no destinations, so its sources are connected to a placeholder webhook.
     """
     workspace = Workspace(folder.resolve().name)
     for here, folders, names in os.walk(folder):

@@ -1,6 +1,5 @@
 """The client SDK: records events and delivers them to a data plane without losing any.
 
-
 One client for the whole application, at module level:
 
 >>> from svctoolkit import sdk

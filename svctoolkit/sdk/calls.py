@@ -175,7 +175,7 @@ class Calls:
         options: CallOptions | None,
         given: Mapping[str, object],
     ) -> str:
-        """Check and record the call. Return the event's messageId, or "" if there is no event."""
+        """Check and record the call. Return the event's messageId, or "" if it was not recorded."""
         member, content = bodied
         try:
             name = text(kind, *named)

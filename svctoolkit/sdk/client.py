@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 class ServiceClient(Displayed, Calls):
     """Records events and delivers them to a data plane, without ever disturbing the application.
 
-
     An event is on disk when its call returns; a daemon thread sends it. Calls raise `InvalidCall` for an argument of
     the wrong type or an empty ID, and nothing else: problems with network, disk or data plane are reported to
     `on_error` and `on_drop`, counted in `stats()` and explained by `diagnose()`.

@@ -66,7 +66,7 @@ class Engine:
         process.at_fork(self, before=Engine._before_fork, parent=Engine._after_fork_in_parent, child=Engine._after_fork)
 
     def start(self) -> None:
-        """Start the worker, or do its first tick if there is no thread."""
+        """Start the worker, or do its first tick here if the data plane is embedded."""
         if self.embedded:
             self.dispatcher.tick()
             return

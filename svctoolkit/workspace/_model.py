@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 class Workspace(Displayed):
     """A workspace. Items can be accessed by key or by id; the default id is the key.
 
-
     >>> shop = Workspace("shop")
     >>> hook = shop.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
     >>> web = shop.source("web", destinations=["hook"])

@@ -1,6 +1,5 @@
 """The environments of a workspace file, and the differences between two of them.
 
-
 >>> from svctoolkit.workspace import environments
 >>> environments.differences("workspace.yaml", "dev", "production")  # doctest: +SKIP
 [('destinations.hook.config.webhookUrl', "'https://dev.example'", "'https://hook.example'")]

@@ -1,8 +1,7 @@
 """Custom destination types next to a workspace: `destinations.py`, or a folder `destinations/`.
 
-
-destinations.py                  harbor = DestinationType("Harbor", ...)        is HARBOR
-destinations/harbor/__init__.py  destination = DestinationType("Harbor", ...)   is HARBOR; examples.yaml next to it
+    destinations.py                  harbor = DestinationType("Harbor", ...)        is HARBOR
+    destinations/harbor/__init__.py  destination = DestinationType("Harbor", ...)   is HARBOR; examples.yaml next to it
 
 This is Python code without a sandbox, so it runs only if code is trusted: `--trust-code`, `SVCTOOLKIT_TRUST_CODE=1` or
 `svctoolkit.transformations.trust_code()`. Otherwise loading the workspace gives a warning.

@@ -1,6 +1,5 @@
 """Transformations and libraries of rudder/v1 projects: YAML files with `version: rudder/v1` and a `kind`.
 
-
 The format is that of Rudder CLI (its YAML reference for transformations): `spec` has `id`, `name`, `language`, `code`
 or `file`, and for transformations `tests`, each with `name`, `input` and `output`, folders of JSON files.
 """

@@ -162,7 +162,6 @@ class Settings:
 def settings(*given: Mapping[str, Json] | None) -> Settings:
     """Return the settings in `given`; later mappings override earlier ones.
 
-
     Raises `ConfigError` with every problem: unknown names (with the nearest known one), wrong types, values out of
     range.
     """

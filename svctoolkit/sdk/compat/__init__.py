@@ -1,6 +1,5 @@
 """Drop-in replacements for other SDKs, based on this client: change the import, keep the program.
 
-
 | instead of | write |
 |---|---|
 | `import rudderstack.analytics as analytics` | `from svctoolkit.sdk.compat import rudder as analytics` |

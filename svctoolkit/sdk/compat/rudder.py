@@ -1,6 +1,5 @@
 """RudderStack's SDK for Python: the module's settings and calls, with this client's queue.
 
-
 Set the variables before the first call: `write_key`, `host`, `on_error`... Use `Client` for additional clients.
 """
 

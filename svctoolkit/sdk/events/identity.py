@@ -103,7 +103,7 @@ class Session:
             self.id = 0
 
     def resume(self) -> None:
-        """Continue the session, or begin one if there is none or it has ended."""
+        """Continue the session, or begin a new one if it has ended."""
         if not self.id or self._clock() - self.last > SESSION_SECONDS:
             self.renew()
 

@@ -39,7 +39,7 @@ class Parked(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Events to be sent. Without a `token` they are not claimed, so other processes do not know of them.
+    """Events to be sent. Without a `token` they are not claimed, and other processes may send them, too.
 
     `users` is the user of each row, or empty.
     """

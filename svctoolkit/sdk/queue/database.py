@@ -1,6 +1,5 @@
 """The SQLite file: opening and sharing it; recovery when it is damaged, removed, or not writable.
 
-
 Durability: write-ahead log with `synchronous=NORMAL`. A committed event survives the end of the process, even
 kill -9. A power failure can lose the last commits that the system had not written yet, but cannot damage the file.
 """

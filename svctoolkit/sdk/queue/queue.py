@@ -50,7 +50,7 @@ class Queue(Spool):
     # Sending
 
     def claim(self, kind: Kind, limit: int) -> Batch | None:
-        """Claim the oldest events that are not being sent: up to `limit`, up to 500 KB. None if there are none."""
+        """Claim the oldest events that are not being sent: up to `limit`, up to 500 KB. Else None."""
 
         def claim(connection: sqlite3.Connection) -> Batch | None:
             self._try_to_disk()

@@ -32,7 +32,7 @@ class HttpTransport:
         self._proxied: dict[Place, tuple[str, dict[str, str]]] = {}
 
     def send(self, request: Request) -> Response:
-        """Return the response. Raises `DeliveryError` if there is none."""
+        """Return the response. Raises `DeliveryError` if none arrives."""
         return self.begin(request)()
 
     def begin(self, request: Request, lane: int = 0) -> Answering:

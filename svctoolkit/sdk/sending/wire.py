@@ -46,7 +46,7 @@ def _request_head(method: str, target: str, host: str, headers: tuple[tuple[str,
 def read_answer(connection: socket) -> tuple[Response, bool]:
     """Return the response, and whether its connection can be reused.
 
-    Raises `ConnectionError` if there is none, `ValueError` if it is not HTTP or is truncated.
+    Raises `ConnectionError` if the server closed the connection, `ValueError` if it is not HTTP or is truncated.
     """
     start = connection.recv(_LONGEST_LINE)
     return _whole_answer(start) or _answer(io.BufferedReader(_Stream(start, connection)))

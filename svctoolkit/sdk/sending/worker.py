@@ -54,7 +54,7 @@ class _Flush:
 class Worker:
     """A daemon thread, started on demand, also after a fork and after `stop`.
 
-    `lend` gives it access to the queue while a signal handler waits for it that interrupted a call inside the queue.
+    `lend` gives it access to the queue while a signal handler, which interrupted a call inside the queue, waits for it.
     """
 
     def __init__(
