@@ -1,12 +1,12 @@
-"""The catalogue: one folder per destination type, and the definitions of all types that users know.
+"""The destination catalogue: one folder per type that has a mapping, and the definitions of all types.
 
 >>> payload, = CATALOGUE["WEBHOOK"].payloads({"type": "track", "event": "E"}, {"webhookUrl": "https://hook.example"})
 >>> payload["method"], payload["endpoint"]
 ('POST', 'https://hook.example')
 
-Decisions for all types. A variable that the service cannot do without is required here, where the service sends with
-an empty one. Where a text belongs, a list is written as the service does it (`a,b`) or refused; an object, of which the
-service makes `[object Object]`, is its JSON text or refused.
+Decisions for all types. Variables that a request needs are required here; RudderStack would send the request with an
+empty value. A list in place of a string is joined as RudderStack does it (`a,b`) or refused. An object in place of a
+string, which RudderStack sends as `[object Object]`, is sent as JSON text or refused.
 """
 
 from __future__ import annotations
@@ -112,19 +112,19 @@ CATALOGUE = _Catalogue(DestinationType, package=__name__, attribute="destination
 
 
 def examples(type: str) -> list[Example]:
-    """The worked examples of one type: event and configuration, and the payloads or the refusal they give.
+    """Return the worked examples of one type: event and configuration, and the resulting payloads or refusal.
 
-    They are read from `examples.yaml` beside the mapping; a type without that file has none. Raises `UnknownName` for a
-    type that has no mapping, `ConfigError` for a file that cannot be read.
+    They are read from `examples.yaml` next to the mapping; empty if the type does not have that file. Raises
+    `UnknownName` for a type without a mapping, and `ConfigError` for a file that cannot be read.
     """
     return load_examples(CATALOGUE[type].settings)
 
 
 def batch_examples(type: str) -> list[BatchExample]:
-    """Events of one type that share requests, from `batches.yaml` beside the mapping. Raises as `examples`."""
+    """Return the examples of shared requests of one type, from `batches.yaml`. Raises the same errors as `examples`."""
     return load_batch_examples(CATALOGUE[type].settings)
 
 
 def outcome_examples(type: str) -> list[OutcomeExample]:
-    """Answers of one type's server and what they mean, from `outcomes.yaml`. Raises as `examples`."""
+    """Return the examples of answers and their outcomes, from `outcomes.yaml`. Raises the same errors as `examples`."""
     return load_outcome_examples(CATALOGUE[type].settings)

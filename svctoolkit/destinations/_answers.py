@@ -1,4 +1,4 @@
-"""What a destination's server answers, so that a stand-in can answer the same."""
+"""Documented responses of destination servers, for stand-in servers to replay."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from svctoolkit.json_types import Json
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """One documented answer of a destination's API.
+    """One documented response of a destination's API.
 
-    `name` says when it comes; four names are the same for all types that know the case: `success`, `bad key`,
-    `rate limit` and `invalid field`. `at` is a part of the URL, for APIs whose endpoints answer differently. `body` is
-    text, or a value that is sent as JSON.
+    `name` describes the case. All types use the same names for the common ones: `success`, `bad key`, `rate limit` and
+    `invalid field`. `at` is a part of the URL, for APIs whose endpoints answer differently. `body` is text, or a value
+    that is sent as JSON.
     """
 
     name: str
@@ -25,12 +25,12 @@ class Answer(msgspec.Struct, frozen=True):
     at: str = ""
 
 
-#: What a server answers to a batch: from the URL, the JSON body, and the places of the items that it refuses; None
-#: where it answers to the whole request only.
+#: (URL, JSON body, positions of the refused items) -> the server's answer to a batch; None if the server does not
+#: report single items.
 BatchAnswer: TypeAlias = Callable[[str, Any, Collection[int]], Answer | None]
 
 
 def items_of(body: Json, member: str) -> list[Json] | None:
-    """The list in a body under this name, or None."""
+    """Return the list under this name in a body, or None."""
     items = body.get(member) if isinstance(body, Mapping) else None
     return items if isinstance(items, list) else None

@@ -1,7 +1,7 @@
-"""Which jobs share a request, as the service's router puts them together.
+"""Grouping of jobs into shared requests, as RudderStack's router does it.
 
-A type says it beside its mapping: with `Merge`s where requests that differ in one list of items become one, with a
-function (`@destination.batch`) where that does not say it. A type without either makes a result for each job.
+A type declares its rules next to its mapping: with `Merge`s, if requests that differ only in one list of items become
+one request, or with a function (`@destination.batch`) for anything else. A type without either gets one batch per job.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from svctoolkit.json_types import Json
 
 
 class Job(Protocol):
-    """One event on its way to one destination: `(id, event, config)`, with `metadata` beside it.
+    """One event on its way to one destination: `(id, event, config)`, with an attribute `metadata`.
 
-    Of the metadata `dontBatch` (this job must be sent alone), `userId` (whose job it is, where that is not the event's
-    own user) and `secret` (what OAuth gave) have a meaning.
+    These keys of the metadata have a meaning: `dontBatch` (this job must be sent alone), `userId` (the user whose order
+    is kept, if it is not the event's user) and `secret` (OAuth tokens of the account).
     """
 
     metadata: Mapping[str, Any]
@@ -32,7 +32,7 @@ class Job(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MappedJob:
-    """A job with what its mapping makes of it alone: `payloads`, or `refusal` where the event is refused."""
+    """A job with the result of its mapping: `payloads`, or `refusal` if the event was refused."""
 
     id: Any
     event: Event
@@ -42,16 +42,16 @@ class MappedJob:
 
     @property
     def stands_alone(self) -> bool:
-        """Whether it was asked for that this job shares no request: `dontBatch`, after a batch of it had failed."""
+        """Whether this job must not share a request: `dontBatch`, set after a batch that contained it has failed."""
         return bool(self.metadata.get("dontBatch"))
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Jobs that share their requests: they are sent together, payload after payload, and each has its own outcome.
+    """Jobs that share requests: their payloads are sent one after another, and each job has its own outcome.
 
-    `batched` is what the service says of it: a type may say so of one job, too. A refused job has `refusal` instead of
-    payloads.
+    `batched` is the flag in RudderStack's router response; some types set it even for a single job. A refused job has
+    `refusal` instead of payloads.
     """
 
     jobs: tuple[Any, ...]
@@ -65,35 +65,35 @@ class Batch:
         return None if self.refusal is None else self.refusal.text
 
 
-#: Jobs of one configuration that were mapped, in their order, and its settings -> the requests that they share.
+#: (mapped jobs of one configuration, in order of arrival; its settings) -> batches.
 Batching: TypeAlias = Callable[[Sequence[MappedJob], Any], Iterable[Batch]]
 
 
 def alone(job: MappedJob) -> Batch:
-    """A result of one job: its own requests, or its refusal."""
+    """Return the batch of a single job: its own requests, or its refusal."""
     if job.refusal is not None:
         return Batch((job.id,), refusal=job.refusal)
     return Batch((job.id,), tuple(payload.to_dict() for payload in job.payloads))
 
 
 def request_key(payload: Payload) -> bytes:
-    """What has to be equal before two requests can be one: everything but the body."""
+    """Return what must be equal for two requests to be merged: everything except the body."""
     return json_bytes((payload.endpoint, payload.method, payload.headers, payload.params))
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Requests that differ in their items only become one request with all of them, in the order of the jobs.
+    """A rule that merges requests that differ only in a list of items. Items keep the order of the jobs.
 
-    - `items`: the member of the JSON body that has the list; empty where the body itself is a list
-    - `wraps`: the body of a job's own request is an item; without it, its list already has the items
-    - `common`: members of such a body that stand beside the list, once; with `repeats` they stay in each item, too
-    - `adds`: members that each item has beside those of its own request
-    - `apart_with`: a member of the body with which a request stays as it is, such as a code for tests
-    - `limit`: how many items a request takes, `size`: how many bytes of items as JSON; 0: any
-    - `at`: part of the endpoints for which this holds, `to`: what stands in its place for the shared request
-    - `batched`: what is said of a result of several jobs; `single`: of a result of one job
-    - `honours_alone`: a job that must not be batched (`dontBatch`) gets a request of its own, with a list of its items
+    - `items`: the member of the JSON body that holds the list; empty if the body itself is the list
+    - `wraps`: the whole body of a job's request becomes one item; otherwise the body already contains the list
+    - `common`: members of such a body that move next to the list, once; with `repeats` each item keeps them, too
+    - `adds`: members that are added to each item
+    - `apart_with`: requests with this member in the body, such as a test event code, are not merged
+    - `limit`: maximum number of items per request, `size`: maximum size of the items as JSON in bytes; 0: no limit
+    - `at`: only endpoints that contain this text, `to`: its replacement in the endpoint of the shared request
+    - `batched`: the `batched` flag of a batch of several jobs; `single`: of a batch of one job
+    - `honours_alone`: a job that must not be batched (`dontBatch`) gets its own request, with its items in a list
     """
 
     items: str = ""
@@ -111,22 +111,22 @@ class Merge:
     honours_alone: bool = False
 
     def fits(self, job: MappedJob) -> bool:
-        """Whether this holds for a job: its requests go to such endpoints, have such bodies, and could be one."""
+        """Whether this rule applies to a job: endpoints and bodies match, and its own requests can be merged."""
         if not all(self._takes(payload) for payload in job.payloads):
             return False
         return len({self._key(payload) for payload in job.payloads}) == 1
 
     def values(self, job: MappedJob) -> list[Json]:
-        """The items of a job's requests."""
+        """Return the items of a job's requests."""
         return [item for payload in job.payloads for item in self._items(payload)]
 
     def key(self, job: MappedJob) -> bytes:
-        """What has to be equal before the items of two jobs share a request."""
+        """Return what must be equal for the items of two jobs to share a request."""
         own = json_bytes(job.id) if self.honours_alone and job.stands_alone else b""
         return self._key(job.payloads[0]) + own
 
     def batch(self, jobs: Sequence[MappedJob]) -> Batch:
-        """One result of jobs of one key."""
+        """Return the shared request of jobs with the same `key`."""
         items = [item for job in jobs for item in self.values(job)]
         payload = jobs[0].payloads[0]
         body = {**self._rest(payload), self.items: items} if self.items else None
@@ -166,7 +166,7 @@ class Merge:
 
 
 def merge(jobs: Sequence[MappedJob], merges: Sequence[Merge]) -> Iterator[Batch]:
-    """The results of jobs by the first `Merge` that fits each; a job that none fits is a result of its own."""
+    """Yield batches by the first `Merge` that fits each job; a job that fits none gets its own batch."""
     groups: dict[tuple[int, bytes], list[MappedJob]] = {}
     for job in jobs:
         place = next((i for i, candidate in enumerate(merges) if candidate.fits(job)), None)
@@ -182,7 +182,7 @@ def merge(jobs: Sequence[MappedJob], merges: Sequence[Merge]) -> Iterator[Batch]
 def chunks(
     jobs: Iterable[MappedJob], limit: int, size: int, items: Callable[[MappedJob], Sequence[Json]]
 ) -> Iterator[list[MappedJob]]:
-    """Jobs in their order, cut where the items of the next one would exceed a limit. A job is never cut in two."""
+    """Split jobs in order, before the items of the next one would exceed a limit. A single job is never split."""
     chunk: list[MappedJob] = []
     number = length = 0
     for job in jobs:

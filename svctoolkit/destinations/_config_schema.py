@@ -1,4 +1,4 @@
-"""The JSON Schema of a type's configuration, in the service's form (draft 07)."""
+"""The JSON Schema of a type's configuration, in RudderStack's form (draft 07)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from svctoolkit.destinations._variable import Variable
 from svctoolkit.json_types import Json
 
-#: What stands for a value that the service fills in later, in place of any text.
+#: Placeholders that RudderStack fills in later; they are allowed in place of any text.
 _TEMPLATES = r"(^\{\{.*\|\|(.*)\}\}$)|(^env[.].+)"
 
 
 def config_schema(variables: Mapping[str, Variable]) -> dict[str, Json]:
-    """What a configuration looks like: the JSON type of each variable, its options, and which cannot be left out.
+    """Return the schema of a configuration: the JSON type of each variable, its options, and which are required.
 
-    Texts may be templates wherever they stand. Of members that are not named anything is allowed.
+    Every text may be a template. Additional members may have any value.
     """
     schema: dict[str, Any] = {
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -28,7 +28,7 @@ def config_schema(variables: Mapping[str, Variable]) -> dict[str, Json]:
 
 
 def _is_required(variable: Variable) -> bool:
-    """Whether the form asks for a text that it does not fill in itself."""
+    """Whether the user must enter this text: it is required and has no default."""
     return variable.required and variable.kind == "text" and variable.default is None
 
 
@@ -47,6 +47,6 @@ def _property(variable: Variable) -> dict[str, Any]:
 
 
 def _text(options: list[str] | None = None, *, required: bool = False) -> dict[str, Any]:
-    """A text: one of the options, or any (of one character at least, where it is required)."""
+    """Return the pattern of a text: one of the options, or any text (not empty if it is required)."""
     values = "|".join(re.escape(option) for option in options or ()) or (".{1,}" if required else ".*")
     return {"type": "string", "pattern": f"{_TEMPLATES}|^({values})$"}

@@ -1,4 +1,4 @@
-"""What a mapping may use beside the event and the settings."""
+"""The context of a mapping: its clock, lookups and metadata."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import LookupFailed, Misconfigured, text
 
-#: What a mapping may ask over the network: `{method, url, headers, params, body}` -> `(status, parsed body)`.
+#: A network request of a mapping: `{method, url, headers, params, body}` -> `(status, parsed body)`.
 Lookup: TypeAlias = Callable[[Mapping[str, Any]], tuple[int, Any]]
 
 
@@ -20,7 +20,7 @@ def _now() -> datetime:
 
 
 def _new_id() -> str:
-    from uuid import uuid4  # 4 ms, and few mappings make ids
+    from uuid import uuid4  # the import takes 4 ms, and few mappings generate ids
 
     return str(uuid4())
 
@@ -31,19 +31,20 @@ def _no_lookup(request: Mapping[str, Any]) -> tuple[int, Any]:
 
 
 class Context(msgspec.Struct, frozen=True):
-    """What a mapping may use beside the event and the settings. A handler that wants it takes a third parameter."""
+    """What a mapping may use in addition to event and settings. Handlers get it as an optional third argument."""
 
     clock: Callable[[], datetime] = _now
     lookup: Lookup = _no_lookup
     new_id: Callable[[], str] = _new_id
     metadata: Mapping[str, Any] = {}
-    #: whether the event is mapped with others that may share its requests, as the service's router does
+    #: whether the event is mapped together with others that may share its requests, as in RudderStack's router
     in_batch: bool = False
 
     def secret(self, name: str) -> str:
-        """What the service holds of the account that the destination delivers with, such as its `accessToken`.
+        """Return a secret of the destination's connected account, such as its `accessToken`.
 
-        Raises `MappingError` without it: who calls the mapping gives `metadata={"secret": {name: ...}}`.
+        The caller of the mapping passes it as `metadata={"secret": {name: ...}}`. Raises `MappingError` if it is
+        missing.
         """
         secrets = self.metadata.get("secret")
         secret = secrets.get(name) if isinstance(secrets, Mapping) else None
@@ -52,19 +53,19 @@ class Context(msgspec.Struct, frozen=True):
         return secret
 
     def ask(self, request: Mapping[str, Json], *, field: str = "", setting: str = "", may_miss: bool = False) -> Json:
-        """The body of the destination's answer to a lookup; `field` of the event or `setting` is what is looked up.
+        """Return the body of the destination's answer to a lookup of the event's `field` or of a `setting`.
 
-        Raises `LookupFailed` with the answer for any status but 2xx. With `may_miss` a 404 gives None: the destination
-        has no such thing.
+        Raises `LookupFailed` with the answer for any status except 2xx. With `may_miss` a 404 returns None: the
+        destination does not have the item.
         """
         try:
             status, answer = self.lookup(request)
-        except LookupFailed as error:  # who asks knows what for
+        except LookupFailed as error:  # only the caller can name the field or setting that was looked up
             raise LookupFailed(field, error.refusal.why, setting=setting, case=error.refusal.case) from error
         if status == 404 and may_miss:
             return None
         if not 200 <= status < 300:
-            url, _, _ = str(request.get("url")).partition("?")  # keys and addresses may stand in the query
+            url, _, _ = str(request.get("url")).partition("?")  # the query may contain keys and addresses
             why = f"the destination answers {status} to {request.get('method', 'GET')} {url}: {text(answer)[:300]}"
             raise LookupFailed(field, why, status=status, setting=setting)
         return answer
@@ -74,7 +75,7 @@ _DEFAULT = Context()
 
 
 def make_context(clock: str | datetime | None, lookup: Lookup | None, metadata: Mapping[str, Json] | None) -> Context:
-    """A context with the time that the mapping sees (ISO 8601 text or datetime; now by default)."""
+    """Return a context; `clock` is the current time for the mapping (ISO 8601 string or datetime, default: now)."""
     if clock is None and lookup is None and metadata is None:
         return _DEFAULT
     now = datetime.fromisoformat(clock) if isinstance(clock, str) else clock

@@ -1,4 +1,4 @@
-"""What a destination type is made of. Authors import from `svctoolkit.destinations` and `svctoolkit.mapping`."""
+"""The class `DestinationType`. Authors import from `svctoolkit.destinations` and `svctoolkit.mapping`."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ Function = TypeVar("Function", bound=Callable[..., Sends])
 
 
 class DestinationType(Displayed):
-    """One type of the catalogue: its settings, and what it sends for each event type.
+    """A destination type of the catalogue: its settings, and what it sends for each event type.
 
-    `title` is the name that users know. `docs` is the page of the destination's public API that the mapping follows.
-    `answers` are what its server says. `names` are further names under which events carry options for this type in
-    their `integrations`. `earlier` are variables of `settings` that stored configurations may still hold although the
-    destination's form has them no more. `quirks` are sentences on where the service does something else than the
-    destination's own documentation asks for: the mapping follows the service, and users are told. `merges` say which
-    jobs share a request; without them, and without a function registered by `batch`, every job has requests of its own.
-    `takes` names what a type takes that takes no events: it has no handlers, and refuses every event.
+    `title` is the display name. `docs` is the page of the destination's public API that the mapping follows. `answers`
+    are documented responses of its server. `names` are additional keys of an event's `integrations` that carry options
+    for this type. `earlier` lists variables of `settings` that the destination's form no longer has, but that stored
+    configurations may still contain. `quirks` are sentences about places where RudderStack deviates from the
+    destination's own documentation: the mapping does what RudderStack does, and the catalogue shows these sentences to
+    users. `merges` say which jobs share a request; without them, and without a function registered by `batch`, each job
+    gets its own requests. `takes` names what a type accepts instead of events (such as "audience lists"): it has no
+    handlers and refuses every event.
     """
 
     def __init__(
@@ -61,9 +62,9 @@ class DestinationType(Displayed):
         return f"<DestinationType {self.title}: {', '.join(self.handlers)}>"
 
     def on(self, *types: EventType) -> Callable[[Function], Function]:
-        """Register `handler(event, settings)` or `handler(event, settings, context)` for event types; without, for all.
+        """Register `handler(event, settings)` or `handler(event, settings, context)` for event types (default: all).
 
-        It gives a `Payload` or several, or raises `MappingError`. It never changes the event.
+        The handler returns one `Payload` or several, or raises `MappingError`. It must not change the event.
         """
 
         def register(function: Function) -> Function:
@@ -77,15 +78,15 @@ class DestinationType(Displayed):
         return register
 
     def prepare(self, config: Mapping[str, Json], environ: Mapping[str, str] | None = None) -> DestinationMapping:
-        """The mapping of a configured destination: what depends on the configuration alone is done here, once.
+        """Return the mapping of a configured destination. What depends only on the configuration is done here.
 
-        A variable that is null or an empty text counts as not set. Values such as
-        `{{ event.properties.key || "default" }}` are filled from each event. `env.NAME` takes that variable of
-        `environ`; without `environ` it stays as it is, because whoever may write a configuration could otherwise read
+        A variable that is null or an empty string counts as not set. Values such as
+        `{{ event.properties.key || "default" }}` are filled in from each event. `env.NAME` is replaced by that variable
+        of `environ`. Without `environ` it is left unchanged: otherwise anyone who can write a configuration could read
         this process's environment.
 
-        Raises `InvalidConfig`, which names the variable. Variables that the mapping does not read (consent, filters of
-        device mode) are accepted: `svctoolkit.destinations.definitions` knows them all and checks the names.
+        Raises `InvalidConfig`, which names the variable. Variables that the mapping does not read (consent, device mode
+        filters) are accepted: `svctoolkit.destinations.definitions` lists all variables and checks the names.
         """
         settings = configure(self.title, self.settings, config, environ or {})
         return DestinationMapping(self.title, self.handlers, settings, self._batching or self._merge, self.takes)
@@ -98,37 +99,37 @@ class DestinationType(Displayed):
         lookup: Lookup | None = None,
         metadata: Mapping[str, Json] | None = None,
     ) -> list[dict[str, Json]]:
-        """The payloads of one event as plain objects: `prepare(config).payloads(event, clock, lookup, metadata)`.
+        """Return the payloads of one event as objects: `prepare(config).payloads(event, clock, lookup, metadata)`.
 
         Raises `InvalidConfig`, `UnsupportedEvent` or `MappingError`.
         """
         return self.prepare(config).payloads(event, clock, lookup, metadata)
 
     def batch(self, function: Batching) -> Batching:
-        """Register the function that puts jobs of one configuration together, where a `Merge` does not say it."""
+        """Register the function that groups the jobs of one configuration into requests, for rules beyond `Merge`."""
         self._batching = function
         return function
 
     def judge(self, function: Judge) -> Judge:
-        """Register the function that says what answers mean; it gives None where the status alone decides."""
+        """Register the function that interprets responses; it returns None where the status alone decides."""
         self._judge = function
         return function
 
     @property
     def judges(self) -> bool:
-        """Whether it reads what answers say; without that their status alone decides."""
+        """Whether the type interprets response bodies; otherwise the status alone decides the outcome."""
         return self._judge is not None
 
     @property
     def shares(self) -> bool:
-        """Whether its mapping says which events share a request."""
+        """Whether several events may share a request, by `merges` or by a function registered with `batch`."""
         return self._batching is not None or bool(self._merges)
 
     @property
     def sharing(self) -> str:
-        """Which events share a request, in a few words; empty where each has its own."""
+        """A short text on which events share a request; empty if each event has its own."""
         if self._batching is not None:
-            return "by rules of its own"
+            return "by its own rules"
         return ", ".join(f"up to {rule.limit:,}" if rule.limit else "by size" for rule in self._merges)
 
     def batches(
@@ -137,10 +138,10 @@ class DestinationType(Displayed):
         clock: str | datetime | None = None,
         lookup: Lookup | None = None,
     ) -> list[Batch]:
-        """The requests of several jobs, as the service's router makes them: each job is in exactly one batch.
+        """Return the requests of several jobs, grouped as RudderStack's router does: each job is in exactly one batch.
 
-        `jobs` are `(id, event, config)` in the order of their arrival, with `metadata` beside them. Jobs of different
-        configurations never share a request. A refused event is a batch of its own with `error`.
+        `jobs` are `(id, event, config)` in order of arrival, each with an attribute `metadata`. Jobs with different
+        configurations never share a request. A refused event gets its own batch with `error`.
         """
         groups: dict[bytes, list[Job]] = {}
         for job in jobs:
@@ -169,7 +170,7 @@ class DestinationType(Displayed):
         jobs: Sequence[Json] = (),
         metadata: Sequence[Mapping[str, Json]] = (),
     ) -> Outcome:
-        """What `answers` to a payload, `(status, headers, parsed body)` each, mean for the jobs that it carried."""
+        """Return the outcome of a payload's jobs, given its `answers`, each as `(status, headers, parsed body)`."""
         replies = [Reply(*answer) for answer in answers]
         return self.judgement(payload, replies, jobs, metadata) or outcome_of_status(replies[-1])
 
@@ -180,15 +181,15 @@ class DestinationType(Displayed):
         jobs: Sequence[Json],
         metadata: Sequence[Mapping[str, Json]] = (),
     ) -> Outcome | None:
-        """What the type itself reads in the answers; None where their status alone decides."""
+        """Return the outcome that the type's judge reads in the responses; None if the status alone decides."""
         if self._judge is None:
             return None
         return self._judge(Delivery(payload, replies, jobs, metadata or [{} for _ in jobs]))
 
     def options(self, event: Event) -> Mapping[str, Json]:
-        """What the event says to this type alone: `integrations["Mixpanel"]`. Empty when that is missing or no object.
+        """Return the event's options for this type, `integrations["Mixpanel"]`. Empty if missing or not an object.
 
-        Titles and `names` are compared without case, as clients write them in several ways.
+        Keys are compared with the title and `names` case-insensitively, because clients spell them in several ways.
         """
         chosen = event.raw.get("integrations")
         if isinstance(chosen, dict):
@@ -198,24 +199,24 @@ class DestinationType(Displayed):
         return {}
 
     def answer_batch(self, function: BatchAnswer) -> BatchAnswer:
-        """Register the function that answers a batch as the destination would: with a result for each of its items."""
+        """Register the function that answers a batch as the destination would, with a result for each item."""
         self._batch_answer = function
         return function
 
     @property
     def answers_items(self) -> bool:
-        """Whether its server says of each item of a batch what became of it."""
+        """Whether the destination's server reports a result for each item of a batch."""
         return self._batch_answer is not None
 
     def batch_answer(self, url: str, body: Json, failed: Collection[int] = ()) -> Answer | None:
-        """What the server answers to a JSON body whose items at the places `failed` it refuses; the others it takes.
+        """Return the server's answer to a JSON body of which it refuses the items at the positions `failed`.
 
-        None where it has no such answer: not to this request, or this type's server answers to requests as a whole.
+        None if the server does not report single items, either for this request or in general.
         """
         return self._batch_answer(url, body, failed) if self._batch_answer else None
 
     def answer(self, name: str, url: str = "") -> Answer:
-        """The answer of that name for a request to `url`. Raises `UnknownName`."""
+        """Return the answer with this name for a request to `url`. Raises `UnknownName`."""
         for answer in self.answers:
             if answer.name == name and answer.at in url:
                 return answer

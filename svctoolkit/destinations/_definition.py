@@ -1,4 +1,4 @@
-"""What is known of one destination type: its variables, what it supports, what the API answers about it."""
+"""The definition of one destination type: its variables, supported features, and API representation."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 class Definition(Displayed, msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One destination type as users know it.
+    """One destination type as users see it.
 
     `category` is `warehouse` or None. `modes` are `cloud`, `device` and `hybrid`. `supported_message_types` has the
-    event types by mode, or is None where all six are taken. `secret_keys` may point into rows (`headers.to`).
-    `sent_by_server` is the kind of a type whose events the data-plane server sends by itself, so that no test can run:
-    `streaming or message-queue`, `object-storage`, `warehouse` and so on; else it is empty. `hidden` types are not
+    event types by mode, or is None if all six are supported. `secret_keys` may point into rows (`headers.to`).
+    `sent_by_server` is set for types whose events the data-plane server delivers itself, so that they cannot be tested:
+    `streaming or message-queue`, `object-storage`, `warehouse` and so on; empty for others. `hidden` types are not
     offered to new users: True, or the feature flag that shows them.
 
-    `transform_at` is where the service makes payloads of events: at the processor, one event at a time, or at the
-    router, where several events may share a request; `none` for what has no payloads. `declared_transform_at` is what
-    the service's own definition says where that differs (`none`: nothing). `oauth` types deliver with the token of an
-    account. `batch_limit` is how many events a request takes at most; 0: nobody knows a limit.
+    `transform_at` is where RudderStack transforms events to payloads: at the processor, one event at a time, or at the
+    router, where several events may share a request; `none` for types without payloads. `declared_transform_at` is the
+    value in RudderStack's own definition, if it differs (`none`: no value). `oauth` types deliver with the token of a
+    connected account. `batch_limit` is the maximum number of events per request; 0: no known limit.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Definition(Displayed, msgspec.Struct, frozen=True, kw_only=True, rename="c
     batch_limit: int = 0
 
     def display_text(self) -> str:
-        """Its names, and how many variables it has."""
+        """Show the names and the number of variables."""
         return f"<Definition {self.name}: {self.display_name}, {len(self.variables)} variables>"
 
     @property
@@ -57,13 +57,13 @@ class Definition(Displayed, msgspec.Struct, frozen=True, kw_only=True, rename="c
         return list(self.variables)
 
     def to_dict(self) -> dict[str, Json]:
-        """This definition as `GET /destination-definitions` answers it.
+        """Return this definition as `GET /destination-definitions` returns it.
 
-        `id`, `createdAt` and `updatedAt` are ours: the id is derived from the name (27 characters, as the service's),
-        the times are fixed. `transformAtV1` is what the service's own definition declares. `configSchema` is made of
-        what is known of the variables; `responseRules` is null. Left out, because they are not known for each type:
-        `uiConfig`, and in `config` the members `excludeKeys`, `includeKeys`, `saveDestinationResponse` and
-        `supportedConnectionModes`.
+        `id`, `createdAt` and `updatedAt` are not RudderStack's values: the id is derived from the name (27 characters,
+        like RudderStack's ids), and the times are fixed. `transformAtV1` is the value in RudderStack's own definition.
+        `configSchema` is generated from the variables; `responseRules` is null. These are left out because they are not
+        known for each type: `uiConfig`, and in `config` the members `excludeKeys`, `includeKeys`,
+        `saveDestinationResponse` and `supportedConnectionModes`.
         """
         config: dict[str, Any] = {
             "destConfig": {"defaultConfig": self.default_config},

@@ -1,4 +1,4 @@
-"""How definitions and the catalogue show themselves."""
+"""Rich displays of definitions and the catalogue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svctoolkit.registry import Registry
 
 @shows(Definition)
 def definition(kind: Definition) -> Html:
-    """What the type supports, and its configuration variables."""
+    """Show what the type supports, and its configuration variables."""
     takes = kind.supported_message_types
     events = sorted({name for names in takes.values() for name in _flat(names)}) if takes else ["all six"]
     facts = {"name": kind.name, "connection modes": ", ".join(kind.modes), "event types": ", ".join(events)}
@@ -31,7 +31,7 @@ def definition(kind: Definition) -> Html:
 
 @shows(DestinationType)
 def destination_type(kind: DestinationType) -> Html:
-    """A type that has a mapping: which events it takes, which settings it reads."""
+    """Show a type that has a mapping: its event types, settings and quirks."""
     facts: dict[str, object] = {"event types": ", ".join(kind.handlers) or f"none, only {kind.takes}"}
     if kind.docs:
         facts["follows"] = kind.docs
@@ -43,7 +43,7 @@ def destination_type(kind: DestinationType) -> Html:
 
 @shows(_Catalogue)
 def catalogue(types: Registry[DestinationType]) -> Html:
-    """The types that have a mapping, then the names of the others."""
+    """Show the types that have a mapping, then the names of the others."""
     from svctoolkit.destinations import definitions
 
     every = {kind.name: kind for kind in definitions.all()}
@@ -51,12 +51,12 @@ def catalogue(types: Registry[DestinationType]) -> Html:
     rows.sort(key=lambda row: row[0].lower())
     table = display.table(["title", "type", "connection modes"], rows, caption=f"{len(rows)} destination types")
     others = [f"{kind.display_name} ({name})" for name, kind in every.items() if name not in types]
-    title = f"{len(others)} more have a definition and no mapping"
+    title = f"{len(others)} more have a definition but no mapping"
     return display.page(table, display.more(title, Html(f"<p>{display.html(', '.join(others))}</p>")))
 
 
 def _flat(kinds: Any) -> list[str]:
-    """Event types of a mode; device mode has them by source type."""
+    """Return the event types of a mode; device mode lists them by source type."""
     return [kind for inner in kinds.values() for kind in inner] if isinstance(kinds, dict) else list(kinds)
 
 

@@ -1,4 +1,4 @@
-"""Where a destination type sends its requests: the address, the headers and the credentials, declared once.
+"""`Endpoint`: the address, headers and credentials of a destination type's requests, declared once.
 
     API = Endpoint("https://api.harbor.example/v2", bearer("api_key"), JSON)
 
@@ -6,8 +6,8 @@
     def send_visit(event: Event, settings: HarborSettings) -> Payload:
         return API.post(settings, "visits", VISIT(event))
 
-The parts after the address are headers and query parameters, in the order in which they are sent. `{name}` in the
-address, a header or a parameter is the attribute `name` of the settings; a secret is revealed.
+The arguments after the address are headers and query parameters, in the order in which they are sent. `{name}` in the
+address, a header or a parameter is replaced by the attribute `name` of the settings; secrets are revealed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from svctoolkit.json_types import Json
 from svctoolkit.mapping import basic_auth
 from svctoolkit.secrets import Secret
 
-_NUMBERS = count()  # an id() may come again for another endpoint
+_NUMBERS = count()  # not id(): ids are reused after an endpoint is deleted
 _NO_MEMBERS: Mapping[str, Any] = {}
 _PLACE = re.compile(r"\{(\w+)\}")
-#: A text with `{name}` for what the settings say, or a function that makes the text of the settings.
+#: A text with `{name}` placeholders for attributes of the settings, or a function that returns the text for settings.
 Value: TypeAlias = "str | Callable[[Any], str]"
 _Common: TypeAlias = tuple[str, dict[str, str], dict[str, str]]
 BodyForm: TypeAlias = Literal["json", "json_array", "form", "xml"]
@@ -53,9 +53,9 @@ FORM = Header("Content-Type", "application/x-www-form-urlencoded")
 ACCEPT_JSON = Header("Accept", "application/json")
 
 
-# Any: each type has settings of its own class
+# Any: each type has its own settings class
 def by_setting(name: str, texts: Mapping[str, str]) -> Callable[[Any], str]:
-    """The text of `texts` that the attribute `name` of the settings chooses: the address of a region."""
+    """Choose one of `texts` by the attribute `name` of the settings, such as the address of a region."""
     return lambda settings: texts[getattr(settings, name)]
 
 
@@ -70,27 +70,27 @@ def bearer(name: str) -> Header:
 
 
 def basic(user: str, password: str = "") -> Header:
-    """`Authorization: Basic ...` of one setting as the user, and another as the password (empty by default)."""
+    """`Authorization: Basic ...` with one setting as the user, and another as the password (empty by default)."""
     return Header(
         "Authorization", lambda settings: basic_auth(_read(settings, user), password and _read(settings, password))
     )
 
 
 def basic_key(name: str) -> Header:
-    """`Authorization: Basic ...` of a key alone, without the colon that separates a user from a password."""
+    """`Authorization: Basic ...` with a key alone, without the colon that separates a user from a password."""
     return Header("Authorization", lambda settings: f"Basic {b64encode(_read(settings, name).encode()).decode()}")
 
 
 class Token(NamedTuple):
-    """A header with a token that the service holds of the destination's account."""
+    """A header with an OAuth token of the destination's connected account."""
 
     token: str
     name: str = "Authorization"
-    value: str = ""  # known when a request is made
+    value: str = ""  # known only when the request is created
 
 
 def oauth(name: str = "access_token") -> Token:
-    """`Authorization: Bearer <token>` of the destination's account; requests need the `context` of the handler."""
+    """`Authorization: Bearer <token>` with the account's OAuth token; requests need the `context` of the handler."""
     return Token(name)
 
 
@@ -104,10 +104,10 @@ def _fill(value: Value, settings: Settings) -> str:
 
 
 class Endpoint:
-    """The address of a destination's API, with what every request to it has in common.
+    """The address of a destination's API, with the headers and parameters that all requests have in common.
 
-    `base` is the address. `body` is the form of the bodies; without it, a
-    form where `FORM` is among the parts, else JSON. What depends on the settings alone is made once for each settings.
+    `base` is the address. `body` is the format of the bodies; by default a form if `FORM` is among the parts, else
+    JSON. Headers and parameters are resolved once per settings object.
     """
 
     def __init__(self, base: Value, *parts: Header | Param | Token, body: BodyForm | None = None) -> None:
@@ -126,7 +126,7 @@ class Endpoint:
         headers: Mapping[str, Json] = _NO_MEMBERS,
         context: Context | None = None,
     ) -> Payload:
-        """A POST request to `path` below the address, with `body` in the form of this endpoint."""
+        """Return a POST request to `path` below the address, with `body` in the format of this endpoint."""
         return self._payload(settings, "POST", path, body, params, headers, context)
 
     def put(
@@ -138,11 +138,11 @@ class Endpoint:
         headers: Mapping[str, Json] = _NO_MEMBERS,
         context: Context | None = None,
     ) -> Payload:
-        """A PUT request, as `post`."""
+        """Return a PUT request; otherwise like `post`."""
         return self._payload(settings, "PUT", path, body, _NO_MEMBERS, headers, context)
 
     def get(self, settings: Settings, path: str = "", *, params: Mapping[str, Json] = _NO_MEMBERS) -> Payload:
-        """A GET request with `params` as its query."""
+        """Return a GET request with `params` as its query."""
         return self._payload(settings, "GET", path, None, params, _NO_MEMBERS, None)
 
     def request(
@@ -156,9 +156,9 @@ class Endpoint:
         headers: Mapping[str, Json] = _NO_MEMBERS,
         context: Context | None = None,
     ) -> Payload:
-        """A request; `params` and `headers` are added to those that all requests have in common.
+        """Return a request; `params` and `headers` are added to those that all requests have in common.
 
-        Raises `Misconfigured` where the endpoint needs a token of the account (`oauth`) and `context` has none.
+        Raises `Misconfigured` if the endpoint needs a token of the account (`oauth`) and `context` does not have it.
         """
         return self._payload(settings, method, path, body, params, headers, context)
 
@@ -195,7 +195,7 @@ class Endpoint:
         headers: Mapping[str, Json] = _NO_MEMBERS,
         context: Context | None = None,
     ) -> dict[str, Json]:
-        """A request that a mapping asks before it can answer: for `context.ask`."""
+        """Return a lookup request that a mapping needs before it can return payloads, for `context.ask`."""
         base, own_headers, own_params = self._common(settings)
         if self._token:
             own_headers = self._with_token(own_headers, context)
@@ -208,7 +208,7 @@ class Endpoint:
         return request
 
     def _common(self, settings: Settings) -> _Common:
-        """The address, the headers and the parameters that the settings decide, made once for each settings."""
+        """Return the address, headers and parameters; those that depend only on the settings are cached."""
         common: _Common | None = settings.__dict__.get(self._key)
         if common is None:
             base = _fill(self._base, settings)

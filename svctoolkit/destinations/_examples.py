@@ -1,5 +1,7 @@
-"""What a type does, shown on small events: `examples.yaml` its mapping, `batches.yaml` its shared requests,
-`outcomes.yaml` what answers mean. Tests run them, and the explorer shows them."""
+"""Worked examples of a type: mapping (`examples.yaml`), shared requests (`batches.yaml`), outcomes (`outcomes.yaml`).
+
+The tests run them, and the explorer shows them.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 class ExpectedError(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"class_": "class"}):
     """The error of an example.
 
-    `rule` is that of a refusal, without the type: `missing.userId`. Of another error `class` is the name of its class
-    in `svctoolkit.errors`, and `says` a part of its text.
+    `rule` is the rule of a refusal without the type: `missing.userId`. For other errors, `class` is the name of the
+    class in `svctoolkit.errors`, and `says` is a part of the message.
     """
 
     rule: str = ""
@@ -34,7 +36,7 @@ class ExpectedError(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     says: str = ""
 
     def matches(self, error: ToolkitError) -> bool:
-        """Whether this is the error."""
+        """Whether `error` is the expected one."""
         if self.rule:
             return isinstance(error, MappingError) and error.refusal.rule("") == self.rule
         return any(kind.__name__ == self.class_ for kind in type(error).__mro__) and self.says in str(error)
@@ -44,7 +46,7 @@ class ExpectedError(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One question that a mapping asks its destination, and the answer."""
+    """One lookup of a mapping, and the destination's answer."""
 
     url: str
     method: str = "GET"
@@ -53,10 +55,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One event with one configuration. `payloads` are complete, although the file leaves out what is empty.
+    """One event with one configuration. `payloads` are complete, although the file leaves out empty members.
 
-    `error` is given instead of payloads where the configuration or the event is refused. `now` is the time that the
-    mapping sees; `lookups` answer what it asks, and `metadata` is what the service knows of the destination's account.
+    `error` replaces `payloads` if the configuration or the event is refused. `now` is the current time for the mapping,
+    `lookups` are the answers to its lookups, and `metadata` holds the secrets of the destination's account.
     """
 
     name: str
@@ -69,7 +71,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     metadata: dict[str, Any] = {}
 
     def lookup(self, request: Mapping[str, Json]) -> tuple[int, Json]:
-        """The answer to a question, for the argument of the same name of `DestinationType.payloads`."""
+        """Answer a lookup request; pass this method as `lookup` to `DestinationType.payloads`."""
         for question in self.lookups:
             if (question.method, question.url) == (request.get("method", "GET"), request.get("url")):
                 return question.status, question.body
@@ -78,10 +80,10 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class OutcomeExample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One answer of a destination, and what it means: `outcomes.yaml`.
+    """One answer of a destination and its outcome, from `outcomes.yaml`.
 
-    The request went to `endpoint` with `request` as its JSON body, and carried as many events as `jobs` says; with
-    `alone` each of them was to be sent alone. `each` is what became of each, where they fared differently.
+    The request went to `endpoint` with `request` as its JSON body, and carried `jobs` events; with `alone` each of them
+    must be sent alone. `each` lists the outcome of each event if they differ.
     """
 
     name: str
@@ -96,7 +98,7 @@ class OutcomeExample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class SharedRequests(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The outcome of some events of a batch example: complete `payloads`, or in `error` the rule of their refusal."""
+    """The result of some events of a batch example: complete `payloads`, or in `error` the rule of their refusal."""
 
     jobs: list[int]
     payloads: list[dict[str, Any]] = []
@@ -105,10 +107,10 @@ class SharedRequests(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class BatchExample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Several events of one configuration, numbered from 1, and the requests that they share: `batches.yaml`.
+    """Several events of one configuration, numbered from 1, and the requests that they share, from `batches.yaml`.
 
-    `alone` has the numbers of those that must be sent alone (`dontBatch`), `users` whose order is to be kept, of each.
-    `metadata` is what the service knows of the destination's account.
+    `alone` has the numbers of events that must be sent alone (`dontBatch`). `users` has the user of each event, whose
+    order is kept. `metadata` holds the secrets of the destination's account.
     """
 
     name: str
@@ -126,13 +128,13 @@ E = TypeVar("E", Example, OutcomeExample, BatchExample)
 
 
 def load_examples(settings: type[msgspec.Struct]) -> list[Example]:
-    """The examples beside the module of a type's settings. Raises `ConfigError`."""
+    """Load the examples next to the module of a type's settings. Raises `ConfigError`."""
     examples = _load(settings, "examples.yaml", Example)
     return [msgspec.structs.replace(e, payloads=[_complete(p) for p in e.payloads]) for e in examples]
 
 
 def difference(kind: DestinationType, example: Example) -> str:
-    """What the type does otherwise than its example says; empty where it does just that."""
+    """Compare the type with its example and describe the difference; empty if it behaves as the example says."""
     try:
         payloads = kind.payloads(
             deepcopy(example.event),
@@ -161,7 +163,7 @@ def _text(payloads: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _open_batches(payloads: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Payloads with JSON texts as what they say: the order of members does not count."""
+    """Parse the JSON texts in payloads, so that the order of members does not count."""
     opened = deepcopy(list(payloads))
     for payload in opened:
         if batch := payload["body"]["JSON_ARRAY"]:
@@ -170,12 +172,12 @@ def _open_batches(payloads: Sequence[Mapping[str, Any]]) -> list[Any]:
 
 
 def load_outcome_examples(settings: type[msgspec.Struct]) -> list[OutcomeExample]:
-    """The answers, and what they mean. Raises `ConfigError`."""
+    """Load the examples of answers and outcomes. Raises `ConfigError`."""
     return _load(settings, "outcomes.yaml", OutcomeExample)
 
 
 def load_batch_examples(settings: type[msgspec.Struct]) -> list[BatchExample]:
-    """The events that share requests. Raises `ConfigError`."""
+    """Load the examples of shared requests. Raises `ConfigError`."""
     return [
         msgspec.structs.replace(
             example,
@@ -189,7 +191,7 @@ def load_batch_examples(settings: type[msgspec.Struct]) -> list[BatchExample]:
 
 
 def _load(settings: type[msgspec.Struct], name: str, kind: type[E]) -> list[E]:
-    from svctoolkit import yamlfile  # only who looks at examples pays for reading YAML
+    from svctoolkit import yamlfile  # imported late: reading YAML is needed for examples only
 
     file = _file_beside(settings, name)
     if file is None:
@@ -206,7 +208,7 @@ def _file_beside(settings: type[msgspec.Struct], name: str) -> Path | None:
 
     try:
         file = Path(inspect.getfile(settings)).with_name(name)
-    except (OSError, TypeError):  # a class that was typed in, as in a notebook, has no file
+    except (OSError, TypeError):  # a class defined in a notebook has no file
         return None
     return file if file.is_file() else None
 
@@ -215,6 +217,6 @@ def _complete(payload: Mapping[str, Any]) -> dict[str, Any]:
     empty = Payload(endpoint="").to_dict()
     body = {**empty["body"], **payload.get("body", {})}
     batch = body["JSON_ARRAY"].get("batch")
-    if isinstance(batch, list):  # files show it as it is, the service sends it as text
+    if isinstance(batch, list):  # example files show the value, RudderStack sends it as JSON text
         body["JSON_ARRAY"] = {"batch": msgspec.json.encode(batch).decode()}
     return {**empty, **payload, "body": body}

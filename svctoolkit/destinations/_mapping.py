@@ -1,4 +1,4 @@
-"""A mapping with its settings: read, checked and resolved once, called for every event."""
+"""The mapping of a configured destination: its settings are checked and resolved once, then it maps every event."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ Sends: TypeAlias = Payload | Iterable[Payload]
 
 
 class Handler(NamedTuple):
-    """What a type does with an event type: `function(event, settings)`, or with the context as a third argument."""
+    """The handler of an event type: `function(event, settings)`, or with the context as a third argument."""
 
     function: Callable[..., Sends]
     takes_context: bool
 
 
 class DestinationMapping:
-    """How one configured destination's events become payloads; `DestinationType.prepare` gives it.
+    """Maps events to payloads for one configured destination; created by `DestinationType.prepare`.
 
-    All that depends on the configuration alone is done. `settings` are the typed settings; of a configuration with
-    values such as `{{ event.properties.key || "default" }}` those of an event that has none of the values.
+    `settings` are the typed settings. If the configuration contains values such as
+    `{{ event.properties.key || "default" }}`, they are the settings for an event without these values.
     """
 
     def __init__(
@@ -51,14 +51,14 @@ class DestinationMapping:
         return f"<DestinationMapping of {self.title}: {self.settings!r}>"
 
     def secrets(self) -> list[str]:
-        """The text of every secret in the settings, for masking; of those that do not depend on the event."""
+        """The text of every secret in the settings that does not depend on the event, for masking."""
         return self.settings.secrets()
 
     def transform(self, event: Event, context: Context) -> list[Payload]:
-        """The payloads of one event.
+        """Return the payloads of one event.
 
-        Raises `UnsupportedEvent` or `MappingError`. Whatever else a mapping raises is a `MappingError` too, one that
-        names the line: a fault in a mapping costs one event, not the run.
+        Raises `UnsupportedEvent` or `MappingError`. Any other exception in a mapping becomes a `MappingError` that
+        names the line, so that a bug in a mapping costs one event, not the run.
         """
         handler = self._handlers.get(event.type)
         if handler is None:
@@ -70,7 +70,7 @@ class DestinationMapping:
             return [sends] if isinstance(sends, Payload) else list(sends)
         except ToolkitError:
             raise
-        except BaseException as error:  # the event or the mapping is not what the other expects
+        except BaseException as error:  # a bug in the mapping, or an event that it does not expect
             if not is_survivable(error):
                 raise
             why = f"the {self.title} mapping failed on this event: {type(error).__name__}: {error}"
@@ -87,15 +87,14 @@ class DestinationMapping:
         )
 
     def _settings_of(self, event: Event) -> tuple[Settings, Event]:
-        """The settings for an event, and the event without the values that went into them."""
+        """Return the settings for an event, and the event without the values that were used in them."""
         return (self.settings, event) if self._dynamic is None else self._dynamic.for_event(event)
 
     def batches(self, jobs: Iterable[tuple[Json, Mapping[str, Json]]], contexts: Iterable[Context]) -> Iterator[Batch]:
-        """The requests of jobs `(id, event)` in the order of their arrival; each job is in exactly one batch.
+        """Return the requests of jobs `(id, event)` in order of arrival; each job is in exactly one batch.
 
-        Each has its context, whose `metadata` is that of the job.
-        Jobs whose events lead to different settings never share a request. A refused event has its own batch, with
-        `refusal`.
+        Each job has its own context with the job's `metadata`. Jobs whose events lead to different settings never share
+        a request. A refused event gets its own batch with `refusal`.
         """
         groups: list[tuple[Settings, list[MappedJob]]] = []
         for (id, event), context in zip(jobs, contexts, strict=True):
@@ -113,12 +112,12 @@ class DestinationMapping:
             yield from self._batching(members, settings)
 
     def _map_job(self, id: Any, event: Event, context: Context) -> MappedJob:
-        """The job with its payloads, or with its refusal."""
+        """Return the job with its payloads, or with its refusal."""
         try:
             return MappedJob(id, event, tuple(self.transform(event, context)), metadata=context.metadata)
         except MappingError as error:
             return MappedJob(id, event, refusal=error.refusal, metadata=context.metadata)
-        except ToolkitError as error:  # such as the lookup's transport
+        except ToolkitError as error:  # for example from the transport of a lookup
             return MappedJob(id, event, refusal=Refusal("fault", why=str(error)), metadata=context.metadata)
 
     def payloads(
@@ -128,10 +127,10 @@ class DestinationMapping:
         lookup: Lookup | None = None,
         metadata: Mapping[str, Json] | None = None,
     ) -> list[dict[str, Json]]:
-        """The payloads of one event as plain objects.
+        """Return the payloads of one event as plain objects.
 
-        `clock` is the time that the mapping sees (ISO 8601 text or datetime), now by default. `lookup` answers what
-        the mapping asks its destination. `metadata` is what the service knows of the destination's account, such as
+        `clock` is the current time for the mapping (ISO 8601 string or datetime, default: now). `lookup` answers the
+        mapping's requests to its destination. `metadata` holds the secrets of the destination's account, such as
         `{"secret": {"access_token": ...}}`. Raises `UnsupportedEvent` or `MappingError`.
         """
         context = make_context(clock, lookup, metadata)
@@ -139,7 +138,7 @@ class DestinationMapping:
 
 
 def _location(error: BaseException) -> str:
-    import traceback  # only a fault in a mapping needs it
+    import traceback  # imported late: needed only for a bug in a mapping
 
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{last.filename}:{last.lineno}"

@@ -1,6 +1,7 @@
-"""What a destination's answer means for the jobs that it was given.
+"""Outcomes: what a destination's answer means for the jobs of a request.
 
-A type says it where its answers need reading (`@destination.judge`); else the status alone decides, as in the service.
+A type registers a judge (`@destination.judge`) if its response bodies matter; otherwise the status alone decides, as in
+RudderStack.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-#: `delivered`; `retry`: later, again; `abort`: never again; `throttle`: later, and slower.
+#: `delivered`; `retry`: send again later; `abort`: give up; `throttle`: send again later, at a lower rate.
 OutcomeKind: TypeAlias = Literal["delivered", "retry", "abort", "throttle"]
 
 
 class Reply(NamedTuple):
-    """One answer of a destination. `body` is parsed when it is JSON. Status 0: none came, and `body` is the reason."""
+    """One answer of a destination. `body` is parsed if it is JSON. Status 0: no answer, and `body` is the reason."""
 
     status: int
     headers: Mapping[str, str]
@@ -24,12 +25,12 @@ class Reply(NamedTuple):
 
     @property
     def successful(self) -> bool:
-        """Whether the status says so."""
+        """Whether the status is 2xx."""
         return 200 <= self.status < 300
 
 
 class JobOutcome(Struct, frozen=True):
-    """What an answer means for one job of a batch. `alone`: it is tried again without the others (`dontBatch`)."""
+    """The outcome of one job of a batch. `alone`: the job is retried without the others (`dontBatch`)."""
 
     outcome: OutcomeKind
     message: str = ""
@@ -37,9 +38,9 @@ class JobOutcome(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """What the answers to a request mean: for all of its jobs, or for each (`jobs`, in the order of the batch).
+    """The outcome of a request for all of its jobs, or for each of them (`jobs`, in the order of the batch).
 
-    `auth` is what an OAuth type says of its account: `REFRESH_TOKEN` or `AUTH_STATUS_INACTIVE`.
+    `auth` is the state of an OAuth type's account: `REFRESH_TOKEN` or `AUTH_STATUS_INACTIVE`.
     """
 
     outcome: OutcomeKind
@@ -50,10 +51,10 @@ class Outcome(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What a judge is given: the payload as it was sent, the answers to its requests, and the jobs that it carried.
+    """The argument of a judge: the payload as it was sent, the answers to its requests, and the jobs that it carried.
 
-    `jobs` are their ids, `metadata` what is known of each, in the same order. Of the destination's configuration there
-    is what came with the payload, in its `destinationConfig`.
+    `jobs` are job ids, and `metadata` has the metadata of each, in the same order. The destination's configuration is
+    available only as far as the payload carries it, in `destinationConfig`.
     """
 
     payload: Mapping[str, Any]
@@ -63,11 +64,11 @@ class Delivery:
 
     @property
     def reply(self) -> Reply:
-        """The last answer: of a payload that takes several requests, the one that decides."""
+        """The last answer, which decides if a payload takes several requests."""
         return self.replies[-1]
 
     def each(self, failures: Mapping[int, str], *, outcome: OutcomeKind = "abort", message: str = "") -> Outcome:
-        """An outcome in which the jobs at these positions failed, each for its reason, and the others are delivered."""
+        """Return an outcome in which the jobs at these positions failed, with a reason each, and others are delivered."""
         jobs = tuple(
             JobOutcome(outcome, failures[at]) if at in failures else JobOutcome("delivered")
             for at in range(len(self.jobs))
@@ -76,27 +77,30 @@ class Delivery:
         return Outcome(whole, message or ("" if whole == "delivered" else jobs[0].message), jobs)
 
     def each_of(self, reasons: Sequence[str | None]) -> Outcome:
-        """As `each`, of a reason for each entry of an answer; None is success. Refusals alone stand for all jobs."""
+        """Like `each`, but with one reason per entry of an answer (None: success).
+
+        If all entries failed and there are fewer entries than jobs, the last reason is used for the remaining jobs.
+        """
         if reasons and None not in reasons:
             reasons = [reasons[min(at, len(reasons) - 1)] for at in range(len(self.jobs))] or reasons
         return self.each({at: reason for at, reason in enumerate(reasons) if reason is not None})
 
     def apart(self, message: str = "") -> Outcome:
-        """A failed batch is tried again job by job; a job that was alone already is aborted."""
+        """Return an outcome that retries a failed batch job by job, and aborts a job that was already alone."""
         if len(self.jobs) <= 1 or all(entry.get("dontBatch") for entry in self.metadata):
             return Outcome("abort", message)
         return Outcome("retry", message, tuple(JobOutcome("retry", message, alone=True) for _ in self.jobs))
 
 
-#: Gives what the answers mean, or None where the status alone decides.
+#: Returns the outcome of a delivery, or None if the status alone decides.
 Judge: TypeAlias = Callable[[Delivery], Outcome | None]
 
 
 def outcome_of_status(reply: Reply) -> Outcome:
-    """What a status means where a type says nothing else.
+    """Return the outcome by status, for types without a judge.
 
-    2xx is delivered; 429 throttles; 408, 5xx, statuses below 200 and no answer at all are tried again; all others
-    (redirects among them) abort.
+    2xx is delivered; 429 throttles; 408, 5xx, statuses below 200 and missing answers are retried; everything else
+    (including redirects) aborts.
     """
     if reply.successful:
         return Outcome("delivered")

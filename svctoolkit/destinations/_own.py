@@ -1,4 +1,4 @@
-"""Definitions of types that only their settings define: those of other packages, and those of a notebook."""
+"""Definitions derived from settings classes, for types of other packages and of notebooks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SOURCES = ["android", "ios", "web", "unity", "amp", "cloud", "reactnative", "fl
 
 
 def definition(name: str, mapping: DestinationType) -> Definition:
-    """What the settings class of a destination type says: its variables, and which of them are secret."""
+    """Return the definition derived from a type's settings class: its variables, and which of them are secret."""
     variables = {field.encode_name: _variable(field) for field in msgspec.structs.fields(mapping.settings)}
     return Definition(
         name=name,
@@ -35,7 +35,7 @@ def definition(name: str, mapping: DestinationType) -> Definition:
 
 @cache
 def secret_fields(settings: type[msgspec.Struct]) -> tuple[str, ...]:
-    """The variables of a settings class that are secret, with those in its rows: `apiKey`, `headers.to`."""
+    """Return the secret variables of a settings class, including those in rows: `apiKey`, `headers.to`."""
     return tuple(_secret_fields(settings, ""))
 
 
@@ -49,7 +49,7 @@ def _secret_fields(struct: type[msgspec.Struct], prefix: str) -> Iterator[str]:
 
 
 def _types(annotation: Any) -> Iterator[Any]:
-    """A type and the types that it is made of: those of a union, of the items of a list, of an annotated one."""
+    """Yield a type and the types inside it: members of a union, items of a list, the type inside `Annotated`."""
     inner = get_args(annotation)
     if not inner:
         yield annotation
@@ -73,7 +73,7 @@ def _variable(field: msgspec.structs.FieldInfo) -> Variable:
 
 
 def _kind(inner_type: inspect.Type) -> tuple[Kind, list[str], bool]:
-    """The kind of form field for a type, its options, and whether its value is a secret."""
+    """Return the kind of form field for a type, its options, and whether its value is a secret."""
     if isinstance(inner_type, inspect.UnionType):
         inner_types = [inner for inner in inner_type.types if not isinstance(inner, inspect.NoneType)]
         return _kind(inner_types[0]) if len(inner_types) == 1 else ("any", [], False)

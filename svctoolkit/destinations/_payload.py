@@ -1,4 +1,4 @@
-"""A payload: one HTTP request in the service's format."""
+"""`Payload`: one HTTP request in RudderStack's format."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True):
-    """One HTTP request in the service's format. At most one of `json`, `json_array`, `xml` and `form` is given.
+    """One HTTP request in RudderStack's format. At most one of `json`, `json_array`, `xml` and `form` is set.
 
-    `json` is an object and may hold nulls, which are sent. A body that is a list goes into `json_array`; the service
-    has no other place for it.
+    `json` is an object and may contain nulls, which are sent. A body that is a list goes into `json_array`, the only
+    member for it in RudderStack's format.
     """
 
     endpoint: str
@@ -29,7 +29,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
     form: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Json]:
-        """The specified members (Test API specification, element of `dest_transformed_payload`)."""
+        """Return the specified members (Test API specification, element of `dest_transformed_payload`)."""
         batch = {} if self.json_array is None else {"batch": _list_text(self.json_array)}
         return {
             "version": "1",
@@ -49,10 +49,10 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def json_bytes(value: Json) -> bytes:
-    """`value` as JSON with sorted keys, to be compared or measured; of what JSON has no form for, too."""
+    """Return `value` as JSON with sorted keys, for comparing and measuring. Allows lone surrogates and large integers."""
     try:
         return _SORTED.encode(value)
-    except (UnicodeEncodeError, OverflowError):  # half a character, which JSON can escape; more than 64 bits
+    except (UnicodeEncodeError, OverflowError):  # a lone surrogate, or an integer of more than 64 bits
         import json
 
         return json.dumps(msgspec.to_builtins(value), sort_keys=True, separators=(",", ":")).encode()

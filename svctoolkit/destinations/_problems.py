@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in the user's words."""
+"""Messages about invalid configurations, in terms that users know."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KIND = re.compile(r"`([\w |]+)`")
 
 
 def config_problem(said: str, settings: type[msgspec.Struct], config: Mapping[str, Json]) -> str:
-    """`said` by the library (``Expected `str`, got `int` - at `$.webhookUrl` ``), with the variable in front.
+    """Reword the library's message (``Expected `str`, got `int` - at `$.webhookUrl` ``), with the variable in front.
 
     >>> config_problem("Expected `str`, got `int` - at `$.apiUrl`", msgspec.Struct, {})
     'apiUrl: expected a text, got a number'
@@ -40,7 +40,7 @@ def config_problem(said: str, settings: type[msgspec.Struct], config: Mapping[st
 
 
 def _misspelt(missing: str, settings: type[msgspec.Struct], config: Mapping[str, Any]) -> str:
-    import difflib  # 15 ms, and only a mistake needs it
+    import difflib  # the import takes 15 ms and is needed only for an error
 
     strange = {key.lower(): key for key in config if key not in settings.__struct_encode_fields__}
     close = difflib.get_close_matches(missing.lower(), list(strange), n=1)

@@ -1,4 +1,4 @@
-"""Which types take what: search among all definitions, and all of them as a table."""
+"""Search all definitions, and list them as a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the settings of a destination type are made of, and how a configuration becomes settings."""
+"""Building blocks of settings classes, and the conversion of a configuration to settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from svctoolkit.secrets import Secret, reveal
 
 
 class Rows(msgspec.Struct, frozen=True, rename={"from_": "from"}):
-    """One row of a two-column form: `{"from": ..., "to": ...}`, as the service stores it."""
+    """One row of a two-column form: `{"from": ..., "to": ...}`, as RudderStack stores it."""
 
     from_: str = ""
     to: str = ""
@@ -31,19 +31,19 @@ class SecretRows(msgspec.Struct, frozen=True, rename={"from_": "from"}):
 
 
 class Tags(tuple[str, ...]):
-    """A list of texts, which the service stores as one-member objects: `[{"property": "plan"}]`. Empty ones are out."""
+    """A list of texts, stored by RudderStack as one-member objects: `[{"property": "plan"}]`. Empty ones are dropped."""
 
     __slots__ = ()
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", dict=True):
-    """Base of every type's settings: `webhook_url` here is `webhookUrl` in a configuration. Secrets show masked.
+    """Base class of settings: `webhook_url` here is `webhookUrl` in a configuration. Secrets are masked in `repr`.
 
-    What a mapping makes of its settings alone is a `functools.cached_property`: made once, not for every event.
+    Use `functools.cached_property` for values derived from settings: they are computed once, not for every event.
     """
 
     def secrets(self) -> list[str]:
-        """The text of every secret in these settings, also inside rows, for masking: each once, the longest first."""
+        """Return the text of every secret in these settings, also inside rows, for masking: unique, longest first."""
         return sorted({secret for secret in _secrets(self) if secret}, key=lambda secret: (-len(secret), secret))
 
 
@@ -62,10 +62,10 @@ def _secrets(value: Any) -> Iterator[str]:
 
 
 class Parsed:
-    """Base of settings that are written as a text and read once: a JSON path, a template.
+    """Base class of settings that are parsed from a text once, such as a JSON path or a template.
 
-    A field of such a type is made from its text when a configuration is read. A `ValueError` of the constructor, which
-    says what was expected, becomes an `InvalidConfig` that names the variable.
+    The constructor is called with the text when a configuration is read. If it raises `ValueError` (saying what was
+    expected), this becomes an `InvalidConfig` that names the variable.
     """
 
     def __init__(self, written: str) -> None:
@@ -76,9 +76,9 @@ class Parsed:
 
 
 class DynamicSettings:
-    """Settings of a configuration with values such as `{{ event.properties.key || "default" }}`.
+    """Settings with values that depend on the event, such as `{{ event.properties.key || "default" }}`.
 
-    `settings` holds for an event that has none of the values.
+    `settings` are those for an event without any of these values.
     """
 
     def __init__(self, title: str, kind: type[Settings], config: Mapping[str, Json]) -> None:
@@ -86,13 +86,13 @@ class DynamicSettings:
         self.settings = settings_from(title, kind, dynamic.with_defaults(config))
 
     def secrets(self) -> list[str]:
-        """The secrets that do not depend on the event."""
+        """Return the secrets that do not depend on the event."""
         return self.settings.secrets()
 
     def for_event(self, event: Event) -> tuple[Settings, Event]:
-        """The settings for this event, and the event without the values that went into them.
+        """Return the settings for this event, and the event without the values that were used in them.
 
-        Raises `MappingError` where a value of the event does not fit its variable.
+        Raises `MappingError` if a value of the event does not fit its variable.
         """
         config, raw = dynamic.resolve(self._config, event.raw)
         try:
@@ -103,7 +103,7 @@ class DynamicSettings:
 
 
 def settings_from(title: str, kind: type[S], config: Mapping[str, Json]) -> S:
-    """The typed settings. A variable that is null or an empty text counts as not set. Raises `InvalidConfig`."""
+    """Return the typed settings. A variable that is null or an empty text counts as not set. Raises `InvalidConfig`."""
     values = {key: value for key, value in config.items() if value is not None and value != ""}
     try:
         return msgspec.convert(values, kind, strict=False, dec_hook=_decode)
@@ -111,13 +111,13 @@ def settings_from(title: str, kind: type[S], config: Mapping[str, Json]) -> S:
         said = config_problem(str(error), kind, values)
         raise InvalidConfig(Problem(said, where=f"{title} config")) from error
     except UnicodeEncodeError as error:
-        raise InvalidConfig(Problem("a text ends in half a character", where=f"{title} config")) from error
+        raise InvalidConfig(Problem("a text ends in a lone surrogate", where=f"{title} config")) from error
 
 
 def configure(
     title: str, kind: type[Settings], config: Mapping[str, Json], environ: Mapping[str, str]
 ) -> Settings | DynamicSettings:
-    """The settings of a configuration as it is stored. Raises `InvalidConfig`."""
+    """Return the settings of a stored configuration. Raises `InvalidConfig`."""
     config = reveal(config)
     if environ:
         config = dynamic.with_environment(config, environ)

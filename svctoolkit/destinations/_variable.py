@@ -27,7 +27,7 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     `kind` is the kind of form field: `pairs` are rows of `key_left` and `key_right`, `tags` rows of `tag_key` alone,
     `rows` rows of several members, `choices` a list of options, `account` the id of a connected account, `time` a text
-    `HH:MM` in UTC; of `any` nothing is known. `options` are the values of a choice.
+    `HH:MM` in UTC; the type of `any` is unknown. `options` are the values of a choice.
     """
 
     kind: Kind
@@ -42,7 +42,7 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def type(self) -> str:
-        """The JSON type of the value (`string`, `boolean`, `array`, `object`), or an empty text where any will do.
+        """The JSON type of the value (`string`, `boolean`, `array`, `object`), or an empty text if any type is allowed.
 
         Numbers are stored as text (`"2"`).
         """

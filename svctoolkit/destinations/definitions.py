@@ -1,4 +1,4 @@
-"""What is known of every destination type: its configuration variables, what it supports, what the API answers.
+"""Facts about every destination type: configuration variables, supported features, API representation.
 
 >>> get("WEBHOOK").default_config
 ['webhookUrl', 'webhookMethod', 'headers']
@@ -6,7 +6,7 @@
 Traceback (most recent call last):
 svctoolkit.errors.InvalidConfig: WEBHOOK has no configuration variable 'webhookUrll'. Did you mean 'webhookUrl'?
 
-The facts stand in `definitions.json`, one type a line. Each is read at its first use, not at import.
+The facts are in `definitions.json`, one type per line. Each line is decoded on first use, not at import.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = [
     "variables",
 ]
 
-#: Variables that every type takes: consent, connection mode, event filtering, and what the service adds by itself.
+#: Variables that every type accepts: consent, connection mode, event filtering, and those that RudderStack adds.
 COMMON_VARIABLES = (
     "blacklistedEvents",
     "connectionMode",
@@ -69,19 +69,19 @@ COMMON_VARIABLES = (
 )
 
 _ARTICLED = {"array": "a list", "boolean": "true or false", "object": "an object", "string": "a text"}
-#: `{{ event.path || default }}` and `env.NAME` stand for a value that the service fills in later.
+#: `{{ event.path || default }}` and `env.NAME` are placeholders that RudderStack fills in later.
 _TEMPLATE = re.compile(r"^\{\{.*\}\}$|^env\..+", re.DOTALL)
 
 
 def names() -> list[str]:
-    """The names of all types, sorted."""
+    """Return the names of all types, sorted."""
     return sorted({*_raw_definitions(), *CATALOGUE.names()})
 
 
 def get(name: str) -> Definition:
-    """The definition of one type: of a type that users added, what its settings say.
+    """Return the definition of one type. The definition of a type that users added is derived from its settings.
 
-    Raises `UnknownName`; names are upper-case. Of a name that users see in the form, such as HubSpot, it says the type.
+    Names are upper-case. Raises `UnknownName`, which suggests the type for a display name such as HubSpot.
     """
     stored = _decode(name)
     if stored is None and name in CATALOGUE:
@@ -92,7 +92,7 @@ def get(name: str) -> Definition:
 
 
 def _hint(title: str) -> str:
-    """Which types have that display name, however it is written."""
+    """Suggest the types with that display name, ignoring case, spaces and punctuation."""
     types = [item for item in all() if _letters(item.display_name) == _letters(title)]
     return "".join(f" Did you mean {item.name!r} ({item.display_name})?" for item in types)
 
@@ -102,7 +102,7 @@ def _letters(text: str) -> str:
 
 
 def all() -> list[Definition]:
-    """All definitions, by name."""
+    """Return all definitions, sorted by name."""
     return [get(name) for name in names()]
 
 
@@ -115,16 +115,16 @@ def find(
     batches: bool | None = None,
     mapped: bool | None = None,
 ) -> list[Definition]:
-    """The types that all of it holds for, by name: `find(takes=["group"], batches=True)`.
+    """Return the types that match all criteria, sorted by name: `find(takes=["group"], batches=True)`.
 
-    - `words`: each stands in the type's name or display name, in any case
-    - `takes`: event types, each of which reaches the type in cloud mode and, where there is one, its mapping
-    - `category`: `warehouse`, or a word of the kind that the data-plane server sends by itself (`streaming`)
+    - `words`: each word occurs in the type's name or display name, in any case
+    - `takes`: event types that the type supports in cloud mode (and that its mapping handles, if it has one)
+    - `category`: `warehouse`, or a word of `sent_by_server` (`streaming`)
     - `mode`: `cloud`, `device` or `hybrid`
     - `batches`: whether several events may share a request
-    - `mapped`: whether there is a mapping
+    - `mapped`: whether it has a mapping
 
-    Raises `UnknownName` for an event type that is none of the six.
+    Raises `UnknownName` for an unknown event type.
     """
     from svctoolkit.destinations import _search
 
@@ -132,10 +132,10 @@ def find(
 
 
 def frame() -> pd.DataFrame:
-    """All types, one row each: `name`, `display_name`, `category`, `modes`, `sources`, `events`, `mapped`,
-    `shares_requests`, `judges_answers`, `variables`, `required`, `secrets`, `quirks`, `docs`.
+    """Return all types as a DataFrame with one row each: `name`, `display_name`, `category`, `modes`, `sources`,
+    `events`, `mapped`, `shares_requests`, `judges_answers`, `variables`, `required`, `secrets`, `quirks`, `docs`.
 
-    Lists are tuples of texts; `events` are those that reach the type in cloud mode, and its mapping where there is one.
+    Lists are tuples of strings. `events` are the event types supported in cloud mode (and by the mapping, if any).
     """
     from svctoolkit.destinations import _search
 
@@ -143,7 +143,7 @@ def frame() -> pd.DataFrame:
 
 
 def variables(type: str) -> list[str]:
-    """The names that `destinationConfig` of this type takes: `defaultConfig`, then what its mapping reads beside it.
+    """Return the names that `destinationConfig` of this type accepts: `defaultConfig`, then others read by its mapping.
 
     Raises `UnknownName`.
     """
@@ -151,20 +151,20 @@ def variables(type: str) -> list[str]:
 
 
 def unknown_variables(type: str, config: Mapping[str, Json]) -> list[str]:
-    """The keys of `config` that this type does not have. Raises `UnknownName` for the type."""
+    """Return the keys of `config` that this type does not have. Raises `UnknownName` for an unknown type."""
     secret = (key.split(".")[0] for key in get(type).secret_keys)
     names = {*variables(type), *COMMON_VARIABLES, *secret}
     return [key for key in config if key not in names]
 
 
-_MOST = 50  # unknown variables that are told one by one
+_MOST = 50  # unknown variables that are reported one by one
 
 
 def check_variables(type: str, config: Mapping[str, Json]) -> None:
     """Check names and JSON types of a configuration.
 
-    Raises `InvalidConfig` with one problem for each variable that the type does not have, and for each value whose JSON
-    type cannot be right; `UnknownName` for the type.
+    Raises `InvalidConfig` with one problem for each unknown variable and for each value of a wrong JSON type, and
+    `UnknownName` for an unknown type.
     """
     names = [*variables(type), *COMMON_VARIABLES]
     unknown = unknown_variables(type, config)
@@ -172,7 +172,7 @@ def check_variables(type: str, config: Mapping[str, Json]) -> None:
         Problem(f"{type} has no configuration variable {key!r}.{did_you_mean(key, names)}") for key in unknown[:_MOST]
     ]
     if len(unknown) > _MOST:
-        problems.append(Problem(f"{type} does not have {len(unknown) - _MOST} more of these variables"))
+        problems.append(Problem(f"{type} does not have {len(unknown) - _MOST} more of the given variables"))
     problems += [
         Problem(f"{key}: {said}", where=f"{get(type).display_name} config") for key, said in _misfits(type, config)
     ]
@@ -183,8 +183,8 @@ def check_variables(type: str, config: Mapping[str, Json]) -> None:
 def check_supported(type: str) -> None:
     """Check that test events of this type can run here.
 
-    Raises `Unsupported` for the kinds that the data-plane server sends by itself (Test API specification, section
-    Unsupported destinations), `UnknownName` for types that nobody knows.
+    Raises `Unsupported` for types whose events the data-plane server delivers itself (Test API specification, section
+    Unsupported destinations), and `UnknownName` for unknown types.
     """
     if get(type).sent_by_server:
         raise Unsupported(f"{type} cannot be tested: {_reason_unsupported(type)}")
@@ -198,16 +198,18 @@ def _reason_unsupported(type: str) -> str:
 
 
 def is_recorded_only(type: str) -> bool:
-    """Whether the data-plane server itself sends the events of this type: a mapping shows the recorder what it would
-    put there. False for a type that nobody knows.
+    """Whether the data-plane server itself delivers the events of this type (streams, warehouses).
+
+    If such a type has a mapping, the mapping shows the recorder what the server would write. False for an unknown type.
     """
     stored = _decode(type)
     return bool(stored and stored.sent_by_server)
 
 
 def reason_unsent(type: str, config: Mapping[str, Json], mode: str) -> str:
-    """Why no requests are made for a destination of this type with this configuration in this delivery mode, for people
-    to read; empty where they are. Raises `UnknownName`.
+    """Explain why a destination with this type, configuration and delivery mode gets no requests.
+
+    Empty if it gets requests. Raises `UnknownName`.
     """
     if reason := reason_unmapped(type):
         return reason
@@ -217,7 +219,7 @@ def reason_unsent(type: str, config: Mapping[str, Json], mode: str) -> str:
 
 
 def reason_unmapped(type: str) -> str:
-    """Why no mapping makes requests of events here, for people to read; empty for a type that has one.
+    """Explain why events for this type cannot be mapped to requests; empty for a type that has a mapping.
 
     Raises `UnknownName`.
     """
@@ -236,21 +238,23 @@ def reason_unmapped(type: str) -> str:
 
 
 def shares_requests(type: str) -> bool:
-    """Whether several events for a destination of this type may share a request: its mapping says how, and the service
-    makes its payloads at the router. False for a type that nobody knows.
+    """Whether several events for a destination of this type may share a request.
+
+    That is the case if its mapping declares how, and RudderStack transforms its events at the router. False for an
+    unknown type.
     """
     return type in CATALOGUE and CATALOGUE[type].shares and get(type).transform_at == "router"
 
 
 def secret_values(type: str, config: Mapping[str, Json]) -> list[str]:
-    """The texts in `config` that the type calls secret, for masking. Empty for a type that nobody knows."""
+    """Return the secret strings in `config`, for masking. Empty for an unknown type."""
     return [text for key in secret_keys(type) for text in _texts(config, key.split("."))]
 
 
 def secret_keys(type: str) -> list[str]:
-    """What is secret in a configuration of this type: by its definition, and by the settings of its mapping.
+    """Return the keys that are secret in a configuration of this type, by its definition and by its mapping's settings.
 
-    Empty for a type that nobody knows. A key may point into rows (`headers.to`).
+    Empty for an unknown type. A key may point into rows (`headers.to`).
     """
     stored = _decode(type)
     keys = stored.secret_keys if stored else []
@@ -260,7 +264,7 @@ def secret_keys(type: str) -> list[str]:
 
 
 def protect(type: str, config: Mapping[str, Json]) -> dict[str, Json]:
-    """A copy of `config` in which every text is a `Secret` that the type calls so, or in which a URL is one."""
+    """Return a copy of `config` in which secret strings, and URLs that contain a secret, are `Secret` objects."""
     paths = [key.split(".") for key in secret_keys(type)]
     return {name: _protect(value, [p[1:] for p in paths if p[0] == name]) for name, value in config.items()}
 
@@ -269,7 +273,7 @@ def _protect(value: Any, below: list[list[str]]) -> Any:
     if isinstance(value, (list, tuple)):
         return [_protect(item, below) for item in value]
     if isinstance(value, Mapping):
-        # an empty path says that all below is secret
+        # an empty path means that everything below is secret
         inner = {key: [p[1:] if p else p for p in below if not p or p[0] == key] for key in value}
         return {key: _protect(member, inner[key]) for key, member in value.items()}
     is_secret = isinstance(value, str) and value and ([] in below or any(url_secrets(value)))
