@@ -68,7 +68,7 @@ class Delivery:
         return self.replies[-1]
 
     def each(self, failures: Mapping[int, str], *, outcome: OutcomeKind = "abort", message: str = "") -> Outcome:
-        """Return an outcome in which the jobs at these positions failed, with a reason each, and others are delivered."""
+        """Return an outcome in which the jobs at these positions failed, with a reason each; others are delivered."""
         jobs = tuple(
             JobOutcome(outcome, failures[at]) if at in failures else JobOutcome("delivered")
             for at in range(len(self.jobs))

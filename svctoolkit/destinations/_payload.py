@@ -49,7 +49,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def json_bytes(value: Json) -> bytes:
-    """Return `value` as JSON with sorted keys, for comparing and measuring. Allows lone surrogates and large integers."""
+    """Return `value` as JSON with sorted keys, for comparing and measuring. Accepts lone surrogates and big ints."""
     try:
         return _SORTED.encode(value)
     except (UnicodeEncodeError, OverflowError):  # a lone surrogate, or an integer of more than 64 bits

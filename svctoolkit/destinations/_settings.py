@@ -31,7 +31,7 @@ class SecretRows(msgspec.Struct, frozen=True, rename={"from_": "from"}):
 
 
 class Tags(tuple[str, ...]):
-    """A list of texts, stored by RudderStack as one-member objects: `[{"property": "plan"}]`. Empty ones are dropped."""
+    """A list of texts, stored as one-member objects: `[{"property": "plan"}]`. Empty ones are omitted."""
 
     __slots__ = ()
 

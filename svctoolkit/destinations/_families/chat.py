@@ -1,4 +1,4 @@
-"""Messages for chats: templates of Handlebars, rows that choose one by an event's name, and how a person is called."""
+"""Shared by chat types: Handlebars templates, rows that choose one by event name, and the user's display name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Row = TypeVar("Row", bound=_Row)
 
 
 class TemplateRow(msgspec.Struct, frozen=True, rename="camel"):
-    """What the events of a name say."""
+    """The template for events with this name."""
 
     event_name: str = ""
     event_regex: bool = False
@@ -39,7 +39,7 @@ class TemplateRow(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def fitting_row(rows: Iterable[Row], name: str, setting: str) -> Row | None:
-    """The first row whose `eventName` is this name, or with `eventRegex` matches a part of it."""
+    """Return the first row whose `eventName` equals this name, or (with `eventRegex`) matches a part of it."""
     for row in rows:
         try:
             if row.event_name and (re.search(row.event_name, name) if row.event_regex else row.event_name == name):
@@ -52,7 +52,7 @@ def fitting_row(rows: Iterable[Row], name: str, setting: str) -> Row | None:
 
 
 def person_values(event: Event, listed: Tags, template: str) -> dict[str, Json]:
-    """What a template may say of the person; the lines of the traits only for one that has a place for them."""
+    """Return the template values about the user. The list of traits is built only if the template refers to traits."""
     traits = event.traits
     person = {"name": person_name(event), "traitsList": traits}
     if "traits" in template:
@@ -75,14 +75,14 @@ def listing(members: Mapping[str, Json]) -> str:
 
 
 def render(template: str, values: Mapping[str, Json], setting: str) -> str:
-    """A Handlebars template of plain places: two braces escape for HTML, three do not, `newline` is one."""
+    """Render a Handlebars template: two braces escape for HTML, three do not, and `newline` is a line break."""
 
     def place(match: re.Match[str]) -> str:
         name = match["plain"] or match["escaped"]
         if name[0] in "#/>^!":
             raise Misconfigured(
                 setting,
-                f"the template has {match[0]!r}; only places such as {{{{name}}}} are known here",
+                f"the template has {match[0]!r}; only placeholders such as {{{{name}}}} are supported",
                 case="template",
             )
         if name == "newline":

@@ -1,7 +1,7 @@
-"""What the Graph API's answers mean (https://developers.facebook.com/docs/graph-api/guides/error-handling/).
+"""Outcomes of Graph API answers (https://developers.facebook.com/docs/graph-api/guides/error-handling/).
 
-An `error` in the body decides whatever the status is: with its code among `_THROTTLED` the limit of calls is reached,
-with one among `_FINAL` trying again is in vain, and all others are taken as passing.
+An `error` in the body decides, whatever the status is: codes in `_THROTTLED` mean that the rate limit is reached, codes
+in `_FINAL` are permanent errors, and all others count as temporary.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _FINAL = frozenset({3, 100, 105, 190, 200, 294, 2650, 2655, 1487301, 1487366})
 
 
 def judge_graph_answer(delivery: Delivery) -> Outcome | None:
-    """What an error in the body says; a page of HTML is a passing fault of a server in between."""
+    """Return the outcome by the error in the body. An HTML page is a temporary error of a proxy."""
     body = delivery.reply.body
     if isinstance(body, str) and body.lstrip()[:5].lower() in ("<html", "<!doc"):
-        return Outcome("retry", "the destination answered with a page of HTML")
+        return Outcome("retry", "the destination answered with an HTML page")
     error = body.get("error") if isinstance(body, dict) else None
     if not isinstance(error, dict):
         return None

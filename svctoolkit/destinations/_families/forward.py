@@ -1,4 +1,4 @@
-"""Events that are sent on whole, and may steer their own request: Webhook and the types made like it."""
+"""Shared by types that forward whole events, which may change their own request: Webhook and similar types."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ _STEERING = frozenset({"appendPath", "fullPath", "header"})
 
 
 def forward_event(event: Event, url: str, method: Method, rows: Iterable[SecretRows], *, tidy: bool = False) -> Payload:
-    """The event as it is, or for GET and DELETE its properties (of identify: its traits) as parameters.
+    """Return a request with the whole event (GET and DELETE: with its properties, or the traits of identify).
 
-    `fullPath` of the event replaces the URL, `appendPath` is added to it, the members of `header` become headers; none
-    of them is sent. A `tidy` type leaves out what is null in the event itself, and writes what is no text in `header`
-    as JSON text, where the others leave it out. Raises `MappingError` for a path that is no text.
+    The event's `fullPath` replaces the URL, `appendPath` is appended to it, and the members of `header` become headers;
+    these three members are removed from the body. A `tidy` type removes top-level nulls from the event, and writes
+    members of `header` that are not text as JSON; other types drop them. Raises `MappingError` for a path that is not
+    text.
     """
     endpoint = _endpoint(event, url)
     has_body = method not in ("GET", "DELETE")

@@ -1,7 +1,7 @@
-"""What Freshsales and Freshmarketer share: the API of the Freshworks CRM, and what track events do there.
+"""Shared by Freshsales and Freshmarketer: the API of the Freshworks CRM, and the actions of track events.
 
 A track event that is called, or mapped to, `sales_activity` logs an activity of a contact; `lifecycle_stage` moves the
-contact to another stage. What an event says by name is looked up for its ID.
+contact to another stage. Names in the event are looked up to get their IDs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from svctoolkit.secrets import Secret
 
 
 class FreshworksSettings(Settings, frozen=True, kw_only=True):
-    """What both types need: the key, and the domain of the organisation."""
+    """Settings of both types: the API key and the domain of the organisation."""
 
     api_key: Secret
     domain: str
@@ -62,7 +62,7 @@ _ZIP = trait(
     "address.postal_code",
 )  # fmt: skip
 _CREATED = first(trait("createdAt"), TIME)
-#: the place of a contact or an account, and when it was made
+#: address and creation date, both of contacts and of accounts
 _PLACE: Shape = {
     "city": trait("city", "address.city"),
     "state": trait("state", "address.state"),
@@ -80,7 +80,7 @@ CONTACT_EMAIL = trait("email")
 
 
 def contact_shape(ids: Json) -> Shape:
-    """A contact; `ids` converts the fields that are numbers."""
+    """Return the fields of a contact; `ids` converts the numeric IDs."""
     return {
         "emails": required(CONTACT_EMAIL),
         "first_name": FIRST_NAME,
@@ -106,7 +106,7 @@ def contact_shape(ids: Json) -> Shape:
 
 
 def account_shape(ids: Json) -> Shape:
-    """A company; `ids` converts the fields that are numbers."""
+    """Return the fields of a company; `ids` converts the numeric IDs."""
     return {
         "name": required(trait("name")),
         "phone": _PHONE,
@@ -146,7 +146,7 @@ ACTIVITY = Table(
 STAGE = Table({"id": "properties.lifecycleStageId", "name": "properties.lifecycleStageName"})
 
 
-#: what the CRM lists of an account, and what one of them is called
+#: lists that the CRM keeps per account, and what to call an entry in messages
 Kind: TypeAlias = Literal["sales_activity_types", "lifecycle_stages"]
 _KINDS: Mapping[Kind, str] = {"sales_activity_types": "type of sales activity", "lifecycle_stages": "lifecycle stage"}
 
@@ -155,34 +155,34 @@ API = Endpoint("https://{domain}/crm/sales/api", Header("Authorization", "Token 
 
 
 class Crm:
-    """The API of one organisation: what is sent to it, and what it is asked."""
+    """The API of one organisation: requests and lookups."""
 
     def __init__(self, settings: FreshworksSettings, context: Context) -> None:
         self._settings, self._context = settings, context
 
     def send(self, path: str, body: Mapping[str, Json]) -> Payload:
-        """A request that writes."""
+        """Return a request that writes."""
         return API.post(self._settings, path, body)
 
     def ask(self, path: str, body: Mapping[str, Json] | None = None) -> Mapping[str, Json]:
-        """What the API answers to a question, or to what it has to create before an event can be sent."""
+        """Look up something, or create something that must exist before an event can be sent."""
         question = API.lookup(self._settings, path, "GET" if body is None else "POST", body)
         return as_object(self._context.ask(question, field="traits.email"))
 
     def contact(self, email: Json, query: str = "") -> Mapping[str, Json]:
-        """The contact with this address, which is made where there is none."""
+        """Look up the contact with this address, and create it if it does not exist."""
         body = {"unique_identifier": {"emails": email}, "contact": {"emails": email}}
         return as_object(self.ask(f"contacts/upsert{query}", body).get("contact"))
 
     def id_of(self, kind: Kind, name: Json, field: str) -> Json:
-        """The ID of what the account calls `name`, among its `sales_activity_types` or `lifecycle_stages`."""
+        """Look up the ID of `name` among the account's `sales_activity_types` or `lifecycle_stages`."""
         for item in objects(self.ask(f"selector/{kind}").get(kind)):
             if item.get("name") == name and item.get("id"):
                 return item["id"]
         raise NotFound(_KINDS[kind], name, field=field)
 
     def join_account(self, email: Json, account: Mapping[str, Json]) -> Payload:
-        """The contact with a further company, which is made where there is none of its name."""
+        """Return a request that adds a company to the contact. The company is created if none has this name."""
         accounts = self.contact(email, "?include=sales_accounts").get("sales_accounts")
         if not isinstance(accounts, list):
             raise LookupFailed(
@@ -197,7 +197,7 @@ class Crm:
 
 
 def action_payloads(event: Event, rows: Iterable[Rows], crm: Crm) -> Iterator[Payload]:
-    """What a track event does: by the names that it is mapped to, else by its own."""
+    """Yield the requests of a track event: by the names that it is mapped to, or else by its own name."""
     name = event.raw.get("event")
     if not isinstance(name, str) or not name:
         raise Misfit("event", "a name, as a text", name)
@@ -242,7 +242,7 @@ def _email(event: Event) -> Any:
 
 
 def address_text(event: Event) -> dict[str, str]:
-    """The address as one line, if there is one; empty for an address that is no object."""
+    """Return the address as one line, or None; empty if the address is not an object."""
     address = value_of(event, ADDRESS)
     if address is None:
         return {}

@@ -1,5 +1,7 @@
-"""What types of Google Ads share: the account's number, and what answers mean
-(https://developers.google.com/google-ads/api/docs/best-practices/partial-failures)."""
+"""Shared by Google Ads types: the account's number, and outcomes of answers.
+
+https://developers.google.com/google-ads/api/docs/best-practices/partial-failures
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,12 @@ _TWO_STEPS = "TWO_STEP_VERIFICATION_NOT_ENROLLED"
 
 
 def account_number(written: str | int) -> str:
-    """`123-456-7890` as Google's addresses have it."""
+    """Return `123-456-7890` without dashes, as Google's URLs contain it."""
     return str(written).replace("-", "")
 
 
 def judge_google_ads(delivery: Delivery) -> Outcome | None:
-    """A success may hold `partialFailureError`; an account whose people need a second step delivers nothing more."""
+    """Check for `partialFailureError`, even with status 200, and for accounts that must set up 2-Step Verification."""
     reply = delivery.reply
     if reply.status == 401 and _TWO_STEPS in text(reply.body):
         return Outcome("abort", "the account asks for 2-Step Verification", auth="AUTH_STATUS_INACTIVE")

@@ -1,4 +1,4 @@
-"""What both versions of Google Analytics 4 share: requests of the Measurement Protocol, and what answers mean.
+"""Shared by both Google Analytics 4 types: Measurement Protocol requests, and outcomes of answers.
 
 https://developers.google.com/analytics/devguides/collection/protocol/ga4/reference
 """
@@ -83,11 +83,11 @@ class MeasurementSettings(Settings, frozen=True, kw_only=True):
 
 @converter
 def scalar(value: Json) -> Json:
-    """Google takes texts, numbers and booleans; lists and objects are left out."""
+    """Google accepts texts, numbers and booleans; lists and objects are left out."""
     return None if isinstance(value, (list, dict)) else value
 
 
-ANSWERS = [  # 2xx whatever the body holds; only the validation server (debugMode) names mistakes, in its 200
+ANSWERS = [  # always 2xx, even for invalid events; only the validation server (debugMode) reports errors, with 200
     Answer("success", 200, {"validationMessages": []}, at="/debug/"),
     Answer("success", 204, ""),
     Answer(
@@ -110,7 +110,7 @@ ANSWERS = [  # 2xx whatever the body holds; only the validation server (debugMod
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """Validation messages abort; none, and the status decides."""
+    """Abort if the body has validation messages; otherwise the status decides."""
     body = delivery.reply.body
     messages = body.get("validationMessages") if delivery.reply.successful and isinstance(body, dict) else None
     if not messages:
@@ -122,7 +122,7 @@ def judge(delivery: Delivery) -> Outcome | None:
 
 @converter
 def _without_personal_ads(tracked: Any) -> bool | None:
-    """Who limits advertising on the device gets no personalised advertising; None where that is not known."""
+    """Convert the device's ad tracking flag to `non_personalized_ads`: its opposite; None if unknown."""
     return {"true": False, "false": True}.get(str(tracked).lower()) if isinstance(tracked, (bool, str)) else None
 
 
@@ -160,24 +160,24 @@ _CONSENTS = ("ad_user_data", "ad_personalization")
 _NOT_PARAMETERS = frozenset({
     "engagementTimeMsec", "engagement_time_msec", "groupId", "sessionId", "session_id", "user_properties",
 })  # fmt: skip
-_NAMES = 4096  # that are remembered: those of one team's events are few
+_NAMES = 4096  # cache size; a team's events have only a limited number of names
 _PAST, _FUTURE = timedelta(hours=72), timedelta(minutes=15)
 _time = getter(TIME)
 
 
 def custom_parameters(event: Event) -> dict[str, Json]:
-    """Parameters of an event that is none of Google's."""
+    """Return the parameters of a custom event."""
     return {**own_parameters(event.properties), **PAGE(event), **ENGAGEMENT(event)}
 
 
 def group_parameters(event: Event) -> dict[str, Json]:
-    """Parameters of `join_group`."""
+    """Return the parameters of `join_group`."""
     traits = {**as_object(event.raw.get("traits")), **as_object(event.context.get("traits"))}
     return {**own_parameters(traits), **GROUP(event)}
 
 
 def own_parameters(members: Mapping[str, Json]) -> dict[str, Json]:
-    """Parameters of the user's own, without the names that Google keeps."""
+    """Return custom parameters, without names that Google reserves."""
     members = flat({key: value for key, value in members.items() if key not in _NOT_PARAMETERS})
     return {key: value for key, value in members.items() if not _is_reserved(key)}
 
@@ -193,12 +193,12 @@ def _is_property(name: str) -> bool:
 
 
 def flat(members: Mapping[str, Json]) -> dict[str, Json]:
-    """Members of one level, without empty ones."""
+    """Flatten nested members and drop empty ones."""
     return compact(flatten(members, "_", brackets=False))
 
 
 def check_name(name: str) -> str:
-    """The name of a custom event. Raises `MappingError` for one that Google does not take."""
+    """Return the name of a custom event. Raises `MappingError` if Google does not accept it."""
     if name in RESERVED_EVENTS or RESERVED_PREFIX.match(name):
         raise Misfit("event", "a name that Google does not use itself", name, case="reserved")
     if not EVENT_NAME.fullmatch(name):
@@ -214,7 +214,7 @@ def event_payload(
     name: str,
     params: dict[str, Json],
 ) -> Payload:
-    """The request of one event; `options` are those of the event for the type that sends it."""
+    """Return the request of one event; `options` are the event's options for this type."""
     params |= session_parameters(settings, options)
     params.setdefault("engagement_time_msec", 1)  # without it the user does not count as active
     body = {
@@ -227,7 +227,7 @@ def event_payload(
 
 
 def session_parameters(settings: MeasurementSettings, options: Mapping[str, Json]) -> dict[str, Json]:
-    """The session that the browser knows."""
+    """Return the parameters of the browser session."""
     session = {"session_id": options.get("sessionId")} if _is_hybrid(settings) else {}
     session["session_number"] = options.get("sessionNumber")
     return {key: value for key, value in session.items() if value}
@@ -236,20 +236,20 @@ def session_parameters(settings: MeasurementSettings, options: Mapping[str, Json
 def person(
     event: Event, settings: MeasurementSettings, context: Context, options: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """Who it was, and when."""
+    """Return the user, the device and the time."""
     web, session = settings.types_of_client == "gtag", options if _is_hybrid(settings) else {}
     client = {"client_id": session["clientId"]} if web and session.get("clientId") else (WEB if web else APP)(event)
     return {**client, **BODY(event), "timestamp_micros": _timestamp(event, context)}
 
 
 def consent(options: Mapping[str, Json]) -> dict[str, Json]:
-    """What the person consents to."""
+    """Return the user's consents."""
     consents = as_object(options.get("consents"))
     return {key: consents[key] for key in _CONSENTS if consents.get(key) in ("GRANTED", "DENIED")}
 
 
 def send_body(settings: MeasurementSettings, body: dict[str, Json]) -> Payload:
-    """A request to the data stream of the configuration."""
+    """Return a request to the configured data stream."""
     web = settings.types_of_client == "gtag"
     stream = {"measurement_id": settings.measurement_id} if web else {"firebase_app_id": settings.firebase_app_id}
     return API.post(settings, "debug/mp/collect" if settings.debug_mode else "mp/collect", compact(body), params=stream)
@@ -261,7 +261,7 @@ def _is_hybrid(settings: MeasurementSettings) -> bool:
 
 
 def _timestamp(event: Event, context: Context) -> int | None:
-    """In microseconds; None for a time that is none."""
+    """Return the time in microseconds; None if it is not a valid time."""
     when = moment(_time(event.raw))
     if when is None:
         return None
@@ -270,7 +270,7 @@ def _timestamp(event: Event, context: Context) -> int | None:
 
 
 def _user_properties(event: Event, settings: MeasurementSettings) -> dict[str, Any]:
-    """Plain values within Google's limits (24 characters a name, 36 a value), without what the configuration bars."""
+    """Return simple values within Google's limits (24 characters per name, 36 per value) that are not excluded."""
     barred = RESERVED_USER_PROPERTIES.union(settings.pii_properties_to_ignore)
     traits = as_object(event.context.get("traits"))
     found = {**traits, **as_object(event.properties.get("user_properties"))}

@@ -1,4 +1,4 @@
-"""What both versions of Intercom's API share: names, times, companies, the metadata of events."""
+"""Shared by both Intercom types: names, times, companies, and event metadata."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from svctoolkit.mapping import (
     whole_second,
 )
 
-#: whole seconds since 1970; a number is milliseconds, and what is no time is left out
+#: whole seconds since 1970; numbers are milliseconds, and invalid times are left out
 unix_time = converter(whole_second)
 
 
 @converter
 def amount(value: Json) -> int | float | None:
-    """A number, also of a text or a boolean. What is none is left out."""
+    """Convert a number, text or boolean to a number; None for anything else."""
     try:
         return number.of(int(value) if isinstance(value, bool) else value)
     except ValueError:
@@ -65,13 +65,13 @@ _TYPED = ({"url", "value"}, {"amount", "currency"})  # Intercom shows these as a
 
 
 def time_of(event: Event) -> int | None:
-    """When an event happened; None for what is no time."""
+    """Return the time of the event; None if it is not a valid time."""
     time = event.raw.get("timestamp")
     return unix_time.of(event.raw.get("originalTimestamp") if time is None else time)
 
 
 def name_of(event: Event) -> dict[str, Json]:
-    """The trait `name` as it is, else what is known of first and last name."""
+    """Return the trait `name` unchanged, or else first and last name, as far as known."""
     name = value_of(event, NAME)
     if name is None:
         name = " ".join(in_words(part) for part in (value_of(event, FIRST_NAME), value_of(event, LAST_NAME)) if part)
@@ -79,9 +79,9 @@ def name_of(event: Event) -> dict[str, Json]:
 
 
 def company(event: Event, joint: str, barred: Set[str] = frozenset()) -> dict[str, Json]:
-    """The group as a company; the traits that Intercom has no field for are its custom attributes, but for `barred`.
+    """Return the group as a company. Traits without an Intercom field become custom attributes, except for `barred`.
 
-    The size is always there, null without one.
+    `size` is always present, and null if not set.
     """
     traits = event.traits
     own = {k: value for k, value in COMPANY.rest(traits).items() if k not in _COMPANY and k not in barred}
@@ -97,13 +97,13 @@ def company(event: Event, joint: str, barred: Set[str] = frozenset()) -> dict[st
 
 
 def tag_bodies(event: Event, company: Mapping[str, Json]) -> list[dict[str, Json]]:
-    """The tags of a group, each for its company."""
+    """Return the request bodies that tag the company with the group's tags."""
     tags = event.traits.get("tags")
     return [{"name": tag, "companies": [company]} for tag in tags] if isinstance(tags, list) else []
 
 
 def metadata(properties: Mapping[str, Json]) -> dict[str, Json]:
-    """Intercom takes flat metadata, beside its own objects for links and money."""
+    """Return flat metadata; only Intercom's own objects for links and money stay nested."""
     out: dict[str, Any] = {}
     for key, value in properties.items():
         typed = isinstance(value, dict) and any(members <= value.keys() for members in _TYPED)
@@ -112,7 +112,7 @@ def metadata(properties: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def event_body(event: Event, user_id: Json) -> dict[str, Json]:
-    """Whose event it is, and its properties."""
+    """Return the user's IDs and the event's properties."""
     if not user_id and is_empty(value_of(event, EMAIL)):
         raise Missing("userId", "context.traits.email")
     out = {**WHOSE(event), **compact({"user_id": user_id})}
@@ -122,5 +122,5 @@ def event_body(event: Event, user_id: Json) -> dict[str, Json]:
 
 
 def warehouse_traits(event: Event) -> dict[str, Json]:
-    """What reverse ETL took from the warehouse: traits under Intercom's own names, and the identifier among them."""
+    """Return traits from reverse ETL, which already have Intercom's names, together with the identifier."""
     return {**{key: value for key, value in event.traits.items() if value is not None}, **warehouse_id(event)}

@@ -1,8 +1,7 @@
-"""The two columns of a mapping that users write: where a value comes from, and where it goes.
+"""JSONPath expressions in the two columns of user-defined mappings: source and target of a value.
 
-A path is the part of JSONPath that names places: `$.a.b`, `$['a b']`, `$.'a-b'`, `$.a[0]`, and `[*]` for every
-element. Where both columns have `[*]`, elements keep their places:
-`$.properties.products[*].sku` -> `$.items[*].id`.
+This subset of JSONPath is supported: `$.a.b`, `$['a b']`, `$.'a-b'`, `$.a[0]`, and `[*]` for every element. If both
+columns contain `[*]`, elements keep their positions: `$.properties.products[*].sku` -> `$.items[*].id`.
 """
 
 from __future__ import annotations
@@ -36,18 +35,18 @@ Step: TypeAlias = "str | int | Each"
 
 
 class _Nothing:
-    """No value there, which is not the same as null."""
+    """The path does not exist (in contrast to null)."""
 
 
 NOTHING: Final = _Nothing()
 
 
 class Many(list[Any]):
-    """What `[*]` found, one entry for each element, `NOTHING` where an element has no such value."""
+    """The values found by `[*]`, one per element; `NOTHING` for elements without the value."""
 
 
 class Value(Parsed):
-    """A path into the event, or a constant: quoted text, a number, true, false, null, any other text as it is."""
+    """A path into the event, or a constant: quoted text, a number, true, false, null, or any other text."""
 
     def __init__(self, written: str) -> None:
         super().__init__(written := written.strip())
@@ -56,26 +55,27 @@ class Value(Parsed):
         if re.match(r"\$($|[.\[A-Za-z_])", written):
             self.steps = _steps(written)
         elif written.startswith("$"):
-            raise ValueError(f"{written!r} starts with $ but is no path; as a constant it is written '{written}'")
+            raise ValueError(f"{written!r} starts with $ but is not a valid path; write it as '{written}'")
         else:
             self.constant = _constant(written)
 
     def of(self, event: Json) -> Json:
-        """The value in `event`: `NOTHING` if it is not there, a `Many` for a path with `[*]`."""
+        """Return the value in `event`: `NOTHING` if it is missing, a `Many` for a path with `[*]`."""
         return self.constant if self.steps is None else _select(event, self.steps)
 
 
 class Name(Parsed):
-    """Where a header or a query parameter goes: a path, or simply its name."""
+    """The target of a header or a query parameter: a path, or simply its name."""
 
     def __init__(self, written: str) -> None:
         super().__init__(written := written.strip())
         self.steps: tuple[Step, ...] = _steps(written) if written.startswith("$") else (written,)
 
     def put(self, body: dict[str, Json], value: Json, setting: str) -> None:
-        """Put `value` there, without one only the objects around it.
+        """Set `value` at this path; without a value, create only the enclosing objects.
 
-        Raises `Misconfigured` for `setting`, which has the path, where something else is in the way.
+        Raises `Misconfigured` for `setting`, which contains the path, if another row has already set a conflicting
+        value.
         """
         if not _has_value(value):
             *around, _ = self.steps or ("",)
@@ -94,12 +94,12 @@ class Name(Parsed):
             _put(body, self.steps, value)
         except _InTheWayError:
             raise Misconfigured(
-                setting, "another row has already put a value in the way", at=self.written, case="occupied"
+                setting, "another row has already set a conflicting value", at=self.written, case="occupied"
             ) from None
 
 
 class Place(Name):
-    """Where a value goes in the body: a path."""
+    """The target of a value in the body: a path."""
 
     def __init__(self, written: str) -> None:
         super().__init__(written)
@@ -118,7 +118,7 @@ def _steps(written: str) -> tuple[Step, ...]:
     while at < len(rest):
         match = _STEP.match(rest, at)
         if match is None:
-            raise ValueError(f"{written!r} cannot be read from {rest[at:]!r} on; the paths known here are {_KNOWN}")
+            raise ValueError(f"{written!r} is invalid from {rest[at:]!r} on; supported paths are {_KNOWN}")
         steps.append(_step(str(match.lastgroup), match[str(match.lastgroup)]))
         at = match.end()
     return tuple(steps)
@@ -197,7 +197,7 @@ def _put_at(node: Any, key: str | int, rest: tuple[Step, ...], value: Any) -> No
 
 
 def _copy(value: Any) -> Any:
-    """A copy, so that a later row cannot reach into the event."""
+    """Copy the value, so that a later row cannot change the event."""
     if isinstance(value, Many):
         return [_copy(item) for item in _flat(value)]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What Marketo's answers mean.
+"""Outcomes of Marketo's answers.
 
 https://experienceleague.adobe.com/en/docs/marketo-developer/marketo/rest/error-codes
 """
@@ -10,17 +10,17 @@ from typing import Any
 from svctoolkit.destinations._outcomes import Delivery, Outcome
 from svctoolkit.mapping import as_object, text
 
-#: the token, a time-out, a fault of Marketo's own
+#: invalid token, timeout, Marketo's internal error
 _LATER = frozenset({"601", "602", "604", "611"})
-#: quotas, and an API that is switched off for a while
+#: quotas, and an API that is temporarily unavailable
 _SLOWER = frozenset({"502", "606", "607", "608", "615"})
 _TAKEN = frozenset({"created", "updated", "added"})
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """Marketo answers 200 to nearly everything: the code of the first error decides, all unknown ones abort.
+    """Return the outcome by the first error code (Marketo nearly always answers 200); unknown codes abort.
 
-    Codes are texts; the service takes a number for an unknown code.
+    Codes are strings; like in RudderStack, a number counts as an unknown code.
     """
     reply = delivery.reply
     if not reply.successful:
@@ -39,7 +39,7 @@ def judge(delivery: Delivery) -> Outcome | None:
 
 
 def _outcome_of_records(result: Any) -> Outcome | None:
-    """A record that was not taken aborts the request."""
+    """Abort the request if a record was not accepted."""
     for record in map(as_object, result if isinstance(result, list) else []):
         if record.get("status", "updated") not in _TAKEN:
             return Outcome("abort", f"{record['status']}: {text(record.get('reasons')) or 'no reason is given'}")

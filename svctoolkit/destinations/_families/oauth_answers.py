@@ -1,4 +1,4 @@
-"""What the answers of destinations with OAuth say of the account that delivers."""
+"""Shared by OAuth types: outcomes of answers about the connected account."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ _REFRESH, _INACTIVE = "REFRESH_TOKEN", "AUTH_STATUS_INACTIVE"
 
 
 def judge_expired_token(delivery: Delivery) -> Outcome | None:
-    """401: the token is renewed, and the events are tried again."""
+    """On 401, refresh the token and retry the events."""
     if delivery.reply.status == 401:
         return Outcome("retry", "the access token is no longer valid", auth=_REFRESH)
     return None
 
 
 def judge_account(delivery: Delivery) -> Outcome | None:
-    """As `judge_expired_token`; 403, or a token that its owner revoked: this account delivers nothing any more."""
+    """Like `judge_expired_token`; 403 or a revoked token additionally marks the account as inactive."""
     reply = delivery.reply
     code = reply.body.get("code") if isinstance(reply.body, dict) else None
     if reply.status == 403 or (reply.status == 401 and code == "REVOKED_ACCESS_TOKEN"):

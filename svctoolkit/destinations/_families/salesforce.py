@@ -1,4 +1,4 @@
-"""What both types of Salesforce share: leads, or records of any object, from identify events.
+"""Shared by both Salesforce types: leads, or records of any object, from identify events.
 
 https://developer.salesforce.com/docs/atlas.en-us.api_rest.meta/api_rest/resources_list.htm; answers: `errorCode` in a
 list of errors (https://developer.salesforce.com/docs/atlas.en-us.api_rest.meta/api_rest/errorcodes.htm).
@@ -46,13 +46,13 @@ ANSWERS = [
     ),
 ]
 QUIRKS = [
-    "The last name is the second word of the trait name; what follows it is lost.",
-    "Zero and false are left out of custom fields; objects and lists are not, which Salesforce refuses.",
+    "The last name is the second word of the trait name; further words are lost.",
+    "Zero and false are left out of custom fields. Objects and lists are sent, although Salesforce rejects them.",
 ]
 _DATA = "/services/data/v50.0"
 _THROTTLES = {"REQUEST_LIMIT_EXCEEDED": {403}, "SERVER_UNAVAILABLE": {500, 503}}
 
-#: of the traits: those of the event, and those of its context for an event without
+#: fields from the event's traits, or from the context's traits if the event has none
 LEAD = Table(
     {
         "ConvertedAccountId": "convertedAccountId",
@@ -90,7 +90,7 @@ LEAD = Table(
         "FirstName": "firstName",
         "LastName": "lastName",
         "MiddleName": "middleName",
-        "Company": default(first("company.name", "company"), "n/a"),  # Salesforce requires one of a lead
+        "Company": default(first("company.name", "company"), "n/a"),  # Salesforce requires a company for each lead
         "Industry": "company.industry",
         "AnnualRevenue": "company.annualRevenue",
         "NumberOfEmployees": "company.employee_count",
@@ -113,14 +113,14 @@ _NOT_CUSTOM = frozenset({"name", "anonymousId", "age", "avatar", "birthday", "ge
 
 
 class Record(NamedTuple):
-    """An object of Salesforce, and the id of the record to update; without id a new one is made."""
+    """A Salesforce object type and the id of the record to update; without an id a record is created."""
 
     kind: str
     id: str = ""
 
 
 class Salesforce:
-    """One organization's API, with a token for it."""
+    """The API of one organization, with a token for it."""
 
     def __init__(self, context: Context, instance: str, token: str) -> None:
         self._ask, self._api = context.ask, instance + _DATA
@@ -140,7 +140,7 @@ class Salesforce:
 
 
 def check(event: Event) -> None:
-    """Raises `MappingError` for an event of which no record is made."""
+    """Raises `MappingError` for an event that cannot become a record."""
     if not isinstance(event.raw.get("traits"), dict) and not isinstance(event.context.get("traits"), dict):
         raise Missing("traits")
     named = _records(event)
@@ -152,9 +152,9 @@ def check(event: Event) -> None:
 
 
 def save_records(event: Event, salesforce: Salesforce, *, maps: bool, to_contacts: bool) -> Iterator[Payload]:
-    """One request for each record that the event names, else one for the lead.
+    """Return one request for each record that the event names, or else one for the lead.
 
-    With `maps` traits become fields of a lead; with `to_contacts` a lead that was converted is written as its contact.
+    With `maps` traits become fields of a lead; with `to_contacts` the contact of a converted lead is updated.
     """
     named, mapped = _records(event), bool(event.context.get("mappedToDestination"))
     if not named:
@@ -175,7 +175,7 @@ def _records(event: Event) -> list[ExternalId]:
 
 
 def _lead(event: Event, maps: bool) -> Mapping[str, Any]:
-    """The traits as fields of a lead, and as custom fields (`plan__c`) where Salesforce has none for them."""
+    """Return the traits as fields of a lead; traits without a Salesforce field become custom fields (`plan__c`)."""
     if not maps:
         return event.traits
     traits, lead = event.traits, LEAD(event.traits)
@@ -203,7 +203,7 @@ def _find_lead(address: str, salesforce: Salesforce, to_contacts: bool) -> Recor
 
 
 def _find_record(kind: str, by: str, value: str, salesforce: Salesforce) -> Record:
-    """The record with this value in the field `by`, for a row of a warehouse."""
+    """Find the record with this value in the field `by`, for a warehouse row."""
     records = salesforce.search(
         kind, value, f"&in={in_url(by)}&{in_url(kind)}.fields=id,{in_url(by)}", field="context.externalId.id"
     )
@@ -216,12 +216,12 @@ def _find_record(kind: str, by: str, value: str, salesforce: Salesforce) -> Reco
 
 
 def _in_path(value: str) -> str:
-    """An ID as it is, but for what would end the segment of the path: the service escapes nothing of it."""
+    """Escape only characters that would end the path segment; RudderStack does not escape the ID at all."""
     return _ENDS.sub(lambda match: in_url(match[0]), value)
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """An ended session is opened again; a limit that is reached, or a server that is away, slows down."""
+    """Refresh the token if the session expired; throttle if a limit is reached or the server is unavailable."""
     reply = delivery.reply
     for error in _errors(reply.body):
         code, message = error.get("errorCode"), str(error.get("message"))

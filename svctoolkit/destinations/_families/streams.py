@@ -1,8 +1,8 @@
-"""What types without HTTP share: streams, queues, sheets and stores that the data-plane server itself writes to.
+"""Shared by types without HTTP: streams, queues, sheets and stores that the data-plane server itself writes to.
 
-The Test API refuses them. In a data plane whose delivery mode is `record`, the recorder takes what would be put there:
-an unsigned request in the words of the destination's public API, with the event itself where that API wants it encoded.
-In other modes nothing is sent. What the service itself puts there is known of its refusals only.
+The Test API refuses them. In delivery mode `record`, the recorder receives what would be written: an unsigned request
+in the format of the destination's public API, with the plain event where that API requires an encoded one. In other
+modes nothing is sent. RudderStack's own output for these types is not public; only its error messages are known.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ANSWERS = [Answer("success", 200, {})]
 
 
 def target_of(event: Event, rows: Iterable[Rows]) -> str:
-    """Where the configuration sends an event: by its name, else its type, else `*`; empty where it says nothing."""
+    """Return the configured target of an event: by its name, else its type, else `*`; empty if there is none."""
     targets = {row.from_.strip().lower(): row.to.strip() for row in rows if row.from_ and row.to}
     name = event.raw.get("event")
     keys = (name.strip().lower() if isinstance(name, str) else "", event.type, "*")
@@ -27,7 +27,7 @@ def target_of(event: Event, rows: Iterable[Rows]) -> str:
 
 
 def require_target(event: Event, rows: Iterable[Rows], variable: str) -> str:
-    """The same. Raises `NotConfigured` where the rows, which are those of `variable`, have none for the event."""
+    """Like `target`, but raises `NotConfigured` if the rows of `variable` have no target for the event."""
     target = target_of(event, rows)
     if not target:
         name = event.raw.get("event") or event.type
@@ -36,6 +36,6 @@ def require_target(event: Event, rows: Iterable[Rows], variable: str) -> str:
 
 
 def value_named(event: Event, name: str) -> Json:
-    """The value of a name in a configuration: of the properties or traits; with dots, a path there or of the event."""
+    """Return the value of a configured name: in properties or traits, or (as a path with dots) in the event."""
     places = (event.properties, as_object(event.raw.get("traits")), as_object(event.context.get("traits")), event.raw)
     return next((value for place in places if (value := path(name)(place)) is not None), None)

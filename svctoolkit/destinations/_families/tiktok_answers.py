@@ -1,4 +1,4 @@
-"""What TikTok's answers mean: `code` in a body of status 200 decides (https://business-api.tiktok.com/portal/docs)."""
+"""Outcomes of TikTok's answers: `code` in a body of status 200 decides (https://business-api.tiktok.com/portal/docs)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _THROTTLED = 40100
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """0 is success, 40100 too many requests; any other code refuses the events for good."""
+    """Return the outcome by code: 0 is success, 40100 means too many requests, and any other code aborts."""
     reply = delivery.reply
     code = reply.body.get("code") if reply.successful and isinstance(reply.body, dict) else None
     if code is None:

@@ -1,11 +1,11 @@
-"""What both types of Universal Analytics share: one hit a request, everything in its query.
+"""Shared by both Universal Analytics types: one hit per request, with everything in the query.
 
-identify is an event of its own and has to be asked for; page, screen and track are what they say. The shop's events
-take Google's actions and products where `enhancedEcommerce` is on. Dimensions, metrics and groups of contents take the
-values that the configuration names: of the traits for identify, of the properties for the others.
-https://developers.google.com/analytics/devguides/collection/protocol/v1/parameters
+identify sends an event only if it is enabled in the configuration; page, screen and track send hits of these types.
+With `enhancedEcommerce`, e-commerce events get Google's product actions and products. Custom dimensions, metrics and
+content groups get the values that the configuration names: from the traits for identify, from the properties for other
+events. https://developers.google.com/analytics/devguides/collection/protocol/v1/parameters
 
-Decisions. A product without an ID is left out of the text of a shared cart, where the service writes "undefined".
+Decisions. A product without an ID is left out of the text of a shared cart; RudderStack writes "undefined".
 """
 
 from __future__ import annotations
@@ -58,16 +58,15 @@ Params: TypeAlias = dict[str, Any]
 _SLOT = re.compile(r"(dimension|metric|contentGroup)(\d+)")
 _SHORT = {"dimension": "cd", "metric": "cm", "contentGroup": "cg"}
 
-ANSWERS = [  # the collector answers 200 with a pixel whatever it is sent
+ANSWERS = [  # the collector always answers 200 with a pixel
     Answer("success", 200, ""),
     Answer("bad key", 200, ""),
     Answer("invalid field", 200, ""),
 ]
 QUIRKS = (
-    "nonInteraction of the configuration is not read: a hit is non-interactive unless properties.nonInteraction says"
-    " otherwise.",
-    "npa=1 switches personalised advertising off, and is sent where doubleClick is on.",
-    "The path (dp) is escaped once before it is a parameter, so that Google shows %2F in reports.",
+    "The setting nonInteraction is not used: a hit is non-interactive unless properties.nonInteraction says otherwise.",
+    "npa=1 switches personalised advertising off, but is sent if doubleClick is on.",
+    "The path (dp) is escaped twice, so that Google shows %2F in reports.",
 )
 
 
@@ -89,17 +88,17 @@ class UniversalSettings(Settings, frozen=True, kw_only=True):
 
     @cached_property
     def product_slots(self) -> Slots:
-        """Short names of dimensions and metrics (`cd1`), and where their values stand."""
+        """Short names of dimensions and metrics (`cd1`), and the paths of their values."""
         return [*_slots(self.dimensions), *_slots(self.metrics)]
 
     @cached_property
     def slots(self) -> Slots:
-        """The same with the groups of contents."""
+        """The same, with content groups."""
         return [*self.product_slots, *_slots(self.content_groupings)]
 
     @cached_property
     def base(self) -> Params:
-        """What every hit of this configuration has."""
+        """Parameters of every hit of this configuration."""
         switches = (("npa", self.double_click), ("aip", self.anonymize_ip))
         return {"v": "1", "tid": self.tracking_id, **{name: 1 for name, on in switches if on}}
 
@@ -146,7 +145,7 @@ _SEARCH = first("properties.search", "context.page.search")
 
 
 def _identify(event: Event, settings: UniversalSettings) -> Params:
-    """An event that tells of the person, where the configuration asks for it."""
+    """Return an event that describes the user, if the configuration enables it."""
     if not settings.enable_server_side_identify:
         raise Unsupported("identify events", setting="enableServerSideIdentify")
     own = event.raw.get("traits")
@@ -166,7 +165,7 @@ def _screen(event: Event, settings: UniversalSettings) -> Params:
 
 
 def _track(event: Event, settings: UniversalSettings) -> Params:
-    """An event; the shop's have an action of Google's and products, where the configuration asks for them."""
+    """Return an event; e-commerce events have product actions and products if the configuration enables them."""
     name = event.raw.get("event")
     if not isinstance(name, str):
         raise Misfit("event", "a name, as a text", event.raw.get("event"))
@@ -186,13 +185,13 @@ def _track(event: Event, settings: UniversalSettings) -> Params:
 
 
 def _amount(event: Event) -> Params:
-    """What the event is worth: the first of value, revenue and total that is not zero, whole and not negative."""
+    """Return the event's value: the first of value, revenue and total that is not zero, rounded and not negative."""
     properties = event.properties
     worth = properties.get("value") or properties.get("revenue") or properties.get("total")
     if not worth:
         return {}
     amount = number_or_nothing.of(worth)
-    if isinstance(amount, str):  # no number: the service sends null
+    if isinstance(amount, str):  # not a number: RudderStack sends null
         return {"ev": None}
     return {"ev": math.floor(amount + 0.5)} if amount > 0 else {}
 
@@ -203,7 +202,7 @@ _PARAMETERS = {"identify": _identify, "page": _page, "screen": _screen, "track":
 def hit(
     event: Event, settings: UniversalSettings, context: Context, options: Mapping[str, Json], person: Params
 ) -> Payload:
-    """The request of one hit. `options` are those of the event for this type; `person` goes before what it says."""
+    """Return the request of one hit. `options` are the event's options for this type; `person` overrides its values."""
     params = {**settings.base, **HIT(event), **_PARAMETERS[event.type](event, settings), **person}
     params["qt"] = _delay(event, context)
     user = event.raw.get("userId")
@@ -229,14 +228,14 @@ def _size(event: Event) -> str | None:
 
 
 def _delay(event: Event, context: Context) -> int | None:
-    """Milliseconds since the event; None for a time that is none."""
+    """Return milliseconds since the event; None if its time is invalid."""
     value = value_of(event, TIME)
     when = moment(int(value) if isinstance(value, bool) else value)
     return None if when is None else microseconds(context.clock()) // 1000 - microseconds(when) // 1000
 
 
 def _place(event: Event, settings: UniversalSettings) -> Params:
-    """The page: its URL, host and path, with the search where the configuration includes it."""
+    """Return the page: its URL, host and path, including the query if configured."""
     url = value_of(event, _URL)
     if not url:
         return {}

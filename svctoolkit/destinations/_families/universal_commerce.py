@@ -1,4 +1,4 @@
-"""The shop's events in Universal Analytics: actions, and where their values stand.
+"""E-commerce events in Universal Analytics: product actions and the sources of their values.
 
 https://developers.google.com/analytics/devguides/collection/protocol/v1/parameters#enhanced-ecommerce
 """
@@ -13,7 +13,7 @@ from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import Missing, Table, as_it_is, default, first, in_words, javascript_text, objects
 
-#: Short names of dimensions, metrics and groups of contents (`cd1`), and what finds their values among members.
+#: Short names of dimensions, metrics and content groups (`cd1`), and functions that find their values.
 Slots: TypeAlias = list[tuple[str, Callable[[Mapping[str, Any]], Any]]]
 
 
@@ -88,10 +88,10 @@ NOTHING = Table({})
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What Google calls an event, and where its parameters stand.
+    """Google's name of an e-commerce event, and the sources of its parameters.
 
-    `prefix` is that of the parameters of each product, with a place for its number; without it the event has no list
-    of products. `own_slots`: the event itself is about one product, whose dimensions and metrics its properties have.
+    `prefix` is the prefix of product parameters, with a placeholder for the product's number; empty if the event has no
+    list of products. `own_slots`: the event is about one product, whose dimensions and metrics are in its properties.
     """
 
     name: str
@@ -109,7 +109,7 @@ _VIEW, _CLICK = Action("detail", LIST, "il1pi{}"), Action("click", LIST, "il1pi{
 _PRODUCTS = {name: Action(name, NOTHING, "pr{}") for name in ("detail", "click", "add")}
 _ADD = Action("add", PRODUCT, own_slots=True)
 _STEP = Action("checkout", STEP)
-#: By the name of the event in lower case.
+#: By event name in lower case.
 ACTIONS = {
     "product viewed": Action("detail", PRODUCT, own_slots=True),
     "product added": _ADD,
@@ -137,7 +137,7 @@ ACTIONS = {
 
 
 def action_parameters(event: Event, action: Action, slots: Slots) -> dict[str, Json]:
-    """The action with its values, and those of the products. Raises `MappingError` for an order without products."""
+    """Return the parameters of action and products. Raises `MappingError` for an order without products."""
     params = {"pa": action.name, **action.table(event)}
     if action.table is PROMOTION:
         params["promoa"] = action.name
@@ -166,14 +166,14 @@ def _items(event: Event, action: Action, slots: Slots) -> dict[str, Json]:
 
 
 def _revenue(event: Event) -> dict[str, Json]:
-    """The first of revenue, value and total that is not zero."""
+    """Return the first of revenue, value and total that is not zero."""
     properties = event.properties
     revenue = properties.get("revenue") or properties.get("value") or properties.get("total")
     return {"tr": revenue} if revenue else {}
 
 
 def _filters(event: Event) -> str:
-    """How a list is filtered and sorted: `department:beauty,price:under::price:desc`."""
+    """Return the filters and sort orders of a list: `department:beauty,price:under::price:desc`."""
     lists = [objects(event.properties.get(key)) for key in ("filters", "sorts")]
     if not any(lists):
         return ""
@@ -182,7 +182,7 @@ def _filters(event: Event) -> str:
 
 
 def cart_text(event: Event) -> str:
-    """The IDs of the products in a cart that is shared, each after a space."""
+    """Return the IDs of the products in a shared cart, each preceded by a space."""
     products = event.properties.get("products")
     if not isinstance(products, list):
         raise Missing("properties.products", wants="the products of the cart", case="cart")
