@@ -1,6 +1,6 @@
-"""Accoil Analytics: users, accounts and what they do, as events in the form of the specification.
+"""Accoil Analytics: users, accounts and their activity, as events in the format of RudderStack's event specification.
 
-identify and group carry their traits; of track, page and screen the name is sent alone.
+identify and group are sent with all traits; track, page and screen are sent as a name only.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ destination = DestinationType(
     AccoilAnalyticsSettings,
     docs="https://developers.accoil.com/accoil-api/api-reference/",
     quirks=[
-        "A key that begins with stg_ is one of Accoil's staging server.",
+        "A key that begins with stg_ selects Accoil's staging server.",
         "Properties of track, page and screen events are not sent.",
-        "The traits of the context are sent where an identify event has none of its own.",
+        "If an identify event has no traits, the traits of its context are sent.",
     ],
     answers=[
         Answer("success", 202, {"message": "Accepted"}),
@@ -51,26 +51,26 @@ ACCOUNT = Table({"groupId": required("groupId")})
 
 @destination.on("identify")
 def send_user(event: Event, settings: AccoilAnalyticsSettings) -> Payload:
-    """The user, with all traits."""
+    """Return the user, with all traits."""
     traits = event.raw.get("traits")
     return _send(event, settings, WHO, _traits(event.context.get("traits") if traits is None else traits))
 
 
 @destination.on("track")
 def send_action(event: Event, settings: AccoilAnalyticsSettings) -> Payload:
-    """What the user did: the event's name."""
+    """Return the event's name as the user's activity."""
     return _send(event, settings, WHO, ACTION(event))
 
 
 @destination.on("page", "screen")
 def send_view(event: Event, settings: AccoilAnalyticsSettings) -> Payload:
-    """What the user saw: the name of the page or screen."""
+    """Return the name of the page or screen."""
     return _send(event, settings, WHO, VIEW(event))
 
 
 @destination.on("group")
 def send_account(event: Event, settings: AccoilAnalyticsSettings) -> Payload:
-    """The account of the user, with all traits."""
+    """Return the user's account, with all traits."""
     return _send(event, settings, WHO_OF_GROUP, {**ACCOUNT(event), **_traits(event.raw.get("traits"))})
 
 

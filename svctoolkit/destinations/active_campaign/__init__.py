@@ -1,8 +1,8 @@
-"""ActiveCampaign: contacts with their tags, lists and fields, what they do, and the sites that are tracked.
+"""ActiveCampaign: contacts with their tags, lists and fields, events, and tracked sites.
 
-identify creates or updates the contact. ActiveCampaign knows tags and fields by numbers, so the look-ups ask for them;
-they create the tags that do not exist yet, and put the contact on its tags and lists. track and screen log an event,
-whose name the look-ups make known first; page adds its site to those that are tracked.
+identify creates or updates the contact. ActiveCampaign identifies tags and fields by number, so the mapping looks them
+up, creates missing tags, and adds the contact to its tags and lists. track and screen log an event, whose name is
+registered first by a lookup. page adds its site to the tracked sites.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ destination = DestinationType(
     ActiveCampaignSettings,
     docs="https://developers.activecampaign.com/reference/sync-a-contacts-data",
     quirks=[
-        "Tags count as a list only: one tag as a text is left out.",
-        "An event's person is known by the e-mail address in the context's traits alone.",
+        "Tags must be a list: a single tag as text is left out.",
+        "An event's contact is identified only by the e-mail address in the context's traits.",
     ],
     answers=[
         Answer("success", 200, {"success": 1, "message": "Event spawned"}, at="trackcmp.net"),
@@ -89,7 +89,7 @@ TAGS, LISTS, FIELDS = trait("tags"), trait("lists"), trait("fieldInfo")
 
 @destination.on("identify")
 def send_person(event: Event, settings: ActiveCampaignSettings, context: Context) -> Payload:
-    """The contact, with the fields that ActiveCampaign has; its tags and lists are set by the look-ups."""
+    """Return the contact with ActiveCampaign's own fields; lookups set its tags and lists."""
     account, contact = _Account(settings, context), CONTACT(event)
     answer = as_object(account.ask("POST", "contact/sync", {"contact": contact}, field="traits.email").get("contact"))
     for tag in account.tag_ids(_texts(value_of(event, TAGS))):
@@ -107,7 +107,7 @@ def send_person(event: Event, settings: ActiveCampaignSettings, context: Context
 
 @destination.on("track", "screen")
 def send_action(event: Event, settings: ActiveCampaignSettings, context: Context) -> Payload:
-    """An event of the visitor with the e-mail address of the context's traits."""
+    """Return an event of the visitor with the e-mail address in the context's traits."""
     account, name = _Account(settings, context), value_of(event, NAME)
     names = [
         entry.get("name")
@@ -122,7 +122,7 @@ def send_action(event: Event, settings: ActiveCampaignSettings, context: Context
 
 @destination.on("page")
 def send_page(event: Event, settings: ActiveCampaignSettings, context: Context) -> Payload:
-    """The site of the page."""
+    """Return the site of the page."""
     url = str(value_of(event, SITE))
     site = urlsplit(url).hostname if "://" in url else None
     if not site:
@@ -131,7 +131,7 @@ def send_page(event: Event, settings: ActiveCampaignSettings, context: Context) 
 
 
 class _Account:
-    """The questions that are put to one account, and the requests for it."""
+    """Lookups in one account, and requests to it."""
 
     def __init__(self, settings: ActiveCampaignSettings, context: Context) -> None:
         self._settings, self._context = settings, context
@@ -145,7 +145,7 @@ class _Account:
         return API.post(self._settings, place, body)
 
     def tag_ids(self, tags: list[str]) -> list[Any]:
-        """The numbers of these tags; those that do not exist yet are created."""
+        """Return the numbers of these tags, and create those that do not exist yet."""
         if not tags:
             return []
         ids = {
@@ -159,7 +159,7 @@ class _Account:
         return as_object(self.ask("POST", "tags", body, field="traits.tags").get("tag")).get("id")
 
     def field_values(self, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The values of the fields that ActiveCampaign has, under their numbers; several values stand between bars."""
+        """Return the values of fields that exist in ActiveCampaign, by number; several values are separated by bars."""
         if not fields:
             return []
         listed = objects(self.ask("GET", "fields?limit=100", field="traits.fieldInfo").get("fields"))

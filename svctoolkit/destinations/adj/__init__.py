@@ -1,8 +1,8 @@
-"""Adjust: the events of an application that have an event token, by the server-to-server API.
+"""Adjust: app events that have an event token, through the server-to-server API.
 
-track sends an event under the token that the configuration maps its name to; others are refused. The properties go
-along as callback parameters, flat and as texts (null is `null`), and the configured ones as partner parameters too. The
-event has to say what device it is about: its type and its ID.
+track sends an event with the token that the configuration maps its name to; events without a token are refused. The
+properties are sent as callback parameters, flattened and as text (null is `null`), and the configured ones also as
+partner parameters. The event must contain the type and ID of the device.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class AdjustSettings(Settings, frozen=True, kw_only=True):
 
     @cached_property
     def tokens(self) -> dict[str, str]:
-        """The token of each event that has one."""
+        """Event tokens by event name."""
         return {row.from_.strip(): row.to.strip() for row in self.custom_mappings}
 
 
@@ -56,15 +56,15 @@ destination = DestinationType(
         Answer("invalid field", 400, {"error": "Event request failed (Bad event token)"}),
     ],
     quirks=[
-        "The time of an event is not sent: Adjust takes the time of arrival.",
-        "A revenue is sent with USD where the event says no currency.",
+        "The time of an event is not sent: Adjust uses the time of arrival.",
+        "Revenue is sent in USD if the event has no currency.",
     ],
 )
 
 
 @converter
 def _revenue(value: Any) -> float:
-    """A number with two decimals; a text may have a dollar sign in front. True counts as 1."""
+    """Return a number with two decimals. Text may begin with a dollar sign; true counts as 1."""
     if isinstance(value, bool):
         return float(value)
     return round(float(number.of(value.strip().removeprefix("$") if isinstance(value, str) else value)), 2)
@@ -113,7 +113,7 @@ def _device(event: Event) -> dict[str, Any]:
 
 
 def _money(event: Event) -> dict[str, Any]:
-    """Revenue, and its currency unless it is nothing."""
+    """Return the revenue and, unless it is zero or missing, its currency."""
     revenue = value_of(event, REVENUE)
     if not revenue:
         return {"revenue": revenue}
@@ -121,6 +121,6 @@ def _money(event: Event) -> dict[str, Any]:
 
 
 def _partner(event: Event, settings: AdjustSettings) -> dict[str, str]:
-    """Properties under the partner's names, unless they are empty, 0 or false. Adjust takes texts only."""
+    """Return properties under the partner's names as text, except those that are empty, 0 or false."""
     pairs = [(row.to, event.properties.get(row.from_)) for row in settings.partner_params_keys if row.to]
     return {name: in_words(value) for name, value in pairs if value or value == [] or value == {}}

@@ -1,14 +1,14 @@
-"""Adobe Analytics: hits for its data insertion API, as XML.
+"""Adobe Analytics: hits for its Data Insertion API, as XML.
 
-track takes the shop's events; other events, pages and screens need a row in `rudderEventsToAdobeEvents` or a name of
-Adobe's in `properties.overrideEventName`. A hit is a click on a link, or a page view with `overridePageView`.
-Variables (contextData, eVars, hierarchies, lists, props) take what the configuration names, found in the properties,
-then the traits; a dotted name is a path of the event. Objects of the same kind in the event's properties
-(`overrideEvars` and so on) replace all of them.
+track supports e-commerce events; other events, pages and screens need a row in `rudderEventsToAdobeEvents` or an Adobe
+event name in `properties.overrideEventName`. A hit is a link click, or a page view with `overridePageView`. Variables
+(contextData, eVars, hierarchies, lists, props) get the values that the configuration names, from the properties or else
+the traits; a dotted name is a path in the event. Objects in the event's properties (`overrideEvars` and so on) replace
+all variables of that kind.
 
-Decisions. The events and properties of merchandising (`eventMerch…`, `productMerch…`) follow Adobe's syntax of
-products: nothing shows what the service makes of them. A click in an app, for which the service writes the name
-"undefined", has no name here. Values stand in the XML as they are, as the service writes them.
+Decisions. Merchandising events and properties (`eventMerch…`, `productMerch…`) follow Adobe's product syntax, because
+RudderStack's output for them is unknown. A click in an app has no name here; RudderStack writes "undefined". Values are
+not escaped in the XML, as in RudderStack.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ destination = DestinationType(
         ),
     ],
     quirks=[
-        "Values stand in the XML as they are: one with & or < makes a document that no parser takes.",
-        "Adobe answers 200 to a hit that it refuses; FAILURE in the body says so.",
-        "Of an event that is no shop's, the products are not sent, unless it is in productMerchEventToAdobeEvent.",
+        "Values are not escaped in the XML: a value with & or < makes the document invalid.",
+        "Adobe answers 200 even to a hit that it refuses, with FAILURE in the body.",
+        "Products are sent only with e-commerce events and events in productMerchEventToAdobeEvent.",
     ],
 )
-#: What Adobe calls the shop's events, by their names in lower case.
+#: Adobe's names of e-commerce events, by event name in lower case.
 SHOP = {
     "product viewed": "prodView",
     "product list viewed": "prodView",
@@ -101,7 +101,7 @@ _PAGE_NAME = first("properties.pageName", "context.page.name")
 
 @destination.judge
 def judge(delivery: Delivery) -> Outcome | None:
-    """A body that says FAILURE is given up, with its reason."""
+    """Abort if the body says FAILURE, with its reason."""
     body = delivery.reply.body
     failure = _FAILURE.search(body) if isinstance(body, str) and delivery.reply.successful else None
     return Outcome("abort", failure["reason"] or "Adobe refuses the hit without a reason") if failure else None
@@ -147,7 +147,7 @@ def _adobe_event(event: Event, settings: AdobeAnalyticsSettings, name: str) -> s
 
 
 def _row_of(rows: tuple[Rows, ...], name: str) -> str:
-    """What the configuration maps an event to, its name in any case; empty where it does not."""
+    """Return what the configuration maps an event name to (in any case); empty if it is not mapped."""
     return next((row.to for row in rows if row.from_.strip().lower() == name.lower()), "")
 
 
@@ -182,7 +182,7 @@ def _hit(
 
 
 def _variables(event: Event, settings: AdobeAnalyticsSettings) -> dict[str, Json]:
-    """Context data and eVars."""
+    """Return context data and eVars."""
     data = {settings.context_data_prefix + row.to: value_at(event, row.from_) for row in settings.context_data_mapping}
     data = {key: value for key, value in data.items() if value not in (None, "")}
     evars = overrides(event, "overrideEvars")
@@ -201,7 +201,7 @@ def _hierarchies(event: Event, settings: AdobeAnalyticsSettings) -> dict[str, Js
 
 
 def _lists(event: Event, override: str, prefix: str, rows: tuple[DelimitedRows, ...]) -> dict[str, Json]:
-    """Lists with their delimiters. Raises `MappingError` for what is neither a text nor a list."""
+    """Return lists with their delimiters. Raises `MappingError` for a value that is neither a text nor a list."""
     own = overrides(event, override)
     if own is not None:
         return own
@@ -220,7 +220,7 @@ def _lists(event: Event, override: str, prefix: str, rows: tuple[DelimitedRows, 
 
 
 def _page(event: Event, settings: AdobeAnalyticsSettings) -> dict[str, Json]:
-    """The page that is viewed. Its name is its URL where it has none."""
+    """Return the viewed page. A page without a name is named by its URL."""
     url, name = value_of(event, _URL), value_of(event, _PAGE_NAME)
     address = quote(javascript_text(url), safe=_URI_SAFE) if isinstance(url, (str, list, dict)) else None
     if not settings.track_page_name:
@@ -229,7 +229,7 @@ def _page(event: Event, settings: AdobeAnalyticsSettings) -> dict[str, Json]:
 
 
 def _visit(event: Event, settings: AdobeAnalyticsSettings) -> dict[str, Json]:
-    """The time or the visitor: Adobe takes one of them, as the report suite is set up."""
+    """Return the time or the visitor: Adobe accepts only one of them, depending on the report suite."""
     option = settings.timestamp_option
     if option == "disabled" or (option == "hybrid" and settings.prefer_visitor_id):
         user, anonymous = event.raw.get("userId"), event.raw.get("anonymousId")

@@ -1,4 +1,4 @@
-"""Products as Adobe takes them: `Category;Product;Quantity;Price;event=value|…;eVar=value|…`, with commas between.
+"""Products in Adobe's format: `Category;Product;Quantity;Price;event=value|…;eVar=value|…`, separated by commas.
 
 https://experienceleague.adobe.com/docs/analytics/implementation/vars/page-vars/products.html
 """
@@ -22,7 +22,7 @@ def product_text(
     values: Sequence[tuple[str, str]],
     evars: Sequence[tuple[str, str]],
 ) -> str:
-    """One product; `values` and `evars` are names of Adobe's and where their values are found: `products.x` in it."""
+    """Return one product; `values` and `evars` map Adobe's names to paths (`products.x` is in the product)."""
     quantity = product.get("quantity") or 1
     called = product.get(_IDENTIFIERS[identifier]) if identifier else None
     fields = [
@@ -37,7 +37,7 @@ def product_text(
 
 
 def _total(price: Json, quantity: Json) -> str:
-    """The price of all pieces; `0` without one."""
+    """Return the total price of all items; `0` without a price."""
     each, count = number_or_nothing.of(price or 0), number_or_nothing.of(quantity)
     return f"{each * count:.2f}" if each and not isinstance(each, str) and not isinstance(count, str) else "0"
 

@@ -1,4 +1,4 @@
-"""Where the values of a hit stand, and how the service writes them as XML."""
+"""The sources of a hit's values, and their XML as RudderStack writes it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KNOWN = Table(
 
 
 def value_at(event: Event, name: str) -> Json:
-    """The value that a configuration names: of properties, traits or the context's traits; dotted, of the event."""
+    """Return the value of a name: from properties, traits or the context's traits. Dotted names are paths."""
     if "." in name:
         return path(name)(event.raw)
     places = (event.properties, as_object(event.raw.get("traits")), as_object(event.context.get("traits")))
@@ -46,13 +46,13 @@ def value_at(event: Event, name: str) -> Json:
 
 
 def overrides(event: Event, name: str) -> dict[str, Json] | None:
-    """The variables of the event's own under this property; None where it is no object. Null is an empty one."""
+    """Return the variables in this property of the event; None if it is not an object. Nulls become empty texts."""
     own = event.properties.get(name)
     return {key: "" if value is None else value for key, value in own.items()} if isinstance(own, dict) else None
 
 
 def element(name: str, value: Json) -> str:
-    """An XML element, closed at once for a value that is null or empty. Nothing is escaped, as in the service."""
+    """Return an XML element, self-closing if the value is null or empty. As in RudderStack, nothing is escaped."""
     if value is None or value == "":
         return f"<{name}/>"
     return f"<{name}>{value if type(value) is str else _content(value)}</{name}>"

@@ -1,8 +1,8 @@
-"""AppsFlyer: what people do in an application, by the server-to-server events API.
+"""AppsFlyer: app events, through the server-to-server events API.
 
-track sends the event under its own name, page and screen send `page` and `screen`. The properties travel as JSON text
-in `eventValue`, with AppsFlyer's own parameters (`af_revenue`, `af_price`...) beside them. The event has to say which
-system the application runs on and which installation it is (`context.externalId`, type `appsflyerExternalId`).
+track sends the event under its own name, page and screen send `page` and `screen`. The properties are sent as JSON text
+in `eventValue`, together with AppsFlyer's own parameters (`af_revenue`, `af_price`...). The event must name the
+operating system and the installation of the app (`context.externalId`, type `appsflyerExternalId`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class AppsFlyerSettings(Settings, frozen=True, kw_only=True):
     s2s_key: Secret = Secret("")
     android_app_id: str = ""
     apple_app_id: str = ""
-    sharing_filter: str | None = None  # the form writes `all`; older configurations have none
+    sharing_filter: str | None = None  # the form writes `all`; older configurations leave it out
     use_rich_event_name: bool = False
     add_properties_at_root: bool = False
     list_of_props: Tags = Tags()
@@ -41,9 +41,7 @@ destination = DestinationType(
         Answer("rate limit", 429, "Too many requests"),
         Answer("invalid field", 400, "appsflyer_id field is missing or incorrect"),
     ],
-    quirks=[
-        "Product Added and Product List Viewed go without content IDs and types: they count as events of your own."
-    ],
+    quirks=["Product Added and Product List Viewed are sent without content IDs and types, like custom events."],
 )
 
 
@@ -64,7 +62,7 @@ def send_page(event: Event, settings: AppsFlyerSettings) -> Payload:
 
 
 def _value(event: Event, settings: AppsFlyerSettings) -> dict[str, Any]:
-    """The properties, and AppsFlyer's own parameters. Those that the configuration lists stand at the root."""
+    """Return the properties and AppsFlyer's own parameters; those listed in the configuration are at the root."""
     properties = event.properties
     root = {key: properties[key] for key in settings.list_of_props if key in properties}
     rest = {key: value for key, value in properties.items() if key not in root}
@@ -77,9 +75,11 @@ def _value(event: Event, settings: AppsFlyerSettings) -> dict[str, Any]:
 
 
 def _parameters(event: Event) -> dict[str, Any]:
-    """The parameters that AppsFlyer names for the event, as they are: nulls, too."""
+    """Return the parameters that AppsFlyer defines for the event, unchanged, including nulls."""
     properties, name = event.properties, event.raw.get("event")
-    names = PARAMETERS.get(name.lower().replace(" ", "_")) if isinstance(name, str) else None  # spaces around count
+    names = (
+        PARAMETERS.get(name.lower().replace(" ", "_")) if isinstance(name, str) else None
+    )  # leading and trailing spaces count
     values = {name: properties.get(PROPERTIES[name]) for name in names or OTHERS if PROPERTIES[name] in properties}
     products = properties.get("products")
     if names and isinstance(products, list):
@@ -102,7 +102,7 @@ def _send(event: Event, settings: AppsFlyerSettings, own: Mapping[str, Any], val
 
 
 def _access(settings: AppsFlyerSettings) -> tuple[str, str]:
-    """The host and the key of the way of authentication."""
+    """Return host and key of the configured authentication version."""
     if settings.auth_version == "v2":
         if not settings.s2s_key:
             raise Misconfigured("s2sKey", "is required by authVersion v2")
@@ -113,7 +113,7 @@ def _access(settings: AppsFlyerSettings) -> tuple[str, str]:
 
 
 def _app(event: Event, settings: AppsFlyerSettings) -> tuple[str, Table]:
-    """The ID of the application on the event's system, and what its devices have."""
+    """Return the app's ID on the event's operating system, and the table of its device fields."""
     system = platform(as_object(event.context.get("os")).get("name"))
     if system == "android" and settings.android_app_id:
         return settings.android_app_id, ANDROID

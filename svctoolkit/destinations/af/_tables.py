@@ -1,6 +1,6 @@
-"""AppsFlyer's parameters, and where they come from.
+"""AppsFlyer's parameters and their sources.
 
-https://support.appsflyer.com/hc/en-us/articles/4410481112081 names the parameters of each event.
+https://support.appsflyer.com/hc/en-us/articles/4410481112081 lists the parameters of each event.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ PROPERTIES = {
     "af_content_type": "category",
     "af_search_string": "query",
 }
-#: those that are lists where an event of a shop has products, one value for each of them
+#: parameters that are lists with one value per product if an e-commerce event has products
 OF_PRODUCTS = ("af_price", "af_content_id", "af_quantity")
 _VIEW = ("af_price", "af_content_id", "af_content_type")
 _ORDER = ("af_revenue", "af_price", "af_content_id", "af_content_type", "af_quantity", "af_order_id")
-#: the events of a shop, by the name in lower case with underscores, and what they have without products
+#: parameters of e-commerce events without products, by name in lower case with underscores
 PARAMETERS = {
     "products_searched": ("af_search_string",),
     "product_viewed": _VIEW,

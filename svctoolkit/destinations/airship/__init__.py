@@ -1,8 +1,8 @@
 """Airship: the tags and attributes of named users, and custom events.
 
-identify and group write the traits of a user: booleans are tags, put on or taken off, all else attributes under flat
-names. Attributes that are objects come ready in `integrations.Airship.JSONAttributes`, as `{"name#instance": {...}}`,
-and take the place of the traits of that name. track is a custom event.
+identify and group write the traits of a user: booleans add or remove tags, other traits become attributes with
+flattened names. Object attributes are passed in `integrations.Airship.JSONAttributes`, as `{"name#instance": {...}}`,
+and replace the traits of that name. track is a custom event.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from svctoolkit.secrets import Secret
 
 
 class TimeRow(msgspec.Struct, frozen=True):
-    """The name of a trait that is a time."""
+    """The name of a trait that holds a time."""
 
     name: str = msgspec.field(name="timestampAttribute", default="")
 
@@ -50,12 +50,12 @@ class AirshipSettings(Settings, frozen=True, kw_only=True):
 
     @cached_property
     def times(self) -> frozenset[str]:
-        """The traits that are times."""
+        """The traits that hold times."""
         return frozenset(row.name.strip() for row in self.timestamp_attributes)
 
     @property
     def host(self) -> str:
-        """The European data center or the American one."""
+        """The data center: Europe or United States."""
         return "https://go.airship.eu" if self.data_center else "https://go.urbanairship.com"
 
 
@@ -63,7 +63,7 @@ destination = DestinationType(
     "Airship",
     AirshipSettings,
     docs="https://docs.airship.com/api/ua/#operation-api-named_users-attributes-post",
-    quirks=["The time of a custom event is sent as occured; Airship's field is occurred."],
+    quirks=["The time of a custom event is sent as occured, but Airship's field is occurred."],
     answers=[
         Answer("success", 200, {"ok": True, "operation_id": "o1"}),
         Answer("bad key", 401, {"ok": False, "error": "Unauthorized", "error_code": 40101}),
@@ -88,9 +88,9 @@ ACTION = Table(
 ACTION_TIME = Table({"occured": TIME})
 ACTION_USER = Table({"named_user_id": "userId"})
 _OF_ACTION = frozenset({"interactionId", "interactionType", "sessionId", "transaction", "value"})
-#: The name of a trait, of the flat name of something in it.
+#: Finds the trait's name in the flattened name of one of its members.
 _WHOLE = re.compile(r"[^.\[]*").match
-#: The traits that Airship has a name for.
+#: Traits for which Airship has its own names.
 NAMES = {
     "name": "full_name",
     "firstName": "first_name",
@@ -107,7 +107,7 @@ NAMES = {
 
 @destination.on("identify", "group")
 def send_traits(event: Event, settings: AirshipSettings) -> list[Payload]:
-    """The user's tags, and the user's attributes."""
+    """Return requests for the user's tags and attributes."""
     user = USER(event)["named_user_id"]
     traits = flatten(as_object(TRAITS(event).get("traits")))
     objects = as_object(as_object(as_object(event.raw.get("integrations")).get("Airship")).get("JSONAttributes"))
@@ -127,7 +127,7 @@ def send_traits(event: Event, settings: AirshipSettings) -> list[Payload]:
 
 @destination.on("track")
 def send_action(event: Event, settings: AirshipSettings) -> Payload:
-    """A custom event, with its properties as they are."""
+    """Return a custom event with its properties unchanged."""
     action = ACTION(event)
     if not isinstance(action["name"], str):
         raise Misfit("event", "a text", action["name"])
@@ -144,7 +144,7 @@ def send_action(event: Event, settings: AirshipSettings) -> Payload:
 
 
 def _tags(event: Event, traits: Mapping[str, Any]) -> dict[str, Any]:
-    """What is put on and what is taken off, in the tag group of users or of groups."""
+    """Return the tags to add and to remove, in the tag group of users or of groups."""
     group = "rudderstack_integration" if event.type == "identify" else "rudderstack_integration_group"
     on = [_tag(name) for name, value in traits.items() if value is True]
     off = [_tag(name) for name, value in traits.items() if value is False]
@@ -177,7 +177,7 @@ def _attributes(
 
 
 def whole_second(value: Json) -> str | None:
-    """A time as Airship takes it; a number is seconds or milliseconds. None for what is no time.
+    """Return a time in Airship's format; numbers are seconds or milliseconds. None for an invalid time.
 
     >>> whole_second(1742887180), whole_second("2025-03-25 07:19:40.5"), whole_second("soon")
     ('2025-03-25T07:19:40Z', '2025-03-25T07:19:40Z', None)

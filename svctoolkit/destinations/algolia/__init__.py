@@ -1,6 +1,6 @@
-"""Algolia Insights: what users click, view and buy of an index.
+"""Algolia Insights: clicks, views and conversions of the items of an index.
 
-track sends one Insights event. Which kind it is stands in `eventTypeSettings` by the event's name, or else in
+track sends one Insights event. Its kind is looked up in `eventTypeSettings` by event name, or else read from
 `properties.eventType`.
 """
 
@@ -38,7 +38,7 @@ class AlgoliaSettings(Settings, frozen=True, kw_only=True):
 
     @cached_property
     def kinds(self) -> Mapping[str, str]:
-        """Kinds of events by their names, both in lower case and without outer spaces."""
+        """Kinds of events by event name, both in lower case and stripped."""
         return {row.from_.strip().lower(): row.to.strip().lower() for row in self.event_type_settings}
 
 
@@ -48,7 +48,7 @@ destination = DestinationType(
     docs="https://www.algolia.com/doc/rest-api/insights/",
     quirks=[
         "A click with a `queryId` and without positions for all of its products is refused.",
-        "A subtype is sent with conversions only, and left out where Algolia does not know it.",
+        "A subtype is sent only with conversions, and only if Algolia supports it.",
     ],
     answers=[
         Answer("success", 200, {"status": 200, "message": "OK"}),
@@ -72,13 +72,13 @@ _SUBTYPES = frozenset({"addToCart", "purchase"})
 
 @converter
 def quantity(value: Json) -> int | float | None:
-    """A number, or a text that is one: 0 for an empty one, 1 for true. Nothing is sent for what is no number."""
+    """Convert a number or numeric text; empty text is 0, and true is 1. Anything else is left out."""
     return int(value or 0) if isinstance(value, bool) or value == "" else leading_number(value)
 
 
 @converter
 def words(value: Json) -> str:
-    """A text as it is; everything else as text."""
+    """Return text unchanged, and other values as text."""
     return in_words(value)
 
 
@@ -107,7 +107,7 @@ PRODUCT = Table(
 
 @destination.on("track")
 def send_interaction(event: Event, settings: AlgoliaSettings) -> Payload:
-    """One Insights event: of a filter, or of the objects that the products name by `objectId`."""
+    """Return one Insights event about a filter, or about the products' `objectId`s."""
     name = event_name(event)
     kind = _kind(event, name, settings)
     body = {**EVENT(event), "eventName": name, "eventType": kind, **_subtype(event, kind)}
@@ -136,7 +136,7 @@ def _subtype(event: Event, kind: str) -> dict[str, Any]:
 
 
 def _objects(event: Event, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The objects that were viewed or bought, with what was paid for each."""
+    """Return the viewed or bought objects, with their prices."""
     listed = _products(event)
     data = [PRODUCT(product) for product in listed]
     if any("price" in entry for entry in data) and not body.get("currency"):
@@ -145,7 +145,7 @@ def _objects(event: Event, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _clicked_objects(event: Event, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The objects that were clicked, with their places in the results of the search."""
+    """Return the clicked objects, with their positions in the search results."""
     listed = _products(event)
     places = [leading_number(product.get("position")) for product in listed]
     known = bool(places) and None not in places
@@ -160,7 +160,7 @@ def _clicked_objects(event: Event, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _products(event: Event) -> list[Mapping[str, Any]]:
-    """The products, if each of them names its object; else none."""
+    """Return the products, or an empty list unless all of them have an `objectId`."""
     listed = event.properties.get("products")
     if not isinstance(listed, list) or any(as_object(item).get("objectId") is None for item in listed):
         return []

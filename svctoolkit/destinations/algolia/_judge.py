@@ -1,4 +1,4 @@
-"""What Algolia's answers mean (https://www.algolia.com/doc/rest-api/insights/)."""
+"""Outcomes of Algolia's answers (https://www.algolia.com/doc/rest-api/insights/)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from svctoolkit.mapping import as_object
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """A batch that is refused is tried again event by event, and so is an event alone: one wrong event refuses all."""
+    """Retry a refused batch event by event, because one wrong event refuses all; retry a single event, too."""
     reply = delivery.reply
     if reply.status < 400 or outcome_of_status(reply).outcome != "abort":
         return None

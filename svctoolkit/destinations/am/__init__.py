@@ -1,12 +1,12 @@
-"""Amplitude: every event with what is known of the user, the device and the place, by the HTTP V2 API.
+"""Amplitude: events with the properties of user, device and location, through the HTTP V2 API.
 
-identify sets user properties; track, page and screen are events; group sets the user's group and then the properties
-of that group; alias joins a user to a global one, or parts them. An event with a revenue can be split into one event
-for each product.
+identify sets user properties; track, page and screen are events; group sets the user's group and then the properties of
+that group; alias maps a user to a global user, or removes this mapping. An event with revenue can be split into one
+event per product.
 
-Decisions. A group whose type has dots is one property of the user here; the service nests it. A product that is null is
-an event without properties of its own, and a campaign that is a text counts as none. A page or screen whose template is
-not set has its own name, where the service refuses it.
+Decisions. A group whose type contains dots is one user property here; RudderStack nests it. A product that is null
+becomes an event without product properties. A campaign that is text is ignored. A page or screen without a configured
+template is sent under its own name; RudderStack refuses it.
 """
 
 from __future__ import annotations
@@ -90,10 +90,10 @@ destination = DestinationType(
         ),
     ],
     quirks=[
-        "A website's browser stands for its operating system (`os_name`, `os_version`), as in Amplitude's own SDK.",
-        "The device is the anonymous ID; `context.device.id` goes only to the IDs of an application's vendor.",
-        "One event goes to /2/httpapi, two or more of a user to /batch: the request depends on what else was waiting.",
-        "Of an address only street, city, state, country and postal code become properties of a person.",
+        "For websites, the browser is sent as operating system (`os_name`, `os_version`), as in Amplitude's own SDK.",
+        "The device ID is the anonymous ID; `context.device.id` is only sent as vendor ID of an app.",
+        "A single event goes to /2/httpapi, several of a user to /batch: the request depends on the queue.",
+        "Only street, city, state, country and postal code of an address become user properties.",
     ],
 )
 
@@ -106,14 +106,14 @@ _UNMAP = {"user_id": "userId"}
 
 @destination.on("identify")
 def send_person(event: Event, settings: AmplitudeSettings) -> Payload:
-    """The traits are user properties; the configured ones are added up, set once, appended or prepended."""
+    """Return traits as user properties; the configured ones are incremented, set once, appended or prepended."""
     own = as_object(event.raw.get("userProperties"))
     return _post(settings, _event(event, settings, "$identify", {**unfold_address(event.traits), **own}))
 
 
 @destination.on("track")
 def send_event(event: Event, settings: AmplitudeSettings) -> Iterator[Payload]:
-    """An event with a revenue tells it in fields of its own, for the whole or for each product."""
+    """Return an event; revenue is in separate fields, either for the whole event or per product."""
     properties, out = event.properties, _event(event, settings, event_name(event), event.traits)
     listed = properties.get("products")
     listed = listed if isinstance(listed, list) else []
@@ -134,7 +134,7 @@ def send_event(event: Event, settings: AmplitudeSettings) -> Iterator[Payload]:
 
 @destination.on("page")
 def send_page(event: Event, settings: AmplitudeSettings) -> Payload:
-    """`Viewed <name> Page`, or a name of the user's own."""
+    """Return `Viewed <name> Page`, or an event with a configured name."""
     name = event.raw.get("name") or event.properties.get("category")
     if not settings.use_user_defined_page_event_name:
         return _view(event, settings, f"Viewed {in_words(name or '')} Page", name)
@@ -143,7 +143,7 @@ def send_page(event: Event, settings: AmplitudeSettings) -> Payload:
 
 @destination.on("screen")
 def send_screen(event: Event, settings: AmplitudeSettings) -> Payload:
-    """`Viewed <name> Screen`, or a name of the user's own."""
+    """Return `Viewed <name> Screen`, or an event with a configured name."""
     name = event.raw.get("name") or event.raw.get("event") or event.properties.get("category")
     if not settings.use_user_defined_screen_event_name:
         return _view(event, settings, f"Viewed {in_words(name or '')} Screen", name)
@@ -152,7 +152,7 @@ def send_screen(event: Event, settings: AmplitudeSettings) -> Payload:
 
 @destination.on("group")
 def send_group(event: Event, settings: AmplitudeSettings) -> Iterator[Payload]:
-    """The user's group is a user property and a group of the event; then the group gets its own properties."""
+    """Return the user's group as a user property and as a group of the event, then the group's own properties."""
     group = _group(event, settings)
     kind, value = group.get("group_type"), group.get("group_value")
     member = {str(kind): value} if kind and value else {}
@@ -168,7 +168,7 @@ def send_group(event: Event, settings: AmplitudeSettings) -> Iterator[Payload]:
 
 @destination.on("alias")
 def send_alias(event: Event, settings: AmplitudeSettings) -> Payload:
-    """`previousId` becomes an id of the global user `userId`; with the option `unmap` that is undone."""
+    """Map `previousId` to the global user `userId`; the option `unmap` removes the mapping."""
     unmap = bool(destination.options(event).get("unmap"))
     fields = (_UNMAP if unmap else _MAP).items()
     ids = {field: event.raw[member] for field, member in fields if member in event.raw}
@@ -178,7 +178,7 @@ def send_alias(event: Event, settings: AmplitudeSettings) -> Payload:
 
 
 def _group(event: Event, settings: AmplitudeSettings) -> Mapping[str, Any]:
-    """Type, value and properties of the group: the configured traits say which, else the event's options."""
+    """Return type, value and properties of the group, from the configured traits or else the event's options."""
     traits, options = event.traits, destination.options(event)
     group = as_object(options.get("groups"))
     if settings.group_type_trait and settings.group_value_trait:
@@ -196,8 +196,10 @@ def _group(event: Event, settings: AmplitudeSettings) -> Mapping[str, Any]:
 def _about(
     event: Event, common: Mapping[str, Any], properties: Mapping[str, Any], *, earns: bool = False
 ) -> dict[str, Any]:
-    """What all payloads of the event have in `common`, with these properties. One that `earns` has revenue, price and
-    quantity as fields instead."""
+    """Return one Amplitude event: the fields in `common`, with these properties.
+
+    If it `earns`, revenue, price and quantity are fields instead of properties.
+    """
     out = dict(common)
     if not earns and "revenue" in properties and not is_empty(properties.get("revenue_type")):
         out |= TYPED_REVENUE(properties)
@@ -234,7 +236,7 @@ def _event(event: Event, settings: AmplitudeSettings, name: str, traits: Mapping
 
 
 def _fields(event: Event, settings: AmplitudeSettings, name: str) -> dict[str, Any]:
-    """What every event tells beside its properties and those of the user."""
+    """Return the fields of every event, except event and user properties."""
     traits = as_object(event.raw.get("traits"))
     traits = {**traits, **warehouse_id(event)} if traits else traits
     own = {key: item for key, item in traits.items() if key in TRAIT_FIELDS and item is not None}
@@ -252,7 +254,7 @@ def _fields(event: Event, settings: AmplitudeSettings, name: str) -> dict[str, A
 
 
 def _user(event: Event, settings: AmplitudeSettings, traits: Mapping[str, Any]) -> dict[str, Any]:
-    """The user properties, and the operations on some of them. The place is in fields of the event."""
+    """Return user properties and the operations on some of them. The location is in fields of the event."""
     enhanced = settings.enable_enhanced_user_operations
     if event.type != "screen":
         own = as_object(event.raw.get("traits")).items()
@@ -279,14 +281,14 @@ def _user_set(settings: AmplitudeSettings, properties: Mapping[str, Any]) -> Map
 
 
 def _origin(event: Event) -> dict[str, Any]:
-    """Where the user came from: the first page, and the campaign."""
+    """Return the user's origin: referrer and campaign."""
     page, campaign = as_object(event.context.get("page")), as_object(event.context.get("campaign"))
     first_page = {key: page[key] for key in ("initial_referrer", "initial_referring_domain") if key in page}
     return {**first_page, **{f"utm_{key}": value for key, value in campaign.items()}}
 
 
 def _unset(event: Event) -> dict[str, str]:
-    """The properties that the event wants gone; Amplitude asks for a value and ignores it."""
+    """Return the properties to unset; Amplitude requires a value for each, but ignores it."""
     names = destination.options(event).get("fieldsToUnset")
     return {str(name): "-" for name in names} if isinstance(names, list) else {}
 
@@ -302,7 +304,7 @@ def _post(settings: AmplitudeSettings, event: Mapping[str, Any]) -> Payload:
 
 
 def _form(settings: AmplitudeSettings, path: str, field: str, value: Mapping[str, Any]) -> Payload:
-    """One change of a group or a mapping, as JSON text in a form."""
+    """Return a change of a group or a user mapping, as JSON text in a form."""
     form = {"api_key": settings.api_key.reveal(), field: [json_text(value)]}
     return Payload(endpoint=_HOSTS[settings.residency_server] + path, form=form)
 

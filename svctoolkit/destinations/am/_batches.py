@@ -1,4 +1,4 @@
-"""Amplitude takes up to 1,000 events of one user in a request to `/batch`; one event alone goes to `/2/httpapi`.
+"""Up to 1,000 events of one user share a request to `/batch`; a single event goes to `/2/httpapi`.
 
 https://amplitude.com/docs/apis/analytics/batch-event-upload
 """
@@ -18,7 +18,7 @@ _LIMIT = 1000
 
 
 def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
-    """Events of one user together; groups, aliases and what must stay alone have their own requests."""
+    """Merge events of one user; groups, aliases and jobs that must be sent alone get their own requests."""
     users: dict[tuple[str, Any], list[MappedJob]] = {}
     for job in jobs:
         events = _events(job)
@@ -31,7 +31,7 @@ def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
 
 
 def _events(job: MappedJob) -> list[dict[str, Any]] | None:
-    """The events of a job that has one request, with events and nothing else."""
+    """Return the events of a job, if it has a single request with nothing but events."""
     if len(job.payloads) != 1 or not job.payloads[0].endpoint.endswith(_ALONE):
         return None
     events: list[dict[str, Any]] | None = (job.payloads[0].json or {}).get("events")

@@ -1,4 +1,4 @@
-"""What Amplitude's answers mean (https://amplitude.com/docs/apis/analytics/batch-event-upload)."""
+"""Outcomes of Amplitude's answers (https://amplitude.com/docs/apis/analytics/batch-event-upload)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from svctoolkit.destinations._outcomes import outcome_of_status
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """A batch that is refused is tried again event by event: one wrong event refuses all of them."""
+    """Retry a refused batch event by event, because one wrong event refuses all of them."""
     reply = delivery.reply
     if outcome_of_status(reply).outcome != "abort":
         return None

@@ -1,4 +1,4 @@
-"""The fields of an Amplitude event, and where they come from.
+"""The fields of an Amplitude event and their sources.
 
 https://amplitude.com/docs/apis/analytics/http-v2
 """
@@ -58,7 +58,7 @@ REVENUE = Table(
     },
     of="properties",
 )
-#: Of an event with a `revenue_type`, also where each product has a revenue of its own.
+#: For events with a `revenue_type`, even if each product has its own revenue.
 TYPED_REVENUE = Table(
     {
         "productId": "product_id",
@@ -69,19 +69,20 @@ TYPED_REVENUE = Table(
     },
     of="properties",
 )
-#: Fields of Amplitude's own that a mapping from the warehouse may set by a trait of that name.
+#: Amplitude fields that a reverse ETL mapping may set with a trait of the same name.
 OWN_FIELDS = frozenset({
     "app_version", "carrier", "device_brand", "device_id", "device_manufacturer", "device_model", "dma", "os_name",
     "os_version", "paying", "platform", "start_version", "user_id",
 })  # fmt: skip
-#: Fields of the event that a trait of that name sets; those of a mapping leave the user's properties, the others not.
+#: Event fields that are set by a trait of the same name. Only in reverse ETL are these traits no longer user
+#: properties.
 TRAIT_FIELDS = OWN_FIELDS | {"city", "country", "language", "region"}
-#: What is in fields of the event and so is no property of the user.
+#: Traits that are sent in fields of the event and therefore not as user properties.
 PLACES = ("city", "country", "address.city", "address.country")
 
 
 def session_id(event: Event) -> int:
-    """Amplitude's sessions are numbers. -1 stands outside of all sessions."""
+    """Return the session as a number, as Amplitude requires; -1 means no session."""
     for value in (event.context.get("sessionId"), event.raw.get("session_id")):
         if isinstance(value, (int, str)) and _DIGITS.fullmatch(str(value)):
             return int(value) or -1
@@ -89,14 +90,14 @@ def session_id(event: Event) -> int:
 
 
 def milliseconds(event: Event) -> int | None:
-    """The time of the event; 0 without one, None where it is no time. A number is milliseconds."""
+    """Return the time of the event: 0 if missing, None if invalid. Numbers are milliseconds."""
     value = event.raw.get("timestamp") or event.raw.get("originalTimestamp")
     when = moment(value) if value else None
     return epoch_ms.of(when) if when else None if value else 0
 
 
 def browser(event: Event) -> dict[str, Json]:
-    """What a website's user agent tells. Amplitude takes the browser for the operating system, as its own SDK does."""
+    """Return the user agent's data. The browser is sent as operating system, as in Amplitude's own SDK."""
     if event.raw.get("channel") != "web" or event.type == "screen":
         return {}
     client = agent(event.context.get("userAgent"))
@@ -112,7 +113,7 @@ def browser(event: Event) -> dict[str, Json]:
 
 
 def advertising(event: Event) -> dict[str, Json]:
-    """The advertising ids that each platform has under its own name. Only applications have them."""
+    """Return the platform's advertising ids. Only apps have them."""
     device = as_object(event.context.get("device"))
     system = platform(device.get("type")) if event.raw.get("channel") == "mobile" else ""
     if system == "ios":

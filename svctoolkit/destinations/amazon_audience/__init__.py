@@ -1,7 +1,7 @@
-"""Amazon Audience: audiences for Amazon's advertising, by its DSP data provider API.
+"""Amazon Audience: audiences for Amazon advertising, through the DSP data provider API.
 
-It takes records of a warehouse only; those have no mapping here. Events are refused, as by the service. What
-Amazon answers is read, for payloads that come from elsewhere: it takes two requests, and the last one decides.
+It accepts only warehouse records, which have no mapping here. Events are refused, as in RudderStack. Answers are
+interpreted for payloads from other sources: each payload takes two requests, and the last answer decides.
 """
 
 from __future__ import annotations

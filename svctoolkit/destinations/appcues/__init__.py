@@ -1,4 +1,4 @@
-"""Appcues: users and their activity. Only events with a user ID are taken.
+"""Appcues: users and their activity. Only events with a user ID are accepted.
 
 A page is an event and an update of the user's profile; a screen is an event alone.
 """
@@ -46,7 +46,7 @@ API = Endpoint("https://api.appcues.com/v1/accounts/{account_id}/users", JSON)
 
 @converter
 def known_seconds(value: Json) -> Json:
-    """A time as `lenient_seconds`, but what is none is refused."""
+    """Convert a time like `lenient_seconds`, but refuse an invalid time."""
     when = lenient_seconds.of(value) if isinstance(value, (str, int, float)) else ""
     if when == "":
         raise WrongValue(TIME_EXAMPLE, value, case="time")

@@ -1,11 +1,11 @@
-"""Attentive: subscribers, who they are, and what they do in a shop.
+"""Attentive: subscribers, their attributes, and their e-commerce events.
 
-identify subscribes a person, or unsubscribes with `identifyOperation: unsubscribe` in the event's integrations. With
-the new identify flow it joins the person's identifiers and sets custom attributes instead, and the track event
-`subscription_event` says which channels the person wants. Other track events become shop events or custom events; they
+identify subscribes a user, or unsubscribes with `identifyOperation: unsubscribe` in the event's integrations. With the
+new identify flow it joins the user's identifiers and sets custom attributes instead, and the track event
+`subscription_event` updates the user's channels. Other track events become e-commerce events or custom events; they
 must not be older than 12 hours. https://docs.attentive.com/reference
 
-Decisions. A price that is no number is null, and a time that is none is sent as it is, as the service does.
+Decisions. As in RudderStack, a price that is not a number is sent as null, and an invalid time is sent unchanged.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ destination = DestinationType(
     docs="https://docs.attentive.com/reference",
     names=("attentive_tag",),
     quirks=[
-        "The time of an event is sent as occuredAt; Attentive reads occurredAt, and takes the time of arrival.",
+        "The time of an event is sent as occuredAt; Attentive reads occurredAt, and so uses the time of arrival.",
         "Prices are cut to whole numbers.",
-        "Attributes come from the event's own traits where it has any, else from those of the context, and so do the "
-        "e-mail address and the telephone number beside them.",
-        "Identifiers are joined only where one of them is clientUserId or customIdentifiers.",
+        "Attributes, e-mail address and telephone number come from the event's own traits if it has any,"
+        " else from those of the context.",
+        "Identifiers are joined only if one of them is clientUserId or customIdentifiers.",
     ],
     answers=[
         Answer("success", 202, "", at="/v1/subscriptions"),
@@ -80,7 +80,7 @@ API = Endpoint("https://api.attentivemobile.com/v1", bearer("api_key"), JSON)
 
 @converter
 def listed(value: Json) -> Json:
-    """Anything but a list is left out."""
+    """Return a list; anything else is left out."""
     return value if isinstance(value, list) else ""
 
 
@@ -117,13 +117,13 @@ ITEM = Table(
 CUSTOM = Table({"externalEventId": "properties.eventId"})
 _PAST = timedelta(hours=12)
 _time, _client_user_id = getter(TIME), getter("context.externalId.clientUserId")
-#: traits that are no attributes
+#: traits that are not sent as attributes
 _NO_ATTRIBUTES = frozenset({"phone", "email", "customIdentifiers"})
 
 
 @destination.on("identify")
 def send_person(event: Event, settings: AttentiveSettings) -> Iterator[Payload]:
-    """Subscribes or unsubscribes; in the new flow joins identifiers and sets attributes."""
+    """Subscribe or unsubscribe; in the new flow join identifiers and set attributes."""
     if settings.enable_new_identify_flow:
         yield from _person(event, settings)
         return
@@ -138,7 +138,7 @@ def send_person(event: Event, settings: AttentiveSettings) -> Iterator[Payload]:
 
 @destination.on("track")
 def send_event(event: Event, settings: AttentiveSettings, context: Context) -> Iterator[Payload]:
-    """A shop event for each of the shop's names, a custom event for the others."""
+    """Return e-commerce events for names of the e-commerce specification, and custom events for others."""
     name = event_name(event)
     if name == "subscription_event":
         yield from _subscriptions(event, settings)
@@ -156,7 +156,7 @@ def send_event(event: Event, settings: AttentiveSettings, context: Context) -> I
 
 
 def _items(event: Event) -> list[dict[str, Any]]:
-    """The products, or the one that the properties tell of."""
+    """Return the products, or the single product in the properties."""
     products, where = event.properties.get("products"), "properties.products"
     if products is not None and (not products or not isinstance(products, list)):
         raise Misfit(where, "a list of products", products)
@@ -170,7 +170,7 @@ def _items(event: Event) -> list[dict[str, Any]]:
 
 
 def _whole(price: Any) -> int | None:
-    """The whole number that a price begins with."""
+    """Return the integer at the beginning of a price."""
     digits = _WHOLE.match(str(price)) if type(price) in (int, float, str) else None
     return int(digits[0]) if digits else None
 
@@ -220,7 +220,7 @@ def _subscriptions(event: Event, settings: AttentiveSettings) -> Iterator[Payloa
 
 
 def _check_contact(contact: Mapping[str, Any]) -> None:
-    """A number is no address."""
+    """Drop addresses that are numbers."""
     if all(not isinstance(address, (str, list, dict)) for address in contact.values()):
         raise Missing("traits.phone", "traits.email")
 

@@ -1,4 +1,4 @@
-"""Attribution: every event as it is, in a batch of one, with the traits of its context where it has none of its own."""
+"""Attribution: unchanged events, each in a batch of one, with the context's traits if the event has no own traits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ API = Endpoint("https://track.attributionapp.com/v1/import", JSON, basic("write_
 
 @destination.on()
 def send_event(event: Event, settings: AttributionSettings) -> Payload:
-    """Traits name no anonymous ID: the event has one, and the traits' own might be another's."""
+    """Drop an anonymous ID in the traits: the event has its own, and the other may belong to a different user."""
     item = {key: value for key, value in event.raw.items() if value is not None}
     if when := value_of(event, TIME):
         item["timestamp"] = when

@@ -1,4 +1,4 @@
-"""Autopilot: contacts, and the journeys that events start for them.
+"""Autopilot: contacts, and journeys that events start for them.
 
 identify writes the contact; track starts the journey of the destination's trigger, with the event's properties.
 """
@@ -32,7 +32,7 @@ destination = DestinationType(
     "Autopilot",
     AutopilotSettings,
     docs="https://autopilot.docs.apiary.io/#reference/api-methods/addupdate-contact",
-    quirks=["Track events start one journey, whatever their name is."],
+    quirks=["All track events start the same journey, whatever their name."],
     answers=[
         Answer("success", 200, {"contact_id": "person_1"}),
         Answer("bad key", 401, {"error": "Unauthorized", "message": "No autopilotapikey header provided."}),
@@ -58,7 +58,7 @@ _NOT_CUSTOM = frozenset({"company", "email", "firstName", "firstname", "lastName
 
 @destination.on("identify")
 def send_contact(event: Event, settings: AutopilotSettings) -> Payload:
-    """The contact, made or updated; traits without a field of their own are custom ones."""
+    """Create or update the contact; traits without an Autopilot field become custom fields."""
     traits = as_object(event.raw.get("traits") or event.context.get("traits"))
     contact = CONTACT(event)
     custom = {key: value for key, value in traits.items() if key not in _NOT_CUSTOM}
@@ -69,7 +69,7 @@ def send_contact(event: Event, settings: AutopilotSettings) -> Payload:
 
 @destination.on("track")
 def send_trigger(event: Event, settings: AutopilotSettings) -> Payload:
-    """The journey starts for the contact with this e-mail address."""
+    """Start the journey for the contact with this e-mail address."""
     email = value_of(event, ADDRESS)
     if not email:
         raise Missing(*ADDRESS.paths)

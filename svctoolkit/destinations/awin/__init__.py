@@ -1,7 +1,7 @@
-"""Awin: sales of affiliate marketing, by the server-to-server tracking of conversions.
+"""Awin: affiliate marketing sales, through server-to-server conversion tracking.
 
-track sends a sale: the events that the configuration names, others are refused. The products that have an ID, a name, a
-price and a quantity go along, each as one text.
+track sends a sale for the events that the configuration names; other events are refused. Products that have an ID, a
+name, a price and a quantity are included, each as one text.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class TrackedEvent(msgspec.Struct, frozen=True, rename="camel"):
 
 class AwinSettings(Settings, frozen=True, kw_only=True):
     advertiser_id: Secret
-    #: an object instead of the list stands in some stored configurations
+    #: some stored configurations contain an object instead of the list
     events_to_track: tuple[TrackedEvent, ...] | dict[str, Any] | None = None
     custom_field_map: tuple[Rows, ...] = ()
 
     @cached_property
     def custom(self) -> dict[str, str]:
-        """The property of each of Awin's custom parameters, which are called `p1`, `p2` and so on."""
+        """The properties sent as Awin's custom parameters `p1`, `p2` and so on."""
         return {row.to: row.from_ for row in self.custom_field_map if re.fullmatch("p[0-9]+", row.to)}
 
 
@@ -51,8 +51,8 @@ destination = DestinationType(
     AwinSettings,
     docs="https://wiki.awin.com/index.php/Advertiser_Tracking_Guide/Technical_Instructions",
     quirks=[
-        "Without a list of events every event is sent, and without its parameters.",
-        "Without an amount the commission group goes as a parameter that Awin does not know.",
+        "Without a list of events every event is sent, but without its parameters.",
+        "Without an amount the commission group is sent as a parameter that Awin does not support.",
     ],
     answers=[
         Answer("success", 200),
@@ -102,7 +102,7 @@ _NEEDED = ("product_id", "name", "price", "quantity")
 
 @destination.on("track")
 def send_sale(event: Event, settings: AwinSettings) -> Payload:
-    """A sale, in the query."""
+    """Return a sale, in the query."""
     tracked, name = settings.events_to_track, event.raw.get("event")
     if not isinstance(tracked, tuple):
         return _send({})
@@ -117,7 +117,7 @@ def send_sale(event: Event, settings: AwinSettings) -> Payload:
 
 
 def _items(event: Event, sale: dict[str, Any]) -> Iterator[str]:
-    """The products, each as one text: `AW:P|merchant|sale|product|name|price|quantity|SKU|part|category`."""
+    """Return the products, each as one text: `AW:P|merchant|sale|product|name|price|quantity|SKU|part|category`."""
     products = event.properties.get("products")
     for product in products if isinstance(products, list) else ():
         item = ITEM(product) if isinstance(product, dict) else {}

@@ -1,7 +1,7 @@
-"""BingAds Audience: customer match lists of Microsoft Advertising, by its Bulk API.
+"""BingAds Audience: customer match lists of Microsoft Advertising, through its Bulk API.
 
-It takes audience lists of a warehouse only, which the data-plane server uploads as files; those have no mapping here.
-Events are refused, as by the service.
+It accepts only audience lists from a warehouse, which the data-plane server uploads as files; they have no mapping
+here. Events are refused, as in RudderStack.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Bloomreach Engagement: customers and their events.
 
-A customer is known by a hard ID, the user ID, and a soft one, the anonymous ID; an event may bring more of both kinds
-in `integrations.bloomreach.hardID` and `softID`. identify writes the customer; track, page and screen are events.
+A customer has a hard ID (the user ID) and a soft ID (the anonymous ID); events may contain more of both kinds in
+`integrations.bloomreach.hardID` and `softID`. identify writes the customer; track, page and screen are events.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ destination = DestinationType(
     BloomreachSettings,
     docs="https://documentation.bloomreach.com/engagement/reference/batch-commands-2",
     quirks=[
-        "Traits without a field of their own come from the event's context before those of the event itself.",
-        "An ID that the event has empty is sent empty.",
+        "Traits without their own field are taken from the event's context first, then from the event itself.",
+        "Empty IDs are sent empty.",
     ],
     answers=[
         Answer("success", 200, {"success": True, "results": [{"success": True}]}),
@@ -88,7 +88,7 @@ PAGE = Table({"category": first("category", "properties.category"), "name": firs
 
 @destination.on("identify")
 def send_customer(event: Event, settings: BloomreachSettings) -> Payload:
-    """The customer, with every trait."""
+    """Return the customer with all traits."""
     body = {"customer_ids": _ids(event, settings), "update_timestamp": _whole_second(event)}
     properties = {**CUSTOMER(event), **(custom_traits(event, _NOT_CUSTOM) or {})}
     return _send(settings, "customers", {**body, "properties": properties})
@@ -96,7 +96,7 @@ def send_customer(event: Event, settings: BloomreachSettings) -> Payload:
 
 @destination.on("track", "page", "screen")
 def send_action(event: Event, settings: BloomreachSettings) -> Payload:
-    """An event of its name, or `Viewed <category> <name> Page`."""
+    """Return an event with its own name, or `Viewed <category> <name> Page`."""
     name = NAME(event)["event"] if event.type == "track" else _page_name(event)
     body = {"customer_ids": _ids(event, settings), "timestamp": _whole_second(event), "event_type": name}
     if isinstance(event.raw.get("properties"), dict):
@@ -105,7 +105,7 @@ def send_action(event: Event, settings: BloomreachSettings) -> Payload:
 
 
 def _whole_second(event: Event) -> int | None:
-    """Seconds since 1970; a number is milliseconds, and what is no time is null."""
+    """Return seconds since 1970; numbers are milliseconds, and invalid times become null."""
     value = value_of(event, MOMENT)
     when = moment(int(value) if isinstance(value, bool) else value)
     return None if when is None else int(when.timestamp())
@@ -116,7 +116,7 @@ def _page_name(event: Event) -> str:
 
 
 def _ids(event: Event, settings: BloomreachSettings) -> dict[str, Any]:
-    """The IDs of the event and of its options. A user ID that stands among the traits is enough, and not sent."""
+    """Return the IDs of the event and of its options. A user ID in the traits is sufficient, but not sent."""
     if value_of(event, SOMEBODY) is None:
         raise Missing("userId", "anonymousId")
     more = as_object(as_object(event.raw.get("integrations")).get("bloomreach"))

@@ -1,4 +1,4 @@
-"""What Bloomreach's answers mean (https://documentation.bloomreach.com/engagement/reference/batch-commands-2)."""
+"""Outcomes of Bloomreach's answers (https://documentation.bloomreach.com/engagement/reference/batch-commands-2)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svctoolkit.json_types import Json
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """`results` has an entry for each command, in their order: those without success abort."""
+    """Abort commands without success: `results` has an entry for each command, in order."""
     reply = delivery.reply
     if not reply.successful:
         return None
@@ -31,7 +31,7 @@ def _reason(result: Any) -> str:
 
 
 def answer_batch(_url: str, body: Json, failed: Collection[int]) -> Answer | None:
-    """A result for each command."""
+    """Return a result for each command."""
     commands = items_of(body, "commands")
     if commands is None:
         return None

@@ -1,7 +1,7 @@
-"""Bloomreach Catalog: items of a catalog, by the Data API.
+"""Bloomreach Catalog: items of a catalog, through the Data API.
 
-It takes records of a warehouse only; those have no mapping here. Events are refused, as by the service.
-What Bloomreach answers is read, for payloads that come from elsewhere.
+It accepts only warehouse records, which have no mapping here. Events are refused, as in RudderStack. Bloomreach's
+answers are interpreted for payloads from other sources.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ destination = DestinationType(
 
 @destination.judge
 def judge(delivery: Delivery) -> Outcome | None:
-    """The answer is a list with an entry for each item: those without success abort."""
+    """Abort items without success: the answer is a list with an entry for each item."""
     reply = delivery.reply
     if not reply.successful:
         return None
     if not isinstance(reply.body, list):
-        return Outcome("retry", f"{reply.status}: the answer is no list of items")
+        return Outcome("retry", f"{reply.status}: the answer is not a list of items")
     return delivery.each_of(
         [None if as_object(item).get("success") else text(as_object(item).get("errors")) for item in reply.body]
     )

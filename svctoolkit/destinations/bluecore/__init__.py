@@ -1,11 +1,11 @@
-"""Bluecore: customers, what they do, and which messages they agree to.
+"""Bluecore: customers, their activity, and their consent to messages.
 
-identify changes a customer, or with `action: identify` among the traits joins an e-mail address to the ID. track sends
-the event under the names that the configuration has for it, else under Bluecore's name for what e-commerce knows, else
-under its own. `subscription_event` opts in or out, as `channelConsents.email` says.
+identify updates a customer, or, with `action: identify` in the traits, joins an e-mail address to the ID. track sends
+the event under its configured names, else under Bluecore's name of the e-commerce event, else under its own name.
+`subscription_event` opts in or out, depending on `channelConsents.email`.
 https://help.bluecore.com/en/articles/8023331-bluecore-event-tracking-api
 
-Decisions. Products that are no objects are left out.
+Decisions. Products that are not objects are left out.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _STANDARD = {
     "product added to wishlist": "wishlist",
     "order completed": "purchase",
 }
-#: what Bluecore needs of an event, by its name
+#: properties that Bluecore requires, by event name
 _NEEDS = {"search": ("search_term",), "purchase": ("order_id", "total")}
 #: opting in and out
 _CONSENTS = ("optin", "unsubscribe")
@@ -71,9 +71,9 @@ destination = DestinationType(
     BluecoreSettings,
     docs="https://help.bluecore.com/en/articles/8023331-bluecore-event-tracking-api",
     quirks=[
-        "An event about a product without a list of products gets one, of the product that its properties describe.",
-        "IDs that are numbers identify nobody.",
-        "The properties of a consent to messages stand among the customer's traits.",
+        "If a product event has no list of products, it gets a list with the product that its properties describe.",
+        "IDs that are numbers do not identify a customer.",
+        "The properties of a subscription event are sent among the customer's traits.",
     ],
     answers=[
         Answer("success", 200, "OK"),
@@ -114,7 +114,7 @@ PRODUCT_ID = Table({"id": first("product_id", "sku")}, of="properties.products")
 
 @destination.on("identify")
 def send_customer(event: Event, settings: BluecoreSettings) -> Payload:
-    """A customer's traits; or its e-mail address, joined to its ID."""
+    """Return the customer's traits, or the e-mail address to join to the ID."""
     action = value_of(event, ACTION) or "customer_patch"
     if as_object(event.raw.get("traits")).get("action") not in (None, "", "identify"):
         raise Misfit("traits.action", "identify", as_object(event.raw.get("traits")).get("action"))
@@ -127,7 +127,7 @@ def send_customer(event: Event, settings: BluecoreSettings) -> Payload:
 
 @destination.on("track")
 def send_event(event: Event, settings: BluecoreSettings) -> Iterator[Payload]:
-    """The event, once for each of Bluecore's names for it."""
+    """Return the event, once for each of Bluecore's names for it."""
     name = event.raw.get("event")
     if not isinstance(name, str) or not name:
         raise Misfit("event", "a name, as a text", name)
@@ -190,7 +190,7 @@ def _send(settings: BluecoreSettings, event: Json, properties: Mapping[str, Any]
 
 
 def _prune(value: Any) -> Any:
-    """A value without nulls, and without objects and lists that have nothing in them."""
+    """Return a value without nulls and without empty objects and lists."""
     if isinstance(value, Mapping):
         members = {key: _prune(item) for key, item in value.items()}
         return {key: item for key, item in members.items() if item not in (None, {}, [])}

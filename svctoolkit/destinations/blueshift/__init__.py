@@ -1,7 +1,7 @@
-"""Blueshift: customers, the groups that they are in, and what they do.
+"""Blueshift: customers, their groups and their events.
 
-identify writes the customer, who needs an e-mail address; track is an event with its properties, group one called
-identify with the traits of the group.
+identify writes the customer, who needs an e-mail address. track is an event with its properties; group is an event
+called identify with the traits of the group.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ destination = DestinationType(
     BlueshiftSettings,
     docs="https://developer.blueshift.com/reference/post_api-v1-event",
     quirks=[
-        "Traits without a field of their own come from the event's context before those of the event itself.",
+        "Traits without their own field are taken from the event's context first, then from the event itself.",
         "The key is sent as Basic authorization without the colon that follows a user's name.",
     ],
     answers=[
@@ -91,7 +91,7 @@ ACTION = Table(
 )
 NAME = Table({"event": required("event")})
 GROUP = Table({"group_id": required(first("groupId", "traits.groupId"))})
-#: What Blueshift has recommendations and attribution for.
+#: Events for which Blueshift has recommendations and attribution.
 NAMES = {
     "Product Viewed": "view",
     "Products Searched": "search",
@@ -104,27 +104,27 @@ NAMES = {
 
 @destination.on("identify")
 def send_customer(event: Event, settings: BlueshiftSettings) -> Payload:
-    """The customer, with every trait."""
+    """Return the customer with all traits."""
     body = {**CUSTOMER(event), **(custom_traits(event, _NOT_CUSTOM) or {})}
     return _send(settings, "customers", body)
 
 
 @destination.on("track")
 def send_action(event: Event, settings: BlueshiftSettings) -> Payload:
-    """What the customer did, under Blueshift's name where it has one."""
+    """Return the event, under Blueshift's name if there is one."""
     name = action_name(NAME(event)["event"])
     return _send(settings, "event", {**ACTION(event), "event": name, **event.properties})
 
 
 @destination.on("group")
 def send_group(event: Event, settings: BlueshiftSettings) -> Payload:
-    """An event that says which group the customer is in."""
+    """Return an event that names the customer's group."""
     body = {**GROUP(event), **ACTION(event), "event": "identify", **as_object(event.raw.get("traits"))}
     return _send(settings, "event", body)
 
 
 def action_name(name: Json) -> str:
-    """Blueshift's name, which has no spaces, digits or full stops.
+    """Return Blueshift's name of an event, which has no spaces, digits or full stops.
 
     >>> action_name("Order Completed"), action_name("Cart  Shared")
     ('purchase', 'Cart_Shared')

@@ -1,8 +1,8 @@
-"""Branch: events of people in apps and on the web, by its Events API.
+"""Branch: app and web events, through its Events API.
 
-track sends a standard event of Branch where the configuration, or the name, means one, else a custom event; identify
-sends a custom event with the user ID as its name. What properties (traits) Branch knows for the kind of event go to the
-content item and to the event's data; the others are custom data.
+track sends a Branch standard event if the configuration or the name selects one, else a custom event; identify sends a
+custom event with the user ID as its name. Properties (or traits) that Branch defines for the kind of event are sent in
+the content item and the event data; others are custom data.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ destination = DestinationType(
     docs="https://help.branch.io/developers-hub/reference/events-api",
     names=("Branch",),
     quirks=[
-        "Order Completed is sent as ADD_PAYMENT_INFO, not as PURCHASE, unless the configuration says so.",
-        "After the content items of the products comes one more, of the properties after them; mostly it is empty.",
-        "Data of the products goes over data of the same name in the properties: the last product's counts.",
-        "A user ID is the name of the event that identify sends.",
+        "Order Completed is sent as ADD_PAYMENT_INFO, not as PURCHASE, unless configured.",
+        "One more content item follows those of the products, with the properties after them; it is usually empty.",
+        "Data of products overwrites data of the same name in the properties; the last product wins.",
+        "The name of the event that identify sends is the user ID.",
     ],
     answers=[
         Answer("success", 200, {"branch_view_enabled": False}),
@@ -43,7 +43,7 @@ API = Endpoint(
     "https://api2.branch.io/v2/event", Header("content-type", "application/json"), Header("accept", "application/json")
 )
 
-#: standard events by their kinds (https://help.branch.io/using-branch/docs/event-ontology-data-schema)
+#: standard events by kind (https://help.branch.io/using-branch/docs/event-ontology-data-schema)
 COMMERCE_EVENTS = frozenset({
     "ADD_PAYMENT_INFO", "ADD_TO_CART", "ADD_TO_WISHLIST", "CLICK_AD", "INITIATE_PURCHASE", "PURCHASE", "RESERVE",
     "SPEND_CREDITS", "VIEW_AD", "VIEW_CART",
@@ -70,7 +70,7 @@ NAMES = {
     "products searched": "SEARCH",
     "promotion clicked": "CLICK_AD",
     "promotion viewed": "VIEW_AD",
-    # a name such as `Start Trial` is START_TRIAL, but not where the specification has a name of its own
+    # a name such as `Start Trial` becomes START_TRIAL, unless the specification has its own name for the event
     **{
         name.replace("_", " ").lower(): name
         for name in LIFECYCLE_EVENTS | {"COMPLETE_STREAM", "INITIATE_STREAM", "PURCHASE", "RESERVE", "SEARCH", "SHARE"}
@@ -104,14 +104,14 @@ USER = Table(
         "user_agent": as_it_is("context.userAgent"),
     }
 )
-#: IDs of the device: the field, where the context has it, else where the device does
+#: device IDs: the field, its path in the context, else its path in the device
 APPLE_IDS = (("idfa", "idfa", "advertisingId"), ("idfv", "idfv", "id"))
 ANDROID_IDS = (("android_id", "android_id", "id"), ("aaid", "aaid", "advertisingId"))
 
 
 @destination.on("track")
 def send_event(event: Event, settings: BranchSettings) -> Payload:
-    """The event of that name."""
+    """Return the event of that name."""
     name = event.raw.get("event")
     if not name:
         raise Missing("event")
@@ -122,7 +122,7 @@ def send_event(event: Event, settings: BranchSettings) -> Payload:
 
 @destination.on("identify")
 def send_person(event: Event, settings: BranchSettings) -> Payload:
-    """A custom event with the traits."""
+    """Return a custom event with the traits."""
     traits = event.raw.get("traits")
     return _send(event, settings, event.context.get("traits") if traits is None else traits, event.raw.get("userId"))
 
@@ -138,7 +138,7 @@ def _send(event: Event, settings: BranchSettings, values: Any, name: Any) -> Pay
 
 
 def _contents(values: Mapping[str, Any], name: Any) -> dict[str, Any]:
-    """Content items, data of the event and custom data of the properties, in their order."""
+    """Return content items, event data and custom data from the properties, in order."""
     event_name = name if isinstance(name, str) else ""
     content_keys = CONTENT if event_name in COMMERCE_EVENTS | CONTENT_EVENTS else {}
     data_keys = EVENT_DATA if event_name in COMMERCE_EVENTS else frozenset()

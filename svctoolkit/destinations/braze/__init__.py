@@ -1,13 +1,13 @@
-"""Braze: users, what they do and what they buy, by the endpoint for tracking users.
+"""Braze: user attributes, events and purchases, through the user track endpoint.
 
 identify sets attributes of the user; track, page and screen set them too and log an event. `Order Completed` logs a
-purchase for each product, or with the recommended events of a shop one event for the order. group sets an attribute
-named after the group, or the state of a subscription group; alias merges two users. A user without ID goes by an
-alias made from the anonymous ID, which is joined to the user at the first identify. With `supportDedup` Braze is asked
-for the user's profile first, and only the attributes that are new to it are sent.
+purchase for each product, or, with recommended e-commerce events, one event for the order. group sets an attribute
+named after the group, or the state of a subscription group; alias merges two users. A user without an ID is identified
+by an alias derived from the anonymous ID, which is joined to the user at the first identify. With `supportDedup` the
+mapping looks up the user's profile first and sends only attributes that have changed.
 
-Decisions. A change of nested objects (`add`, `update`, `remove`) that is no list is passed over; the service takes a
-text apart letter by letter.
+Decisions. A change of nested objects (`add`, `update`, `remove`) that is not a list is ignored; RudderStack splits a
+text into letters.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ destination = DestinationType(
     BrazeSettings,
     docs="https://www.braze.com/docs/api/endpoints/user_data/post_user_track",
     quirks=[
-        "An event without a name, a time or a user is sent without it.",
-        "A user ID that stands among the traits alone is no ID, but keeps the alias of the anonymous ID away.",
-        "An anonymous user that cannot be joined refuses an event that is mapped alone, and none in a batch.",
-        "A subscription group gets the telephone number or, without one, the e-mail address: never both.",
+        "An event without a name, time or user is sent nevertheless.",
+        "A user ID found only in the traits is not used as an ID, but prevents the alias of the anonymous ID.",
+        "If an anonymous user cannot be joined, an event that is mapped alone is refused, but not one in a batch.",
+        "A subscription group gets the telephone number or else the e-mail address, never both.",
     ],
     earlier=("useEcommerceRecommendedEvents",),
     answers=[
@@ -79,7 +79,7 @@ def _host(settings: BrazeSettings) -> str:
 API = Endpoint(_host, JSON, ACCEPT_JSON, bearer("rest_api_key"))
 destination.batch(batch)
 
-_NOT_IN_EVENTS = frozenset({"time", "event_name"})  # Braze keeps these names for itself
+_NOT_IN_EVENTS = frozenset({"time", "event_name"})  # Braze reserves these names
 _NOT_IN_PURCHASES = frozenset({"product_id", "sku", "price", "quantity", "currency"})
 USER = first("context.externalId.brazeExternalId", "userId")
 MERGE = Table(
@@ -103,7 +103,7 @@ PURCHASE = Table(
 
 @destination.on("identify")
 def send_person(event: Event, settings: BrazeSettings, context: Context) -> Payload:
-    """Joins the anonymous user to the known one before it sets the attributes."""
+    """Join the anonymous user to the known one, then set the attributes."""
     identity = _identity(event)
     if "external_id" in identity and event.raw.get("anonymousId"):
         _join(event, settings, context, identity["external_id"])
@@ -115,7 +115,7 @@ def send_person(event: Event, settings: BrazeSettings, context: Context) -> Payl
 
 @destination.on("track")
 def send_action(event: Event, settings: BrazeSettings, context: Context) -> Payload:
-    """A custom event, or what Braze has for the events of a shop."""
+    """Return a custom event, or Braze's counterpart of an e-commerce event."""
     key = str(event.raw.get("event") or "").lower()
     if settings.use_ecommerce_recommended_events and key in RECOMMENDED:
         kind = RECOMMENDED[key]
@@ -129,14 +129,14 @@ def send_action(event: Event, settings: BrazeSettings, context: Context) -> Payl
 
 @destination.on("page", "screen")
 def send_page(event: Event, settings: BrazeSettings, context: Context) -> Payload:
-    """The page's name, or `Page Viewed` and `Screen Viewed`."""
+    """Return an event with the page's name, or `Page Viewed` and `Screen Viewed`."""
     name = event.raw.get("name") or event.properties.get("name") or f"{event.type.title()} Viewed"
     return _custom_event(event, settings, context, {"name": name}, _custom(event))
 
 
 @destination.on("group")
 def send_group(event: Event, settings: BrazeSettings) -> Payload:
-    """An attribute that says that the user is in the group, or the user's state in a subscription group."""
+    """Return an attribute for the user's membership in the group, or the state of a subscription group."""
     group = value_of(event, GROUP)
     if not settings.enable_subscription_group_in_group_call:
         member = {f"ab_rudder_group_{in_words(group)}": True, **compact({"external_id": _user(event)})}
@@ -151,14 +151,16 @@ def send_group(event: Event, settings: BrazeSettings) -> Payload:
     change = {"subscription_group_id": group, "subscription_state": state}
     if event.raw.get("userId"):
         change["external_ids"] = [event.raw["userId"]]
-    kind, address = next(iter(SUBSCRIBER(event).items()))  # one kind of group: of telephone numbers or of addresses
+    kind, address = next(
+        iter(SUBSCRIBER(event).items())
+    )  # a group is either for telephone numbers or for e-mail addresses
     change[kind] = [address]
     return API.post(settings, "v2/subscription/status/set", {"subscription_groups": [change]})
 
 
 @destination.on("alias")
 def send_alias(event: Event, settings: BrazeSettings) -> Payload:
-    """`previousId` is merged into `userId` and then gone."""
+    """Merge `previousId` into `userId`; Braze then deletes `previousId`."""
     return API.post(settings, "users/merge", {"merge_updates": [MERGE(event)]})
 
 
@@ -182,14 +184,14 @@ def _track(
 
 
 def _attributes(event: Event, settings: BrazeSettings, context: Context, identity: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes to set, without the user's ID; without those that Braze knows already, where it is to be asked."""
+    """Return the attributes to set, without the user's ID; with `supportDedup` only those that have changed."""
     about = attributes(event, nested=settings.enable_nested_array_operations)
     about = {key: value for key, value in about.items() if key not in identity}
     return changes(about, _profile(identity, settings, context)) if about and settings.support_dedup else about
 
 
 def _profile(identity: Mapping[str, Any], settings: BrazeSettings, context: Context) -> Mapping[str, Any]:
-    """What Braze knows of the user; nothing of one whom it does not know."""
+    """Look up the user's Braze profile; empty for an unknown user."""
     if "user_alias" in identity:
         whose = {"user_aliases": [identity["user_alias"]]}
     elif "external_id" in identity:
@@ -229,9 +231,9 @@ def _user(event: Event) -> Any:
 
 
 def _identity(event: Event) -> dict[str, Any]:
-    """The user's ID; else the alias that the event's options name; else one made from the anonymous ID.
+    """Return the user's ID, else the alias in the event's options, else an alias derived from the anonymous ID.
 
-    Traits with a user ID keep the alias away but are not taken for the ID, which leaves Braze nobody.
+    A user ID in the traits prevents the alias, but is not used as the ID: the request then has no user.
     """
     who = _user(event)
     if who:
@@ -260,7 +262,7 @@ def _join(event: Event, settings: BrazeSettings, context: Context, who: str) -> 
     try:
         _ask(settings, context, "users/identify", body)
     except MappingError:
-        if not context.in_batch:  # in a batch the service goes on: what others did is not lost for one alias
+        if not context.in_batch:  # in a batch RudderStack goes on, so that one alias does not fail the other events
             raise
 
 

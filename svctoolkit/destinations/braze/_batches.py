@@ -1,8 +1,8 @@
-"""Braze takes 75 attributes, 75 events and 75 purchases in a request to `/users/track`, 50 merges, 25 subscriptions.
+"""Limits per request: 75 attributes, 75 events and 75 purchases (`/users/track`), 50 merges, 25 subscriptions.
 
-https://www.braze.com/docs/api/endpoints/user_data/post_user_track. All jobs of a call are one result, person by
-person: its requests are cut where a list would grow too long. Subscriptions of one group and state are one entry with
-all of its users.
+https://www.braze.com/docs/api/endpoints/user_data/post_user_track. All jobs of a call form one batch, sorted by user,
+and its requests are split where a list would exceed its limit. Subscriptions of one group and state become one entry
+with all of its users.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from svctoolkit.mapping import Missing, in_words
 
 _TRACK, _SUBSCRIPTIONS, _MERGES = "/users/track", "/v2/subscription/status/set", "/users/merge"
 _LIMITS = {_TRACK: 75, _SUBSCRIPTIONS: 25, _MERGES: 50}
-#: the members of an entry that say whose it is
+#: the members of an entry that identify the user
 _IDENTITY = ("external_id", "user_alias", "_update_existing_only")
-#: the members of a body that are lists of items, in the order in which the service writes them
+#: the members of a body that are lists of items, in the order in which RudderStack writes them
 _TRACKED = ("attributes", "events", "purchases")
 _LISTS = (*_TRACKED, "subscription_groups", "merge_updates")
 
 
 def batch(jobs: Sequence[MappedJob], settings: BrazeSettings) -> Iterator[Batch]:
-    """One result: what is tracked, then subscriptions, then merges.
+    """Yield one batch: tracking requests, then subscriptions, then merges.
 
-    With `supportDedup` attributes that an earlier job has set already are left out, and an identify event that has
-    no others is refused.
+    With `supportDedup` attributes that an earlier job has already set are left out, and an identify event without any
+    other attributes is refused.
     """
     if settings.support_dedup:
         known: dict[bytes, dict[str, Any]] = {}
@@ -48,7 +48,7 @@ def batch(jobs: Sequence[MappedJob], settings: BrazeSettings) -> Iterator[Batch]
 
 
 def _places(jobs: Sequence[MappedJob]) -> Callable[[MappedJob], int]:
-    """Which place the jobs of one person have: each person's stand together, where the first of them stood."""
+    """Return a sort key that groups jobs by user, in the order of each user's first job."""
     places: dict[Any, int] = {}
     for job in jobs:
         places.setdefault(_person(job), len(places))
@@ -60,7 +60,7 @@ def _person(job: MappedJob) -> str:
 
 
 def _without_known(job: MappedJob, known: dict[bytes, dict[str, Any]]) -> MappedJob:
-    """The job without attributes that are known of its user, and without requests that have nothing else."""
+    """Return the job without attributes that are already known, and without requests that become empty."""
     payloads = []
     for payload in job.payloads:
         body = dict(payload.json or {})
@@ -72,7 +72,7 @@ def _without_known(job: MappedJob, known: dict[bytes, dict[str, Any]]) -> Mapped
 
 
 def _fresh(item: Mapping[str, Any], known: dict[bytes, dict[str, Any]]) -> dict[str, Any]:
-    """What an entry says that is new of its user; empty if nothing is."""
+    """Return the new attributes of an entry; empty if there are none."""
     own = {name: item[name] for name in _IDENTITY if name in item}
     earlier = known.setdefault(json_bytes(own), {})
     others = {name: value for name, value in item.items() if name not in _IDENTITY}
@@ -82,16 +82,16 @@ def _fresh(item: Mapping[str, Any], known: dict[bytes, dict[str, Any]]) -> dict[
 
 
 def _requests(place: str, payloads: Sequence[Payload]) -> Iterator[Payload]:
-    """The requests to one address that carry all of its items."""
+    """Yield the requests to one address, with all of its items."""
     here = [payload for payload in payloads if payload.endpoint.endswith(place)]
     if not here:
         return
     lists = {name: [item for payload in here for item in (payload.json or {}).get(name, ())] for name in _LISTS}
-    for name in _TRACKED:  # those of whom Braze has the ID go first
+    for name in _TRACKED:  # items with an external ID go first
         lists[name].sort(key=lambda item: "external_id" not in item)
     lists["subscription_groups"] = _combine(lists["subscription_groups"])
     rest = {key: value for key, value in (here[0].json or {}).items() if key not in _LISTS}
-    if place == _TRACK:  # people's own requests lack it, their batches have it
+    if place == _TRACK:  # only batches have it, single requests do not
         rest["partner"] = "RudderStack"
     limit = _LIMITS[place]
     for start in range(0, max(map(len, lists.values())), limit):
@@ -100,7 +100,7 @@ def _requests(place: str, payloads: Sequence[Payload]) -> Iterator[Payload]:
 
 
 def _combine(groups: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One entry for each group and state, with everybody whom the entries name, each once."""
+    """Return one entry for each group and state, with all users of the entries, without duplicates."""
     combined: dict[tuple[Any, Any], dict[str, Any]] = {}
     for group in groups:
         key = group.get("subscription_group_id"), group.get("subscription_state")

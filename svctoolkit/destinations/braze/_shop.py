@@ -1,4 +1,4 @@
-"""Braze's recommended events of a shop, which take the place of custom events and purchases.
+"""Braze's recommended e-commerce events, which replace custom events and purchases.
 
 https://www.braze.com/docs/user_guide/data/activation/events/recommended_events
 """
@@ -16,7 +16,7 @@ from svctoolkit.mapping import Leaf, Table, as_object, compact, converter, first
 
 @converter
 def amount(value: Json) -> Json:
-    """A text that is a number as that number. Anything else stays as it is: Braze reports it."""
+    """Convert numeric text to a number. Anything else is unchanged, and Braze reports it."""
     try:
         return number.of(value)
     except ValueError:
@@ -25,7 +25,7 @@ def amount(value: Json) -> Json:
 
 @converter
 def name_of(value: Json) -> Json:
-    """A number as text. Anything else stays as it is."""
+    """Convert a number to text. Anything else is unchanged."""
     return value if isinstance(value, (bool, str, list, dict)) else string.of(value)
 
 
@@ -65,7 +65,7 @@ CANCELLED = Table({**ORDER.shape, "cancel_reason": "properties.cancel_reason"})
 
 @dataclass(frozen=True)
 class Recommended:
-    """`action` is what a change of the cart does. `one` is about a single product, without a list."""
+    """`action` is the change of a cart update. `one`: the event is about a single product, without a list."""
 
     name: str
     table: Table
@@ -73,7 +73,7 @@ class Recommended:
     one: bool = False
 
 
-#: by the event's name in lower case
+#: by event name in lower case
 RECOMMENDED = {
     "product viewed": Recommended("ecommerce.product_viewed", VIEW, one=True),
     "product added": Recommended("ecommerce.cart_updated", CART, "add"),
@@ -86,9 +86,9 @@ RECOMMENDED = {
 
 
 def shop_properties(event: Event, kind: Recommended) -> dict[str, Json]:
-    """What Braze knows by name, and the rest under `metadata`. What Braze misses, Braze itself reports.
+    """Return Braze's properties of the event, and all others under `metadata`. Braze itself reports missing properties.
 
-    A change of the cart without a list of products is about the product that its properties describe.
+    A cart update without a list of products is about the product that its properties describe.
     """
     rest = kind.table.rest(event.properties, "properties")
     out = {**kind.table(event), **compact({"action": kind.action}), "source": _source(event)}
@@ -110,7 +110,7 @@ def _item(product: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _source(event: Event) -> str:
-    """The platform of an application, else the channel."""
+    """Return the platform of an app, else the channel."""
     channel = event.raw.get("channel")
     if channel == "mobile":
         return str(as_object(event.context.get("os")).get("name") or channel).lower()

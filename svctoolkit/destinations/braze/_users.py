@@ -1,4 +1,4 @@
-"""The attributes of a Braze user, and where they come from.
+"""The attributes of a Braze user and their sources.
 
 https://www.braze.com/docs/api/objects_filters/user_attributes_object
 """
@@ -27,14 +27,14 @@ _PLACE = {"country": "country", "home_city": "city"}  # of the trait `address`
 _NULLABLE = frozenset({"email", "gender", "phone"})
 _OPERATIONS = frozenset({"add", "update", "remove"})
 _READ = frozenset({"address", *_STANDARD.values()})
-#: what Braze tells of a profile by name; everything else of ours is among its custom attributes
+#: standard fields that can be exported from a profile; all other attributes are custom attributes there
 EXPORTED = ("country", "dob", "email", "first_name", "gender", "home_city", "last_name", "phone")
 
 
 def attributes(event: Event, *, nested: bool) -> dict[str, Json]:
-    """Braze's standard attributes and the user's own. A null takes an attribute away, so it is sent.
+    """Return Braze's standard attributes and custom ones. Nulls are sent, because they remove an attribute.
 
-    `nested` says that objects among the traits may be changes of a list of objects.
+    With `nested`, objects among the traits may be changes of a list of objects.
     """
     traits = event.traits
     if event.context.get("mappedToDestination"):
@@ -58,12 +58,12 @@ def attributes(event: Event, *, nested: bool) -> dict[str, Json]:
     return out
 
 
-#: attributes that cost nothing, which the service sends always
+#: attributes that are free of charge, which RudderStack always sends
 UNBILLED = frozenset({"country", "language", "email_subscribe", "push_subscribe", "subscription_groups"})
 
 
 def changes(attributes: Mapping[str, Json], profile: Mapping[str, Json]) -> dict[str, Json]:
-    """Those of the attributes that differ from the profile that Braze has."""
+    """Return the attributes that differ from the Braze profile."""
     custom = as_object(profile.get("custom_attributes"))
     return {
         key: value
@@ -73,9 +73,9 @@ def changes(attributes: Mapping[str, Json], profile: Mapping[str, Json]) -> dict
 
 
 def _changes_of_list(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Changes of a list of objects: `add`, `update` and `remove` elements, found by the member `identifier` names.
+    """Return changes of a list of objects: `add`, `update` and `remove` elements.
 
-    Without an `update` the members are sent as they are, too.
+    Elements are found by the member that `identifier` names. Without an `update` the members are also sent unchanged.
     """
     out: dict[str, Any] = {} if value.get("update") is not None else dict(value)
     for operation in ("update", "remove"):
@@ -105,7 +105,7 @@ def _email(value: Any) -> str:
 
 
 def _gender(value: Any) -> str | None:
-    """Braze's letters: F, M, O (other). Null, which takes the attribute away, for anything else."""
+    """Return Braze's letter: F, M, O (other). Null for anything else, which removes the attribute."""
     word = value.lower() if isinstance(value, str) else ""
     return next((letter for letter, words in _GENDERS.items() if word in words), None)
 
