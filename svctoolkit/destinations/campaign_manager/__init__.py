@@ -1,7 +1,7 @@
-"""Campaign Manager 360: offline conversions, by its API (dfareporting).
+"""Campaign Manager 360: offline conversions, through its API (dfareporting).
 
-track inserts a conversion, or updates one, as `properties.requestType` says. With enhanced conversions people are sent
-too: hashed e-mail address, telephone number, and name with address. Requests bear the access token of the account.
+track inserts or updates a conversion, depending on `properties.requestType`. Enhanced conversions include user data:
+hashed e-mail address, telephone number, and name with address. Requests carry the access token of the account.
 https://developers.google.com/doubleclick-advertisers/rest/v5/conversions
 """
 
@@ -98,10 +98,10 @@ destination = DestinationType(
     docs="https://developers.google.com/doubleclick-advertisers/rest/v5/conversions/batchinsert",
     names=("campaign_manager",),
     quirks=[
-        "An `encryptedUserId` asks for the encryption's details, but is not sent itself; candidates are.",
-        "Conversions that share a request go to the profile of the first of them, whatever profile the others name.",
-        "`limitAdTracking` and `childDirectedTreatment` are sent with what is inserted, not with updates.",
-        "With enhanced conversions a telephone number that is not valid refuses the event.",
+        "An `encryptedUserId` requires the details of the encryption, but is not sent itself; candidates are.",
+        "Conversions that share a request are sent to the profile of the first one, whatever the others name.",
+        "`limitAdTracking` and `childDirectedTreatment` are sent with inserts, but not with updates.",
+        "With enhanced conversions, an event with an invalid telephone number is refused.",
     ],
     answers=[
         Answer("success", 200, {"hasFailures": False, "status": [{"kind": "dfareporting#conversionStatus"}]}),
@@ -118,7 +118,7 @@ API = Endpoint("https://dfareporting.googleapis.com/dfareporting/v5/userprofiles
 
 @converter
 def micros(value: Json) -> str:
-    """A time as microseconds in a text. A number is taken as it is; a text of digits is seconds, or milliseconds."""
+    """Return a time as microseconds in a text. Numbers are not converted; text of digits is seconds or milliseconds."""
     if isinstance(value, str):
         if value.isascii() and value.isdigit():
             return value.ljust(16, "0")
@@ -128,7 +128,7 @@ def micros(value: Json) -> str:
 
 @converter
 def hash_number(value: Json) -> str:
-    """SHA-256 of a telephone number with plus and digits alone."""
+    """Return the SHA-256 of a telephone number, normalised to plus and digits."""
     phone = re.sub(r"[\s().-]", "", string.of(value))
     if not _PHONE.fullmatch(phone):
         raise WrongValue("a telephone number with plus and country code", value, case="phone")
@@ -183,7 +183,7 @@ PLACE = Table({"city": CITY, "state": STATE, "countryCode": COUNTRY, "postalCode
 
 @destination.on("track")
 def send_conversion(event: Event, settings: CampaignManagerSettings, context: Context) -> Payload:
-    """The conversion that the properties describe."""
+    """Return the conversion that the properties describe."""
     properties = event.properties
     request = properties.get("requestType")
     if not isinstance(request, str) or request not in _KINDS:
@@ -204,7 +204,7 @@ def send_conversion(event: Event, settings: CampaignManagerSettings, context: Co
 
 
 def _consents(event: Event, settings: CampaignManagerSettings, request: str) -> dict[str, Json]:
-    """How ads may be shown: as the properties say, else as the configuration does."""
+    """Return the privacy flags, from the properties or else from the configuration."""
     chosen: dict[str, Json] = {
         "nonPersonalizedAd": settings.non_personalized_ad,
         "treatmentForUnderage": settings.treatment_for_underage,
@@ -228,7 +228,7 @@ def _encryption(event: Event) -> dict[str, Json]:
 
 
 def _identifiers(event: Event, settings: CampaignManagerSettings) -> list[dict[str, Json]]:
-    """E-mail address, telephone number, and name with address, each an identifier of its own."""
+    """Return e-mail address, telephone number, and name with address, each as a separate identifier."""
     person: dict[str, Any] = (HASHED if settings.is_hashing_required else PLAIN)(event)
     identifiers: list[dict[str, Json]] = [
         {key: person.pop(key)} for key in ("hashedEmail", "hashedPhoneNumber") if key in person
@@ -240,7 +240,7 @@ def _identifiers(event: Event, settings: CampaignManagerSettings) -> list[dict[s
 
 @destination.batch
 def share(jobs: Sequence[MappedJob], _settings: CampaignManagerSettings) -> Iterator[Batch]:
-    """What is inserted and what is updated, up to 1,000 conversions each."""
+    """Merge inserts, and merge updates, up to 1,000 conversions per request."""
     groups: dict[str, list[MappedJob]] = {}
     for job in jobs:
         groups.setdefault(_body(job)["kind"], []).append(job)

@@ -1,4 +1,4 @@
-"""What Campaign Manager's answers mean (https://developers.google.com/doubleclick-advertisers/rest/v4/conversions)."""
+"""Outcomes of Campaign Manager's answers (https://developers.google.com/doubleclick-advertisers/rest/v4/conversions)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from svctoolkit.json_types import Json
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """Each conversion has a status, and those with errors are lost; an answer without them is tried again."""
+    """Abort conversions whose status has errors; retry all if the answer has no statuses."""
     reply = delivery.reply
     if not reply.successful:
         return judge_account(delivery)
     statuses = reply.body.get("status") if isinstance(reply.body, dict) else None
     if not isinstance(statuses, list):
-        return Outcome("retry", "Campaign Manager says nothing of the conversions")
+        return Outcome("retry", "Campaign Manager did not report a status for the conversions")
     errors = {number: entry.get("errors") for number, entry in enumerate(statuses) if isinstance(entry, dict)}
     failures = {number: _text(listed) for number, listed in errors.items() if listed}
     return delivery.each(failures)
@@ -29,7 +29,7 @@ def _text(errors: Iterable[Any]) -> str:
 
 
 def answer_batch(_url: str, body: Json, failed: Collection[int]) -> Answer | None:
-    """A status for each conversion, with errors for those that are refused."""
+    """Return a status for each conversion, with errors for refused ones."""
     conversions = items_of(body, "conversions")
     if conversions is None:
         return None

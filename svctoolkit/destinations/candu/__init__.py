@@ -1,6 +1,6 @@
-"""Candu: people and what they do, by the webhook that shows them their content.
+"""Candu: users and events, through the webhook that controls the content they see.
 
-identify sends the traits, track an event with its properties and the traits.
+identify sends the traits; track sends an event with its properties and the traits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ destination = DestinationType(
     "Candu",
     CanduSettings,
     docs="https://support.candu.ai/en/articles/5612351-rudderstack-source-integration",
-    quirks=["The key stands alone in the header for Basic authentication, without the colon after it."],
+    quirks=["The header for Basic authentication contains the key alone, without a trailing colon."],
     answers=[
         Answer("success", 200, {"success": True}),
         Answer("bad key", 401, {"message": "Unauthorized"}),
@@ -46,6 +46,6 @@ ACTION = Table({**_PERSON, "type": const("track"), "event": required("event"), "
 
 @destination.on("identify", "track")
 def send_event(event: Event, settings: CanduSettings) -> Payload:
-    """The person, with the event if there is one."""
+    """Return the user, with the event if there is one."""
     table = PERSON if event.type == "identify" else ACTION
     return API.post(settings, body=table(event))

@@ -1,11 +1,11 @@
 """Canny: users, their posts and their votes.
 
-identify creates or updates a user. track writes a post or a vote, as the configuration says for the event's name; its
-author is `cannyUserId` among the external IDs, else the user whom Canny finds by e-mail address or user ID.
+identify creates or updates a user. track writes a post or a vote, as configured for the event's name. Its author is
+`cannyUserId` among the external IDs, else the user that Canny finds by e-mail address or user ID.
 https://developers.canny.io/api-reference
 
-Decisions. An event that the configuration maps to anything but createPost and createVote is refused; the service sends
-an empty request. A vote was never observed: it has the members of Canny's documentation.
+Decisions. An event that is mapped to anything except createPost and createVote is refused; RudderStack sends an empty
+request. RudderStack's request for a vote is unknown: it follows Canny's documentation.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ destination = DestinationType(
     "Canny",
     CannySettings,
     docs="https://developers.canny.io/api-reference",
-    quirks=["Users have the time of the event as the time when they were created."],
+    quirks=["The time of the event is sent as the creation time of the user."],
     answers=[
         Answer("success", 200, {"id": "553c3ef8b8cdcd1501ba1234"}),
         Answer("bad key", 401, {"error": "invalid api key"}),
@@ -97,20 +97,20 @@ POST = Table(
     }
 )
 VOTE = Table({"postID": required(first("properties.postID", "properties.postId", "properties.post.id"))})
-#: What events become: where it is sent, its table, and the member for the person.
+#: Actions: path, table, and the member for the user.
 _ACTIONS = {"createPost": ("posts/create", POST, "authorID"), "createVote": ("votes/create", VOTE, "voterID")}
 
 
 @destination.on("identify")
 def send_user(event: Event, settings: CannySettings) -> Payload:
-    """A user, with the other traits as custom fields."""
+    """Return a user, with the remaining traits as custom fields."""
     body = {**USER(event), "customFields": without(event.traits, _KNOWN_TRAITS)}
     return _send(settings, "users/create_or_update", body)
 
 
 @destination.on("track")
 def send_actions(event: Event, settings: CannySettings, context: Context) -> Iterator[Payload]:
-    """A post or a vote, or both."""
+    """Return a post or a vote, or both."""
     name = event_name(event).strip().lower()
     actions = dict.fromkeys(row.to for row in settings.events_to_events if row.from_.strip().lower() == name)
     if not actions:
@@ -124,7 +124,7 @@ def send_actions(event: Event, settings: CannySettings, context: Context) -> Ite
 
 
 def _user_id(event: Event, settings: CannySettings, context: Context) -> Json:
-    """Canny's ID of the person."""
+    """Return Canny's ID of the user."""
     own = value_of(event, AUTHOR)
     if own is not None:
         return own

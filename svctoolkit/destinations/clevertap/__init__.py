@@ -1,8 +1,8 @@
-"""CleverTap: profiles, the tokens of their devices, and what people do.
+"""CleverTap: profiles, device tokens and events.
 
-identify writes the profile and, where anonymous IDs are CleverTap's object IDs, the token of the device. track, page
-and screen are events; `Order Completed` is a charge with its items. alias gives a profile a further identity. Lists
-and objects are sent as JSON text.
+identify writes the profile and, if anonymous IDs are CleverTap's object IDs, the device token. track, page and screen
+are events; `Order Completed` is a charge with its items. alias adds an identity to a profile. Lists and objects are
+sent as JSON text.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ destination = DestinationType(
     "CleverTap",
     ClevertapSettings,
     docs="https://developer.clevertap.com/docs/upload-user-profiles-api",
-    quirks=["Traits without a field of their own are taken from the context first, those with one from the event."],
+    quirks=["Traits without their own field are taken from the context first, others from the event first."],
     answers=[
         Answer("success", 200, {"status": "success", "processed": 1, "unprocessed": []}),
         Answer("bad key", 401, {"status": "fail", "error": "Unauthorized", "code": 401}),
@@ -93,7 +93,7 @@ _IN_CHARGE = frozenset({"checkout_id", "revenue", "products", "ts"})
 
 @destination.on("identify")
 def send_person(event: Event, settings: ClevertapSettings) -> Iterator[Payload]:
-    """The profile; then the token of the device."""
+    """Return the profile, then the device token."""
     anonymous_id, identity = event.raw.get("anonymousId"), value_of(event, USER_ID)
     profile = {
         key: value if key == "category-unsubscribe" else _plain(value)
@@ -114,7 +114,7 @@ def send_person(event: Event, settings: ClevertapSettings) -> Iterator[Payload]:
 
 @destination.on("track", "page", "screen")
 def send_action(event: Event, settings: ClevertapSettings) -> Payload:
-    """An event; the order that is completed is a charge. Whether anonymous users have events is a setting."""
+    """Return an event; a completed order is a charge. A setting enables events of anonymous users."""
     if not (settings.track_anonymous or value_of(event, USER_ID)):
         raise Unsupported("events of anonymous users", setting="trackAnonymous", field="userId")
     properties = {key: _plain(value) for key, value in event.properties.items()}
@@ -134,14 +134,14 @@ def send_action(event: Event, settings: ClevertapSettings) -> Payload:
 
 @destination.on("alias")
 def send_alias(event: Event, settings: ClevertapSettings) -> Payload:
-    """`userId` becomes a further identity of the profile that `previousId` is known by."""
+    """Add `userId` as an identity of the profile that `previousId` identifies."""
     identity = {"identity": event.raw["previousId"]} if event.raw.get("previousId") else {}
     data = compact({"identity": event.raw.get("userId")})
     return _upload(settings, {"type": "profile", "profileData": data, **_time(event, TIME), **identity})
 
 
 def _profile(event: Event) -> dict[str, Any]:
-    """CleverTap's own fields and the user's. `overrideFields` are written as they are."""
+    """Return CleverTap's own fields and custom ones. `overrideFields` are sent unchanged."""
     out: dict[str, Any] = PROFILE(event)
     if "Name" not in out:
         names = (value_of(event, FIRST_NAME), value_of(event, LAST_NAME))
@@ -155,7 +155,7 @@ def _profile(event: Event) -> dict[str, Any]:
 
 
 def _charge(event: Event, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The order as a charge: its amount, its number and its items."""
+    """Return the order as a charge: its amount, its number and its items."""
     products = event.properties.get("products")
     if products is not None and not isinstance(products, list):
         where = "properties.products"
@@ -165,7 +165,7 @@ def _charge(event: Event, properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _token(event: Event) -> dict[str, Any]:
-    """The token of the device, or of the browser that the event's options tell of."""
+    """Return the token of the device, or of the browser in the event's options."""
     device, os = as_object(event.context.get("device")), as_object(event.context.get("os"))
     service = {"ios": "apns", "android": "fcm"}.get(platform(os.get("name")))
     if not device.get("token") or service is None:
@@ -177,7 +177,7 @@ def _token(event: Event) -> dict[str, Any]:
 
 
 def _time(event: Event, source: Source) -> dict[str, Any]:
-    """When it happened, in seconds; null for what is no time."""
+    """Return the time of the event in seconds; null for an invalid time."""
     when = value_of(event, source)
     if when is None:
         return {}

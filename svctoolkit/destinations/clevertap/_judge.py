@@ -1,4 +1,4 @@
-"""What CleverTap's answers mean (https://developer.clevertap.com/docs/upload-user-profiles-api)."""
+"""Outcomes of CleverTap's answers (https://developer.clevertap.com/docs/upload-user-profiles-api)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from svctoolkit.destinations import Delivery, Outcome
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """A body that does not say `success` refuses the whole request, also where some records were taken."""
+    """Abort the whole request unless the body says `success`, even if some records were accepted."""
     reply = delivery.reply
     if not reply.successful or reply.body in ("", None):
         return None

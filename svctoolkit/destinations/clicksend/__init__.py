@@ -1,6 +1,6 @@
-"""ClickSend: contacts of a list, and text messages.
+"""ClickSend: contacts in lists, and text messages.
 
-identify writes a contact of the list that `context.externalId` names (`CLICKSEND_CONTACT_LIST_ID`). track sends a
+identify writes a contact to the list that `context.externalId` names (`CLICKSEND_CONTACT_LIST_ID`). track sends a
 message to the user or, with such a list, a campaign to all of its contacts.
 """
 
@@ -45,7 +45,7 @@ class ClickSendSettings(Settings, frozen=True, kw_only=True):
 
     @property
     def delay(self) -> int:
-        """Seconds after the event at which a message is sent: in days, or in minutes; a text that is no number is 0."""
+        """Delay of messages in seconds, configured in days or minutes; text that is not a number is 0."""
         unit = 86_400 if self.default_campaign_schedule_unit == "day" else 60
         return int(leading_number(self.default_campaign_schedule) or 0) * unit
 
@@ -55,10 +55,10 @@ destination = DestinationType(
     ClickSendSettings,
     docs="https://developers.clicksend.com/docs/rest/v3/",
     quirks=[
-        "The sender is that of the configuration, also where the event has one.",
-        "A contact's two address lines are both the whole address, as JSON text.",
-        "Of several contacts of one list the service answers for the first alone, and tries all of the call again.",
-        "A message of an event whose time cannot be read is sent with an empty schedule.",
+        "The sender is always the configured one, even if the event names another.",
+        "Both address lines of a contact contain the whole address as JSON text.",
+        "For several contacts of one list RudderStack reports only the first, and retries all.",
+        "A message is sent with an empty schedule if the time of its event is invalid.",
     ],
     answers=[
         Answer(
@@ -83,7 +83,7 @@ destination.answer_batch(answer_batch)
 
 @converter
 def address_text(value: Json) -> str:
-    """An address as one text: an object as its JSON."""
+    """Return an address as text; objects as JSON."""
     return text(value)
 
 
@@ -122,7 +122,7 @@ WHEN = as_it_is(TIME)
 
 @destination.on("identify")
 def send_contact(event: Event, settings: ClickSendSettings) -> Payload:
-    """The contact of a list: a new one, or that of `CLICKSEND_CONTACT_ID`."""
+    """Create a contact in a list, or update `CLICKSEND_CONTACT_ID`."""
     contact = CONTACT(event)
     if not any(contact.get(key) for key in ("email", "phone_number", "fax_number")):
         raise Missing("traits.email", "traits.phone", "traits.fax_number", wants="an address of the contact")
@@ -137,7 +137,7 @@ def send_contact(event: Event, settings: ClickSendSettings) -> Payload:
 
 @destination.on("track")
 def send_message(event: Event, settings: ClickSendSettings) -> Payload:
-    """A message to the user's telephone, or a campaign to a list."""
+    """Return a message to the user's telephone, or a campaign for a list."""
     sender = settings.default_sender_id.reveal()
     list_id = value_of(event, LIST_ID)
     if list_id is not None:
@@ -172,7 +172,7 @@ def _whole(list_id: Any) -> int:
 
 
 def _schedule(event: Event, settings: ClickSendSettings) -> Any:
-    """What the event says, or its time and the delay of the configuration, in seconds since 1970."""
+    """Return the schedule in the event, else the event's time plus the configured delay, in seconds since 1970."""
     schedule = value_of(event, SCHEDULE)
     if schedule is not None:
         return schedule

@@ -1,4 +1,4 @@
-"""What ClickSend's answers mean: an accepted request lists its messages, each with a status of its own.
+"""Outcomes of ClickSend's answers: an accepted request lists its messages, each with a status.
 
 https://developers.clicksend.com/docs/rest/v3/#send-sms
 """
@@ -14,7 +14,7 @@ from svctoolkit.mapping import as_object
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """Messages whose status is not SUCCESS abort; after an answer of 2xx without data all is tried again."""
+    """Abort messages whose status is not SUCCESS; retry all after a 2xx answer without data."""
     reply = delivery.reply
     if not reply.successful:
         return None
@@ -29,7 +29,7 @@ def judge(delivery: Delivery) -> Outcome | None:
 
 
 def answer_batch(_url: str, body: Json, failed: Collection[int]) -> Answer | None:
-    """A status for each message."""
+    """Return a status for each message."""
     messages = items_of(body, "messages")
     if messages is None:
         return None

@@ -1,10 +1,10 @@
 """ClickUp: a task for each event.
 
-A task has the event's name, or `properties.taskName`, and what the properties say of it. Properties that the
-configuration maps become custom fields: the list's fields are asked for first, and each value takes the form of its
-field. An option or a label that the field does not have is left out.
+A task is named by the event's name or `properties.taskName`, and described by the properties. Properties that the
+configuration maps become custom fields: the mapping looks up the list's fields and converts each value to the type of
+its field. Options and labels that the field does not have are left out.
 
-Decisions. A phone number needs its country code, as ClickUp asks for it; which ones the service refuses is not shown.
+Decisions. A phone number needs its country code, as ClickUp requires; RudderStack's own check is unknown.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"err": "Rate limit reached", "ECODE": "APP_002"}),
         Answer("invalid field", 400, {"err": "Status not found", "ECODE": "CRTSK_001"}),
     ],
-    quirks=["A list of whitelistedEvents that holds only empty names lets no event pass; no list lets all pass."],
+    quirks=["If whitelistedEvents contains only empty names, all events are refused; without a list, all are sent."],
 )
 
 API = Endpoint("https://api.clickup.com/api/v2/list/{list_id}", JSON, Header("Authorization", "{api_token}"))

@@ -1,4 +1,4 @@
-"""Values as ClickUp's custom fields take them (https://clickup.com/api/clickupreference/operation/SetCustomFieldValue/)."""
+"""Values of ClickUp's custom fields (https://clickup.com/api/clickupreference/operation/SetCustomFieldValue/)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WANTED = {"email": "an e-mail address", "url": "a URL", "phone": "a telephone n
 
 @converter
 def milliseconds(value: Json) -> int | None:
-    """A time as milliseconds since 1970, None for what is none; numbers and booleans are taken as they are."""
+    """Return a time as milliseconds since 1970, None for an invalid time; numbers and booleans are not converted."""
     if isinstance(value, (int, float)):
         return int(value)
     when = moment(value) if isinstance(value, str) else None
@@ -28,7 +28,7 @@ def milliseconds(value: Json) -> int | None:
 def custom_fields(
     properties: Mapping[str, Json], rows: Iterable[tuple[str, Mapping[str, Json] | None]]
 ) -> list[dict[str, Json]]:
-    """The fields with their values, of rows of a property's name and its field; without those that have none."""
+    """Return fields with values, given rows of property name and field; fields without a value are left out."""
     fields = []
     for name, field in rows:
         value = properties.get(name)
@@ -60,7 +60,7 @@ def _form(name: str, field: Mapping[str, Json], value: Any) -> Json:
 
 
 def _option(field: Mapping[str, Json], value: Json, member: str) -> Json:
-    """The ID of the option of that name, in any case."""
+    """Return the ID of the option with that name, in any case."""
     for option in objects(as_object(field.get("type_config")).get("options")):
         if text(option.get(member)).lower() == text(value).lower():
             return option.get("id")
@@ -68,7 +68,7 @@ def _option(field: Mapping[str, Json], value: Json, member: str) -> Json:
 
 
 def _location(name: str, place: Mapping[str, Json]) -> Json:
-    """A place with its address; None without all of them, and for one on the equator, as in the service."""
+    """Return a place with its address; None if a part is missing or zero (as on the equator), as in RudderStack."""
     latitude, longitude, address = place.get("lat"), place.get("lng"), place.get("formattedAddress")
     if not (latitude and longitude and address):
         return None

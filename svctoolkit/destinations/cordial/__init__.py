@@ -1,6 +1,6 @@
-"""Cordial: contacts, and what they do.
+"""Cordial: contacts and their activities.
 
-identify creates a contact, or updates the one that a look-up finds by its e-mail address; track adds an activity.
+identify creates a contact, or updates the one that a lookup finds by e-mail address; track adds an activity.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ destination = DestinationType(
     CordialSettings,
     docs="https://support.cordial.com/hc/en-us/articles/204570347-Contacts-API",
     quirks=[
-        "A contact that the look-up finds is updated by its e-mail address, also where that has characters with a "
-        "meaning in URLs.",
-        "Traits go to Cordial as they are, beside the fields of its own: only null is left out.",
+        "A contact that the lookup finds is updated by e-mail address; special characters in it are not escaped.",
+        "Traits are sent unchanged, in addition to Cordial's own fields; only nulls are left out.",
     ],
     answers=[
         Answer("success", 200, {"success": True}),
@@ -49,7 +48,7 @@ destination = DestinationType(
 
 API = Endpoint("{api_base_url}/v2", JSON, basic("api_key"))
 
-#: The ID that Cordial gave the contact; it goes before the e-mail address.
+#: Cordial's ID of the contact; it takes precedence over the e-mail address.
 CONTACT_ID = "context.externalId.cordialContactId"
 CHANNEL = Table({"address": as_it_is(trait("email")), "subscribeStatus": trait("subscribeStatus")})
 ACTIVITY = Table({"cID": CONTACT_ID, "email": as_it_is(EMAIL), "a": required("event")})
@@ -58,7 +57,7 @@ MOMENT = Table({"ats": TIME})
 
 @destination.on("identify")
 def send_contact(event: Event, settings: CordialSettings, context: Context) -> Payload:
-    """The contact with all traits: a new one, or that of its ID or e-mail address."""
+    """Create the contact with all traits, or update it by ID or e-mail address."""
     channel = CHANNEL(event)
     contact_id = value_of(event, CONTACT_ID)
     _check_identity(contact_id, channel.get("address"))
@@ -71,7 +70,7 @@ def send_contact(event: Event, settings: CordialSettings, context: Context) -> P
 
 @destination.on("track")
 def send_activity(event: Event, settings: CordialSettings) -> Payload:
-    """What the contact did, with all properties."""
+    """Return the contact's activity, with all properties."""
     body = ACTIVITY(event)
     _check_identity(body.get("cID"), body.get("email"))
     properties = event.raw.get("properties")
@@ -80,7 +79,7 @@ def send_activity(event: Event, settings: CordialSettings) -> Payload:
 
 
 def _own_traits(event: Event) -> dict[str, Any]:
-    """The traits, or those of the context where the event has none, without those that the channel holds."""
+    """Return the traits of the event, or else of its context, without those that are sent in the channel."""
     traits = event.raw.get("traits")
     own = as_object(event.context.get("traits") if traits is None else traits)
     return {key: value for key, value in without(own, ["email", "subscribeStatus"]).items() if value is not None}
@@ -94,5 +93,5 @@ def _check_identity(contact_id: Any, address: Any) -> None:
 
 
 def _exists(settings: CordialSettings, context: Context, place: str) -> bool:
-    """Whether Cordial knows the contact. Raises `MappingError` where it cannot say."""
+    """Look up whether the contact exists. Raises `MappingError` if the lookup fails."""
     return bool(as_object(context.ask(API.lookup(settings, place), may_miss=True, field="traits.email")).get("_id"))

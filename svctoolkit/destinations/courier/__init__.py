@@ -1,4 +1,4 @@
-"""Courier: events as they are, to its address for them. Courier starts messages by them."""
+"""Courier: unchanged events, which start messages in Courier."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ destination = DestinationType(
     "Courier",
     CourierSettings,
     docs="https://www.courier.com/docs/api-reference/inbound/courier-track-event",
-    quirks=["An identify event without traits has those of its context."],
+    quirks=["An identify event without traits is sent with those of its context."],
     answers=[
         Answer("success", 202, {"messageId": "1-65f24"}),
         Answer("bad key", 401, {"message": "Unauthorized", "type": "authentication_error"}),
@@ -30,7 +30,7 @@ API = Endpoint("https://api.courier.com/inbound/rudderstack", JSON, bearer("api_
 
 @destination.on("identify", "track")
 def send_event(event: Event, settings: CourierSettings) -> Payload:
-    """The event itself."""
+    """Return the unchanged event."""
     body = {key: value for key, value in event.raw.items() if value is not None}
     if event.type == "identify":
         body["traits"] = body.get("traits") or event.context.get("traits")

@@ -1,7 +1,7 @@
-"""Criteo Audience: lists of contacts for Criteo's advertising, by its Audience API.
+"""Criteo Audience: contact lists for Criteo advertising, through its Audience API.
 
-It takes audience lists of a warehouse only; those have no mapping here. Events are refused, as by the service.
-What Criteo answers is read, for payloads that come from elsewhere.
+It accepts only audience lists from a warehouse, which have no mapping here. Events are refused, as in RudderStack.
+Criteo's answers are interpreted for payloads from other sources.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Custify: people, their companies and what they do.
+"""Custify: people, their companies and their events.
 
-identify writes the person; group writes a company, then the person with it; track sends an event. Attributes are texts,
+identify writes the person; group writes a company, then the person in it; track sends an event. Attributes are texts,
 numbers and booleans: lists and objects are left out.
 
-Decisions. A configuration without `apiKey` is refused; the service sends the token undefined.
+Decisions. A configuration without `apiKey` is refused; RudderStack sends the token `undefined`.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ destination = DestinationType(
     CustifySettings,
     docs="https://docs.custify.com/",
     quirks=[
-        "Rows of a warehouse are sent without their e-mail address, name and telephone number.",
+        "Warehouse rows are sent without e-mail address, name and telephone number.",
         "Properties that are 0, false or empty are not sent.",
-        "Without a time of signing up, the time of the event is sent for it.",
-        "A group whose person has a company of its own leaves the person in that one.",
+        "Without a sign-up time, the time of the event is sent.",
+        "group does not move a person who already has a company.",
     ],
     answers=[
         Answer("success", 200, {"success": True}),
@@ -111,7 +111,7 @@ ACTION = Table(
 
 @destination.on("identify")
 def send_person(event: Event, settings: CustifySettings) -> Payload:
-    """The person, with attributes, and the company of the traits."""
+    """Return the person, with attributes and the company in the traits."""
     traits = _traits(event)
     if event.context.get("mappedToDestination"):
         return API.post(settings, "people", {**_attributes(as_object(traits)), **warehouse_id(event)})
@@ -121,7 +121,7 @@ def send_person(event: Event, settings: CustifySettings) -> Payload:
 
 @destination.on("track")
 def send_action(event: Event, settings: CustifySettings) -> Payload:
-    """An event of its name."""
+    """Return an event with the event's name."""
     if event.context.get("mappedToDestination"):
         return API.post(settings, "event", {**as_object(_traits(event)), **warehouse_id(event)})
     action, user_id = ACTION(event), _user_id(event, settings)
@@ -134,7 +134,7 @@ def send_action(event: Event, settings: CustifySettings) -> Payload:
 
 @destination.on("group")
 def send_member(event: Event, settings: CustifySettings, context: Context) -> Payload:
-    """The company is written, then the person who belongs to it."""
+    """Return the company, then the person who belongs to it."""
     group_id = value_of(event, GROUP_ID)
     traits = event.context.get("traits")
     company = as_object(as_object(traits).get("company"))
@@ -165,7 +165,7 @@ def _person(
 
 
 def _traits(event: Event) -> Any:
-    """Those of the event; without any, those of its context."""
+    """Return the event's traits, or else those of its context."""
     traits = event.raw.get("traits")
     return event.context.get("traits") if traits is None else traits
 
@@ -175,10 +175,10 @@ def _user_id(event: Event, settings: CustifySettings, source: Source = USER_ID) 
 
 
 def _attributes(traits: Mapping[str, Any]) -> dict[str, Any]:
-    """The traits without a field of their own."""
+    """Return the traits without their own field."""
     return _scalars({key: value for key, value in traits.items() if key not in _NOT_CUSTOM})
 
 
 def _scalars(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What Custify takes as attributes."""
+    """Return the values that Custify accepts as attributes."""
     return {key: value for key, value in values.items() if value is not None and not isinstance(value, (list, dict))}

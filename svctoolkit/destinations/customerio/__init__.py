@@ -1,12 +1,12 @@
-"""Customer.io: people, what they do, their devices and their groups, by the Track API.
+"""Customer.io: people, their events, devices and groups, through the Track API.
 
-identify creates or updates a person; track, page and screen become events of that person, or of an anonymous one. The
-events about an installed application register the device of their context (and take it away again) instead of being
-sent. group writes an object and relates the person to it; alias merges two people. A person is known by the ID of the
-row of a warehouse, else by user ID, else by e-mail address.
+identify creates or updates a person; track, page and screen become events of that person, or of an anonymous one.
+Application lifecycle events register (or remove) the device in their context instead of being sent. group writes an
+object and relates the person to it; alias merges two people. A person is identified by the ID of the warehouse row,
+else by user ID, else by e-mail address.
 
-Decisions: an ID that is a list or an object is refused, although the service writes it into the address; a page without
-a name is never a device's event, even where no event is configured to be one.
+Decisions: an ID that is a list or an object is refused, although RudderStack writes it into the URL; a page without a
+name is never a device event, even if no device events are configured.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from svctoolkit.mapping import (
 from svctoolkit.secrets import Secret
 
 _HOSTS = {"US": "https://track.customer.io", "EU": "https://track-eu.customer.io"}
-_NAME_LIMIT = 100  # what Customer.io takes for the name of an anonymous event
+_NAME_LIMIT = 100  # Customer.io's limit for the name of an anonymous event
 _DEVICE_ADDED = ("Application Installed", "Application Opened")
 _DEVICE_REMOVED = "Application Uninstalled"
 _OBJECT_ACTIONS = ("identify", "delete", "add_relationships", "delete_relationships")
@@ -84,9 +84,9 @@ destination = DestinationType(
         Answer("invalid field", 400, {"meta": {"error": "invalid name"}}),
     ],
     quirks=[
-        "A time that is a number counts as milliseconds, also in `createdAt`, where Customer.io's own are seconds.",
-        "Of an address only street, city, state, country and postal code become attributes of a person.",
-        "The first external ID, of whatever type, stands in for an e-mail address that is not there.",
+        "Numeric times count as milliseconds, even in `createdAt`, where Customer.io uses seconds.",
+        "Only street, city, state, country and postal code of an address become attributes.",
+        "If there is no e-mail address, the first external ID of any type is used instead.",
     ],
 )
 
@@ -109,19 +109,19 @@ OBJECT = Table(
         "type": const("object"),
     }
 )
-#: The traits of a group are not those of its member.
+#: Traits of a group event describe the group, not its member.
 MEMBER = first(USER_ID, "context.traits.email", EMAIL)
 _NOT_ATTRIBUTES = ("anonymousId", "userId", "createdAt")
 
 
 @destination.on("identify")
 def send_person(event: Event, settings: CustomerioSettings) -> Payload:
-    """The traits are the person's attributes; the members of the address stand among them."""
+    """Return the traits as the person's attributes, including the members of the address."""
     who = _who(event, WHO)
     if not who:
         raise Missing("userId", "traits.email")
     attributes = unfold_address(event.traits)
-    if event.raw.get("traits"):  # the ID of a row joins the event's own traits alone
+    if event.raw.get("traits"):  # the row's ID is added only if the event has its own traits
         attributes |= warehouse_id(event)
     for name in _NOT_ATTRIBUTES:
         attributes.pop(name, None)
@@ -136,7 +136,7 @@ def send_person(event: Event, settings: CustomerioSettings) -> Payload:
 
 @destination.on("track")
 def send_event(event: Event, settings: CustomerioSettings) -> Payload:
-    """An event of the person; what happens to an installed application is about the device."""
+    """Return an event of the person, or a change of the device for application lifecycle events."""
     name, who, token = event.raw.get("event"), _who(event, WHO), value_of(event, DEVICE_TOKEN)
     if name == _DEVICE_REMOVED:
         if not who or not token:
@@ -156,7 +156,7 @@ def send_event(event: Event, settings: CustomerioSettings) -> Payload:
 
 @destination.on("page")
 def send_page(event: Event, settings: CustomerioSettings) -> Payload:
-    """Named by the page's name, else by its address; Customer.io takes a known person's page without either."""
+    """Name the page by its name or else its URL; Customer.io accepts a known person's page without either."""
     name = event.raw.get("name") or event.properties.get("url")
     return _event(event, settings, "page", name or "" if _who(event, WHO) else _text(name))
 
@@ -170,7 +170,7 @@ def send_screen(event: Event, settings: CustomerioSettings) -> Payload:
 
 @destination.on("group")
 def send_group(event: Event, settings: CustomerioSettings) -> Payload:
-    """The group is an object whose attributes are the traits. `traits.action` says what is done to it."""
+    """Return the group as an object with the traits as attributes. `traits.action` is the action on it."""
     traits, who = as_object(event.raw.get("traits")), _who(event, MEMBER)
     action = traits.get("action")
     body = {
@@ -184,7 +184,7 @@ def send_group(event: Event, settings: CustomerioSettings) -> Payload:
 
 @destination.on("alias")
 def send_alias(event: Event, settings: CustomerioSettings) -> Payload:
-    """`previousId` is merged into `userId` and then gone."""
+    """Merge `previousId` into `userId`; Customer.io then deletes `previousId`."""
     ids = {"userId": _who(event, USER_ID), "previousId": event.raw.get("previousId")}
     for where, who in ids.items():
         if is_empty(who):
@@ -202,7 +202,7 @@ def _text(name: Any) -> str:
 
 
 def _event(event: Event, settings: CustomerioSettings, kind: str, name: Any, frame: str = "{}") -> Payload:
-    """`frame` stands around the name. The event of an anonymous person has a shorter name."""
+    """Return an event whose name is inserted into `frame`, and shortened for an anonymous person."""
     body: dict[str, Any] = {"type": kind, **_seconds("timestamp", value_of(event, TIME))}
     if "properties" in event.raw:
         body["data"] = event.raw["properties"]
@@ -215,7 +215,7 @@ def _event(event: Event, settings: CustomerioSettings, kind: str, name: Any, fra
 
 
 def _seconds(name: str, value: Any) -> dict[str, int | None]:
-    """A time as whole seconds under `name`; null where it is none. A number is milliseconds."""
+    """Return a time as whole seconds under `name`; null if invalid. Numbers are milliseconds."""
     return {} if value is None else {name: whole_second(value)}
 
 

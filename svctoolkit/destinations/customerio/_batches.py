@@ -1,4 +1,4 @@
-"""Customer.io takes many objects in a request of up to 500 KB.
+"""Several objects share a request of up to 500 KB.
 
 https://docs.customer.io/integrations/api/track/#operation/batch
 """
@@ -17,7 +17,7 @@ _MERGES = (Merge("batch", wraps=True, size=500_000, at=_PLACE, batched=False, si
 
 
 def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
-    """Groups together, to the address in the United States wherever the account is; everything else alone."""
+    """Merge groups, sent to the US address wherever the account is; everything else is sent alone."""
     yield from merge([_address_job(job) for job in jobs], _MERGES)
 
 

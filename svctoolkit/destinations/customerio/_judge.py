@@ -1,4 +1,4 @@
-"""What Customer.io's answers mean: 207 of a batch lists the items that were refused.
+"""Outcomes of Customer.io's answers: status 207 for a batch lists the refused items.
 
 https://docs.customer.io/integrations/api/track/#operation/batch
 """
@@ -13,7 +13,7 @@ from svctoolkit.json_types import Json
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """The items that `errors` names by `batch_index` abort, the others are delivered."""
+    """Abort the items that `errors` names by `batch_index`; the others are delivered."""
     reply = delivery.reply
     errors = reply.body.get("errors") if reply.status == 207 and isinstance(reply.body, dict) else None
     if not isinstance(errors, list):
@@ -28,7 +28,7 @@ def _reason(error: dict[str, object]) -> str:
 
 
 def answer_batch(_url: str, body: Json, failed: Collection[int]) -> Answer | None:
-    """The items that were refused, by their place."""
+    """Return the refused items by position."""
     if items_of(body, "batch") is None:
         return None
     errors = [

@@ -1,9 +1,9 @@
-"""DCM Floodlight: activities of advertisers, as requests of Floodlight tags from a server.
+"""DCM Floodlight: activities of advertisers, as server-side requests of Floodlight tags.
 
-track sends the activity that the configuration has for the name; page that for `Viewed ... Page`. Others are refused.
+track sends the activity that is configured for the name; page the one for `Viewed ... Page`. Others are refused.
 https://support.google.com/campaignmanager/answer/2823450
 
-Decisions. A quantity that is a text counts as its number.
+Decisions. A numeric text counts as a quantity.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from svctoolkit.mapping import (
     required,
 )
 
-#: options of the event for this type: how the address names them
+#: the event's options for this type: their names in the URL
 _CONSENTS = {"COPPA": "tag_for_child_directed_treatment", "GDPR": "tfua", "npa": "npa"}
 _FLAGS = {"1": "1", "true": "1", "0": "0", "false": "0"}
 
 
 class ConversionEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """An event that is an activity; `custom_variables` are properties and the numbers of the variables they go to."""
+    """An event that is an activity; `custom_variables` maps properties to the numbers of custom variables."""
 
     event_name: str = ""
     floodlight_activity_tag: str = ""
@@ -54,7 +54,7 @@ class FloodlightSettings(Settings, frozen=True, kw_only=True):
 
     @cached_property
     def activities(self) -> dict[str, ConversionEvent]:
-        """The activities by their names in lower case; the first of a name counts."""
+        """The activities by name in lower case; the first one with a name counts."""
         named = reversed(self.conversion_events)
         return {activity.event_name.strip().lower(): activity for activity in named if activity.event_name.strip()}
 
@@ -65,10 +65,10 @@ destination = DestinationType(
     docs="https://support.google.com/campaignmanager/answer/2823450",
     names=("dcm_floodlight",),
     quirks=[
-        "`dc_lat`, which limits ad tracking, is 1 where `context.device.adTrackingEnabled` is true.",
-        "Only custom variables are escaped in the address; IDs stand there as they are.",
+        "`dc_lat`, which limits ad tracking, is 1 if `context.device.adTrackingEnabled` is true.",
+        "Only custom variables are escaped in the URL; IDs are not.",
         "Custom variables that are true or false are not sent.",
-        "Each activity that is no sale is counted, whatever the counting method: its number is the event's ID.",
+        "Every activity except sales is counted with the event's ID, whatever the counting method.",
     ],
     answers=[
         Answer("success", 200, ""),
@@ -82,13 +82,13 @@ DEVICE = Table({"dc_rdid": required("context.device.advertisingId"), "agent": re
 
 @destination.on("track")
 def send_event(event: Event, settings: FloodlightSettings) -> Payload:
-    """The activity of that name."""
+    """Return the activity with that name."""
     return _send(event, settings, require_name(event.raw.get("event"), "event"))
 
 
 @destination.on("page")
 def send_page(event: Event, settings: FloodlightSettings) -> Payload:
-    """The activity `Viewed <category> <name> Page`, as far as they are known."""
+    """Return the activity `Viewed <category> <name> Page`, as far as both are known."""
     names = (event.properties.get("category"), event.raw.get("name"))
     words = ["Viewed", *(name for name in names if isinstance(name, str) and name), "Page"]
     return _send(event, settings, " ".join(words))
@@ -115,7 +115,7 @@ def _send(event: Event, settings: FloodlightSettings, name: str) -> Payload:
 
 
 def _sale(properties: Mapping[str, Json]) -> dict[str, Json]:
-    """The order, how many pieces it has, and what it cost."""
+    """Return the order ID, quantity and cost."""
     products, quantity = properties.get("products"), properties.get("quantity")
     if products is not None:
         listed = objects(products if isinstance(products, list) else [products])
@@ -125,7 +125,7 @@ def _sale(properties: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _flags(event: Event) -> Iterator[tuple[str, str]]:
-    """Whether tracking is limited, and what may be done with the person's data."""
+    """Return the privacy flags: limited tracking and allowed use of data."""
     enabled = as_object(event.context.get("device")).get("adTrackingEnabled")
     options = destination.options(event)
     if enabled is not None:

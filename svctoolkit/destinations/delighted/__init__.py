@@ -1,12 +1,11 @@
-"""Delighted: people, and the surveys that they are sent.
+"""Delighted: people, and the surveys that are sent to them.
 
-identify writes a person without a survey. track sends a person that Delighted knows a survey, with the event's
-properties, for the events that the configuration names. alias changes a person's address. The address is the user ID:
-an e-mail address or a telephone number, as the channel asks (`delightedChannelType` among the external IDs, else the
-configuration's).
-https://app.delighted.com/docs/api
+identify writes a person without sending a survey. track sends a survey to a person that exists in Delighted, with the
+event's properties, for the configured events. alias changes a person's address. The address is the user ID: an e-mail
+address or a telephone number, depending on the channel (`delightedChannelType` among the external IDs, else the
+configured one). https://app.delighted.com/docs/api
 
-Decisions. The golden case of a limit (429) was recorded with another answer, which takes the person.
+Decisions. The golden case of a rate limit (429) was recorded with a different answer, which accepts the person.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _ADDRESSES = {"email": re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+"), "sms": re.compil
 
 
 class SurveyedEvent(msgspec.Struct, frozen=True):
-    """The name of an event that is followed by a survey."""
+    """The name of an event that triggers a survey."""
 
     event: str = ""
 
@@ -58,8 +57,8 @@ destination = DestinationType(
     DelightedSettings,
     docs="https://app.delighted.com/docs/api",
     quirks=[
-        "The key stands alone in the header for Basic authentication, without the colon after it.",
-        "A delay in the event's properties that is no number is sent empty.",
+        "The header for Basic authentication contains the key alone, without a trailing colon.",
+        "A delay in the event's properties that is not a number is sent empty.",
     ],
     answers=[
         Answer("success", 201, {"id": "1", "email": "mira@mail.example"}),
@@ -78,13 +77,13 @@ def _is_address(value: Any, channel: str) -> bool:
 
 @converter
 def email(value: Json) -> str:
-    """An e-mail address; anything else is left out."""
+    """Return an e-mail address; anything else is left out."""
     return value if _is_address(value, "email") else ""
 
 
 @converter
 def phone(value: Json) -> str:
-    """A telephone number in the international form (E.164); anything else is left out."""
+    """Return a telephone number in international format (E.164); anything else is left out."""
     return value if _is_address(value, "sms") else ""
 
 
@@ -101,7 +100,7 @@ PERSON = Table(
 
 @destination.on("identify")
 def send_person(event: Event, settings: DelightedSettings) -> Payload:
-    """The person, who is sent no survey."""
+    """Return the person, without a survey."""
     name = value_of(event, NAME) or full_name(event)
     body = {"send": False, "delay": settings.delay, **({"name": name} if name else {}), **PERSON(event)}
     return API.post(settings, body={**body, **_address(event, settings)})
@@ -109,7 +108,7 @@ def send_person(event: Event, settings: DelightedSettings) -> Payload:
 
 @destination.on("track")
 def send_survey(event: Event, settings: DelightedSettings, context: Context) -> Payload:
-    """The person, who is sent a survey. One that Delighted does not know is refused."""
+    """Return the person, with a survey. A person that does not exist in Delighted is refused."""
     names = {row.event.strip().lower() for row in settings.event_names_settings if row.event.strip()}
     if event_name(event).lower() not in names:
         raise NotConfigured("event", event_name(event), setting="eventNamesSettings")
@@ -126,7 +125,7 @@ def send_survey(event: Event, settings: DelightedSettings, context: Context) -> 
 
 @destination.on("alias")
 def change_address(event: Event, settings: DelightedSettings) -> Payload:
-    """The person of `previousId` gets the address `userId`."""
+    """Change the address of the person from `previousId` to `userId`."""
     address = _address(event, settings)
     field = _FIELDS[address["channel"]]
     previous = event.raw.get("previousId")
@@ -136,7 +135,7 @@ def change_address(event: Event, settings: DelightedSettings) -> Payload:
 
 
 def _address(event: Event, settings: DelightedSettings) -> dict[str, Any]:
-    """The user ID as what the channel asks for, and the channel."""
+    """Return the user ID as an address for the channel, and the channel."""
     channel = value_of(event, CHANNEL) or settings.channel
     kind = channel.lower() if isinstance(channel, str) else ""
     if kind not in _FIELDS:

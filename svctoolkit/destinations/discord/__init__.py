@@ -1,7 +1,7 @@
 """Discord: a message for each identify and each track event, posted to a channel's webhook.
 
-Templates write the messages; the first row that fits the event's name says which. A message may have an embed, a box
-with a title and a description of its own.
+Messages are written by templates, chosen by the first row that fits the event's name. A message may have an embed, a
+box with its own title and description.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ destination = DestinationType(
         Answer("invalid field", 400, {"content": ["Must be 2000 or fewer in length."]}),
     ],
     quirks=[
-        "First and last name are joined without a space.",
-        "A property `name` stands in for the person's name in messages of track events.",
+        "First and last names are joined without a space.",
+        "A property `name` replaces the person's name in messages of track events.",
     ],
 )
 
@@ -46,7 +46,7 @@ API = Endpoint("{webhook_url}", JSON)
 
 @destination.on("identify")
 def send_person(event: Event, settings: DiscordSettings) -> Payload:
-    """The configured template; else the name and the listed traits (all, when none is listed)."""
+    """Render the configured template; by default the name and the listed traits (all if none are listed)."""
     template = settings.identify_template.strip() or "Identified {{name}} with {{traits}}"
     return _send("Identify", template, _values(event, settings, template), settings)
 
@@ -57,7 +57,7 @@ def send_event(event: Event, settings: DiscordSettings) -> Payload:
     row = fitting_row(settings.event_template_settings, name, "eventTemplateSettings")
     template = (row.event_template.strip() if row else "") or "{{name}} did {{event}} with {{propertiesList}}"
     values = _values(event, settings, template)
-    own = event.properties  # a property goes before what a template has of the same name
+    own = event.properties  # a property takes precedence over a template value of the same name
     return _send("Track", template, {**values, "event": name, "propertiesList": listing(own), **own}, settings)
 
 

@@ -1,11 +1,11 @@
 """Drip: subscribers, their events and their orders.
 
-identify creates or updates a subscriber; with a campaign in the configuration that is a question to Drip, and what is
-sent subscribes the person to the campaign. track sends an event, or, under the names of e-commerce, an order. Without
-`enableUserCreation` Drip is asked first whether it knows the subscriber: events of others are refused.
+identify creates or updates a subscriber. If a campaign is configured, this is done in a lookup, and the request
+subscribes the person to the campaign. track sends an event, or an order for names of the e-commerce specification.
+Without `enableUserCreation` a lookup checks first that the subscriber exists; other events are refused.
 https://developer.drip.com/
 
-Decisions. Traits that are null are left out of the custom fields; the service fails on them.
+Decisions. Traits that are null are left out of the custom fields; RudderStack fails on them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from svctoolkit.secrets import Secret
 _EMAIL = re.compile(r"[^\s@/?#%]+@[^\s@/?#%]+\.[^\s@/?#%]+")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
 _FIELD_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
-#: A list of seven objects goes through as a custom field, one of eight (127 characters to JavaScript) does not.
+#: A list of seven objects is accepted as a custom field, one of eight (127 characters in JavaScript) is not.
 _FIELD_LENGTH = 125
 _KNOWN_TRAITS = frozenset({
     "address", "anonymousId", "city", "country", "email", "euConsent", "euConsentMessage", "firstName", "first_name",
@@ -80,9 +80,9 @@ destination = DestinationType(
     DripSettings,
     docs="https://developer.drip.com/",
     quirks=[
-        "The key stands alone in the header for Basic authentication, without the colon after it.",
-        "A time is sent only if it is written with Z; a time with another zone is left out.",
-        "With a campaign, the subscriber is written before anything is delivered, by the mapping.",
+        "The header for Basic authentication contains the key alone, without a trailing colon.",
+        "A time is sent only if it ends with Z; a time in any other zone is left out.",
+        "With a campaign, the mapping writes the subscriber before anything is delivered.",
         "Products without a name or a price are left out of an order.",
     ],
     answers=[
@@ -101,19 +101,19 @@ V3 = Endpoint("https://api.getdrip.com/v3/{account_id}", basic_key("api_key"), J
 
 @converter
 def words(value: Json) -> str:
-    """A value as text; a list is its elements with commas between."""
+    """Return a value as text; elements of a list are separated by commas."""
     return in_words(value)
 
 
 @converter
 def address_line(value: Json) -> Json:
-    """An address as one line."""
+    """Return an address as one line."""
     return " ".join(in_words(line) for line in value.values()).strip() if isinstance(value, dict) else value
 
 
 @converter
 def moment(value: Json) -> str:
-    """A time as Drip reads it; anything else is left out, and no later path is asked."""
+    """Return a time in Drip's format; anything else is left out, without trying later paths."""
     return value if isinstance(value, str) and _MOMENT.fullmatch(value) else ""
 
 
@@ -195,7 +195,7 @@ ITEM = Table(
 
 @destination.on("identify")
 def send_subscriber(event: Event, settings: DripSettings, context: Context) -> Payload:
-    """The subscriber; or its subscription to a campaign."""
+    """Return the subscriber, or its subscription to a campaign."""
     subscriber = {**_full_name(event), **SUBSCRIBER(event)}
     _check_identity(subscriber, "traits.email")
     if "custom_fields" not in subscriber and (fields := _custom_fields(event)):
@@ -210,7 +210,7 @@ def send_subscriber(event: Event, settings: DripSettings, context: Context) -> P
 
 @destination.on("track")
 def send_event(event: Event, settings: DripSettings, context: Context) -> Payload:
-    """What a subscriber did; an order, under one of the names for it."""
+    """Return an event of a subscriber, or an order for the event names of orders."""
     name = event_name(event).strip().lower()
     actor = ACTOR(event)
     _check_identity(actor, "properties.email")
@@ -235,14 +235,14 @@ def _check_identity(person: Mapping[str, Any], field: str) -> None:
 
 
 def _full_name(event: Event) -> dict[str, str]:
-    """First and last word of the name."""
+    """Return the first and last word of the name."""
     name = value_of(event, FULL_NAME)
     words = name.split() if isinstance(name, str) else []
     return dict(zip(("first_name", "last_name"), words if len(words) < 2 else (words[0], words[-1]), strict=False))
 
 
 def _custom_fields(event: Event) -> dict[str, Any]:
-    """The other traits, as far as their names and lengths are those of custom fields."""
+    """Return the other traits, if their names and lengths are allowed for custom fields."""
     traits = custom_traits(event, _KNOWN_TRAITS) or {}
     return {key: value for key, value in traits.items() if value is not None and _is_field(key, value)}
 

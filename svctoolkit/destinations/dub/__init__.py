@@ -1,6 +1,6 @@
-"""Dub: leads and sales of links.
+"""Dub: leads and sales of short links.
 
-A track event goes where the settings map its name: a lead or a sale. Properties without a field of their own are the
+A track event becomes a lead or a sale, as the settings map its name. Properties without their own field become the
 metadata of the event. https://dub.co/docs/api-reference/endpoint/track-lead
 """
 
@@ -44,7 +44,7 @@ destination = DestinationType(
     "Dub",
     DubSettings,
     docs="https://dub.co/docs/api-reference/endpoint/track-lead",
-    quirks=["Metadata has no nulls, and no lists and objects in which nothing is."],
+    quirks=["Nulls and empty lists and objects are removed from metadata."],
     answers=[
         Answer("success", 200, {"click": {"id": "c1"}, "customer": {"externalId": "u1"}}),
         Answer("bad key", 401, {"error": {"code": "unauthorized", "message": "Unauthorized: Invalid API key."}}),
@@ -58,7 +58,7 @@ API = Endpoint("https://api.dub.co/track", bearer("api_key"), JSON)
 
 @converter
 def quantity(value: Json) -> int | float | None:
-    """A number, or a text that is one; anything else is left out."""
+    """Return a number or numeric text as a number; anything else is left out."""
     try:
         return number.of(value)
     except ValueError:
@@ -67,7 +67,7 @@ def quantity(value: Json) -> int | float | None:
 
 @converter
 def amount(value: Json) -> int | float | None:
-    """A number, or a text that is one; true is 1, as in JavaScript. Anything else does not count."""
+    """Return a number or numeric text as a number; true is 1, as in JavaScript. Anything else is ignored."""
     return int(value) if isinstance(value, bool) else quantity.of(value)
 
 
@@ -98,7 +98,7 @@ _NOT_METADATA: Mapping[Kind, frozenset[str]] = {
 
 @destination.on("track")
 def send_conversion(event: Event, settings: DubSettings) -> Payload:
-    """A lead, which waits until Dub has it, or a sale with its amount."""
+    """Return a lead, for which the request waits until Dub has stored it, or a sale with its amount."""
     name = event_name(event)
     kind = _kind(name, settings)
     body = {"eventName": name, **_customer(event, kind)}
@@ -107,7 +107,7 @@ def send_conversion(event: Event, settings: DubSettings) -> Payload:
     else:
         body |= SALE(event)
         if settings.convert_amount_to_cents:
-            # Half a cent goes up, as in JavaScript; Python's `round` would go to the even one.
+            # Half cents are rounded up, as in JavaScript; Python's `round` would round to even.
             body["amount"] = math.floor(body["amount"] * 100 + 0.5)
     metadata = {key: value for key, value in event.properties.items() if key not in _NOT_METADATA[kind]}
     metadata = _without_empty(metadata)
@@ -115,7 +115,7 @@ def send_conversion(event: Event, settings: DubSettings) -> Payload:
 
 
 def _kind(name: str, settings: DubSettings) -> Kind:
-    """What the settings make of an event of that name, in small or capital letters."""
+    """Return the configured kind of an event with that name, in any case."""
     for row in settings.event_mapping:
         if row.from_.lower() == name.lower() and row.to in _KINDS:
             return _KINDS[row.to]
@@ -133,7 +133,7 @@ def _customer(event: Event, kind: Kind) -> dict[str, Any]:
 
 
 def _without_empty(value: Any) -> Any:
-    """Without nulls, and without the lists and objects in which nothing else is; empty texts stay."""
+    """Remove nulls, and lists and objects that contain nothing else; keep empty texts."""
     if isinstance(value, dict):
         members = {key: _without_empty(item) for key, item in value.items()}
         return {key: item for key, item in members.items() if item == "" or not is_empty(item)}

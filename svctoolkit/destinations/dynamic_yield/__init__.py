@@ -1,7 +1,7 @@
-"""Dynamic Yield: who users are, and what they do in a shop.
+"""Dynamic Yield: users and their e-commerce events.
 
-identify tells the e-mail address, or else the user ID. track sends an event; those of carts, wishlists and orders in
-the form that Dynamic Yield has for them, with the products as a cart.
+identify sends the e-mail address, or else the user ID. track sends an event; events of carts, wishlists and orders in
+Dynamic Yield's own format, with the products as a cart.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ destination = DestinationType(
     DynamicYieldSettings,
     docs="https://dy.dev/reference/events",
     quirks=[
-        "E-mail addresses stand in `hashedEmail`, although they are hashed only where the setting says so.",
-        "A cart with one product is that product, not a list.",
+        "E-mail addresses are sent in `hashedEmail`, although they are hashed only if the setting is on.",
+        "A cart with one product is sent as that product, not as a list.",
     ],
     answers=[
         Answer("success", 204),
@@ -65,7 +65,7 @@ _SHOP = {
 
 @destination.on("identify")
 def send_user(event: Event, settings: DynamicYieldSettings) -> Payload:
-    """Who the user is."""
+    """Return the user's identity."""
     visit, email = VISIT(event), value_of(event, EMAIL)
     who = {"cuid": visit["user"]["id"], "cuidType": "userId"}
     if email is not None:
@@ -75,7 +75,7 @@ def send_user(event: Event, settings: DynamicYieldSettings) -> Payload:
 
 @destination.on("track")
 def send_event(event: Event, settings: DynamicYieldSettings) -> Payload:
-    """What the user did."""
+    """Return the user's event."""
     name, properties = event_name(event), event.properties
     title, kind = _SHOP.get(event_key(event), (name, ""))
     if kind:
@@ -84,7 +84,7 @@ def send_event(event: Event, settings: DynamicYieldSettings) -> Payload:
 
 
 def _activity(properties: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """The event in Dynamic Yield's own form."""
+    """Return the event in Dynamic Yield's own format."""
     value: Any = properties.get("value") or properties.get("revenue")
     cart = [_line(product, properties) for product in objects(properties.get("products"))]
     out: dict[str, Any] = {"dyType": kind}
@@ -105,7 +105,7 @@ def _activity(properties: Mapping[str, Any], kind: str) -> dict[str, Any]:
 
 
 def _line(product: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
-    """A product of the cart; what it does not tell is that of the event."""
+    """Return a product of the cart; missing values are taken from the event."""
     sku, quantity, price = (
         properties.get(key) if product.get(key) is None else product[key] for key in ("sku", "quantity", "price")
     )

@@ -1,6 +1,6 @@
-"""Oracle Eloqua: records of contacts and of custom objects, which the service uploads in bulk.
+"""Oracle Eloqua: records of contacts and of custom objects, which RudderStack uploads in bulk.
 
-`context.externalId` says which object a record is of, and by which field Eloqua knows it; its value is the user ID.
+`context.externalId` names the object of a record, and the field that identifies it; the user ID is the field's value.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from svctoolkit.mapping import Missing, as_object, external_ids, in_words, objec
 
 
 class EloquaSettings(Settings, frozen=True, kw_only=True):
-    """Company, user and password are read where the records are uploaded."""
+    """Company, user and password are only used when the records are uploaded."""
 
 
 _NOTHING: Any = object()
@@ -23,8 +23,8 @@ destination = DestinationType(
     EloquaSettings,
     docs="https://docs.oracle.com/en/cloud/saas/marketing/eloqua-rest-api/bulk-overview.html",
     quirks=[
-        "Records are uploaded in bulk: a payload has no address.",
-        "All values are sent as texts; one that is null is the text `null`.",
+        "Records are uploaded in bulk: a payload has no endpoint.",
+        "All values are sent as text; null is the text `null`.",
     ],
     answers=[
         Answer("success", 201, {"uri": "/syncs/1", "status": "pending"}),
@@ -37,7 +37,7 @@ destination = DestinationType(
 
 @destination.on("identify", "track")
 def send_record(event: Event, _settings: EloquaSettings) -> Payload:
-    """One record, of a contact or of a custom object."""
+    """Return one record of a contact or of a custom object."""
     values = event.raw.get("traits") or event.raw.get("properties")
     if not isinstance(values, dict):
         raise Missing("traits", "properties", wants="the fields of the record")

@@ -1,10 +1,10 @@
 """Emarsys: contacts, the events that start a program, and contact lists.
 
-identify writes a contact, track triggers the external event that the configuration maps it to, group puts the contact
-on a list. A contact is known by one of its fields: the one that the event or the configuration names, else its e-mail
-address, field 3. Which trait is which field is the configuration's to say.
+identify writes a contact, track triggers the external event that the configuration maps it to, and group adds the
+contact to a list. A contact is identified by one of its fields: the one that the event or the configuration names, else
+the e-mail address (field 3). The configuration maps traits to fields.
 
-Decisions. The digest of a header has the time and a number of chance in it: golden cases differ there.
+Decisions. The digest in a header depends on the time and a random number: golden cases differ there.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _EMAIL = 3
 
 
 class Field(msgspec.Struct, frozen=True):
-    """The trait that one field of a contact comes from."""
+    """The trait for one field of a contact."""
 
     trait: str = msgspec.field(name="rudderProperty", default="")
     number: str = msgspec.field(name="emersysProperty", default="")
@@ -58,7 +58,7 @@ class EmarsysSettings(Settings, frozen=True, kw_only=True):
 
     @cached_property
     def contact(self) -> Table:
-        """Where the values of a contact's fields are."""
+        """The sources of a contact's fields."""
         return Table({row.number: trait(row.trait) for row in self.field_mapping if row.trait and row.number})
 
 
@@ -67,10 +67,10 @@ destination = DestinationType(
     EmarsysSettings,
     docs="https://dev.emarsys.com/docs/core-api-reference",
     quirks=[
-        "The payload of an event alone shows what is sent to Emarsys inside eventType and destinationPayload.",
-        "The service may send the last call's contacts again with a call that has none: here no call knows of another.",
-        "An event without attachment has a list of none: [null].",
-        "Where empty fields are discarded, numbers and booleans are too: to the service they are empty.",
+        "The payload of a single event has the body for Emarsys in destinationPayload, next to eventType.",
+        "RudderStack may resend the contacts of the last call with a call that has none; here calls are independent.",
+        "An event without an attachment is sent with the list [null].",
+        "If empty fields are discarded, numbers and booleans are, too: RudderStack treats them as empty.",
     ],
     answers=[
         Answer("success", 200, {"replyCode": 0, "replyText": "OK", "data": {"ids": ["1"]}}),
@@ -102,7 +102,7 @@ ROUTE = Table(
 
 @destination.on("identify")
 def send_contact(event: Event, settings: EmarsysSettings, context: Context) -> Payload:
-    """The contact, with the fields that the configuration knows, on the list that it is to be on."""
+    """Return the contact with the configured fields, and the contact list."""
     contact = settings.contact(event)
     if settings.discard_empty_properties:
         contact = {number: value for number, value in contact.items() if isinstance(value, (str, list, dict)) and value}
@@ -116,7 +116,7 @@ def send_contact(event: Event, settings: EmarsysSettings, context: Context) -> P
 
 @destination.on("track")
 def trigger(event: Event, settings: EmarsysSettings, context: Context) -> Payload:
-    """The external event that the configuration has for this one, with `data` and `attachment` of its properties."""
+    """Return the external event that is configured for this one, with `data` and `attachment` from its properties."""
     name = NAME(event)["event"]
     target = next((row.to for row in settings.events_mapping if row.from_ == name and row.to), None)
     if target is None:
@@ -136,7 +136,7 @@ def _unknown_contact(key: Any) -> MappingError:
 
 @destination.on("group")
 def add_to_list(event: Event, settings: EmarsysSettings, context: Context) -> Payload:
-    """The contact is on the list of the group's ID, else on the configuration's."""
+    """Add the contact to the list with the group's ID, else to the configured list."""
     key = _key(event, settings)
     known_by = _key_value(event, settings, key)
     if known_by is None:
@@ -178,9 +178,9 @@ def _send(
 
 
 def _signature(event: Event, settings: EmarsysSettings, context: Context) -> str:
-    """The header that shows Emarsys who asks: a digest of the secret, the time and a word that is used once.
+    """Return the authentication header: a digest of the secret, the time and a nonce.
 
-    The word is made of the event's ID and the time, so that an event has the same payload wherever it is mapped.
+    The nonce is derived from the event's ID and the time, so that an event always has the same payload.
     """
     created = f"{context.clock().astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"
     nonce = hashlib.md5(f"{event.raw.get('messageId')}{created}".encode(), usedforsecurity=False).hexdigest()

@@ -1,4 +1,4 @@
-"""Emarsys takes up to 1,000 contacts in a request, to write or to put on a list.
+"""Up to 1,000 contacts share a request that writes them or adds them to a list.
 
 https://dev.emarsys.com/docs/core-api-reference
 """
@@ -18,9 +18,9 @@ _MERGES = (Merge("contacts", limit=_LIMIT), Merge("external_ids", limit=_LIMIT))
 
 
 def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
-    """Contacts by their key and list, those to be put on a list by key and list; each trigger of a program alone.
+    """Merge contacts, and additions to lists, by key and list; triggers of programs are sent alone.
 
-    A signature is good for one request: a shared one has that of its first event.
+    A signature is valid for one request; a shared request has the signature of its first event.
     """
     signatures = {job.id: job.payloads[0].headers[_SIGNATURE] for job in jobs}
     for shared in merge([_request_job(job) for job in jobs], _MERGES):
@@ -34,7 +34,7 @@ def _request_job(job: MappedJob) -> MappedJob:
 
 
 def _request(payload: Payload) -> Payload:
-    """The request that Emarsys takes, without its signature, of an event as the mapping shows it."""
+    """Return the request to Emarsys without its signature, given the mapped payload of an event."""
     body = payload.json or {}
     inner = body["destinationPayload"]
     return msgspec.structs.replace(

@@ -1,4 +1,4 @@
-"""What Emarsys's answers mean (https://dev.emarsys.com/docs/core-api-reference)."""
+"""Outcomes of Emarsys's answers (https://dev.emarsys.com/docs/core-api-reference)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from svctoolkit.destinations._answers import items_of
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import as_object, text
 
-#: what Emarsys calls contacts when the field is wrong by which they are known: all of them are refused
+#: Emarsys's key for all contacts if the identifying field is wrong: all of them are refused
 _NOBODY = "<NO_KEY_ID>"
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """`data.errors` names the contacts that were refused by their key: these abort, the others are delivered."""
+    """Abort the contacts that `data.errors` names by key; the others are delivered."""
     reply = delivery.reply
     if not reply.successful:
         return None
@@ -28,7 +28,7 @@ def judge(delivery: Delivery) -> Outcome | None:
 
 
 def _keys(delivery: Delivery) -> list[str]:
-    """What each contact of the request is known by."""
+    """Return the key of each contact in the request."""
     body = as_object(as_object(delivery.payload.get("body")).get("JSON"))
     contacts = body.get("contacts")
     if isinstance(contacts, list):
@@ -39,7 +39,7 @@ def _keys(delivery: Delivery) -> list[str]:
 
 
 def answer_batch(_url: str, body: Json, failed: Collection[int]) -> Answer | None:
-    """The ids of contacts, and what is wrong with the others under their keys."""
+    """Return the ids of accepted contacts, and the errors of the others by key."""
     contacts = items_of(body, "contacts")
     members = contacts if contacts is not None else items_of(body, "external_ids")
     if members is None:

@@ -1,7 +1,7 @@
-"""Engage: users, their lists, and what they do.
+"""Engage: users, their lists and their events.
 
-identify writes the user, with all traits at one level; track and page are events; group adds the user to a list or
-removes the user from it. `context.externalId` may have the user's ID (`engageId`) and lists (`engageListId`).
+identify writes the user, with flattened traits; track and page are events; group adds the user to a list or removes the
+user from it. `context.externalId` may contain the user's ID (`engageId`) and lists (`engageListId`).
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ destination = DestinationType(
     EngageSettings,
     docs="https://engage.so/docs/api/users",
     quirks=[
-        "Of an object in a trait or property, the values are sent each under its own name.",
-        "Names of pages are cut after 19 characters.",
+        "The members of an object in a trait or property are sent under their own names.",
+        "Page names are cut after 19 characters.",
     ],
     answers=[
         Answer("success", 200, {"uid": "u1", "email": "ada@shop.example"}),
@@ -96,7 +96,7 @@ _PAGE_NAME = 19
 
 @destination.on("identify")
 def send_user(event: Event, settings: EngageSettings) -> Payload:
-    """The user, in the lists that the event names, or else in those of the settings."""
+    """Return the user, in the lists that the event names, or else in the configured lists."""
     lists = list(_list_ids(event)) or [entry.list_id for entry in settings.list_ids]
     traits = as_object(event.raw.get("traits"))
     own = {key: value for key, value in traits.items() if key not in _NOT_META or isinstance(value, dict)}
@@ -108,14 +108,14 @@ def send_user(event: Event, settings: EngageSettings) -> Payload:
 
 @destination.on("track")
 def send_event(event: Event, settings: EngageSettings) -> Payload:
-    """The event with its properties."""
+    """Return the event with its properties."""
     name = require_name(event.raw.get("event"), "event")
     return _send_event(event, settings, name, unnest(event.properties))
 
 
 @destination.on("page")
 def send_view(event: Event, settings: EngageSettings) -> Payload:
-    """The event `Viewed <category> <name> Page`."""
+    """Return the event `Viewed <category> <name> Page`."""
     words = [f"{in_words(word)} " for word in (event.raw.get("category"), event.raw.get("name")) if word]
     name = f"Viewed {''.join(words)[:_PAGE_NAME]} Page"
     return _send_event(event, settings, name, {**unnest(event.properties), **PAGE(event)})
@@ -123,7 +123,7 @@ def send_view(event: Event, settings: EngageSettings) -> Payload:
 
 @destination.on("group")
 def send_member(event: Event, settings: EngageSettings) -> Payload:
-    """The user joins the list with the ID of the group, or leaves it."""
+    """Add the user to the list with the group's ID, or remove the user from it."""
     group_id = event.raw.get("groupId")
     if not group_id:
         raise Missing("groupId", wants="the ID of a list")

@@ -1,4 +1,4 @@
-"""AWS EventBridge: every event is an entry of an event bus, with the event as its detail."""
+"""AWS EventBridge: each event becomes an entry of an event bus, with the event as its detail."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ destination = DestinationType(
     EventBridgeSettings,
     docs="https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html",
     answers=ANSWERS,
-    quirks=["The detail is shown as an object; on the wire it is JSON in a text."],
+    quirks=["The detail is shown as an object; in the real request it is JSON text."],
 )
 
 API = Endpoint(
