@@ -1,11 +1,11 @@
-"""Facebook Conversions: what people do, by the Conversions API; one event a request, as JSON text in a form.
+"""Facebook Conversions: events through the Conversions API, one per request, as JSON text in a form.
 
-track sends the shop's events under Facebook's names and with its parameters, and every other event as a custom event;
-page and screen send `PageView`. The properties go along as they are, without personal data; Facebook takes events of
-the last seven days. https://developers.facebook.com/docs/marketing-api/conversions-api/parameters
+track sends e-commerce events with Facebook's names and parameters, and every other event as a custom event; page and
+screen send `PageView`. The properties are sent unchanged, but without personal data. Facebook accepts events of the
+last seven days. https://developers.facebook.com/docs/marketing-api/conversions-api/parameters
 
-Decisions. Events of an app need `context.device.adTrackingEnabled`; what else their `app_data` hold was never observed,
-and is what Facebook's documentation names. A time that is a text of digits is sent as it is, and its age not checked.
+Decisions. Events of an app need `context.device.adTrackingEnabled`; RudderStack's other `app_data` are unknown, so they
+follow Facebook's documentation. A time that is text of digits is sent unchanged, and its age is not checked.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from svctoolkit.mapping.facebook import OWN, SERVER, PiiRow, action_source, limi
 from svctoolkit.secrets import Secret
 
 _API = "https://graph.facebook.com/v25.0"
-#: by the event's name in lower case
+#: by event name in lower case
 _EVENTS = {
     "product list viewed": "ViewContent",
     "product viewed": "ViewContent",
@@ -45,7 +45,7 @@ _EVENTS = {
     "payment info entered": "AddPaymentInfo",
     "product added to wishlist": "AddToWishlist",
 }
-#: events of an order, events of what may be one product or several, and those that have parameters of their own
+#: events of an order, events of one or several products, and events with their own parameters
 _ORDERS = frozenset({"Purchase", "InitiateCheckout"})
 _CHOICES = frozenset({"AddPaymentInfo", "AddToWishlist"})
 _LIST = "product list viewed"
@@ -73,10 +73,9 @@ destination = DestinationType(
     docs="https://developers.facebook.com/docs/marketing-api/conversions-api/parameters",
     names=("facebook_conversions",),
     quirks=[
-        "content_ids of a product that is viewed, searched for or put into the cart is its ID alone, where Facebook "
-        "wants a list.",
+        "For a viewed, searched or added product, content_ids is its ID alone; Facebook expects a list.",
         "A quantity of 0 is sent as 1.",
-        "Telephone numbers and days of birth are hashed as they are written, though Facebook wants digits alone.",
+        "Telephone numbers and dates of birth are hashed as they are written; Facebook expects digits only.",
     ],
     answers=[
         Answer("success", 200, {"events_received": 1, "messages": [], "fbtrace_id": "A0"}),
@@ -111,7 +110,7 @@ def send_page(event: Event, settings: FacebookConversionsSettings, context: Cont
 
 @destination.on("track")
 def send_event(event: Event, settings: FacebookConversionsSettings, context: Context) -> Payload:
-    """A standard event, by the configuration or by the shop's name, else a custom event."""
+    """Return a standard event, by the configuration or the e-commerce name, else a custom event."""
     given = event_name(event)
     key = given.lower()
     chosen = [row.to for row in settings.events_to_events if row.to and row.from_.lower() == key]
@@ -151,7 +150,7 @@ def _payload(
 
 
 def _money(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """What the event is worth: its revenue, else its price."""
+    """Return the value of the event: its revenue, or else its price."""
     revenue = properties.get("revenue", properties.get("price"))
     currency = properties.get("currency") or "USD"
     if revenue is None:
@@ -163,7 +162,7 @@ def _money(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameters(properties: Mapping[str, Any], name: str, *, is_list: bool) -> dict[str, Any]:
-    """What Facebook knows of its own events: the contents and what they are, their worth, and how many they are."""
+    """Return the parameters of a standard event: contents and content type, value, and number of items."""
     bought = properties.get("products")
     products = [as_object(item) for item in bought] if isinstance(bought, list) else []
     category, kind = properties.get("category"), "product"
@@ -192,7 +191,7 @@ def _parameters(properties: Mapping[str, Any], name: str, *, is_list: bool) -> d
 
 
 def _contents(products: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The products that have an ID, as Facebook wants them."""
+    """Return the products that have an ID, in Facebook's format."""
     contents = []
     for product in products:
         if product_id := product.get("product_id") or product.get("sku") or product.get("id"):

@@ -1,11 +1,11 @@
-"""Facebook Offline Conversions: what people do in shops, by the event sets of the old Offline Conversions API.
+"""Facebook Offline Conversions: events in stores, through the event sets of the old Offline Conversions API.
 
-track sends the standard events that the configuration maps the name to, else the one that the shop calls so, to every
-event set that the configuration has for them; others are refused. Everything stands in the URL.
+track sends the standard events that the configuration maps the name to, or else the one for this e-commerce event, to
+every event set that is configured for them; other events are refused. All data is in the URL.
 https://developers.facebook.com/docs/marketing-api/offline-conversions
 
-Decisions. Numbers are hashed as their text, where the service fails. Without total and the field that
-`valueFieldIdentifier` names an event is worth its value, or its revenue.
+Decisions. Numbers are hashed as text; RudderStack fails on them. Without a total and the field that
+`valueFieldIdentifier` names, the value of an event is its value or revenue.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from svctoolkit.mapping import (
 from svctoolkit.mapping.table import getter
 from svctoolkit.secrets import Secret
 
-#: by the event's name in lower case
+#: by event name in lower case
 _EVENTS = {
     "checkout started": "InitiateCheckout",
     "order completed": "Purchase",
@@ -55,13 +55,13 @@ _EVENTS = {
     "product viewed": "ViewContent",
     "products searched": "Search",
 }
-#: what people are matched by; `_HASHED` is hashed, and `_SEVERAL` are lists of one
+#: matching keys; those in `_HASHED` are hashed, and those in `_SEVERAL` are lists with one element
 _HASHED = frozenset({"email", "phone", "gen", "ln", "fn", "ct", "st", "zip", "country", "madid"})
 _SEVERAL = frozenset({"email", "phone", "st", "zip"})
 _MATCHED = _HASHED | {"extern_id", "fbc", "fbp", "client_user_agent"}
-#: what the service sends for year, month and day of any birth
+#: RudderStack's value for year, month and day of every date of birth
 _BORN = "f388bc7cd953b951ffdf8e06275d94946dc52f03ed96536497fbe534469d38d6"
-#: properties that stand elsewhere
+#: properties that are sent in other fields
 _PLACED = frozenset(
     {"currency", "email", "item_number", "order_id", "price", "products", "revenue", "total", "upload_tag", "value"}
 )
@@ -82,10 +82,10 @@ destination = DestinationType(
     docs="https://developers.facebook.com/docs/marketing-api/offline-conversions",
     names=("FacebookOfflineConversions", "facebook_offline_conversions"),
     quirks=[
-        "Where a name stands for several standard events, their event sets all get the last of them.",
-        "Year, month and day of birth are the same hash for everybody, by which Facebook finds nobody.",
-        "Hashed and plain personal data go along a second time, as custom data.",
-        "An advertising ID is hashed, where Facebook wants it plain.",
+        "If a name is mapped to several standard events, their event sets all receive the last one.",
+        "Year, month and day of birth have the same hash for all users, so Facebook cannot match anyone by them.",
+        "Hashed and plain personal data are sent a second time as custom data.",
+        "An advertising ID is hashed; Facebook expects it unhashed.",
     ],
     answers=[
         Answer("success", 200, {"id": "77", "num_processed_entries": 1}),
@@ -132,7 +132,7 @@ _name, _birthday = (
 
 @destination.on("track")
 def send_event(event: Event, settings: FacebookOfflineSettings) -> Iterator[Payload]:
-    """A request for each event set of each standard event."""
+    """Return a request for each event set of each standard event."""
     names = _standard_names(event_name(event), settings)
     sets = [row.to for name in names for row in settings.events_to_ids if row.to and row.from_ == name]
     if not sets:
@@ -154,7 +154,7 @@ def _standard_names(given: str, settings: FacebookOfflineSettings) -> list[str]:
 
 
 def _data(event: Event, name: str, settings: FacebookOfflineSettings) -> dict[str, Any]:
-    """Who it was, when and for how much, what, and everything once more as custom data."""
+    """Return user, time and value, contents, and everything once more as custom data."""
     members = _known(event, settings)
     match: dict[str, Any] = dict.fromkeys(("doby", "dobm", "dobd"), _BORN) if _birthday(event.raw) else {}
     match.update({key: [value] if key in _SEVERAL else value for key, value in members.items() if key in _MATCHED})
@@ -177,7 +177,7 @@ def _data(event: Event, name: str, settings: FacebookOfflineSettings) -> dict[st
 
 
 def _known(event: Event, settings: FacebookOfflineSettings) -> dict[str, Any]:
-    """What the mapping knows of the event, with personal data hashed. A name of two words goes before its parts."""
+    """Return the event's fields, with personal data hashed. A name of two words overrides first and last name."""
     members: dict[str, Any] = EVENT(event)
     if "event_time" not in members:
         raise Misfit("timestamp", TIME_EXAMPLE, event.raw.get("timestamp"))
@@ -203,7 +203,7 @@ def _value(event: Event, settings: FacebookOfflineSettings) -> int | float | Non
 
 
 def _contents(products: Any) -> list[dict[str, Any]]:
-    """The products that have an ID; one stands for a list of one."""
+    """Return the products that have an ID; a single product counts as a list."""
     contents = []
     for product in products if isinstance(products, list) else [products]:
         item: Mapping[str, Any] = as_object(product)
@@ -216,7 +216,7 @@ def _contents(products: Any) -> list[dict[str, Any]]:
 
 
 def _content_type(event: Event, name: str, settings: FacebookOfflineSettings) -> str:
-    """What the event's integrations say, then the configuration of its category; what is viewed may be no product."""
+    """Return the content type in the event's options, else that configured for its category, else the default."""
     if said := destination.options(event).get("contentType"):
         return text(said)
     properties = event.properties

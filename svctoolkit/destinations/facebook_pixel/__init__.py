@@ -1,11 +1,11 @@
-"""Facebook Pixel: what people do, by the Conversions API; one event a request, as JSON text in a form.
+"""Facebook Pixel: events through the Conversions API, one per request, as JSON text in a form.
 
-track sends the shop's events under Facebook's names and with its parameters, and every other event as a custom event.
-page sends `PageView` or the page's name, screen `PageView`. identify sends an event that only says who the person is,
-when advanced matching is on. What is in the properties goes along, flat and without personal data; Facebook takes
-events of the last seven days. https://developers.facebook.com/docs/marketing-api/conversions-api/parameters
+track sends e-commerce events with Facebook's names and parameters, and every other event as a custom event. page sends
+`PageView` or the page's name, screen `PageView`. With advanced matching, identify sends an event with user data only.
+Properties are sent flattened and without personal data. Facebook accepts events of the last seven days.
+https://developers.facebook.com/docs/marketing-api/conversions-api/parameters
 
-Decisions. A screen is always a `PageView`. A time that is a text of digits is sent as it is, and its age not checked.
+Decisions. A screen is always a `PageView`. A time that is text of digits is sent unchanged, and its age is not checked.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from svctoolkit.secrets import Secret
 
 _API = "https://graph.facebook.com/v25.0"
 _SOURCE_OF_CHANNEL = {"web": "website", "mobile": "app"}
-#: standard events without parameters of their own, which only the configuration chooses
+#: standard events without their own parameters, which only the configuration selects
 _PLAIN_STANDARD = frozenset({
     "AddPaymentInfo", "AddToWishlist", "CompleteRegistration", "Contact", "CustomizeProduct", "Donate", "FindLocation",
     "Lead", "PageView", "Schedule", "StartTrial", "SubmitApplication", "Subscribe",
@@ -73,11 +73,11 @@ destination = DestinationType(
     names=("FacebookPixel", "facebook_pixel"),
     earlier=("categoryToContent",),
     quirks=[
-        "The service remembers an event whose configuration has standardPageCall, and sends PageView for the pages of "
-        "all destinations from then on; here each configuration decides for itself.",
-        "Telephone numbers and days of birth are hashed as they are written, though Facebook wants digits alone.",
-        "A name of two words is hashed with its capitals, though Facebook wants first and last name in lower case.",
-        "An event of a channel other than web and mobile has the action source other.",
+        "Once RudderStack has handled an event with standardPageCall, it sends PageView for the pages of all "
+        "destinations; here each configuration decides.",
+        "Telephone numbers and dates of birth are hashed as they are written; Facebook expects digits only.",
+        "A name of two words is hashed with its capitals; Facebook expects first and last name in lower case.",
+        "Events of channels other than web and mobile are sent with the action source other.",
     ],
     answers=[
         Answer("success", 200, {"events_received": 1, "messages": [], "fbtrace_id": "A0"}),
@@ -115,7 +115,7 @@ def send_person(event: Event, settings: FacebookPixelSettings, context: Context)
 
 @destination.on("page", "screen")
 def send_page(event: Event, settings: FacebookPixelSettings, context: Context) -> Payload:
-    """`PageView`; a page has its name, `Viewed page Contact`, unless the configuration wants the standard event."""
+    """Return a `PageView`, or for a page `Viewed page Contact` unless the standard event is configured."""
     if event.type == "screen" or settings.standard_page_call:
         return _payload(event, settings, context, "PageView", _standard_data(event, settings))
     name = event.raw.get("name")
@@ -125,7 +125,7 @@ def send_page(event: Event, settings: FacebookPixelSettings, context: Context) -
 
 @destination.on("track")
 def send_event(event: Event, settings: FacebookPixelSettings, context: Context) -> Payload:
-    """A standard event, by the configuration or by the shop's name, else a custom event."""
+    """Return a standard event, by the configuration or the e-commerce name, else a custom event."""
     name = event_name(event)
     chosen = _name_by_config(name, settings)
     name, parameters = (chosen, STANDARD.get(chosen)) if chosen else EVENTS.get(name.lower(), (name, None))
@@ -148,7 +148,7 @@ def send_event(event: Event, settings: FacebookPixelSettings, context: Context) 
 
 
 def _name_by_config(name: str, settings: FacebookPixelSettings) -> str:
-    """Facebook's name of a track event, where the configuration chooses it; its last row goes first; else empty."""
+    """Return the configured Facebook name of a track event (the last row wins), or an empty text."""
     key, chosen = name.lower(), ""
     for row in settings.events_to_events:
         if row.to and row.from_.lower() == key:
@@ -181,12 +181,12 @@ def _payload(
 
 
 def _is_hashed(event: Event) -> bool:
-    """Whether the event's integrations say that personal data is hashed already."""
+    """Whether personal data is already hashed, according to the event's options."""
     return destination.options(event).get("hashed") is True
 
 
 def _action_source(event: Event) -> str:
-    """Where it happened: what the event says, else its channel."""
+    """Return the action source: the one in the event, else by its channel."""
     source = action_source(event)
     if source is None:
         channel = event.raw.get("channel")
@@ -195,14 +195,14 @@ def _action_source(event: Event) -> str:
 
 
 def _standard_data(event: Event, settings: FacebookPixelSettings) -> dict[str, Any]:
-    """The custom data of a standard event without parameters: a currency belongs to those of the shop."""
+    """Return the custom data of a standard event without parameters; only e-commerce events have a currency."""
     data = _custom_data(event, settings, needed=True)
     data.pop("currency", None)
     return data
 
 
 def _custom_data(event: Event, settings: FacebookPixelSettings, *, needed: bool = False) -> dict[str, Any]:
-    """The properties, flat, as Facebook may have them. Raises `MappingError` without any where some are `needed`."""
+    """Return the flattened properties that may be sent. Raises `MappingError` if `needed` but there are none."""
     properties = event.properties
     flat = flatten(properties if properties.keys().isdisjoint(OWN) else without(properties, OWN))
     if needed and not flat:
@@ -211,7 +211,7 @@ def _custom_data(event: Event, settings: FacebookPixelSettings, *, needed: bool 
 
 
 def _content_type(event: Event, settings: FacebookPixelSettings, usual: str) -> str:
-    """What the event's integrations say, then its properties, then the configuration of its category."""
+    """Return the content type: in the event's options, else its properties, else configured for its category."""
     properties = event.properties
     said = destination.options(event).get("contentType") or properties.get("content_type")
     if said:

@@ -1,4 +1,4 @@
-"""The shop's events with Facebook's parameters, in the order in which the service writes them."""
+"""E-commerce events with Facebook's parameters, in the order in which RudderStack writes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svctoolkit.mapping import (
 
 
 class Shopping(NamedTuple):
-    """A track event of the shop: its properties, what says its content type, and the settings that matter here."""
+    """An e-commerce track event: its properties, a function for its content type, and the relevant settings."""
 
     properties: Mapping[str, Any]
     content_type: Callable[[str], str]
@@ -25,7 +25,7 @@ Parameters = Callable[[Shopping], dict[str, Any]]
 
 
 def of_list(shopping: Shopping) -> dict[str, Json]:
-    """A list of products; without products it is about its category."""
+    """Return a product list; without products it is about its category."""
     contents = _contents(shopping, checked=False)
     category, kind = shopping.properties.get("category"), "product"
     if not contents and category:
@@ -42,7 +42,7 @@ def of_list(shopping: Shopping) -> dict[str, Json]:
 
 
 def of_product(shopping: Shopping) -> dict[str, Json]:
-    """One product, which the properties are about."""
+    """Return the single product that the properties describe."""
     properties = shopping.properties
     contents = _content(properties, properties)
     return {
@@ -50,14 +50,14 @@ def of_product(shopping: Shopping) -> dict[str, Json]:
         "content_type": shopping.content_type("product"),
         "content_name": properties.get("product_name") or properties.get("name") or "",
         "content_category": category_of(shopping) or "",
-        "currency": None,  # its place; every event of the shop has one
+        "currency": None,  # only its position: all e-commerce events have a currency
         "value": amount(shopping, shopping.value_field),
         "contents": contents,
     }
 
 
 def of_search(shopping: Shopping) -> dict[str, Json]:
-    """A search, and the product that it is about, if any."""
+    """Return a search, and the product that it is about, if any."""
     properties = shopping.properties
     contents, query = _content(properties, properties), properties.get("query")
     if query and not isinstance(query, str):
@@ -72,7 +72,7 @@ def of_search(shopping: Shopping) -> dict[str, Json]:
 
 
 def of_order(shopping: Shopping) -> dict[str, Json]:
-    """An order, or a checkout: its products and its revenue."""
+    """Return an order or a checkout: its products and its revenue."""
     contents, category = _contents(shopping, checked=True), category_of(shopping)
     return {
         **({} if category is None else {"content_category": category}),
@@ -85,7 +85,7 @@ def of_order(shopping: Shopping) -> dict[str, Json]:
     }
 
 
-#: by the name of the shop's event, in lower case: Facebook's name, and its parameters
+#: by name of the e-commerce event in lower case: Facebook's name and parameters
 EVENTS: Mapping[str, tuple[str, Parameters]] = {
     "product list viewed": ("ViewContent", of_list),
     "product viewed": ("ViewContent", of_product),
@@ -94,12 +94,12 @@ EVENTS: Mapping[str, tuple[str, Parameters]] = {
     "products searched": ("Search", of_search),
     "checkout started": ("InitiateCheckout", of_order),
 }
-#: by Facebook's name, which the configuration may choose
+#: by Facebook's name, which the configuration may select
 STANDARD: Mapping[str, Parameters] = dict(list(EVENTS.values())[::-1])
 
 
 def amount(shopping: Shopping, name: str) -> int | float:
-    """A property as an amount of at most two decimals; 0 without it. Raises `MappingError` for no number."""
+    """Return a property as an amount with two decimals at most (default 0). Raises `MappingError` if not a number."""
     value = shopping.properties.get(name)
     try:
         return round(number.of(value), 2) if value else 0
@@ -108,7 +108,7 @@ def amount(shopping: Shopping, name: str) -> int | float:
 
 
 def category_of(shopping: Shopping) -> str | None:
-    """The category; several stand in one text."""
+    """Return the category; several are joined by commas."""
     category = shopping.properties.get("category")
     if isinstance(category, list):
         return ",".join(map(str, category))
@@ -119,9 +119,9 @@ def category_of(shopping: Shopping) -> str | None:
 
 
 def _contents(shopping: Shopping, *, checked: bool) -> list[dict[str, Any]]:
-    """The products that have an ID. What one lacks of quantity and price it has from the event.
+    """Return the products that have an ID. Missing quantities and prices are taken from the event.
 
-    `checked` refuses properties whose products are no list of products.
+    With `checked`, properties whose products are not a list are refused.
     """
     properties = shopping.properties
     bought = properties.get("products")
@@ -138,7 +138,7 @@ def _contents(shopping: Shopping, *, checked: bool) -> list[dict[str, Any]]:
 
 
 def _content(product: Mapping[str, Any], event: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The product as Facebook wants it; empty for one without an ID."""
+    """Return the product in Facebook's format; empty if it has no ID."""
     product_id = product.get("product_id") or product.get("sku") or product.get("id")
     if not product_id:
         return []

@@ -1,4 +1,4 @@
-"""Factors.ai: users, their companies, and what they do."""
+"""Factors.ai: users, their companies and their events."""
 
 from __future__ import annotations
 

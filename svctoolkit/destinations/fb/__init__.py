@@ -1,11 +1,11 @@
-"""Facebook App Events: what people do in an app, by the application activities; JSON texts in a form.
+"""Facebook App Events: app events through the application activities API, as JSON texts in a form.
 
-track sends the shop's events under the names of Facebook's SDK and others under their own, screen and page what was
-viewed. The device says whether it is an app of Android or of Apple, and events of others are refused. Properties go
-along, those that Facebook knows under its names. https://developers.facebook.com/docs/marketing-api/app-event-api
+track sends e-commerce events under the names of Facebook's SDK and other events under their own names; screen and page
+send what was viewed. The device type must be Android or Apple; other events are refused. Properties are sent, under
+Facebook's names if it has them. https://developers.facebook.com/docs/marketing-api/app-event-api
 
-Decisions. Traits that are numbers are hashed as their text, where the service fails or sends them as they are. A day of
-birth that is none is left out, where it hashes `NaN`.
+Decisions. Traits that are numbers are hashed as text; RudderStack fails or sends them unhashed. An invalid date of
+birth is left out; RudderStack hashes `NaN`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from svctoolkit.mapping.facebook import hash_gender
 from svctoolkit.mapping.table import getter
 from svctoolkit.mapping.times import microseconds
 
-#: by the event's name, with its capitals
+#: by event name, case-sensitive
 _EVENTS = {
     "Application Installed": "MOBILE_APP_INSTALL",
     "Application Opened": "fb_mobile_activate_app",
@@ -51,7 +51,7 @@ _EVENTS = {
     "Product Viewed": "fb_mobile_content_view",
     "Products Searched": "fb_mobile_search",
 }
-#: what a property is called at Facebook, and of what kind it has to be
+#: Facebook's name of a property and its required type
 _KNOWN: Mapping[str, tuple[str, tuple[type, ...], str]] = {
     "revenue": ("_valueToSum", (int, float), "a number"),
     "currency": ("fb_currency", (str,), "a text"),
@@ -61,7 +61,7 @@ _KNOWN: Mapping[str, tuple[str, tuple[type, ...], str]] = {
     "query": ("fb_search_string", (str,), "a text"),
 }
 _NAME = re.compile(r"[0-9a-zA-Z_][0-9a-zA-Z _-]{0,39}")
-#: how Facebook calls the app's system, by the type of the device in lower case
+#: Facebook's name of the operating system, by device type in lower case
 _SYSTEMS = {"android": "a2", "ios": "i2", "ipados": "i2", "tvos": "i2", "watchos": "i2"}
 
 
@@ -75,10 +75,10 @@ destination = DestinationType(
     docs="https://developers.facebook.com/docs/marketing-api/app-event-api",
     names=("fb",),
     quirks=[
-        "Zip codes are sent as they are, where Facebook wants them hashed.",
-        "Days of birth are hashed with a nought before months and days above 9, and none before others, where Facebook "
-        "wants two digits: of days such as 31 October it finds none.",
-        "An event without a time has none (`null`), although Facebook needs one.",
+        "Zip codes are sent unhashed; Facebook expects them hashed.",
+        "Dates of birth are hashed with a leading zero in months and days above 9, but not in others; Facebook "
+        "expects two digits and cannot match dates such as 31 October.",
+        "An event without a time is sent with the time `null`, although Facebook requires a time.",
         "application_tracking_enabled is always 0.",
     ],
     answers=[
@@ -92,13 +92,13 @@ destination = DestinationType(
 
 @converter
 def hash_phone_digits(value: Json) -> str:
-    """SHA-256 of the digits, without the noughts that they begin with."""
+    """Return the SHA-256 of the digits, without leading zeros."""
     return sha256(re.sub(r"\D", "", string.of(value)).lstrip("0"))
 
 
 @converter
 def hash_day(value: Json) -> str:
-    """SHA-256 of a day as the service writes it: 31 January 2026 is 20261031."""
+    """Return the SHA-256 of a date as RudderStack writes it: 31 January 2026 is 20261031."""
     when = moment(value)
     return sha256(f"{when.year}{_part(when.month)}{_part(when.day)}") if when else ""
 
@@ -127,7 +127,7 @@ USER = Table(
         "ud[zp]": "context.traits.zip",
     }
 )
-#: of somebody who is not known otherwise
+#: for a user without any other ID
 ANYBODY = Table({"anon_id": "anonymousId"})
 DEVICE = Table(
     {
@@ -158,7 +158,7 @@ def send_page(event: Event, settings: FacebookAppSettings) -> Payload:
 
 @destination.on("screen")
 def send_screen(event: Event, settings: FacebookAppSettings) -> Payload:
-    """`Viewed Contact Screen`; without the name where Facebook would not take it."""
+    """Return `Viewed Contact Screen`; without the name if Facebook would not accept it."""
     name = event.properties.get("name")
     title = f"Viewed {name} Screen"
     return _payload(event, settings, title if name and _NAME.fullmatch(title) else "Viewed Screen")
@@ -185,7 +185,7 @@ def _payload(event: Event, settings: FacebookAppSettings, name: str | None) -> P
 
 
 def _device(event: Event) -> list[Any]:
-    """`extinfo`: sixteen things about app and device, by their place alone."""
+    """Return `extinfo`: sixteen values about app and device, identified only by position."""
     kind = as_object(event.context.get("device")).get("type")
     system = _SYSTEMS.get(kind.lower()) if isinstance(kind, str) else None
     if system is None:
@@ -211,12 +211,12 @@ def _device(event: Event) -> list[Any]:
 
 
 def _number(value: Any) -> float:
-    """The number that a value begins with; 0 without one."""
+    """Return the number that a value begins with, or 0."""
     return leading_number(value) or 0
 
 
 def _event(event: Event, name: str | None) -> dict[str, Any]:
-    """The event with its properties; those that Facebook has names for under these, and first its time and name."""
+    """Return the event's time and name, then its properties, under Facebook's names if it has them."""
     when = moment(_time(event.raw))
     members: dict[str, Any] = {"_logTime": microseconds(when) // 1000 if when else None}
     if name is not None:

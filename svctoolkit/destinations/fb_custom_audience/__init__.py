@@ -1,7 +1,7 @@
-"""Facebook Custom Audience: people in and out of audiences, by the Marketing API.
+"""Facebook Custom Audience: adds people to audiences and removes them, through the Marketing API.
 
-It takes audience lists and records of a warehouse only; those have no mapping here. Events are refused, as by the
-service. What Facebook answers is read, for payloads that come from elsewhere.
+It accepts only audience lists and warehouse records, which have no mapping here. Events are refused, as in RudderStack.
+Facebook's answers are interpreted for payloads from other sources.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Amazon Kinesis Firehose: every event that the configuration maps is a record of its delivery stream."""
+"""Amazon Kinesis Firehose: each event that the configuration maps becomes a record of a delivery stream."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ destination = DestinationType(
     FirehoseSettings,
     docs="https://docs.aws.amazon.com/firehose/latest/APIReference/API_PutRecord.html",
     answers=ANSWERS,
-    quirks=["The data of a record are shown as the event; on the wire they are its JSON in Base64."],
+    quirks=["The data of a record is shown as the event; in the real request it is Base64-encoded JSON."],
 )
 
 API = Endpoint(

@@ -1,10 +1,10 @@
 """Freshmarketer: contacts, their companies, activities and stages.
 
-identify writes the contact of an e-mail address. A group of the type `accounts` is a company, into which the contact
-of an e-mail address is put. A track event logs an activity (`sales_activity`) or moves the contact to a stage
+identify writes the contact with the e-mail address. A group of the type `accounts` is a company, to which the contact
+with the e-mail address is added. A track event logs an activity (`sales_activity`) or moves the contact to a stage
 (`lifecycle_stage`).
 
-Decisions. A group of the type `marketing_lists` is refused: what the service sends for it is not known.
+Decisions. A group of the type `marketing_lists` is refused, because RudderStack's request for it is unknown.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ destination = DestinationType(
     "Freshmarketer",
     FreshmarketerSettings,
     docs="https://developers.freshworks.com/crm/api/",
-    quirks=["The name of the campaign stands in for its ID: an event with one that is no number is refused."],
+    quirks=["The campaign's name is sent as its ID: an event whose campaign name is not a number is refused."],
     answers=ANSWERS,
 )
 
@@ -43,7 +43,7 @@ ACCOUNT = Table({**account_shape(number), "address": ADDRESS})
 
 @destination.on("identify")
 def send_contact(event: Event, settings: FreshmarketerSettings, context: Context) -> Payload:
-    """The contact, made or updated."""
+    """Create or update the contact."""
     contact = CONTACT(event)
     body = {"contact": contact, "unique_identifier": {"emails": contact["emails"]}}
     return Crm(settings, context).send("contacts/upsert", body)
@@ -51,13 +51,13 @@ def send_contact(event: Event, settings: FreshmarketerSettings, context: Context
 
 @destination.on("track")
 def send_action(event: Event, settings: FreshmarketerSettings, context: Context) -> Iterator[Payload]:
-    """Activities and stages of the contact: an event may be mapped to both."""
+    """Return the contact's activities and stages: an event may be mapped to both."""
     return action_payloads(event, settings.rudder_events_to_freshmarketer_events, Crm(settings, context))
 
 
 @destination.on("group")
 def send_account(event: Event, settings: FreshmarketerSettings, context: Context) -> Payload:
-    """The company; or, with an e-mail address, the contact with a further company."""
+    """Return the company, or, with an e-mail address, the contact with the additional company."""
     kind = event.traits.get("groupType")
     if not isinstance(kind, str) or kind.lower() != "accounts":
         raise Misfit("traits.groupType", "accounts", kind)

@@ -1,7 +1,7 @@
 """Freshsales: contacts, their companies, activities and stages.
 
-identify writes the contact of an e-mail address; group writes a company and, with an e-mail address, puts the contact
-into it. A track event logs an activity (`sales_activity`) or moves the contact to a stage (`lifecycle_stage`).
+identify writes the contact with the e-mail address; group writes a company and, with an e-mail address, adds the
+contact to it. A track event logs an activity (`sales_activity`) or moves the contact to a stage (`lifecycle_stage`).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ destination = DestinationType(
     FreshsalesSettings,
     docs="https://developers.freshworks.com/crm/api/",
     quirks=[
-        "An address that is a text is sent empty.",
-        "IDs that are no numbers are left out.",
-        "Addresses are joined by single spaces, also where a part of them is missing.",
+        "An address that is text is sent empty.",
+        "IDs that are not numbers are left out.",
+        "Parts of addresses are joined by single spaces, even if a part is missing.",
     ],
     answers=ANSWERS,
 )
@@ -45,7 +45,7 @@ ACCOUNT = Table(account_shape(number_or_nothing))
 
 @destination.on("identify")
 def send_contact(event: Event, settings: FreshsalesSettings, context: Context) -> Payload:
-    """The contact, made or updated."""
+    """Create or update the contact."""
     contact = {**CONTACT(event), **address_text(event)}
     body = {"contact": contact, "unique_identifier": {"emails": contact["emails"]}}
     return Crm(settings, context).send("contacts/upsert", body)
@@ -53,13 +53,13 @@ def send_contact(event: Event, settings: FreshsalesSettings, context: Context) -
 
 @destination.on("track")
 def send_action(event: Event, settings: FreshsalesSettings, context: Context) -> Iterator[Payload]:
-    """An activity or a stage of the contact."""
+    """Return an activity or a stage of the contact."""
     return action_payloads(event, settings.rudder_events_to_freshsales_events, Crm(settings, context))
 
 
 @destination.on("group")
 def send_account(event: Event, settings: FreshsalesSettings, context: Context) -> Payload:
-    """The company; or, with an e-mail address, the contact with a further company."""
+    """Return the company, or, with an e-mail address, the contact with the additional company."""
     account = {**ACCOUNT(event), **address_text(event)}
     body = {"unique_identifier": {"name": account["name"]}, "sales_account": account}
     crm, email = Crm(settings, context), value_of(event, CONTACT_EMAIL)

@@ -1,7 +1,7 @@
 """Fullstory: users and their events.
 
-identify writes the user with the traits as properties. track is an event with its properties, and with what is known of
-the browser, the app, the device and the place. https://developer.fullstory.com/server/v2
+identify writes the user with the traits as properties. track is an event with its properties, and with the browser,
+app, device and location in its context. https://developer.fullstory.com/server/v2
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ destination = DestinationType(
     FullstorySettings,
     docs="https://developer.fullstory.com/server/v2/events/create-events/",
     quirks=[
-        "E-mail address and display name are taken from the traits of the context only.",
-        "An event happened when the client's clock says so; the corrected time is not sent.",
-        "Parts of an event's context of which nothing is known are sent empty.",
+        "E-mail address and display name are only taken from the traits of the context.",
+        "The time of an event is that of the client's clock; the corrected time is not sent.",
+        "Missing parts of an event's context are sent empty.",
     ],
     answers=[
         Answer("success", 200, {"id": "1", "uid": "u1"}),
@@ -58,7 +58,7 @@ SESSION = Table(
     }
 )
 ACTOR = Table({"uid": as_it_is(first("properties.userId", "userId"))})
-#: members of the context, and the names that Fullstory has for them
+#: members of the context, and Fullstory's names for them
 _PAGE = {"url": "url", "initial_referrer": "initial_referrer"}
 _APP = {"name": "app_name", "version": "app_version"}
 _DEVICE = {"manufacturer": "manufacturer", "model": "model"}
@@ -67,7 +67,7 @@ _PLACE = {"latitude": "latitude", "longitude": "longitude", "city": "city", "reg
 
 @destination.on("identify")
 def send_user(event: Event, settings: FullstorySettings) -> Payload:
-    """The user; the traits of the context count where the event has none."""
+    """Return the user, with the event's traits or else those of the context."""
     traits = event.raw.get("traits") or event.context.get("traits")
     properties = {"properties": traits} if isinstance(traits, dict) else {}
     return API.post(settings, "users", {**properties, **USER(event)})
@@ -75,7 +75,7 @@ def send_user(event: Event, settings: FullstorySettings) -> Payload:
 
 @destination.on("track")
 def send_action(event: Event, settings: FullstorySettings) -> Payload:
-    """An event of its name, with the browser, the app, the device and the place of it."""
+    """Return an event with its name, browser, app, device and location."""
     properties = {"properties": event.raw["properties"]} if isinstance(event.raw.get("properties"), dict) else {}
     context = {
         "browser": {
@@ -91,6 +91,6 @@ def send_action(event: Event, settings: FullstorySettings) -> Payload:
 
 
 def _rename(value: Any, names: Mapping[str, str]) -> dict[str, Any]:
-    """Those members of an object that have a name, under it; null is sent, as the service does."""
+    """Return the members of an object that have a name, under this name; nulls are sent, as in RudderStack."""
     members = as_object(value)
     return {name: members[key] for key, name in names.items() if key in members}

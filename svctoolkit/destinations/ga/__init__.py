@@ -1,6 +1,6 @@
-"""Google Analytics (Universal Analytics), which Google has switched off in 2023.
+"""Google Analytics (Universal Analytics), which Google shut down in 2023.
 
-Hits are those of `_universal_analytics`. The traits `ds`, `uip` and `cid` of an event are parameters of those names.
+Hits are those of `_families.universal_analytics`. The traits `ds`, `uip` and `cid` are sent as parameters.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from svctoolkit.mapping import Table
 
 
 class GoogleAnalyticsSettings(UniversalSettings, frozen=True, kw_only=True):
-    """The property that hits go to."""
+    """The property that receives the hits."""
 
 
 destination = DestinationType(

@@ -1,6 +1,7 @@
-"""Google Analytics 360: Universal Analytics for its paying customers, which Google has switched off in 2024.
+"""Google Analytics 360: Universal Analytics for paying customers, which Google shut down in 2024.
 
-Hits are those of `_universal_analytics`. The `clientId` of the event's options for Google Analytics names the client.
+Hits are those of `_families.universal_analytics`. The client ID is the `clientId` in the event's options for Google
+Analytics.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from svctoolkit.events import Event
 
 
 class GoogleAnalytics360Settings(UniversalSettings, frozen=True, kw_only=True):
-    """The property that hits go to."""
+    """The property that receives the hits."""
 
 
 destination = DestinationType(

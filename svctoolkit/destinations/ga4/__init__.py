@@ -1,10 +1,10 @@
-"""Google Analytics 4: one event a request, by the Measurement Protocol.
+"""Google Analytics 4: one event per request, through the Measurement Protocol.
 
-track, page (`page_view`) and group (`join_group`) are sent. The shop's events take Google's names and parameters; what
-else is in the properties becomes a parameter of its own, nested objects joined with underscores. Google takes events
-of the last 3 days. https://developers.google.com/analytics/devguides/collection/protocol/ga4/reference
+track, page (`page_view`) and group (`join_group`) are sent. E-commerce events get Google's names and parameters; other
+properties become custom parameters, and nested names are joined with underscores. Google accepts events of the last 3
+days. https://developers.google.com/analytics/devguides/collection/protocol/ga4/reference
 
-Decisions. A time that is none is left out, and Google takes that of its arrival.
+Decisions. An invalid time is left out, so that Google uses the time of arrival.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from svctoolkit.mapping import (
 
 
 class GoogleAnalyticsSettings(MeasurementSettings, frozen=True, kw_only=True):
-    """The data stream that the events go to."""
+    """The data stream that receives the events."""
 
     types_of_client: Literal["gtag", "firebase"]
 
@@ -52,8 +52,8 @@ destination = DestinationType(
     docs="https://developers.google.com/analytics/devguides/collection/protocol/ga4/reference",
     names=("Google Analytics 4", "GA4"),
     quirks=[
-        "Products of an event that Google does not recommend become flat parameters, such as products_0_name.",
-        "A session number in camel case is sent twice: as sessionNumber and as session_number.",
+        "Products of events that Google does not recommend become flat parameters, such as products_0_name.",
+        "A camel case session number is sent twice: as sessionNumber and as session_number.",
     ],
     answers=ANSWERS,
 )
@@ -64,7 +64,7 @@ _PRICED = frozenset({"add_to_cart", "remove_from_cart"})
 
 @destination.on("track")
 def send_event(event: Event, settings: GoogleAnalyticsSettings, context: Context) -> Payload:
-    """A recommended event where Google has one for the name, else a custom event."""
+    """Return Google's recommended event for the name, or else a custom event."""
     name = event_name(event)
     standard = STANDARD.get(event_key(event))
     if standard:
@@ -127,7 +127,7 @@ def _item(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _price(properties: Mapping[str, Any]) -> int | float:
-    """What a product costs, where neither a total nor a value nor a revenue is known."""
+    """Return the price of a product, if the event has no total, value or revenue."""
     price, quantity = properties.get("price"), properties.get("quantity")
     if is_empty(price):
         raise Missing("properties.total", "properties.value", "properties.revenue", "properties.price")

@@ -1,4 +1,4 @@
-"""The events that Google Analytics recommends, and the names that it keeps for itself.
+"""The events that Google Analytics recommends, and the names that it reserves.
 
 https://developers.google.com/analytics/devguides/collection/protocol/ga4/reference
 """
@@ -15,7 +15,7 @@ from svctoolkit.mapping import Table, converter, first, number, required
 
 @converter
 def amount(value: Json) -> Json:
-    """A number, also as a text; lists and objects are left out."""
+    """Return a number or numeric text; lists and objects are left out."""
     return None if isinstance(value, (list, dict)) else number.of(value)
 
 
@@ -33,7 +33,7 @@ PROMOTION = Table(
 )
 CART = Table({"value": required(VALUE)})
 PRODUCT = Table({"value": required(UNIT_VALUE)})
-#: with the price of the product as the last resort
+#: falls back to the price of the product
 ONE_OF_A_CART = Table({"value": VALUE})
 ORDER = Table(
     {
@@ -74,10 +74,10 @@ ITEM = Table(
 
 @dataclass(frozen=True)
 class Standard:
-    """A recommended event, and where its items come from.
+    """A recommended event and the source of its items.
 
-    They are the products, which it may have or must have; or what the properties tell of one product, for
-    `properties`, and for `either` where there are no products.
+    `may` and `must`: optional or required products. `properties`: the properties describe one product. `either`: the
+    products, or else the product that the properties describe.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Standard:
     items: Literal["none", "may", "must", "either", "properties"] = "none"
 
 
-#: by the event's name in lower case, with underscores
+#: by event name in lower case, with underscores
 STANDARD = {
     "products_searched": Standard("search", Table({"search_term": required("properties.query")})),
     "product_list_viewed": Standard("view_item_list", LIST, "must"),

@@ -1,8 +1,8 @@
-"""Google Analytics 4, second version: the account connects the property, and events may be mapped in the configuration.
+"""Google Analytics 4, second version: connected by an account, with event mappings in the configuration.
 
-A track event that the configuration maps (`eventsMapping`) is sent once for each of its mappings, with exactly the
-values that those name by JSON paths. All other events are sent as by the first version, but the names of the shop's
-events are not translated.
+A track event that the configuration maps (`eventsMapping`) is sent once per mapping, with exactly the values that the
+mapping's JSON paths select. All other events are sent as in the first version, except that names of e-commerce events
+are not translated.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from svctoolkit.secrets import Secret
 
 
 class EventRow(msgspec.Struct, frozen=True, rename="camel"):
-    """An event, the name that it is sent with, and its values."""
+    """A mapped event: its name in Google Analytics, and its values."""
 
     rs_event_name: str = ""
     dest_event_name: str = ""
@@ -42,7 +42,7 @@ class EventRow(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class GoogleAnalyticsV2Settings(MeasurementSettings, frozen=True, kw_only=True):
-    """What was chosen in Google's account is the JSON text `configData`; it goes before variables of its own."""
+    """The choices made in the Google account are the JSON text `configData`, which overrides single variables."""
 
     api_secret: Secret = Secret("")
     types_of_client: Literal["", "gtag", "firebase"] = ""
@@ -77,7 +77,7 @@ destination = DestinationType(
     names=("GA4_V2",),
     earlier=("apiSecret", "typesOfClient", "measurementId", "firebaseAppId", "connectionMode"),
     quirks=[
-        "Names of the shop's events are not translated into Google's: Order Completed is sent as Order_Completed.",
+        "Names of e-commerce events are not translated to Google's: Order Completed is sent as Order_Completed.",
         "Times are sent in whole seconds.",
         "Mappings of page and group events have no effect.",
         "A mapped event has no user properties and no engagement time unless its mapping has them.",
@@ -89,7 +89,7 @@ destination.judge(judge)
 
 @destination.on("track")
 def send_event(event: Event, settings: GoogleAnalyticsV2Settings, context: Context) -> list[Payload]:
-    """The event by each of its mappings; without one, as a custom event."""
+    """Return the event once per mapping, or as a custom event if it is not mapped."""
     name = event_name(event)
     rows = [row for row in settings.events_mapping if row.rs_event_name == name and row.dest_event_name]
     if rows:
@@ -99,13 +99,13 @@ def send_event(event: Event, settings: GoogleAnalyticsV2Settings, context: Conte
 
 @destination.on("page")
 def send_page(event: Event, settings: GoogleAnalyticsV2Settings, context: Context) -> Payload:
-    """A view of a page."""
+    """Return a page view."""
     return _send(event, settings, context, "page_view", custom_parameters(event))
 
 
 @destination.on("group")
 def send_group(event: Event, settings: GoogleAnalyticsV2Settings, context: Context) -> Payload:
-    """Somebody joins a group."""
+    """Return the event of joining a group."""
     return _send(event, settings, context, "join_group", group_parameters(event))
 
 
@@ -130,9 +130,9 @@ def _mapped(event: Event, settings: GoogleAnalyticsV2Settings, context: Context,
 
 
 def _put(body: dict[str, Any], row: BodyRow, event: Event) -> None:
-    """The value in its place; without one only the objects around it.
+    """Set the value at its path; without a value, create only the enclosing objects.
 
-    A list without elements stays one: nothing is put into its elements.
+    An empty list stays empty: no values are set in its elements.
     """
     value, steps = row.from_.of(event.raw), row.to.steps
     if EACH in steps:
@@ -156,6 +156,6 @@ def _at(node: Any, steps: Sequence[Any]) -> Any:
 
 
 def _in_seconds(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The body with its time in whole seconds."""
+    """Return the body with its time in whole seconds."""
     when = body.get("timestamp_micros")
     return {**body, **({"timestamp_micros": when - when % 1_000_000} if when is not None else {})}

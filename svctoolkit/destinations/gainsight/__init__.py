@@ -1,9 +1,9 @@
-"""Gainsight: people, their companies, and events of its rules.
+"""Gainsight: people, their companies, and events for its rules.
 
-identify writes a person. group finds the company by its name, writes it, and makes the person one of its people.
-track sends an event that the settings name, with its version, to a topic.
+identify writes a person. group finds the company by name, writes it, and assigns the person to it. track sends an event
+that the settings name, with its version, to a topic.
 
-Decisions. Of a golden case the record that the company was found is not there: it is created here.
+Decisions. One golden case lacks the record of the company lookup: the company is created here.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class GainsightSettings(Settings, frozen=True, kw_only=True):
 
     @cached_property
     def person_fields(self) -> list[tuple[str, Source]]:
-        """The fields of a person that stand for traits of the user's."""
+        """The fields of a person for custom traits."""
         return _fields(self.person_map)
 
     @cached_property
     def company_fields(self) -> list[tuple[str, Source]]:
-        """The fields of a company that stand for traits of the user's."""
+        """The fields of a company for custom traits."""
         return _fields(self.company_map)
 
 
@@ -62,7 +62,7 @@ destination = DestinationType(
     "Gainsight",
     GainsightSettings,
     docs="https://support.gainsight.com/gainsight_nxt/API_and_Developer_Docs/Person_API/People_API_Documentation",
-    quirks=["group writes the company while the event is mapped: its payload is the person's."],
+    quirks=["group writes the company during mapping; its payload contains only the person."],
     answers=[
         Answer("success", 200, {"result": True, "errorCode": None, "requestId": "r1", "data": {"count": 1}}),
         Answer("bad key", 401, {"result": False, "errorCode": "GSOBJ_1006", "errorDesc": "Invalid access key"}),
@@ -74,13 +74,13 @@ destination = DestinationType(
 
 @converter
 def as_text(value: Json) -> str:
-    """A text; everything else as its JSON text."""
+    """Return text unchanged, and other values as JSON text."""
     return text(value)
 
 
 @converter
 def number_or_none(value: Json) -> int | float | None:
-    """A number, or a text that begins with one; nothing else is sent."""
+    """Return a number, or the number that a text begins with; anything else is left out."""
     return leading_number(value)
 
 
@@ -133,7 +133,7 @@ MEMBER = Table({"Email": required(trait("email"))})
 
 @destination.on("identify")
 def send_person(event: Event, settings: GainsightSettings) -> Payload:
-    """The person."""
+    """Return the person."""
     person = PERSON(event)
     if "Name" not in person:
         names = [text(person[key]) for key in ("FirstName", "MiddleName", "LastName") if key in person]
@@ -143,7 +143,7 @@ def send_person(event: Event, settings: GainsightSettings) -> Payload:
 
 @destination.on("group")
 def send_member(event: Event, settings: GainsightSettings, context: Context) -> Payload:
-    """The company, made or updated; then the person as one of its people."""
+    """Create or update the company, then return the person assigned to it."""
     company, member = {**COMPANY(event), **_own(event, settings.company_fields)}, MEMBER(event)
     ids = _write_company(company, settings, context)
     return _send_person(settings, {**member, "companies": [{"Company_ID": ids.get("Gsid")}]})
@@ -151,7 +151,7 @@ def send_member(event: Event, settings: GainsightSettings, context: Context) -> 
 
 @destination.on("track")
 def send_event(event: Event, settings: GainsightSettings) -> Payload:
-    """The event under its name of the settings, and its version."""
+    """Return the event with its configured name and version."""
     name = event_name(event)
     headers = {
         "Accesskey": settings.access_key.reveal(),
@@ -171,7 +171,7 @@ def send_event(event: Event, settings: GainsightSettings) -> Payload:
 
 
 def _write_company(company: Mapping[str, Any], settings: GainsightSettings, context: Context) -> Mapping[str, Any]:
-    """What Gainsight says of the company after it has been written."""
+    """Write the company and return Gainsight's record of it."""
     url, headers = f"https://{settings.domain}/v1/data/objects", _headers(settings)
     condition = {"name": "Name", "alias": "A", "value": [company["Name"]], "operator": "EQ"}
     query = {"select": ["Name"], "where": {"conditions": [condition], "expression": "A"}}
@@ -190,7 +190,7 @@ def _records(answer: Any) -> list[Any]:
 
 
 def _fields(rows: tuple[Rows, ...]) -> list[tuple[str, Source]]:
-    """The fields that the settings give traits of the user's, and where these stand."""
+    """Return the configured fields for custom traits, and the sources of these traits."""
     return [(row.to, trait(row.from_)) for row in rows if row.from_ and row.to]
 
 

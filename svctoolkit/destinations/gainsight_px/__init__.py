@@ -1,10 +1,10 @@
-"""Gainsight PX: users, what they do, and their accounts.
+"""Gainsight PX: users, their events and their accounts.
 
-identify asks whether the user is known, then changes or creates one; track sends a custom event; group changes or
-creates the account while it is mapped and then puts the user into it. With `limitAPIForGroup` in the event's options
-for Gainsight PX, group neither asks for the user nor for the account, and only changes one.
+identify looks up the user, then updates or creates it; track sends a custom event; group updates or creates the account
+during mapping and then assigns the user to it. With `limitAPIForGroup` in the event's options for Gainsight PX, group
+looks up neither user nor account, and only updates them.
 
-A new user was created when the event happened; a time that is none is null there.
+The creation time of a new user is the time of the event; null if that is invalid.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ destination = DestinationType(
         Answer("not found", 404, _NOT_FOUND),
     ],
     quirks=[
-        "A name is cut at its first two blanks: of three words the third is lost.",
-        "A property that is null is sent as the text null, and objects and lists as JSON texts.",
+        "A name is split at spaces; only its first two words are sent.",
+        "Null properties are sent as the text null, and objects and lists as JSON text.",
         "An event without a name is sent.",
     ],
 )
@@ -146,7 +146,7 @@ def _ask(
     body: Mapping[str, Json] | None = None,
     may_miss: bool = True,
 ) -> Json:
-    """What Gainsight PX answers; None where it knows no such thing and that `may_miss`."""
+    """Return Gainsight PX's answer; None if the item does not exist and `may_miss`."""
     return context.ask(API.lookup(settings, at, method, body or None), may_miss=may_miss, field="userId")
 
 
@@ -156,7 +156,7 @@ def _location(event: Event) -> dict[str, Json]:
 
 
 def _custom(event: Event, rows: tuple[Rows, ...]) -> dict[str, Json]:
-    """The traits that the configuration names, by Gainsight's names."""
+    """Return the traits that the configuration names, under Gainsight's names."""
     traits = {**as_object(event.context.get("traits")), **as_object(event.raw.get("traits"))}
     values = ((row.to, traits.get(row.from_)) for row in rows if is_custom(row.from_))
     return {name: value for name, value in values if value is not None}

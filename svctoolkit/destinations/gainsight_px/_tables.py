@@ -1,4 +1,4 @@
-"""Where the values of users, accounts and events stand."""
+"""The sources of the values of users, accounts and events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GROUP_ID = first("groupId", trait("groupId"))
 
 
 def milliseconds(value: Json) -> int | None:
-    """A time as milliseconds since 1970, None for what is none; numbers and booleans are taken as they are."""
+    """Return a time as milliseconds since 1970, None for an invalid time; numbers and booleans are not converted."""
     if isinstance(value, (bool, int, float)):
         return int(value)
     when = moment(value) if isinstance(value, str) and not _DIGITS.fullmatch(value) else None
@@ -39,20 +39,20 @@ def milliseconds(value: Json) -> int | None:
 
 @converter
 def date(value: Json) -> int | str:
-    """A time as `milliseconds`. An empty text for what is none: it is left out, and no later path is asked."""
+    """Like `milliseconds`, but an empty text for an invalid time: it is left out, without trying later paths."""
     when = milliseconds(value)
     return "" if when is None else when
 
 
 @converter
 def gender(value: Json) -> str:
-    """`MALE` or `FEMALE`; an empty text, which is left out, for anything else."""
+    """Return `MALE` or `FEMALE`, or an empty text, which is left out, for anything else."""
     return _GENDERS.get(value.lower(), "") if isinstance(value, str) else ""
 
 
 @converter
 def coordinate(value: Json) -> int | float | str:
-    """A number; an empty text, which is left out, for what is none."""
+    """Return a number, or an empty text, which is left out, for anything else."""
     return "" if isinstance(value, bool) else number_or_nothing.of(value)
 
 
@@ -105,7 +105,7 @@ EVENT = Table(
     }
 )
 NAMES = Table({"firstName": FIRST_NAME, "lastName": LAST_NAME})
-#: Traits that have a place of their own, and are no custom attributes.
+#: Traits that have their own field and are not custom attributes.
 _PLACED = {path.rpartition(".")[2] for table in (PERSON, LOCATION, NAMES) for _, row in table for path in row.paths}
 
 
@@ -115,7 +115,7 @@ def is_custom(name: str) -> bool:
 
 
 def names(event: Event) -> dict[str, Json]:
-    """First and last name: the first words of the name, else traits of their own."""
+    """Return first and last name: the first words of the name, or else separate traits."""
     name = value_of(event, _NAME)
     if isinstance(name, str):
         return dict(zip(("firstName", "lastName"), name.split(" "), strict=False))

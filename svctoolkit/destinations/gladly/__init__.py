@@ -1,7 +1,7 @@
 """Gladly: customer profiles.
 
-identify looks for the profile by e-mail address, else telephone number, else external ID, and updates the first that
-Gladly knows; without one it makes a profile.
+identify looks up the profile by e-mail address, else telephone number, else external ID, and updates the first one
+found; otherwise it creates a profile.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ destination = DestinationType(
     GladlySettings,
     docs="https://developer.gladly.com/rest/#tag/Customers",
     quirks=[
-        "E-mail addresses, telephone numbers and custom attributes are taken from the context's traits only.",
+        "E-mail addresses, telephone numbers and custom attributes are only taken from the context's traits.",
         "Reverse ETL sends no custom attributes.",
     ],
     answers=[
@@ -51,13 +51,13 @@ destination = DestinationType(
 API = Endpoint("https://{domain}/api/v1", JSON, basic("user_name", "api_token"))
 
 PROFILE = Table({"name": trait("name"), "image": trait("avatar"), "address": as_it_is(trait("address"))})
-#: What travels in fields of its own, if there is anything in it.
+#: Values with their own fields, which are sent unless empty.
 _NOT_CUSTOM = frozenset({"address", "avatar", "email", "firstName", "lastName", "name", "phone", "userId"})
 
 
 @destination.on("identify")
 def send_profile(event: Event, settings: GladlySettings, context: Context) -> Payload:
-    """The profile that is there, with new values; or a new profile."""
+    """Update the existing profile, or create one."""
     body = _profile(event)
     question = API.lookup(settings, f"customer-profiles?{_query(body)}")
     profiles = context.ask(question, may_miss=True, field="userId")
@@ -89,7 +89,7 @@ def _profile(event: Event) -> dict[str, Any]:
 
 
 def _contacts(emails: Any, phones: Any) -> dict[str, list[dict[str, Any]]]:
-    """As Gladly holds them: `[{"original": "a@mail.example"}]`."""
+    """Return them in Gladly's format: `[{"original": "a@mail.example"}]`."""
     return {
         key: [{"original": item} for item in (value if isinstance(value, list) else [value])]
         for key, value in (("emails", emails), ("phones", phones))
@@ -98,7 +98,7 @@ def _contacts(emails: Any, phones: Any) -> dict[str, list[dict[str, Any]]]:
 
 
 def _query(body: dict[str, Any]) -> str:
-    """The question for the profile: by the first address, number or ID that the event has."""
+    """Return the lookup of the profile, by the first address, number or ID in the event."""
     for key, name in (("emails", "email"), ("phones", "phoneNumber")):
         if key in body:
             return f"{name}={in_url(body[key][0]['original'])}"

@@ -1,10 +1,10 @@
-"""Google Ads Enhanced Conversions: who it was that converted, as an adjustment of a conversion that Google has.
+"""Google Ads Enhanced Conversions: user data of existing conversions, as conversion adjustments.
 
-track sends the conversions that the configuration lists, by their names in Google Ads; others are refused. People are
-found by hashed e-mail address, telephone number, name and address. Requests bear the access token of the account.
+track sends the configured conversions, under their names in Google Ads; other events are refused. Users are matched by
+hashed e-mail address, telephone number, name and address. Requests carry the access token of the account.
 https://developers.google.com/google-ads/api/docs/conversions/enhanced-conversions/web
 
-Decisions. Objects where Google wants a text are sent as JSON, and an adjusted value that is an empty text is not sent.
+Decisions. Objects in place of text are sent as JSON, and an adjusted value that is an empty text is not sent.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ destination = DestinationType(
     docs="https://developers.google.com/google-ads/api/docs/conversions/enhanced-conversions/web",
     names=("google_adwords_enhanced_conversions",),
     quirks=[
-        "The endpoint is empty: who delivers looks up the number of the conversion that `params` name, and sends the "
-        "adjustment to its customer's `:uploadConversionAdjustments`.",
-        "A plus is put before telephone numbers, also where they have no country, and Google then finds nobody.",
-        "`adjustmentType` is not looked at: every adjustment is an ENHANCEMENT.",
+        "The endpoint is empty: the delivery looks up the ID of the conversion that `params` name, and sends the "
+        "adjustment to the customer's `:uploadConversionAdjustments`.",
+        "Telephone numbers get a plus sign even without a country code; Google cannot match these.",
+        "`adjustmentType` is ignored: every adjustment is an ENHANCEMENT.",
     ],
     answers=[
         Answer("success", 200, {"results": [{"orderId": "o1"}], "jobId": "1"}),
@@ -78,7 +78,7 @@ def as_text(value: Json) -> str:
 
 
 def _plain(value: Any) -> str:
-    """A text or number without its outer spaces; empty for anything else."""
+    """Return text or a number as stripped text; empty for anything else."""
     return text(value).strip() if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
 
 
@@ -89,7 +89,7 @@ def plain(value: Json) -> str:
 
 @converter
 def hash_email(value: Json) -> str:
-    """SHA-256 of an address in lower case, which Google Mail reads without dots and what follows a plus."""
+    """Return the SHA-256 of an address in lower case; for Google Mail without dots and any suffix after a plus."""
     address = _plain(value).lower()
     if is_sha256(address):
         return address
@@ -103,7 +103,7 @@ def hash_email(value: Json) -> str:
 
 @converter
 def hash_number(value: Json) -> str:
-    """SHA-256 of a plus and the digits."""
+    """Return the SHA-256 of a plus sign and the digits."""
     if is_sha256(value):
         return str(value)
     number = re.sub(r"\D", "", _plain(value))
@@ -112,7 +112,7 @@ def hash_number(value: Json) -> str:
 
 @converter
 def hash_name(value: Json) -> str:
-    """SHA-256 in lower case."""
+    """Return the SHA-256 of the text in lower case."""
     name = _plain(value).lower()
     return name if is_sha256(name) or not name else sha256(name)
 
@@ -162,7 +162,7 @@ PLACE = Table(
 
 @destination.on("track")
 def send_adjustment(event: Event, settings: EnhancedConversionsSettings, context: Context) -> Payload:
-    """An adjustment of the conversion with the event's name."""
+    """Return an adjustment of the conversion with the event's name."""
     name = event_name(event)
     if name not in settings.list_of_conversions:
         raise NotConfigured("event", name, setting="listOfConversions")
@@ -187,7 +187,7 @@ def send_adjustment(event: Event, settings: EnhancedConversionsSettings, context
 
 
 def _identifiers(event: Event, settings: EnhancedConversionsSettings) -> list[Mapping[str, Any]]:
-    """E-mail address, telephone number, and name with address, each an identifier of its own."""
+    """Return e-mail address, telephone number, and name with address, each as a separate identifier."""
     person: dict[str, Any] = (HASHED if settings.require_hash else PLAIN)(event)
     for key in _HASHED:
         if key in person and not is_sha256(person[key]):

@@ -1,11 +1,11 @@
-"""Google Ads Offline Conversions: clicks, calls and sales in stores that became conversions.
+"""Google Ads Offline Conversions: conversions from clicks, calls and store sales.
 
-track sends what the configuration makes of the event's name: a click conversion, a call conversion, a store sale, or
-several of them. The names of conversions and of custom variables are looked up: Google knows them by their resources.
-Requests bear the access token of the account. https://developers.google.com/google-ads/api/docs/conversions/overview
+track sends what is configured for the event's name: a click conversion, a call conversion, a store sale, or several of
+them. The names of conversions and custom variables are looked up to get Google's resource names. Requests carry the
+access token of the account. https://developers.google.com/google-ads/api/docs/conversions/overview
 
-Decisions. Times that the mapping writes are in UTC; those that the service writes have the zone of its machine.
-Golden cases without the look-ups of conversions rest on earlier answers, which the service keeps.
+Decisions. Times are written in UTC; RudderStack uses the time zone of its machine. Golden cases without lookups of
+conversions depend on earlier answers, which RudderStack caches.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ destination = DestinationType(
     docs="https://developers.google.com/google-ads/api/docs/conversions/upload-offline",
     names=("google_adwords_offline_conversions",),
     quirks=[
-        "Telephone numbers are hashed as they are written, where Google wants E.164: with them nobody is found.",
-        "Of e-mail address and telephone number one is sent: the default one, else the other.",
-        "A store sale takes three requests: who delivers creates a job, adds the sales, and runs it.",
-        "Conversions that share a request have the `params` of the first of them.",
+        "Telephone numbers are hashed as they are written; Google expects E.164 and cannot match others.",
+        "Only one of e-mail address and telephone number is sent: the default one, else the other.",
+        "A store sale takes three requests: the delivery creates a job, adds the sales, and runs it.",
+        "Conversions that share a request are sent with the `params` of the first one.",
     ],
     answers=[
         Answer("success", 200, {"results": [{"gclid": "click1"}], "jobId": "1"}, at="Conversions"),
@@ -63,7 +63,7 @@ destination.judge(judge_google_ads)
 
 @destination.on("track")
 def send_conversions(event: Event, settings: OfflineConversionsSettings, context: Context) -> Iterator[Payload]:
-    """A request for each kind of conversion that the event is."""
+    """Return a request for each kind of conversion that is configured for the event."""
     name = event_name(event)
     key = name.strip().lower()
     conversion = settings.conversions.get(key, "")
@@ -102,13 +102,13 @@ def _headers(settings: OfflineConversionsSettings, context: Context) -> dict[str
 
 
 def _details(event: Event, settings: OfflineConversionsSettings) -> dict[str, Json]:
-    """What goes with the request for who delivers it."""
+    """Return the parameters for the delivery of the request."""
     rows = [{"from": row.from_, "to": row.to} for row in settings.custom_variables]
     return {**({"customVariables": rows} if rows else {}), "properties": event.properties}
 
 
 def _consent(event: Event) -> dict[str, str]:
-    """What the person agreed to, as the event's options for this type say."""
+    """Return the user's consents in the event's options for this type."""
     options = destination.options(event).get("consents")
     chosen = options if isinstance(options, dict) else {}
     kinds = ("adUserData", "adPersonalization")
@@ -116,20 +116,20 @@ def _consent(event: Event) -> dict[str, str]:
 
 
 class _Resources:
-    """The account's resources in Google Ads, which are looked up by their names."""
+    """Lookups of the account's resources in Google Ads by name."""
 
     def __init__(self, settings: OfflineConversionsSettings, headers: Mapping[str, str], context: Context) -> None:
         self._settings, self._headers, self._context = settings, headers, context
 
     def action(self, conversion: str) -> str:
-        """The conversion action of this name."""
+        """Look up the conversion action with this name."""
         actions = self._search("conversionAction", self._settings.action_query)
         if conversion not in actions:
             raise NotFound("conversion action", conversion, setting="eventsToConversionsNamesMapping", field="event")
         return actions[conversion]
 
     def variables(self, event: Event) -> list[dict[str, str]]:
-        """The custom variables for which the event has a value."""
+        """Return the custom variables for which the event has a value."""
         values = {row.to: path(row.from_)(event.properties) for row in self._settings.variable_rows}
         if all(value is None or value == "" for value in values.values()):
             return []

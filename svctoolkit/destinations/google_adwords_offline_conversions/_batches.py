@@ -1,4 +1,4 @@
-"""Which conversions share a request: those of a kind."""
+"""Shared requests for conversions of the same kind."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LIMIT = 2000
 
 
 def share(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
-    """A request for up to 2,000 clicks or calls, and one for all store sales.
+    """Yield a request for up to 2,000 clicks or calls, and one for all store sales.
 
-    Requests that have a job in common are one result: an event may be a sale and a call.
+    Requests that have a job in common form one batch, because an event may be both a sale and a call.
     """
     groups: dict[str, list[tuple[Any, Payload]]] = {}
     for job in jobs:
@@ -41,7 +41,7 @@ def _chunks(group: list[tuple[Any, Payload]]) -> Iterator[list[tuple[Any, Payloa
 
 
 def _merge(payloads: Sequence[Payload]) -> Payload:
-    """The first request with the conversions, or sales, of all."""
+    """Return the first request with the conversions (or sales) of all."""
     bodies: list[Any] = [payload.json for payload in payloads]
     body = dict(bodies[0])
     if "conversions" in body:

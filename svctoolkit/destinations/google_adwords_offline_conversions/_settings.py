@@ -33,7 +33,7 @@ class OfflineConversionsSettings(Settings, frozen=True, kw_only=True):
 
     @cached_property
     def kinds(self) -> dict[str, list[str]]:
-        """What becomes of an event, by its name in lower case."""
+        """The kinds of conversions by event name in lower case."""
         kinds: dict[str, list[str]] = {}
         for row in self.events_to_offline_conversions_type_mapping:
             if row.to in _METHODS:
@@ -42,7 +42,7 @@ class OfflineConversionsSettings(Settings, frozen=True, kw_only=True):
 
     @cached_property
     def conversions(self) -> dict[str, str]:
-        """The names of conversions in Google Ads, by that of the event in lower case."""
+        """The names of conversions in Google Ads by event name in lower case."""
         return {row.from_.strip().lower(): row.to for row in self.events_to_conversions_names_mapping if row.to}
 
     @cached_property
@@ -51,12 +51,12 @@ class OfflineConversionsSettings(Settings, frozen=True, kw_only=True):
 
     @cached_property
     def action_query(self) -> str:
-        """What asks Google for all conversion actions of the configuration."""
+        """The query for all configured conversion actions."""
         return _query("conversion_action", self.conversions.values())
 
     @cached_property
     def variable_query(self) -> str:
-        """What asks Google for all custom variables of the configuration."""
+        """The query for all configured custom variables."""
         return _query("conversion_custom_variable", (row.to for row in self.variable_rows))
 
 

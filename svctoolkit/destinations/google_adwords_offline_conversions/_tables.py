@@ -1,4 +1,4 @@
-"""What Google Ads is told of a click, a call and a sale in a store."""
+"""The fields of click conversions, call conversions and store sales."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _WRITTEN_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d")
 
 @converter
 def utc_time(value: Json) -> str:
-    """A time as `2026-01-15 10:04:30+00:00`. An offset before a `Z` does not count."""
+    """Return a time as `2026-01-15 10:04:30+00:00`. An offset before a `Z` is ignored."""
     when = moment(re.sub(r"[+-]\d\d:\d\dZ$", "Z", value) if isinstance(value, str) else value)
     if when is None:
         raise WrongValue("a time such as 2026-01-15T10:04:30Z", value, case="time")
@@ -48,20 +48,20 @@ def utc_time(value: Json) -> str:
 
 @converter
 def google_time(value: Json) -> str:
-    """A time that is written as Google wants it stays as it is; others are told in UTC."""
+    """Return a time in Google's format unchanged, and convert others to UTC."""
     return value if isinstance(value, str) and _WRITTEN_TIME.fullmatch(value) else utc_time.of(value)
 
 
 @converter
 def whole(value: Json) -> int | None:
-    """The whole number that a text begins with."""
+    """Return the integer that a text begins with."""
     leading = leading_number(value)
     return None if leading is None else int(leading)
 
 
 @converter
 def micros(value: Json) -> str:
-    """An amount of money in millionths, as a text."""
+    """Return an amount of money in micros (millionths), as text."""
     return str(round(number.of(value) * 1_000_000))
 
 
@@ -89,7 +89,7 @@ CLICK = Table(
         },
     }
 )
-#: Google takes one of them
+#: Google accepts only one of them
 CLICK_IDS = Table({"gclid": "properties.gclid", "wbraid": "properties.wbraid", "gbraid": "properties.gbraid"})
 CHOICES = Table({"environment": "properties.conversionEnvironment", "source": "properties.userIdentifierSource"})
 _ITEM: Shape = {"productId": "product_id", "quantity": whole("quantity"), "unitPrice": number_or_nothing("price")}
@@ -135,7 +135,7 @@ PLAIN_ADDRESS = Table({"hashed_first_name": FIRST_NAME, "hashed_last_name": LAST
 
 
 def click(event: Event, settings: OfflineConversionsSettings) -> dict[str, Json]:
-    """A click that became a conversion, with what was bought and who it was."""
+    """Return a click conversion, with the items and the user."""
     conversion: dict[str, Any] = CLICK(event)
     for key, value in CLICK_IDS(event).items():
         conversion[key] = value
@@ -154,12 +154,12 @@ def click(event: Event, settings: OfflineConversionsSettings) -> dict[str, Json]
 
 
 def call(event: Event, _settings: OfflineConversionsSettings) -> dict[str, Json]:
-    """A telephone call that became a conversion."""
+    """Return a call conversion."""
     return CALL(event)
 
 
 def store_sale(event: Event, settings: OfflineConversionsSettings) -> dict[str, Json]:
-    """The three requests that a store sale takes: for a job, for the sales in it, and to run it."""
+    """Return the three requests of a store sale: to create a job, to add sales to it, and to run it."""
     sales, sale = SALES(event), SALE(event)
     custom = sales.get("custom_key")
     if isinstance(custom, str) and custom in event.properties:
@@ -189,7 +189,7 @@ def _items(event: Event) -> list[dict[str, Json]]:
 
 
 def _identifier(event: Event, settings: OfflineConversionsSettings) -> dict[str, Json]:
-    """The e-mail address or the telephone number; empty where neither is known."""
+    """Return the e-mail address or the telephone number; empty if both are missing."""
     person = (HASHED if settings.hash_user_identifier else PLAIN)(event)
     order = ("hashedEmail", "hashedPhoneNumber")
     for key in order if settings.default_user_identifier == "email" else reversed(order):

@@ -1,7 +1,7 @@
-"""Google Ads Remarketing Lists (Customer Match): people in and out of user lists, by Google's APIs.
+"""Google Ads Remarketing Lists (Customer Match): adds people to user lists and removes them.
 
-It takes audience lists and records of a warehouse only; those have no mapping here. Events are refused, as by the
-service. What Google answers is read, for payloads that come from elsewhere.
+It accepts only audience lists and warehouse records, which have no mapping here. Events are refused, as in RudderStack.
+Google's answers are interpreted for payloads from other sources.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""What Google's answers mean: of Google Ads, and of the Data Manager API, whose bodies decide
-(https://developers.google.com/data-manager/api/reference/rest)."""
+"""Outcomes of answers of Google Ads and of the Data Manager API, whose bodies decide.
+
+https://developers.google.com/data-manager/api/reference/rest
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ _NO_CUSTOMER = "CUSTOMER_NOT_FOUND"
 
 
 def judge(delivery: Delivery) -> Outcome | None:
-    """As Google Ads has it. A list that another request changes is tried again; an unknown customer is not."""
+    """Return the outcome as for Google Ads, but retry if another request is changing the list."""
     if str(delivery.payload.get("endpoint")).startswith(_DATA_MANAGER):
         reply = _as_the_body_says(delivery.reply)
         delivery = replace(delivery, replies=[reply])
@@ -28,11 +30,11 @@ def judge(delivery: Delivery) -> Outcome | None:
 
 def _judge_account(delivery: Delivery) -> Outcome | None:
     if not delivery.reply.successful and _NO_CUSTOMER in text(delivery.reply.body):
-        return Outcome("abort", "Google Ads has no such customer")
+        return Outcome("abort", "Google Ads does not have this customer")
     return judge_google_ads(delivery)
 
 
 def _as_the_body_says(reply: Reply) -> Reply:
-    """An error's code in the body stands for the status."""
+    """Return the reply with the error code in its body as the status."""
     code = as_object(as_object(reply.body).get("error")).get("code")
     return reply if reply.successful or not isinstance(code, int) else reply._replace(status=code)

@@ -1,7 +1,8 @@
-"""Google Cloud Function: every event, as it is, to an HTTP function.
+"""Google Cloud Function: sends each event unchanged to an HTTP function.
 
-Decisions. The identity token of a function that requires authentication is made where the request is sent, by the
-service: requests here have none. With `enableBatchInput` events go one by one, too: no case shows the form of several.
+Decisions. RudderStack creates the identity token of a function that requires authentication when it sends the request:
+requests here do not have it. With `enableBatchInput` events are still sent one by one, because the format of several
+events is unknown.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ destination = DestinationType(
         Answer("rate limit", 429, "Rate exceeded."),
         Answer("invalid field", 400, ""),
     ],
-    quirks=["A function that requires authentication refuses what is sent from here live: requests have no token."],
+    quirks=["A function that requires authentication refuses live requests from here, because they have no token."],
 )
 
 API = Endpoint("{google_cloud_function_url}", JSON)

@@ -1,6 +1,6 @@
-"""Google Cloud Pub/Sub: every event that the configuration maps is a message of its topic.
+"""Google Cloud Pub/Sub: each event that the configuration maps becomes a message of a topic.
 
-Attributes take the values that `eventToAttributesMap` names for the event, by the last part of their names.
+Attributes get the values that `eventToAttributesMap` names for the event, under the last part of their names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ destination = DestinationType(
     PubSubSettings,
     docs="https://cloud.google.com/pubsub/docs/reference/rest/v1/projects.topics/publish",
     answers=ANSWERS,
-    quirks=["The data of a message are shown as the event; on the wire they are its JSON in Base64."],
+    quirks=["The data of a message is shown as the event; in the real request it is Base64-encoded JSON."],
 )
 
 API = Endpoint("https://pubsub.googleapis.com/v1/projects/{project_id}/topics", JSON)

@@ -1,4 +1,4 @@
-"""Google Sheets: every event is a row of a sheet, with the columns that the configuration maps."""
+"""Google Sheets: each event becomes a row of a sheet, with the columns that the configuration maps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ destination = DestinationType(
     SheetsSettings,
     docs="https://developers.google.com/workspace/sheets/api/reference/rest/v4/spreadsheets.values/append",
     answers=ANSWERS,
-    quirks=["A row is shown by its columns; on the wire it is a list of values below a row of names."],
+    quirks=["A row is shown by column name; in the real request it is a list of values below a row of names."],
 )
 
 API = Endpoint("https://sheets.googleapis.com/v4/spreadsheets", JSON)
