@@ -209,7 +209,7 @@ class DestinationType(Displayed):
         return self._batch_answer is not None
 
     def batch_answer(self, url: str, body: Json, failed: Collection[int] = ()) -> Answer | None:
-        """Return the server's answer to a JSON body of which it refuses the items at the positions `failed`.
+        """Return the server's answer to a batch if it refuses the items at the positions `failed` of the JSON body.
 
         None if the server does not report single items, either for this request or in general.
         """

@@ -19,10 +19,10 @@ class Definition(Displayed, msgspec.Struct, frozen=True, kw_only=True, rename="c
     """One destination type as users see it.
 
     `category` is `warehouse` or None. `modes` are `cloud`, `device` and `hybrid`. `supported_message_types` has the
-    event types by mode, or is None if all six are supported. `secret_keys` may point into rows (`headers.to`).
-    `sent_by_server` is set for types whose events the data-plane server delivers itself, so that they cannot be tested:
-    `streaming or message-queue`, `object-storage`, `warehouse` and so on; empty for others. `hidden` types are not
-    offered to new users: True, or the feature flag that shows them.
+    event types by mode, or is omitted (None) if all six are supported. `secret_keys` may point into rows
+    (`headers.to`). `sent_by_server` is set for types whose events the data-plane server delivers itself, so that they
+    cannot be tested: `streaming or message-queue`, `object-storage`, `warehouse` and so on; empty for others. `hidden`
+    types are not offered to new users: True, or the feature flag that shows them.
 
     `transform_at` is where RudderStack transforms events to payloads: at the processor, one event at a time, or at the
     router, where several events may share a request; `none` for types without payloads. `declared_transform_at` is the

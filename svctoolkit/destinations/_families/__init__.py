@@ -1,1 +1,1 @@
-"""What the types of one family share: forms of requests, look-ups, what answers mean. One module a family."""
+"""Code shared by the types of one family: request formats, lookups, outcomes. One module per family."""

@@ -22,7 +22,7 @@ def judge_google_ads(delivery: Delivery) -> Outcome | None:
     """Check for `partialFailureError`, even with status 200, and for accounts that must set up 2-Step Verification."""
     reply = delivery.reply
     if reply.status == 401 and _TWO_STEPS in text(reply.body):
-        return Outcome("abort", "the account asks for 2-Step Verification", auth="AUTH_STATUS_INACTIVE")
+        return Outcome("abort", "the account requires 2-Step Verification", auth="AUTH_STATUS_INACTIVE")
     if not reply.successful:
         return judge_account(delivery)
     failure = _failure(reply.body)

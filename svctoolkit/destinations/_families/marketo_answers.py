@@ -30,7 +30,7 @@ def judge(delivery: Delivery) -> Outcome | None:
         return _outcome_of_records(body.get("result"))
     errors = body.get("errors")
     if not isinstance(errors, list) or not errors:
-        return Outcome("retry", f"{reply.status}: the answer says neither success nor what is wrong")
+        return Outcome("retry", f"{reply.status}: the answer reports neither success nor an error")
     error = as_object(errors[0])
     message = f"{text(error.get('code'))}: {text(error.get('message'))}"
     if error.get("code") in _SLOWER:

@@ -75,7 +75,7 @@ destination = DestinationType(
     quirks=[
         "For a viewed, searched or added product, content_ids is its ID alone; Facebook expects a list.",
         "A quantity of 0 is sent as 1.",
-        "Telephone numbers and dates of birth are hashed as they are written; Facebook expects digits only.",
+        "Telephone numbers and dates of birth are hashed unchanged; Facebook expects digits only.",
     ],
     answers=[
         Answer("success", 200, {"events_received": 1, "messages": [], "fbtrace_id": "A0"}),

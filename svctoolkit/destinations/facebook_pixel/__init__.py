@@ -75,7 +75,7 @@ destination = DestinationType(
     quirks=[
         "Once RudderStack has handled an event with standardPageCall, it sends PageView for the pages of all "
         "destinations; here each configuration decides.",
-        "Telephone numbers and dates of birth are hashed as they are written; Facebook expects digits only.",
+        "Telephone numbers and dates of birth are hashed unchanged; Facebook expects digits only.",
         "A name of two words is hashed with its capitals; Facebook expects first and last name in lower case.",
         "Events of channels other than web and mobile are sent with the action source other.",
     ],

@@ -43,7 +43,7 @@ destination = DestinationType(
     docs="https://developers.google.com/google-ads/api/docs/conversions/upload-offline",
     names=("google_adwords_offline_conversions",),
     quirks=[
-        "Telephone numbers are hashed as they are written; Google expects E.164 and cannot match others.",
+        "Telephone numbers are hashed unchanged; Google expects E.164 and cannot match others.",
         "Only one of e-mail address and telephone number is sent: the default one, else the other.",
         "A store sale takes three requests: the delivery creates a job, adds the sales, and runs it.",
         "Conversions that share a request are sent with the `params` of the first one.",
