@@ -528,7 +528,7 @@ def test_the_tour_takes_an_event_of_ones_own(run: Run, folder: Path) -> None:
 
     assert done.code == 0
     assert "traits.email mira@mail.example" in " ".join(done.out.split())
-    assert "Google Analytics does not take it: Google Analytics 4 (GA4) takes no identify events" in done.out
+    assert "Google Analytics does not take it: Google Analytics 4 (GA4) does not accept identify events" in done.out
     assert "\x1b[31m" not in done.out
 
 

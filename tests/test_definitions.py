@@ -257,7 +257,7 @@ def test_a_type_without_a_mapping_says_why() -> None:
 
     assert reasons["WEBHOOK"] == ""
     assert reasons["GTM"] == "Google Tag Manager has device mode only: the client's SDK sends to it"
-    assert reasons["BINGADS_AUDIENCE"] == "BingAds Audience takes no events, only audiencelist"
+    assert reasons["BINGADS_AUDIENCE"] == "BingAds Audience does not accept events, only audiencelist"
     assert "streaming or message-queue" in reasons["KINESIS"]
     mapped = {name for name in CATALOGUE.names() if CATALOGUE[name].handlers}
     assert {name for name, reason in reasons.items() if not reason} == mapped

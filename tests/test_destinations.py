@@ -454,7 +454,7 @@ def test_an_event_type_without_a_handler_is_refused() -> None:
     kind = toy()
     kind.on("page", "screen")(lambda event, settings: Payload(endpoint="https://toy.example"))
 
-    with pytest.raises(errors.UnsupportedEvent, match="Toy takes no group events, only page, screen"):
+    with pytest.raises(errors.UnsupportedEvent, match="Toy does not accept group events, only page, screen"):
         kind.payloads({"type": "group"}, {})
 
 

@@ -83,7 +83,7 @@ class DestinationMapping:
             field="type",
             expected=", ".join(self._handlers) or self._takes,
             value=json_value(event_type),
-            subject=f"{self.title} takes no {what}",
+            subject=f"{self.title} does not accept {what}",
         )
 
     def _settings_of(self, event: Event) -> tuple[Settings, Event]:

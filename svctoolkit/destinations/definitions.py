@@ -233,7 +233,7 @@ def reason_unmapped(type: str) -> str:
         return f"{title} has device mode only: the client's SDK sends to it"
     takes = (kind.supported_message_types or {}).get("cloud")
     if isinstance(takes, list) and takes and not set(map(str.lower, takes)) & set(EVENT_TYPES):
-        return f"{title} takes no events, only {', '.join(map(str, takes))}"
+        return f"{title} does not accept events, only {', '.join(map(str, takes))}"
     return f"{title} has no mapping here yet; another package can add one (see `svctoolkit.destinations`)"
 
 
