@@ -695,7 +695,7 @@ def test_any_wrong_value(data: st.DataObject):
         Workspace.loads(json.dumps(base), name="w", environ={})
     except InvalidWorkspace as error:
         places = [
-            problem.where for problem in error.problems if problem.message != "there are more problems than these"
+            problem.where for problem in error.problems if problem.message != "more problems follow, which are not listed"
         ]
 
     assert all(re.fullmatch(r"w:\d+:\d+", place) for place in places)

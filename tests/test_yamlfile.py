@@ -153,13 +153,13 @@ def test_part_keeps_places():
 @pytest.mark.parametrize(
     ("text", "where", "says"),
     [
-        ("a: b: c", "1:5", "a ':' does not fit here"),
+        ("a: b: c", "1:5", "a ':' is wrong here"),
         ("a:\n\t- b", "2:1", "a tab in the indentation"),
         ("a: [1, 2", "1:9", "the closing bracket"),
-        ("a: 'x\nb: 3", "2:5", "a quote is opened and never closed (opened in line 1)"),
+        ("a: 'x\nb: 3", "2:5", "a quote is never closed (opened in line 1)"),
         ("a: @x", "1:4", "text that starts with '@' needs quotes"),
         ("a: *y", "1:4", "no anchor"),
-        ("a: 1\n---\nb: 2", "2:1", "one file holds one document"),
+        ("a: 1\n---\nb: 2", "2:1", "put it in its own file"),
         ("- a\nb: c", "2:1", "an item ('- ...') is expected here"),
         ("a:\n  b: 1\n c: 2", "3:2", "check the indentation"),
         ('a: "\\d"', "1:5", "unknown escape"),
@@ -172,7 +172,7 @@ def test_part_keeps_places():
         ("a: !x {b: 1}", "1:4", "unknown tag '!x'"),
         ("? [a]\n: 1", "1:3", "a key must be text"),
         ("{a: 1, ? : 2}", "1:10", "a key is missing"),
-        ("<<: 3", "1:5", "'<<' merges objects only"),
+        ("<<: 3", "1:5", "'<<' can only merge objects"),
         ("a: &x [*x]", "1:4", "100 levels"),
         ("[" * 101 + "]" * 101, "1:101", "100 levels"),
         ("a: " + "[" * 100_000, "1:103", "100 levels"),
@@ -217,7 +217,7 @@ def test_mistakes_at_once():
 
     places = [line.partition(": ")[0] for line in said.splitlines() if line.startswith("f.yaml")]
     assert places == ["f.yaml:2:1", "f.yaml:3:4", "f.yaml:4:11", "f.yaml:5:1"]
-    assert "duplicate key 'a': it stands in line 1 already\n    a: •\n    ^" in said
+    assert "duplicate key 'a': it is already defined in line 1\n    a: •\n    ^" in said
 
 
 def test_hundred_levels_are_fine():
@@ -310,11 +310,11 @@ for text in ("a: b: c", "a: 1\\na: 2", "[" * 5000, "a: [1, 2", "a:\\n\\t- b", "a
 
     assert done.stdout.splitlines() == [
         "{'a': ['NO', 1, {'b': 'é'}], 'c': 'é'} f:1:16",
-        "a ':' does not fit here: check the indentation, and quote text with ': ' in it",
-        "duplicate key 'a': it stands in line 1 already",
-        "values nest more than 100 levels deep, or aliases (*name) grow without end",
+        "a ':' is wrong here: check the indentation, and quote text with ': ' in it",
+        "duplicate key 'a': it is already defined in line 1",
+        "values nest more than 100 levels deep, or aliases (*name) expand without end",
         "a ',' is missing here, or the closing bracket",
-        "a tab in the indentation: YAML takes spaces only",
+        "a tab in the indentation: YAML allows spaces only",
         "text that starts with '@' needs quotes",
     ]
 
@@ -359,7 +359,7 @@ class Thing(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="ca
         ("{thingId: x, timeout: 0}", ["1:23: 'timeout' must be more than 0, not 0"]),
         ("{thingId: x, count: 1.5}", ["1:21: 'count' must be a whole number, not 1.5"]),
         ("{thingId: x, tag: A b}", ["1:19: 'tag' must match the pattern ^[a-z]+$ (a small word), not text 'A b'"]),
-        ("{links: [1], thingId: x, zzz: 1}", ["1:10: item 1", "1:26: unknown key 'zzz'. Known here: thingId, token, "]),
+        ("{links: [1], thingId: x, zzz: 1}", ["1:10: item 1", "1:26: unknown key 'zzz'. Known keys: thingId, token, "]),
     ],
 )
 def test_check(text: str, said: list[str]):

@@ -1,4 +1,4 @@
-"""Read YAML that people write: plain values, with the place of every value at hand for errors.
+"""Load hand-written YAML as plain values that remember their line and column for error messages.
 
 >>> document = load("workspace: shop\\ncountry: NO", name="shop.yaml")
 >>> document.data, document.where(["country"])
@@ -16,8 +16,8 @@ from svctoolkit.yamlfile._schema import schema
 
 
 def dump(data: Json) -> str:
-    """Plain JSON values as YAML text that `load` reads back as they were, in their order."""
-    from svctoolkit.yamlfile._dump import dump  # reading is much more frequent
+    """Return plain JSON values as YAML text. `load` reads it back unchanged and in the same order."""
+    from svctoolkit.yamlfile._dump import dump  # imported lazily: reading is far more common than writing
 
     return dump(data)
 

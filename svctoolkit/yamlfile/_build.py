@@ -1,7 +1,7 @@
-"""From text to nodes with PyYAML's parser, and from nodes to plain values by rules of our own.
+"""Parse text to nodes with PyYAML, and convert the nodes to plain values by our own rules.
 
 PyYAML reads YAML 1.1: `NO` is False, `2026-01-01` a date, `12:30:45` the number 45045. Event data is full of such
-texts. Here, as in YAML 1.2's core schema and in JSON, they are texts; only numbers written as in JSON are numbers.
+strings. Here, as in YAML 1.2's core schema and in JSON, they stay strings; only numbers in JSON syntax are numbers.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
 class TooDeep(Exception):
-    """The values nest too deep, at the character with this index."""
+    """The values nest too deeply; the problem is at the character with this index."""
 
     def __init__(self, index: int) -> None:
         self.index = index
 
 
 class _Hooks:
-    """What the parser asks while it composes: it resolves nothing, counts nodes and watches the depth."""
+    """Callbacks of the parser while it composes: resolve nothing, count nodes and limit the depth."""
 
     depth = 0
     nodes = 0
@@ -54,7 +54,7 @@ class _Hooks:
     def descend_resolver(self, parent: Any, _index: Any) -> None:
         self.depth += 1
         self.nodes += 1
-        if self.depth > MAX_DEPTH + 1:  # the parser recurses in C: a deeper text would end the process
+        if self.depth > MAX_DEPTH + 1:  # the parser recurses in C: deeper nesting would crash the process
             raise TooDeep(parent.start_mark.index)
 
     def ascend_resolver(self) -> None:
@@ -65,7 +65,7 @@ if yaml.__with_libyaml__:
     from yaml._yaml import CParser
 
     class _Parser(_Hooks, CParser):
-        """libyaml, six times as fast."""
+        """libyaml, six times faster than PyYAML's own parser."""
 
 else:
 
@@ -78,15 +78,15 @@ else:
 
 
 def compose(text: str) -> tuple[Json, int]:
-    """The root node, or None for an empty text, and the number of nodes. Raises `yaml.YAMLError` or `TooDeep`."""
+    """Return the root node (None for an empty text) and the number of nodes. Raises `yaml.YAMLError` or `TooDeep`."""
     parser = _Parser(text)
     return parser.get_single_node(), parser.nodes
 
 
 def scalar(text: str) -> Json:
-    """What a scalar without quotes means: None, true, false, a number or the text itself.
+    """Return the value of a scalar without quotes: None, true, false, a number or the text itself.
 
-    Raises `ValueError` for a number that no computer would keep: 5,000 digits, or 1e999.
+    Raises `ValueError` for a number that is too large to represent, such as 5,000 digits or 1e999.
     """
     if text in _WORDS:
         return _WORDS[text]
@@ -102,7 +102,7 @@ def scalar(text: str) -> Json:
 
 
 class Builder:
-    """Plain values from nodes. `problems` has what is wrong with them."""
+    """Converts nodes to plain values and collects what is wrong with them in `problems`."""
 
     def __init__(self, source: Text, nodes: int) -> None:
         self.problems: list[Problem] = []
@@ -110,7 +110,10 @@ class Builder:
 
     # Any: PyYAML's nodes
     def value(self, node: Any, depth: int = 0) -> Json:
-        """Raises `TooDeep` for an alias inside its own anchor, and for aliases that grow beyond the limit."""
+        """Return the plain value of a node.
+
+        Raises `TooDeep` for an alias inside its own anchor, and for aliases that expand beyond the limit.
+        """
         self._left -= 1
         if self._left < 0:
             raise TooDeep(node.start_mark.index)
@@ -139,26 +142,26 @@ class Builder:
         first: dict[str, Any] = {}
         for key, value in node.value:
             if key.id != "scalar" or (key.tag == _PLAIN and not key.value):
-                self._problem(key, "a key must be text" if key.value else "a key is missing in front of ':'")
+                self._problem(key, "a key must be text" if key.value else "a key is missing before ':'")
             elif key.tag == _PLAIN and key.value == "<<":
                 merged = {**self._merge(value, depth), **merged}
             elif key.value in own:
                 line, _ = self._source.at(first[key.value].start_mark.index)
-                self._problem(key, f"duplicate key {key.value!r}: it stands in line {line} already")
+                self._problem(key, f"duplicate key {key.value!r}: it is already defined in line {line}")
             else:
                 first[key.value] = key
                 own[key.value] = self.value(value, depth + 1)
         return {**merged, **own} if merged else own
 
     def _merge(self, node: Any, depth: int) -> dict[str, Any]:
-        """The members that `<<` brings in: earlier ones win."""
+        """Return the members that `<<` merges in. If several sources define a key, the first one wins."""
         members: dict[str, Any] = {}
         for source in node.value if node.id == "sequence" else [node]:
             value = self.value(source, depth + 1)
             if isinstance(value, dict):
                 members = {**value, **members}
             else:
-                self._problem(source, "'<<' merges objects only")
+                self._problem(source, "'<<' can only merge objects")
         return members
 
     def _check_tag(self, node: Any) -> None:

@@ -1,4 +1,4 @@
-"""Check a document against a JSON Schema, and say what is wrong in words for the person who wrote it."""
+"""Check a document against a JSON Schema and explain the mistakes to its author."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svctoolkit.yamlfile._document import MAX_PROBLEMS, Document, cap, without_c
 if TYPE_CHECKING:
     from jsonschema_rs import Validator
 
-_Error: TypeAlias = Any  # a jsonschema_rs.ValidationError: which attributes its `kind` has depends on the kind
+_Error: TypeAlias = Any  # a jsonschema_rs.ValidationError: the attributes of `kind` depend on the kind
 
 _TYPES = {
     "string": "text",
@@ -42,7 +42,7 @@ _LIMITS = {
 
 
 class Misfit(NamedTuple):
-    """A value that does not fit a schema: at `path`, or at its key. `unknown` says that the key should not be there."""
+    """A value that does not match a schema, at `path` or at its key. `unknown`: the key must be removed."""
 
     path: list[str | int]
     message: str
@@ -55,9 +55,9 @@ class Misfit(NamedTuple):
 
 
 def misfits(data: Json, schema: Mapping[str, Json]) -> list[Misfit]:
-    """The ways in which `data` does not fit `schema` (JSON Schema 2020-12), some more than `MAX_PROBLEMS` at most.
+    """Return the ways in which `data` does not match `schema` (JSON Schema 2020-12), about `MAX_PROBLEMS` at most.
 
-    A misspelt key that is also a missing one is one misfit.
+    A misspelt key counts once, not as one unknown and one missing key.
     """
     problems: list[Misfit] = []
     with without_collector():
@@ -69,7 +69,7 @@ def misfits(data: Json, schema: Mapping[str, Json]) -> list[Misfit]:
 
 
 def check(document: Document, schema: Mapping[str, Json], error: type[ConfigError]) -> None:
-    """Raise `error` with every way in which the document does not fit `schema` (JSON Schema 2020-12), in file order."""
+    """Raise `error` with every mismatch between the document and `schema` (JSON Schema 2020-12), in file order."""
     problems = misfits(document.data, schema)
     if problems:
         problems.sort(key=lambda f: document.position(f.path, key=f.at_key))
@@ -104,7 +104,7 @@ def _explain(problem: _Error, schema: Mapping[str, Any]) -> Iterator[Misfit]:
 
 
 def _alternatives(problem: _Error, schema: Mapping[str, Any]) -> Iterator[Misfit]:
-    """Explain the alternative that was most likely meant. A value of no such kind at all has the kinds named."""
+    """Explain the alternative that was most likely meant. If none has the value's type, list the allowed types."""
     path = list(problem.instance_path)
     branches: list[list[_Error]] = [list(b) for b in problem.kind.context if b]
     wrong_kind = [e for b in branches for e in b if e.kind.name == "type" and list(e.instance_path) == path]
@@ -117,7 +117,7 @@ def _alternatives(problem: _Error, schema: Mapping[str, Any]) -> Iterator[Misfit
         hidden = any(_part(schema, e.schema_path[:-1]).get("writeOnly") for e in wrong_kind)
         yield Misfit(path, f"{_label(path)} {_must_be(types, '' if hidden else _value_in_words(problem.instance))}")
     else:
-        yield Misfit(path, f"{_label(path)} fits more than one of the forms that are allowed here")
+        yield Misfit(path, f"{_label(path)} matches more than one of the forms allowed here")
 
 
 def _demand(problem: _Error, rule: Mapping[str, Any], instance: str) -> str:
@@ -164,7 +164,7 @@ def _value_in_words(value: Any) -> str:
 
 
 def _label(path: Sequence[str | int]) -> str:
-    """What an error calls the value at `path`: `'type'`, `item 2 of 'tags'`."""
+    """Return how an error refers to the value at `path`: `'type'`, `item 2 of 'tags'`."""
     if not path:
         return "the file"
     last = path[-1]
@@ -175,7 +175,7 @@ def _label(path: Sequence[str | int]) -> str:
 
 def _instead(name: str, names: Mapping[str, Any]) -> str:
     near = did_you_mean(name, names)
-    return near or (f" Known here: {', '.join(names)}." if 0 < len(names) <= 20 else "")
+    return near or (f" Known keys: {', '.join(names)}." if 0 < len(names) <= 20 else "")
 
 
 def _part(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, Any]:
@@ -186,7 +186,7 @@ def _part(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, 
 
 
 def _without_echoes(problems: list[Misfit]) -> Iterator[Misfit]:
-    """Without each `needs 'type'` beside an `unknown key 'typ'`: that is one mistake."""
+    """Drop each `needs 'type'` that goes with an `unknown key 'typ'`: it is a single mistake."""
     unknown: dict[tuple[str | int, ...], list[str]] = {}
     for f in problems:
         if f.unknown:

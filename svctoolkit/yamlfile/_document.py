@@ -1,4 +1,4 @@
-"""What a file says, and where it says it."""
+"""A parsed document: its values and their positions in the file."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ Path: TypeAlias = Sequence[str | int]
 
 MAX_PROBLEMS = 100
 _WIDTH = 100
-_LINE_END = re.compile("\r\n|\r|\n")  # what editors count; the parser counts a few more
+_LINE_END = re.compile("\r\n|\r|\n")  # what editors count as line ends; the parser accepts more
 
 
 def cap(problems: Iterable[Problem]) -> list[Problem]:
-    """The first `MAX_PROBLEMS` of `problems`, and one that says so when there are more."""
+    """Return the first `MAX_PROBLEMS` problems, and if there are more, a last one that says so."""
     rest = iter(problems)
     first = list(islice(rest, MAX_PROBLEMS))
-    return [*first, Problem("there are more problems than these")] if next(rest, None) else first
+    return [*first, Problem("more problems follow, which are not listed")] if next(rest, None) else first
 
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """A tree of many objects makes the garbage collector walk it over and over: half of the time for a large file."""
+    """Pause the garbage collector: it would scan a large node tree repeatedly, half of a large file's load time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -43,13 +43,13 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
-# A key of a block or of braces, with or without quotes.
+# A key in block or flow style, with or without quotes.
 _KEY = re.compile(r"""(?:^|[{,])[ \t]*(?:-[ \t]+)*(?:[\w.$<>-]+|"[^"]*"|'[^']*')[ \t]*:(?=[ \t]|$)""")
 _COVER = "\u2022"
 
 
 class Text:
-    """A text with a name, and the lines of it."""
+    """A text with a name and an index of its lines."""
 
     def __init__(self, text: str, name: str) -> None:
         self.text, self.name = text, name or "<text>"
@@ -59,7 +59,7 @@ class Text:
         return [0, *(m.end() for m in _LINE_END.finditer(self.text))]
 
     def at(self, index: int) -> tuple[int, int]:
-        """The line and column (from 1, in characters) of a character index."""
+        """Return the line and column (from 1, in characters) of a character index."""
         line = bisect_right(self._starts, index)
         return line, index - self._starts[line - 1] + 1
 
@@ -68,28 +68,28 @@ class Text:
         return f"{self.name}:{line}:{column}"
 
     def excerpt_at(self, index: int) -> str:
-        """The source line and a caret below it; a long line is cut around the caret."""
+        """Return the source line and a caret below it. A long line is cut around the caret."""
         line, column = self.at(index)
         start = self._starts[line - 1]
         end = _LINE_END.search(self.text, start)
         cut = max(0, column - 1 - _WIDTH // 2)
         excerpt = self.text[start + cut : end.start() if end else None][:_WIDTH]
-        # One cell per character, or the caret stands in the wrong place.
+        # One cell per character, or the caret ends up in the wrong place.
         excerpt = "".join(c if c.isprintable() else " " for c in excerpt)
         return f"    {excerpt}\n    {' ' * (column - 1 - cut)}^"
 
     def problem_at(self, index: int, message: str) -> Problem:
-        """A problem that shows its source line: for mistakes in the writing itself.
+        """Return a problem that shows its source line, for syntax errors.
 
-        Which value is a secret is not known of a file that cannot be read, so the line shows its keys only.
+        Only the keys of the line are shown: in a file that cannot be parsed, any value could be a secret.
         """
         return Problem(f"{message}\n{_cover(self.excerpt_at(index))}", self.where_at(index))
 
 
 class Document(Text):
-    """One YAML file. `data` has plain JSON values, `name` is the file as errors show it, `text` is what was read.
+    """One YAML file. `data` has plain JSON values, `name` is the file name for errors, `text` is the source.
 
-    Places are looked up when they are asked for. A value that stands behind an alias has the place of its anchor.
+    Positions are computed on demand. A value written as an alias has the position of its anchor.
     """
 
     def __init__(
@@ -106,27 +106,27 @@ class Document(Text):
         return self._composed
 
     def release(self) -> None:
-        """Forget what places are looked up in, until one is asked for: many objects, and most files have no error."""
+        """Free the node tree that positions are looked up in. It is rebuilt on demand; most files have no errors."""
         self._composed = None
         self._entries.clear()
 
     def part(self, data: Json) -> Document:
-        """A document with a part of the data (the same keys further down): its places are those in this file."""
+        """Return a document with a part of the data (the same keys further down). Positions refer to the same file."""
         return Document(self.text, self.name, data, lambda: self._node)
 
     def below(self, path: Path) -> Document:
-        """The value at `path` as a document of its own: its places are those in this file."""
+        """Return the value at `path` as its own document. Positions refer to the same file."""
         data = self.data
         for step in path:
             data = data[step]
         return Document(self.text, self.name, data, lambda: self._node_at(path))
 
     def overlay(self, data: Json, other: Document) -> Document:
-        """A document with `data`, in which what stands in `other` has its place there, and the rest here."""
+        """Return a document with `data`. Values defined in `other` have their position there, the rest in this file."""
         return _Overlay(self, data, other)
 
     def has(self, path: Path) -> bool:
-        """Whether something is written at `path`."""
+        """Whether the file has a value at `path`."""
         return not path or self._node_at(path) is not None
 
     def _node_at(self, path: Path) -> Node | None:
@@ -137,15 +137,15 @@ class Document(Text):
         return node
 
     def where(self, path: Path, *, key: bool = False) -> str:
-        """`file:line:col` of the value at `path`, or of its key; of the nearest that exists above, if it is absent."""
+        """Return `file:line:col` of the value at `path`, or of its key; if absent, of its nearest existing parent."""
         return self.where_at(self._index(path, key))
 
     def position(self, path: Path, *, key: bool = False) -> tuple[int, int]:
-        """Line and column, from 1, in characters."""
+        """Return line and column, from 1, in characters."""
         return self.at(self._index(path, key))
 
     def excerpt(self, path: Path, *, key: bool = False) -> str:
-        """The source line of `where`, and a line with a caret below."""
+        """Return the source line of `where`, and a line with a caret below it."""
         return self.excerpt_at(self._index(path, key))
 
     def problem(self, path: Path, message: str, *, key: bool = False) -> Problem:
@@ -163,7 +163,7 @@ class Document(Text):
         return int(index)
 
     def _child(self, node: Any, step: str | int) -> tuple[Node, Node] | None:
-        """The nodes of a member and its key; an item of a list is its own key."""
+        """Return the nodes of a member and of its key. An item of a list is its own key."""
         if isinstance(step, int):
             if node is None or node.id != "sequence" or not 0 <= step < len(node.value):
                 return None
@@ -189,7 +189,7 @@ class _Overlay(Document):
 
 
 def _cover(excerpt: str) -> str:
-    """`excerpt` with a dot for each letter and digit of what is no key: quotes and brackets stay in place."""
+    """Return `excerpt` with a dot for each letter and digit outside of keys. Quotes and brackets stay in place."""
     source, _, caret = excerpt.partition("\n")
     parts, end = [], 0
     for key in _KEY.finditer(source):
@@ -199,7 +199,7 @@ def _cover(excerpt: str) -> str:
 
 
 def _entries(node: Any, depth: int = 0) -> dict[str, tuple[Node, Node]]:
-    """The members of a mapping by key, those merged in with `<<` behind its own."""
+    """Return the members of a mapping by key: its own first, then those merged in with `<<`."""
     own: dict[str, tuple[Node, Node]] = {}
     merged: dict[str, tuple[Node, Node]] = {}
     for key, value in node.value:

@@ -1,4 +1,4 @@
-"""Write YAML that this package reads back as it was."""
+"""Write YAML that this package reads back unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svctoolkit.yamlfile._build import scalar
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """PyYAML's, with quotes around what our reader would not take as text, and code as a block."""
+    """PyYAML's dumper, but it quotes strings that our reader would parse as another type and writes code as a block."""
 
     def ignore_aliases(self, _data: Any) -> bool:
         return True
@@ -33,7 +33,7 @@ _Dumper.add_representer(str, _text)
 
 
 def dump(data: Json) -> str:
-    """Plain JSON values as YAML text, in their order. Texts that would be read as something else are quoted.
+    """Return plain JSON values as YAML text, in their order. Strings that would be read as another type are quoted.
 
     >>> print(dump({"name": "x", "zip": "123", "live": True}), end="")
     name: x

@@ -1,4 +1,4 @@
-"""Read a file or a text, and say everything that is wrong with the way it is written."""
+"""Load a file or a text, and report every syntax problem in it."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ from svctoolkit.yamlfile._document import Document, Text, cap, without_collector
 
 MAX_BYTES = 32_000_000
 
-# What YAML allows in a text (specification, section 5.1), as the parser reads it.
+# Characters that YAML allows (specification, section 5.1), as the parser reads it.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
-# The parser's words, and what they mean to somebody who looks at the line.
+# The parser's messages, and what they mean for the author of the line.
 _MEANINGS = {
-    "mapping values are not allowed": "a ':' does not fit here: check the indentation, and quote text with ': ' in it",
+    "mapping values are not allowed": "a ':' is wrong here: check the indentation, and quote text with ': ' in it",
     "did not find expected key": "a key is expected here: check the indentation, and quotes or brackets above",
     "expected <block end>": "a key is expected here: check the indentation, and quotes or brackets above",
     "did not find expected '-' indicator": "an item ('- ...') is expected here: check the indentation",
     "could not find expected ':'": "a ':' is missing after the key",
-    "found unexpected end of stream": "a quote is opened and never closed",
-    "found undefined alias": "no anchor (&name) stands in front of this alias",
-    "found another document": "a second document starts here: one file holds one document",
+    "found unexpected end of stream": "a quote is never closed",
+    "found undefined alias": "this alias has no anchor (&name) before it",
+    "found another document": "a second document starts here; put it in its own file",
     "expected ',' or": "a ',' is missing here, or the closing bracket",
-    "did not find expected node content": "a value is missing here, or a bracket is opened and never closed",
-    "found duplicate anchor": "this anchor stands further up already",
+    "did not find expected node content": "a value is missing here, or a bracket is never closed",
+    "found duplicate anchor": "this anchor is already defined above",
     "found unknown escape character": "unknown escape: write the backslash twice, or use single quotes",
 }
 
 
 def load_text(path: Path) -> str:
-    """The text of a UTF-8 file, without a byte-order mark, line ends as they are.
+    """Return the text of a UTF-8 file without its byte-order mark. Line ends are not converted.
 
-    Raises `ConfigError` with the reason: no such file, a folder, not UTF-8 (with the place), over 32 MB.
+    Raises `ConfigError` with the reason: the file does not exist, is a folder, is not UTF-8 (with the position) or is
+    over 32 MB.
     """
     name = display_name(path)
     try:
@@ -59,7 +60,7 @@ def load_text(path: Path) -> str:
 
 
 def display_name(path: Path) -> str:
-    """The path as errors show it: from the working directory if it is below."""
+    """Return the path for error messages: relative to the working directory if it is below it."""
     try:
         return str(path.absolute().relative_to(Path.cwd()))
     except (ValueError, OSError):
@@ -67,10 +68,10 @@ def display_name(path: Path) -> str:
 
 
 def load(source: Path | str, *, name: str = "", error: type[ConfigError] = ConfigError) -> Document:
-    """The document in a file (a `Path`) or in YAML text (a `str`, shown as `name` in errors).
+    """Return the document in a file (a `Path`) or in YAML text (a `str`, shown as `name` in errors).
 
-    Raises `error` with every problem that can be found: what is no YAML, duplicate keys, tags, a second document, more
-    than 100 levels, aliases that grow beyond 100,000 values, what is no UTF-8, a file that is not there.
+    Raises `error` with every problem that can be found: invalid YAML, duplicate keys, tags, a second document, more
+    than 100 levels, aliases that expand to over 100,000 values, invalid UTF-8, a missing file.
     """
     if isinstance(source, Path):
         try:
@@ -98,7 +99,7 @@ def _from_yaml(source: Text, error: type[ConfigError]) -> Document:
             builder = Builder(source, nodes)
             data = None if node is None else builder.value(node)
     except TooDeep as deep:
-        limits = f"values nest more than {MAX_DEPTH} levels deep, or aliases (*name) grow without end"
+        limits = f"values nest more than {MAX_DEPTH} levels deep, or aliases (*name) expand without end"
         raise error(source.problem_at(deep.index, limits)) from deep
     except yaml.YAMLError as wrong:
         raise error(_syntax(source, wrong)) from wrong
@@ -110,9 +111,10 @@ def _from_yaml(source: Text, error: type[ConfigError]) -> Document:
 def _syntax(source: Text, wrong: yaml.YAMLError) -> Problem:
     mark = getattr(wrong, "problem_mark", None) or getattr(wrong, "context_mark", None)
     said = str(getattr(wrong, "problem", None) or wrong)
-    index = min(mark.index if mark else 0, len(source.text.rstrip()))  # what is missing at the end is missed behind it
+    # Something missing at the end of the file is reported after the last character.
+    index = min(mark.index if mark else 0, len(source.text.rstrip()))
     if source.text[index : index + 1] == "\t":
-        return source.problem_at(index, "a tab in the indentation: YAML takes spaces only")
+        return source.problem_at(index, "a tab in the indentation: YAML allows spaces only")
     if "cannot start any token" in said:
         return source.problem_at(index, f"text that starts with {source.text[index : index + 1]!r} needs quotes")
     meaning = next((ours for theirs, ours in _MEANINGS.items() if theirs in said), f"not YAML: {said}")
@@ -123,9 +125,9 @@ def _syntax(source: Text, wrong: yaml.YAMLError) -> Problem:
 
 
 def _from_json(text: str, name: str) -> Document | None:
-    """A document in JSON, or None if YAML's reader shall look at it.
+    """Return the document if the text is JSON, else None: then the YAML parser reads it.
 
-    JSON is YAML, but for escaped surrogate pairs; and the service's configurations are many megabytes of it.
+    JSON is YAML except for escaped surrogate pairs, and RudderStack's configurations are many megabytes of JSON.
     """
     try:
         data = json.loads(text, object_pairs_hook=_object, parse_constant=_refusal, parse_float=_finite)
@@ -138,7 +140,7 @@ def _from_json(text: str, name: str) -> Document | None:
 
 
 def _compose_json(text: str) -> Any:
-    # Only the places matter, so what YAML does not take is replaced by something as long.
+    # Only the places matter, so what YAML does not accept is replaced by text of the same length.
     return compose(_FORBIDDEN.sub("?", re.sub(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}", r"\\u003f", text)))[0]
 
 

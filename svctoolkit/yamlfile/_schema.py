@@ -1,4 +1,4 @@
-"""The JSON Schema of the types that validate: the same for us and for editors."""
+"""JSON Schemas generated from the types that validate, so that editors apply the same rules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from svctoolkit.json_types import Json
 
 
 def schema(struct: type[msgspec.Struct]) -> dict[str, Json]:
-    """The JSON Schema (2020-12) of a Struct. One with `forbid_unknown_fields` has `additionalProperties: false`.
+    """Return the JSON Schema (2020-12) of a Struct. One with `forbid_unknown_fields` has `additionalProperties: false`.
 
     A member annotated with `Meta(extra_json_schema={"writeOnly": True})` is secret: no error shows its value.
     """

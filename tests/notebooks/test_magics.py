@@ -218,7 +218,7 @@ def test_without_a_workspace_one_is_made(shell: InteractiveShell) -> None:
         ("%%suite\n\n", "%%suite: the cell is empty"),
         (f"%%suite\n{SUITE.replace('destination: hook', 'destination: hok')}", "Did you mean 'hook'?"),
         ("%%suite\nscenarios:\n  - nme: x", "cell:3:5: unknown key 'nme'. Did you mean 'name'?"),
-        ("%%suite\nscenarios: [", "cell:2:13: a value is missing here, or a bracket is opened and never closed"),
+        ("%%suite\nscenarios: [", "cell:2:13: a value is missing here, or a bracket is never closed"),
         ("%svc worksapce", "no variable with a workspace is called 'worksapce'. Did you mean 'workspace'?"),
         ("%svc In", "%svc: In is a list, no workspace"),
     ],
