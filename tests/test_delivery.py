@@ -361,25 +361,25 @@ def test_no_payload_raises_anything_else(
 @pytest.mark.parametrize(
     ("members", "code", "says"),
     [
-        ({"endpoint": ""}, "ERR_INVALID_PAYLOAD", "the payload has no endpoint, so it is no HTTP request"),
-        ({"endpoint": None}, "ERR_INVALID_PAYLOAD", "the payload has no endpoint, so it is no HTTP request"),
-        ({"endpoint": "hook.example/s3cr3t"}, "ERR_INVALID_URL", "'hook.example' needs https:// or http:// in front"),
+        ({"endpoint": ""}, "ERR_INVALID_PAYLOAD", "the payload has no endpoint, so it is not an HTTP request"),
+        ({"endpoint": None}, "ERR_INVALID_PAYLOAD", "the payload has no endpoint, so it is not an HTTP request"),
+        ({"endpoint": "hook.example/s3cr3t"}, "ERR_INVALID_URL", "'hook.example' must start with https:// or http://"),
         ({"endpoint": "ftp://me:s3cr3t@files.example/s3cr3t"}, "ERR_INVALID_URL", "'ftp://files.example' is neither"),
         ({"endpoint": "https:///?s3cr3t"}, "ERR_INVALID_URL", "no valid host"),
-        ({"endpoint": "https://a b/s3cr3t"}, "ERR_INVALID_URL", "'a b' is no valid host"),
+        ({"endpoint": "https://a b/s3cr3t"}, "ERR_INVALID_URL", "'a b' is not a valid host"),
         ({"endpoint": "https://x.example:99999/s3cr3t"}, "ERR_INVALID_URL", "port that is not 1 to 65535"),
         ({"endpoint": "https://x.example:0/s3cr3t"}, "ERR_INVALID_URL", "port that is not 1 to 65535"),
         ({"endpoint": "https://1.2.3.4.5/"}, "ERR_INVALID_URL", "range of IPv4"),
         ({"endpoint": "https://[::1/"}, "ERR_INVALID_URL", "no valid host"),
-        ({"body": None}, "ERR_INVALID_PAYLOAD", "no body: it must be an object, if only an empty one"),
+        ({"body": None}, "ERR_INVALID_PAYLOAD", "no body: it must be an object, which may be empty"),
         ({"params": "a=1"}, "ERR_INVALID_PAYLOAD", "params must be an object, not a str"),
         ({"headers": ["a"]}, "ERR_INVALID_PAYLOAD", "headers must be an object, not a list"),
-        ({"headers": {"X-A": "s3cr3t\r\nX-B: 1"}}, "ERR_INVALID_CHAR", "header X-A holds U+000D at position 6"),
+        ({"headers": {"X-A": "s3cr3t\r\nX-B: 1"}}, "ERR_INVALID_CHAR", "header X-A contains U+000D at position 6"),
         ({"headers": {"X-A": "s3cr3t\0"}}, "ERR_INVALID_CHAR", "U+0000"),
         ({"headers": {"X-A": "s3cr3t€"}}, "ERR_INVALID_CHAR", "U+20AC"),
-        ({"headers": {"X A": "s3cr3t"}}, "ERR_INVALID_HTTP_TOKEN", "'X A' is no name of a header"),
-        ({"headers": {"": "s3cr3t"}}, "ERR_INVALID_HTTP_TOKEN", "no name of a header"),
-        ({"method": "GET /s HTTP/1.1"}, "ERR_INVALID_HTTP_TOKEN", "no HTTP method"),
+        ({"headers": {"X A": "s3cr3t"}}, "ERR_INVALID_HTTP_TOKEN", "'X A' is not a valid header name"),
+        ({"headers": {"": "s3cr3t"}}, "ERR_INVALID_HTTP_TOKEN", "not a valid header name"),
+        ({"method": "GET /s HTTP/1.1"}, "ERR_INVALID_HTTP_TOKEN", "not an HTTP method"),
         ({"JSON": {"a": {1, 2}}}, "ERR_INVALID_PAYLOAD", "a set cannot be sent"),
         ({"FORM": ["a"]}, "ERR_INVALID_PAYLOAD", "body.FORM must be an object"),
         ({"XML": {"payload": 5}}, "ERR_BAD_REQUEST", "must be text or an object, not a int"),
@@ -934,7 +934,7 @@ def test_a_delay_within_and_beyond_the_timeout() -> None:
     first, second = sender.send(payload()), sender.send(payload())
 
     assert (first.status, second.status, slept) == (200, 500, [0.5, 2])
-    assert "hook.example gave no answer within 2 s" in str(second.error)
+    assert "hook.example did not respond within 2 s" in str(second.error)
 
 
 def test_the_recorder_forgets_the_oldest() -> None:
@@ -953,7 +953,7 @@ def test_an_answer_that_is_none_is_refused() -> None:
     """When it is told, and not in the thread of a data plane that meets it."""
     recorder = Recorder()
     for tell in (recorder.script, recorder.answer):
-        with pytest.raises(UsageError, match=r"is an Answer, such as Answer\(503\), and not 503"):
+        with pytest.raises(UsageError, match=r"must be an Answer, such as Answer\(503\), not 503"):
             tell("hook", 503)  # type: ignore[arg-type]
 
 

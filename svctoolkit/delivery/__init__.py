@@ -1,10 +1,10 @@
-"""A payload becomes an HTTP request, the request gets an answer. The only network call of the pipeline is here.
+"""Turns payloads into HTTP requests and gets responses. The pipeline's only network call is here.
 
     payload -> request() -> HttpRequest -> Transport -> HttpResponse -> Delivered
 
-`Sender` does all of it. A `Transport` is any callable of that shape: `Recorder` keeps the requests and answers as
-told, `live.LiveTransport` uses the network within the limits of a `policy.NetworkPolicy`, `Cassette` records what it
-says and replays it. `curl` shows a request as a command.
+`Sender` does all of it. A `Transport` is any callable of that shape: `Recorder` keeps the requests and returns
+configured responses, `live.LiveTransport` uses the network within the limits of a `policy.NetworkPolicy`, `Cassette`
+records real responses and replays them. `curl` shows a request as a command.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = [
     "request",
 ]
 
-#: Imported when first used: where everything is recorded, nothing needs the network.
+#: Imported on first use: in mode `record` nothing needs the network.
 _HOME = {"Cassette": "cassette", "curl": "_curl", "live": "live", "policy": "policy"}
 
 

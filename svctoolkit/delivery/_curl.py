@@ -8,16 +8,16 @@ from shlex import quote
 
 from svctoolkit.delivery._http import HttpRequest
 
-#: curl sets these itself, and better.
+#: curl sets these itself, and correctly.
 _OWN = ("content-length", "connection", "accept-encoding")
-_MAX_ARGUMENT = 100_000  # Linux takes 131,072 bytes in one argument
-_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # what a terminal would act on
+_MAX_ARGUMENT = 100_000  # Linux accepts 131,072 bytes in one argument
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # control characters that a terminal would interpret
 
 
 def curl(request: HttpRequest) -> str:
-    """A command for POSIX shells that sends the same request. A body that is no plain text goes through base64.
+    """Return a command for POSIX shells that sends the same request. A body that is not plain text is sent via base64.
 
-    It shows everything the request has: mask the request first where secrets must not be seen.
+    It shows everything in the request: mask the request first if the secrets must not be visible.
     """
     words = ["curl --head" if request.method == "HEAD" else f"curl -X {quote(request.method)}"]
     if re.search(r"[\[\]{}]", request.url):
@@ -29,7 +29,7 @@ def curl(request: HttpRequest) -> str:
     if not request.body and not any(name.lower() == "content-length" for name in request.headers):
         return _lines(words)
     if not any(name.lower() == "content-type" for name in request.headers):
-        words.append("-H 'Content-Type:'")  # else curl calls the body a form
+        words.append("-H 'Content-Type:'")  # else curl declares the body a form
     text = _plain_text(request.body)
     if text is not None:
         return _lines([*words, f"--data-raw {quote(text)}"])

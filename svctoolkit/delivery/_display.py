@@ -1,4 +1,4 @@
-"""How requests and the recorder show themselves. What could be a secret is masked."""
+"""Rich display of requests and the recorder. Everything that could be secret is masked."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ _SHOWN = 50  # requests of a recorder
 
 @shows(HttpRequest)
 def request(item: HttpRequest) -> Html:
-    """Where it goes, and how much it is. Nobody knows here which of its values are secret, so none is shown."""
+    """Show the host and size only: it is not known here which other values are secret."""
     facts = {"URL": public_url(item.url), "headers": ", ".join(item.headers), "body": f"{len(item.body):,} bytes"}
     return display.page(display.section(pill(item.method, "info"), display.facts(facts)))
 
 
 @shows(HttpResponse)
 def response(item: HttpResponse) -> Html:
-    """Its status, and how much it is."""
+    """Show the status and the size."""
     facts = {"headers": ", ".join(item.headers), "body": f"{len(item.body):,} bytes"}
     return display.page(display.section(_status(item), display.facts(facts)))
 
 
 @shows(Recorded)
 def request_with_answer(exchange: Recorded) -> Html:
-    """One request with its answer."""
+    """Show one request with its response."""
     masker = exchange.masker()
     return display.page(_about(exchange, masker), _exchange(exchange, masker))
 
 
 @shows(Recorder)
 def recorder(item: Recorder) -> Html:
-    """The last requests, each to open."""
+    """Show the last requests, each collapsed."""
     masker = item.masker()
     exchanges = item.requests
     head = f"{len(exchanges) + item.forgotten:,} requests recorded, nothing left the machine"

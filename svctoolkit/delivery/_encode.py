@@ -1,4 +1,4 @@
-"""Query strings and forms, byte for byte as the service's HTTP client writes them."""
+"""Query strings and forms, byte for byte as RudderStack's HTTP client writes them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from svctoolkit.json_types import Json
 
 
 def query(params: Mapping[str, Json]) -> str:
-    """`f[]=1&f[]=2` for lists, `g[h]=1` for objects, nothing for null; brackets encoded, a space is `+`."""
+    """Encode params: `f[]=1&f[]=2` for lists, `g[h]=1` for objects, none for null; brackets encoded, space as `+`."""
     return "&".join(f"{_query_text(k)}={_query_text(v)}" for k, v in _pairs(params))
 
 
 def form_of_object(value: Json) -> str:
-    """A JSON body under the content type of a form: names as in `query`, encoded as a form."""
+    """Encode a JSON body under a form content type: names as in `query`, encoded as a form."""
     return _form(_pairs(value))
 
 
 def form(value: Mapping[str, Json]) -> str:
-    """A FORM body: one pair a member; a list is `[a,b]`, an object its JSON, null `null`."""
+    """Encode a FORM body: one pair per member; a list is `[a,b]`, an object its JSON, null `null`."""
     return _form((text(k), _form_value(v)) for k, v in value.items())
 
 

@@ -1,10 +1,10 @@
-"""The causes of a failed delivery: their codes, statuses and texts."""
+"""The causes of a failed delivery: their codes, statuses and messages."""
 
 from __future__ import annotations
 
 from svctoolkit.errors import DeliveryError
 
-#: code -> (status that the service reports, its words). Any other code has status 400 and no words.
+#: code -> (status that RudderStack reports, its message). Any other code has status 400 and no message.
 _KNOWN = {
     "ECONNREFUSED": (500, "Connection refused"),
     "ECONNRESET": (500, "Connection reset by peer"),
@@ -16,7 +16,7 @@ _KNOWN = {
 
 
 def failure(code: str, detail: str) -> DeliveryError:
-    """The error for `code`, with `detail` (which names the host, and holds no secret) after the service's own words."""
+    """Return the error for `code`: RudderStack's message, then `detail`, which names the host and has no secrets."""
     status, words = _KNOWN.get(code, (400, ""))
     text = f"{words}: {detail}" if words else detail
     return DeliveryError(f"[{code}] :: {text}", code=code, status=status)

@@ -1,4 +1,4 @@
-"""The seam to the network: a request, a response, and the one method between them."""
+"""The boundary to the network: a request, a response, and the one call between them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svctoolkit.displayed import Displayed
 from svctoolkit.secrets import MASK
 from svctoolkit.url_secrets import mask_url
 
-#: A step of a path with digits and letters that looks generated: it may be a key.
+#: A path segment of digits and letters that looks generated: it may be a key.
 _KEY_IN_PATH = re.compile(r"(?<=[^/])/(?=[^/]*[A-Za-z])(?=[^/]*\d)[\w~-]{16,}(?=/|$)")
 
 
@@ -25,12 +25,12 @@ class HttpRequest(Displayed, Struct, frozen=True):
     body: bytes = b""
 
     def __repr__(self) -> str:
-        """Without what may be secret: path, query, headers, body."""
+        """Omit what may be secret: path, query, headers, body."""
         return f"<HttpRequest {self.method} {public_url(self.url)}, {len(self.body):,} bytes>"
 
 
 class HttpResponse(Displayed, Struct, frozen=True):
-    """What came back. Header names are lower-case; `body` is decompressed."""
+    """One response. Header names are lower-case; `body` is decompressed."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -41,9 +41,9 @@ class HttpResponse(Displayed, Struct, frozen=True):
 
 
 def public_url(address: str, *, path: bool = False) -> str:
-    """The part of a URL without secrets: scheme and host; with `path` also its path, without what looks like a key.
+    """Return the URL without secrets: scheme and host; with `path` also its path, except what looks like a key.
 
-    Of a query only its presence is shown.
+    A query is reduced to a marker that it exists.
     """
     url, query, _ = mask_url(address).partition("?")
     if not path:
@@ -55,8 +55,8 @@ def public_url(address: str, *, path: bool = False) -> str:
 
 
 class Transport(Protocol):
-    """Answers a request: the live network, a recorder, or whatever a test needs."""
+    """Responds to a request: the live network, a recorder, or whatever a test needs."""
 
     def __call__(self, request: HttpRequest, *, timeout: float) -> HttpResponse:
-        """The answer within `timeout` seconds. Raises `DeliveryError`."""
+        """Return the response within `timeout` seconds. Raises `DeliveryError`."""
         ...

@@ -1,4 +1,4 @@
-"""Response bodies within a limit, decompressed."""
+"""Decompresses response bodies within a size limit."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ ENCODINGS = ("gzip", "x-gzip", "deflate")
 
 
 def inflate(chunks: Iterable[bytes], encoding: str, limit: int, place: str) -> bytes:
-    """The whole body. `encoding` is the value of Content-Encoding; in one that is not in `ENCODINGS` it stays as it is.
+    """Return the whole body. `encoding` is the value of Content-Encoding; one not in `ENCODINGS` is not decoded.
 
-    Raises `DeliveryError` as soon as more than `limit` bytes came, compressed or not, and for damaged data.
+    Raises `DeliveryError` as soon as more than `limit` bytes arrive, compressed or not, and for damaged data.
     """
     body = bytearray()
     decoder: zlib._Decompress | None = None
@@ -29,12 +29,12 @@ def inflate(chunks: Iterable[bytes], encoding: str, limit: int, place: str) -> b
         except zlib.error as error:
             raise failure("Z_DATA_ERROR", f"{place} answered with damaged {encoding} data") from error
         if len(body) > limit or received > limit:
-            body.clear()  # the error's traceback holds this frame for as long as somebody holds the error
+            body.clear()  # the error's traceback keeps this frame alive
             raise failure("ERR_BAD_RESPONSE", f"{place} answered with more than {limit:,} bytes")
     return bytes(body)
 
 
 def _window(encoding: str, first: int) -> int:
-    """Some servers send `deflate` without the header that the standard asks for."""
+    """Return the zlib window bits. Some servers send `deflate` without the header that the standard requires."""
     raw = encoding == "deflate" and first & 0x0F != 8
     return -zlib.MAX_WBITS if raw else zlib.MAX_WBITS | 32

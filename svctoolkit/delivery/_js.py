@@ -1,4 +1,4 @@
-"""Values as JavaScript writes them: the service is a JavaScript program, so its requests have these bytes."""
+"""Values as JavaScript writes them. RudderStack is a JavaScript program, so its requests have exactly these bytes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import msgspec
 from svctoolkit.delivery._failures import failure
 from svctoolkit.json_types import Json
 
-_MAX_EXACT = 2**53  # JavaScript rounds greater integers
+_MAX_EXACT = 2**53  # JavaScript rounds larger integers
 
 
 def number(value: float) -> str:
-    """`10.0` is `10`, `1e-05` is `0.00001`, `1e-07` is `1e-7`."""
+    """Return a number as JavaScript writes it: `10.0` is `10`, `1e-05` is `0.00001`, `1e-07` is `1e-7`."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if value == 0:
@@ -31,7 +31,7 @@ def number(value: float) -> str:
 
 
 def text(value: Json) -> str:
-    """What `String(value)` gives: `null`, `true`, `1,2` for a list, `[object Object]` for an object."""
+    """Return the result of `String(value)`: `null`, `true`, `1,2` for a list, `[object Object]` for an object."""
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
@@ -42,9 +42,9 @@ def text(value: Json) -> str:
 
 
 def stringify(value: Json) -> str:
-    """What `JSON.stringify(value)` gives: no spaces, `null` for NaN. A datetime is ISO 8601 text in UTC.
+    """Return the result of `JSON.stringify(value)`: no spaces, `null` for NaN. A datetime is ISO 8601 text in UTC.
 
-    Raises `DeliveryError` for a value that JSON does not have.
+    Raises `DeliveryError` for a value of a type that JSON does not have.
     """
     if isinstance(value, str):
         return encode_basestring(value)
@@ -63,19 +63,19 @@ def stringify(value: Json) -> str:
     if isinstance(value, datetime):
         utc = value.astimezone(UTC) if value.tzinfo else value
         return f'"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}Z"'
-    raise failure("ERR_INVALID_PAYLOAD", f"a {type(value).__name__} cannot be sent: it has no form in JSON")
+    raise failure("ERR_INVALID_PAYLOAD", f"a {type(value).__name__} cannot be sent: JSON has no such type")
 
 
 _ENCODE = msgspec.json.Encoder().encode
 
 
 class _NotPlain(Exception):
-    """A value that the fast encoder writes otherwise than JavaScript."""
+    """A value that the fast encoder writes differently from JavaScript."""
 
 
 # Any: the members of a JSON list
 def json_bytes(value: Mapping[str, Json] | list[Json] | tuple[Any, ...]) -> bytes:
-    """`stringify` of an object or a list in UTF-8, several times as fast for nearly all of them."""
+    """Return `stringify` of an object or a list as UTF-8, several times faster for nearly all values."""
     try:
         return _ENCODE(_plain(value))
     except (_NotPlain, TypeError, UnicodeEncodeError):
@@ -83,13 +83,13 @@ def json_bytes(value: Mapping[str, Json] | list[Json] | tuple[Any, ...]) -> byte
 
 
 def _plain(value: Any) -> Any:
-    """`value` of those types and numbers only whose JSON is the same everywhere, with whole numbers as integers.
+    """Return `value` if all encoders write it the same way, with floats that are whole numbers converted to integers.
 
-    A copy as far as there are such numbers that are floats, and `value` itself where there are none.
+    Returns `value` itself if no number needs converting. Raises `_NotPlain` for any other type or number.
     """
     kind = type(value)
     if kind is dict:
-        "".join(value)  # raises TypeError for a key that is no text
+        "".join(value)  # raises TypeError for a key that is not a string
         changes = {}
         for name, inner in value.items():
             if type(inner) is not str:  # most are
@@ -116,7 +116,7 @@ def _float(value: int) -> float:
 
 
 def parse(content: str) -> Json:
-    """What `JSON.parse` gives. Raises `ValueError`, also for `NaN` and for what is nested too deeply."""
+    """Return the result of `JSON.parse`. Raises `ValueError`, also for `NaN` and for values nested too deeply."""
     try:
         return _DECODE(content)
     except RecursionError as error:
@@ -124,19 +124,19 @@ def parse(content: str) -> Json:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 _DECODE = json.JSONDecoder(parse_constant=_no_constant).decode
 
 
 def utf8(content: str) -> bytes:
-    r"""JSON text in UTF-8. Half of a surrogate pair stays escaped (`\ud800`), as `JSON.stringify` writes it."""
+    r"""Return JSON text as UTF-8. A lone surrogate stays escaped (`\ud800`), as `JSON.stringify` writes it."""
     return content.encode("utf-8", "backslashreplace")
 
 
 def well_formed(value: Json) -> Json:
-    """`value` (JSON) with U+FFFD for every half of a surrogate pair, which UTF-8 cannot hold."""
+    """Return `value` (JSON) with U+FFFD for every lone surrogate, which UTF-8 cannot represent."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, dict):

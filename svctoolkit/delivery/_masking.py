@@ -1,4 +1,4 @@
-"""Requests and answers without secrets, for whatever shows or keeps them."""
+"""Mask secrets in requests and responses before they are shown or stored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def mask_request(request: HttpRequest, masker: Masker) -> HttpRequest:
-    """The request with the secrets that `masker` knows masked, and what is secret in any URL and any header."""
+    """Return the request with all secrets of `masker`, and the secret parts of any URL and header, masked."""
     headers = mask_headers(masker.mask(dict(request.headers)))
     return replace(
         request, url=mask_url(masker.text(request.url)), headers=headers, body=mask_body(request.body, masker)
@@ -24,13 +24,13 @@ def mask_request(request: HttpRequest, masker: Masker) -> HttpRequest:
 
 
 def mask_response(response: HttpResponse, masker: Masker) -> HttpResponse:
-    """The same for an answer."""
+    """Return the response with the same masking."""
     headers = mask_headers(masker.mask(dict(response.headers)))
     return replace(response, headers=headers, body=mask_body(response.body, masker))
 
 
 def mask_body(body: bytes, masker: Masker) -> bytes:
-    """A body with known secrets masked, also inside of gzip; one that is no text stays as it is."""
+    """Return a body with known secrets masked, also inside gzip. A body that is not text is returned unchanged."""
     if body[:2] == b"\x1f\x8b":
         try:
             raw = gzip.decompress(body)

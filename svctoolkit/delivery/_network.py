@@ -1,4 +1,4 @@
-"""Connections of the live transport: to checked addresses only, and never past the deadline."""
+"""Connections of the live transport: only to checked addresses, and never past the deadline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svctoolkit.json_types import Json
 
 
 class Progress(threading.local):
-    """How far this thread's request is: when its time is over, and whether the other side has closed."""
+    """State of this thread's request: its deadline, and whether the other side has closed the connection."""
 
     deadline = float("inf")
     closed = False
@@ -25,7 +25,7 @@ class Progress(threading.local):
         self.deadline, self.closed = monotonic() + timeout, False
 
     def remaining(self) -> float:
-        """Seconds that are left. Raises `httpcore.ReadTimeout`."""
+        """Return the seconds that are left. Raises `httpcore.ReadTimeout`."""
         seconds = self.deadline - monotonic()
         if seconds <= 0:
             raise httpcore.ReadTimeout("deadline")
@@ -33,7 +33,7 @@ class Progress(threading.local):
 
 
 class _Stream(httpcore.NetworkStream):
-    """A connection whose every step has only the time that is left. The library's time-outs are per step."""
+    """A connection whose every step is limited to the time that is left. The library's timeouts are per step."""
 
     def __init__(self, inner: httpcore.NetworkStream, progress: Progress) -> None:
         self._inner, self._progress = inner, progress
@@ -44,7 +44,7 @@ class _Stream(httpcore.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
-        size = 1 << 20  # a slow reader could take each step of a big body just in time
+        size = 1 << 20  # a slow reader could keep every step of a big body just within its timeout
         for start in range(0, len(buffer), size):
             self._inner.write(buffer[start : start + size], self._progress.remaining())
 
@@ -65,7 +65,7 @@ class _Stream(httpcore.NetworkStream):
 
 
 class CheckedBackend(httpcore.NetworkBackend):
-    """Opens connections where the policy allows. The host name stays what TLS and the Host header speak of."""
+    """Opens connections to addresses that the policy allows. TLS and the Host header still use the host name."""
 
     def __init__(self, policy: NetworkPolicy, progress: Progress) -> None:
         self._policy, self._progress = policy, progress
@@ -82,7 +82,7 @@ class CheckedBackend(httpcore.NetworkBackend):
         addresses = self._check_addresses(host, port)
         failed: Exception | None = None
         for attempts, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
-            # An address that swallows packets must leave time for the next one.
+            # An address that drops packets must leave time for the next one.
             patience = self._progress.remaining() if attempts == 1 else min(5.0, self._progress.remaining() / attempts)
             try:
                 stream = self._inner.connect_tcp(address, port, patience, local_address, socket_options)
@@ -93,13 +93,13 @@ class CheckedBackend(httpcore.NetworkBackend):
         raise failed or httpcore.ConnectError("no address")
 
     def _check_addresses(self, host: str, port: int) -> list[str]:
-        """`policy.check` in a thread of its own, because a system's name lookup has no time-out."""
+        """Run `policy.check` in its own thread, because the system's name lookup has no timeout."""
         answer: Future[list[str]] = Future()
 
         def check() -> None:
             try:
                 answer.set_result(self._policy.check(host, port))
-            except Exception as error:  # noqa: BLE001 - it is raised again where the answer is awaited
+            except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
                 answer.set_exception(error)
 
         threading.Thread(target=check, name="svctoolkit-lookup", daemon=True).start()

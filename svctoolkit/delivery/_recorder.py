@@ -1,4 +1,4 @@
-"""The built-in destination: keeps every request and answers as told."""
+"""The built-in destination: keeps every request and returns configured responses."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ from svctoolkit.secrets import Masker
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How the recorder answers one request.
+    """How the recorder responds to one request.
 
-    `body` is text, bytes, or a value that is sent as JSON; its kind gives the content type unless `headers` has one.
-    `delay` is in seconds; `close` closes the connection instead of an answer, `truncate` in the middle of its body.
-    `times` is how often in a row: once by default, and the last without end. `failed` are the places of the items of a
-    batch that are refused, for destinations that say so of each: see `partial`.
+    `body` is text, bytes, or a value that is sent as JSON; its type sets the content type unless `headers` has one.
+    `delay` is in seconds. `close` closes the connection instead of responding, `truncate` in the middle of the body.
+    `times` is how many requests in a row get this answer: by default one, for the last answer all that follow.
+    `failed` are the positions of the rejected items of a batch, for destinations that report items separately: see
+    `partial`.
     """
 
     status: int = 200
@@ -46,14 +47,14 @@ class Answer:
 
     @classmethod
     def partial(cls, *, failed: Sequence[int], delay: float = 0.0, times: int | None = None) -> Answer:
-        """The destination takes a batch but for the items at these places (from 0), and answers in its own form.
+        """Return an answer that accepts a batch except the items at these positions (from 0), in its own format.
 
-        A destination that answers to requests as a whole refuses it with 400.
+        A destination that only accepts or rejects whole requests responds with 400.
         """
         return cls(400, {"message": "refused"}, delay=delay, times=times, failed=tuple(failed))
 
     def response(self) -> HttpResponse:
-        """The answer as it arrives."""
+        """Return the response as the client receives it."""
         kind, body = _encode_body(self.body)
         headers = {"content-type": kind, **{name.lower(): value for name, value in self.headers.items()}}
         return HttpResponse(self.status, headers, body)
@@ -67,15 +68,16 @@ def _encode_body(body: Any) -> tuple[str, bytes]:
     return "application/json", json_bytes(body) if isinstance(body, (dict, list)) else utf8(stringify(body))
 
 
-#: What a destination's server answers to a request whose items at these places it refuses; None where nobody knows.
+#: What a destination's server responds if it rejects the items at these positions; None if that is not known.
 Server: TypeAlias = Callable[[HttpRequest, Sequence[int]], Answer | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded(Displayed):
-    """One request as it arrived, and its answer: None where the connection was closed or the sender gave up.
+    """One request as it arrived, and its response: None if the connection was closed or the sender gave up.
 
-    A data plane says whose request it is: the key of the `destination`, the `run`, and the message ids of the `events`.
+    A data plane adds where the request belongs: the key of the `destination`, the `run`, and the message ids of the
+    `events`.
     """
 
     request: HttpRequest
@@ -92,7 +94,7 @@ class Recorded(Displayed):
 
     @property
     def host(self) -> str:
-        """Host, with the port if it is not the scheme's own."""
+        """The host, with the port unless it is the scheme's default."""
         return Url.parse(self.request.url).place
 
     @property
@@ -105,17 +107,17 @@ class Recorded(Displayed):
 
     @property
     def json(self) -> Json:
-        """The parsed body; None if it is no JSON."""
+        """The parsed body, or None if it is not JSON."""
         value = parse_body(self.text.encode())
         return value if value != self.text else None
 
     @property
     def form(self) -> dict[str, str]:
-        """The body as a form; of several values of one name the last."""
+        """The body parsed as a form; if a name occurs several times, the last value."""
         return dict(parse_qsl(self.text, keep_blank_values=True))
 
     def masker(self) -> Masker:
-        """Masks the secrets that are known now."""
+        """Return a masker for the secrets that are known at this time."""
         return Masker.of(self._secrets())
 
 
@@ -131,10 +133,10 @@ def _now() -> datetime:
 
 
 class Recorder(Displayed):
-    """A transport that stands in for every destination's server. Nothing leaves the machine; safe for many threads.
+    """A transport that replaces every destination's server. Nothing leaves the machine. Thread-safe.
 
-    It keeps the last `limit` requests in `requests` and counts the older ones in `forgotten`. Without an instruction
-    it answers 200 `{"success": true}`. `secrets` gives what is masked where requests are shown to people.
+    It keeps the last `limit` requests in `requests` and counts the older ones in `forgotten`. By default it responds
+    with 200 `{"success": true}`. `secrets` returns the strings to mask wherever requests are displayed.
 
     >>> recorder = Recorder()
     >>> recorder.answer("hook.example", Answer(503), Answer(200))
@@ -159,7 +161,7 @@ class Recorder(Displayed):
 
     @property
     def requests(self) -> tuple[Recorded, ...]:
-        """Every request that is kept, oldest first."""
+        """The requests that are kept, oldest first."""
         with self._changed:
             return tuple(self._kept)
 
@@ -167,23 +169,23 @@ class Recorder(Displayed):
         return f"<Recorder: {self._arrived:,} requests>"
 
     def masker(self) -> Masker:
-        """Masks the secrets that are known now."""
+        """Return a masker for the secrets that are known at this time."""
         return Masker.of(self._secrets())
 
     @property
     def forgotten(self) -> int:
-        """How many requests are no longer kept, because `limit` later ones came."""
+        """The number of requests that are no longer kept because `limit` later ones arrived."""
         with self._changed:
             return self._arrived - len(self._kept)
 
     def answer(self, to: str, *answers: Answer) -> None:
         """Answer requests to a host (`hook.example`, `localhost:8080`), a URL prefix, or `*` (all) with `answers`.
 
-        They are used in order; the last is repeated, unless it has `times`. The longest prefix rules, then host with
-        port, host, `*`.
-        Telling it again replaces the answers; without `answers` requests are answered as by default again.
+        They are used in order. The last one repeats unless it has `times`. The longest matching prefix wins, then host
+        with port, host, `*`.
+        Calling it again replaces the answers. Without `answers` requests get the default response again.
 
-        Raises `DeliveryError` for what is neither host nor URL, `UsageError` for what is no `Answer`.
+        Raises `DeliveryError` if `to` is neither a host nor a URL, `UsageError` for answers that are not `Answer`s.
         """
         key = _key(to)
         with self._changed:
@@ -193,10 +195,10 @@ class Recorder(Displayed):
                 self._answers.pop(key, None)
 
     def script(self, destination: str, *answers: Answer, run: str = "") -> None:
-        """As `answer`, for the requests that a data plane sends to a destination (its key), or those of one run only.
+        """Like `answer`, for the requests that a data plane sends to a destination (by key), or only those of a run.
 
-        A script goes before what `answer` says, and that of a run before that of all runs. The script of a run holds
-        for the runs within it, too: that of `r` for `r/1`. Raises `UsageError` for what is no `Answer`.
+        A script takes precedence over `answer`, and one of a run over one for all runs. The script of a run
+        also applies to the runs within it: that of `r` to `r/1`. Raises `UsageError` for anything but `Answer`s.
         """
         with self._changed:
             if answers:
@@ -205,19 +207,19 @@ class Recorder(Displayed):
                 self._scripts.pop((destination, run), None)
 
     def script_of(self, destination: str, run: str = "") -> tuple[Answer, ...]:
-        """What `script` said for just this destination and run, without what is used up."""
+        """The unused answers that `script` set for exactly this destination and run."""
         with self._changed:
             script = self._scripts.get((destination, run))
             return script.remaining() if script else ()
 
     def clear(self) -> None:
-        """Forget all requests and their count. The answers stay as told."""
+        """Forget all requests and their count. The configured answers stay."""
         with self._changed:
             self._kept.clear()
             self._arrived = 0
 
     def reset(self, run: str = "") -> None:
-        """Be as at the beginning: no requests, and answers as by default. With `run` only for it and the runs in it."""
+        """Restore the initial state: no requests, default response. With `run`, only for that run and those in it."""
         with self._changed:
             others = [kept for kept in self._kept if run and not _is_within(kept.run, run)]
             self._arrived -= len(self._kept) - len(others)
@@ -228,7 +230,7 @@ class Recorder(Displayed):
                 self._answers.clear()
 
     def wait(self, count: int, timeout: float = 10.0) -> bool:
-        """True as soon as `count` requests have arrived since the start or `clear`, false after `timeout` seconds."""
+        """Return True once `count` requests have arrived since the start or `clear`, False after `timeout` seconds."""
         with self._changed:
             return self._changed.wait_for(lambda: self._arrived >= count, timeout)
 
@@ -245,10 +247,10 @@ class Recorder(Displayed):
         events: tuple[str, ...] = (),
         server: Server | None = None,
     ) -> HttpResponse:
-        """The answer, within `timeout` seconds. Raises `DeliveryError`.
+        """Return the response within `timeout` seconds. Raises `DeliveryError`.
 
-        `server` knows what the destination's own server says: where nobody said what the answer is, and to batches of
-        which it refuses some items.
+        `server` returns what the destination's own server would respond. It is used if no answer is configured, and for
+        batches with rejected items.
         """
         url = Url.parse(request.url)
         with self._changed:
@@ -265,14 +267,14 @@ class Recorder(Displayed):
         if chosen.delay > 0:
             self._sleep(min(chosen.delay, timeout))
         if gives_up:
-            raise failure("ECONNABORTED", f"{url.place} gave no answer within {timeout:g} s")
+            raise failure("ECONNABORTED", f"{url.place} did not respond within {timeout:g} s")
         if response is None:
-            when = "before its answer was complete" if chosen.truncate else "without an answer"
+            when = "before its response was complete" if chosen.truncate else "without a response"
             raise failure("ECONNRESET", f"{url.place} closed the connection {when}")
         return response
 
     def _from_script(self, destination: str, run: str) -> Answer | None:
-        """By the script of the run, of the run that it is within, and so on to that of all runs."""
+        """Return the answer from the script of the run, of the run around it, and so on to the script for all runs."""
         while destination:
             script = self._scripts.get((destination, run))
             answer = script.next() if script else None
@@ -292,19 +294,19 @@ class Recorder(Displayed):
 
 
 class _Script:
-    """Answers in order, each as often as it says."""
+    """Answers in order, each used `times` times."""
 
     def __init__(self, answers: Sequence[Answer]) -> None:
         for answer in answers:
             if not isinstance(answer, Answer):
-                raise UsageError(f"an answer of the recorder is an Answer, such as Answer(503), and not {answer!r}")
+                raise UsageError(f"a recorder's answer must be an Answer, such as Answer(503), not {answer!r}")
         self._answers, self._uses = deque(answers), 0
 
     def remaining(self) -> tuple[Answer, ...]:
         return tuple(self._answers)
 
     def next(self) -> Answer | None:
-        """The next one; None where all are used up."""
+        """Return the next answer, or None if all are used up."""
         if not self._answers:
             return None
         answer = self._answers[0]

@@ -1,4 +1,4 @@
-"""What an answer that is not a success says: the vendor's own error code and message."""
+"""Reads the vendor's error code and message from an unsuccessful response."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from svctoolkit.causes import Rejection
 from svctoolkit.json_types import Json
 
-#: Members in which vendors write their error codes and messages, the most specific first.
+#: Members in which vendors put their error codes and messages, the most specific first.
 _CODES = ("code", "error_code", "errorCode", "error_subcode", "reason", "type", "status", "error")
 _MESSAGES = ("message", "error_description", "error_message", "errorMessage", "detail", "description", "title", "error")
 _NESTED = ("error", "errors", "fault", "response")
@@ -16,7 +16,7 @@ _MAX_CODE, _MAX_MESSAGE = 80, 300  # characters
 
 
 def rejection_of(status: int, answer: Json) -> Rejection:
-    """A rejection with the code and the message of an answer (JSON or text), as far as it has them."""
+    """Return a rejection with the code and message of a response (JSON or text), as far as it has them."""
     objects = [*_objects(answer)]
     codes = (_code(node.get(name)) for node in objects for name in _CODES)
     messages = (_message(node.get(name)) for node in objects for name in _MESSAGES)
@@ -25,7 +25,7 @@ def rejection_of(status: int, answer: Json) -> Rejection:
 
 
 def _objects(answer: Any) -> Iterator[Mapping[str, Any]]:
-    """The error objects inside an answer, from within: those say more than what is around them."""
+    """Yield the error objects inside a response, innermost first: they are more specific than those around them."""
     if isinstance(answer, list):
         answer = answer[0] if answer else None
     if isinstance(answer, Mapping):
@@ -38,7 +38,7 @@ def _objects(answer: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _code(value: Json) -> str:
-    """A code is a number or one word; a sentence is a message."""
+    """Return the value if it is a number or a single word. A sentence is a message, not a code."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return ""
     text = str(value)

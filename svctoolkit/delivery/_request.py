@@ -1,7 +1,7 @@
-"""A payload as the HTTP request that the service sends.
+"""Builds the HTTP request that RudderStack sends for a payload.
 
-One thing differs on purpose: the requests name this package as `User-Agent`, so that nobody takes a test for the
-service. `Accept-Encoding` names only what is decoded here.
+One difference is deliberate: requests name this package as `User-Agent`, so that no destination mistakes a test for
+RudderStack. `Accept-Encoding` lists only the encodings that this package can decode.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ MAX_BYTES = 100_000_000
 _FORM = "application/x-www-form-urlencoded"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _NO_HEADER_VALUE = re.compile(r"[^\t\x20-\x7e\x80-\xff]")
-#: The length is that of the body, and a body is never sent in chunks.
+#: Always computed from the body, which is never sent chunked.
 _FRAMING = ("content-length", "transfer-encoding")
 
-_CONTENTS = (dict, str, list, tuple, Mapping)  # plain ones first: asking for an abstract class takes long
+_CONTENTS = (dict, str, list, tuple, Mapping)  # concrete types first: isinstance of an abstract class is slow
 
 
-#: Header fields by name in lower case, with their spelling: names differ in more than case.
+#: Header fields by lower-case name, each with its spelling, because header names are case-insensitive.
 _Fields: TypeAlias = "dict[str, tuple[str, str]]"
 
 
 def _set(fields: _Fields, name: str, value: str) -> None:
-    """Setting a field again keeps its place and spelling."""
+    """Set a field. One that is already set keeps its position and spelling."""
     key = name.lower()
     fields[key] = (fields[key][0] if key in fields else name, value)
 
 
 def request(payload: Mapping[str, Json]) -> HttpRequest:
-    """The request of one element of `dest_transformed_payload`, in the service's own bytes.
+    """Return the request for one element of `dest_transformed_payload`, byte for byte as RudderStack sends it.
 
-    Of the members `JSON`, `JSON_ARRAY`, `XML`, `FORM` and `GZIP` of `body`, the last that is not empty is sent.
-    A `Content-Type` of the payload stays as it is. `Content-Length` is always that of the body; one of the payload, and
-    a `Transfer-Encoding`, are left out.
+    Of the members `JSON`, `JSON_ARRAY`, `XML`, `FORM` and `GZIP` of `body`, the last one that is not empty is sent.
+    A `Content-Type` of the payload is kept. `Content-Length` is always that of the body: the payload's own value and
+    any `Transfer-Encoding` are dropped.
 
     Raises `DeliveryError` for a payload without `endpoint` or `body`, and for a URL, header or value that HTTP cannot
-    carry. No text of an error shows the path or query of the URL or the value of a header.
+    carry. Error messages never contain the URL's path or query or a header's value.
     """
     try:
         return _request(payload)
@@ -60,7 +60,7 @@ def request(payload: Mapping[str, Json]) -> HttpRequest:
 def _request(payload: Mapping[str, Any]) -> HttpRequest:
     endpoint, params = payload.get("endpoint"), payload.get("params")
     if not isinstance(endpoint, str) or not endpoint.strip():
-        raise failure("ERR_INVALID_PAYLOAD", "the payload has no endpoint, so it is no HTTP request")
+        raise failure("ERR_INVALID_PAYLOAD", "the payload has no endpoint, so it is not an HTTP request")
     if params is not None and not isinstance(params, Mapping):
         raise failure("ERR_INVALID_PAYLOAD", f"params must be an object, not a {type(params).__name__}")
     method = _method(payload.get("method"))
@@ -86,7 +86,7 @@ def _request(payload: Mapping[str, Any]) -> HttpRequest:
 def _method(value: Any) -> str:
     method = text(value or "GET").upper()
     if not _TOKEN.fullmatch(method):
-        raise failure("ERR_INVALID_HTTP_TOKEN", f"{well_formed(method)[:40]!r} is no HTTP method")
+        raise failure("ERR_INVALID_HTTP_TOKEN", f"{well_formed(method)[:40]!r} is not an HTTP method")
     return method
 
 
@@ -95,7 +95,7 @@ def _headers(fields: Any) -> _Fields:
         raise failure("ERR_INVALID_PAYLOAD", f"headers must be an object, not a {type(fields).__name__}")
     headers: _Fields = {"accept": ("Accept", "application/json, text/plain, */*")}
     for name, value in (fields or {}).items():
-        if value is not None and value is not False:  # the service's client drops both
+        if value is not None and value is not False:  # RudderStack's HTTP client drops both
             _set(headers, _header_name(name), _header_value(name, value))
     for name in _FRAMING:
         headers.pop(name, None)
@@ -105,7 +105,7 @@ def _headers(fields: Any) -> _Fields:
 
 def _header_name(name: Any) -> str:
     if not isinstance(name, str) or not _TOKEN.fullmatch(name):
-        raise failure("ERR_INVALID_HTTP_TOKEN", f"{well_formed(text(name))[:80]!r} is no name of a header")
+        raise failure("ERR_INVALID_HTTP_TOKEN", f"{well_formed(text(name))[:80]!r} is not a valid header name")
     return name
 
 
@@ -115,14 +115,14 @@ def _header_value(name: str, value: Any) -> str:
     if bad:
         character = f"U+{ord(bad[0]):04X}"
         raise failure(
-            "ERR_INVALID_CHAR", f"header {name} holds {character} at position {bad.start()}, which HTTP forbids"
+            "ERR_INVALID_CHAR", f"header {name} contains {character} at position {bad.start()}, which HTTP forbids"
         )
     return line.strip(" \t")
 
 
 def _body(body: Any, method: str, headers: _Fields) -> bytes:
     if not isinstance(body, Mapping):
-        raise failure("ERR_INVALID_PAYLOAD", "the payload has no body: it must be an object, if only an empty one")
+        raise failure("ERR_INVALID_PAYLOAD", "the payload has no body: it must be an object, which may be empty")
     kind, content = _content(body)
     if kind == "FORM":
         headers.setdefault("content-type", ("Content-Type", f"{_FORM};charset=utf-8"))
@@ -146,7 +146,7 @@ def _content_type(headers: _Fields) -> str:
 
 
 def _as_json(content: str) -> str:
-    """The service's client makes a text under a JSON content type JSON, unless it is."""
+    """Encode text under a JSON content type as JSON unless it already is, as RudderStack's HTTP client does."""
     try:
         parse(content)
     except ValueError:
@@ -155,7 +155,7 @@ def _as_json(content: str) -> str:
 
 
 def _content(body: Mapping[str, Any]) -> tuple[str, Any]:
-    """The last member that is not empty and its content. No content if there is none, or none of a known name."""
+    """Return the name and content of the last non-empty member, or no content if there is no known, non-empty one."""
     filled = [name for name, value in body.items() if value and isinstance(value, _CONTENTS)]
     kind = filled[-1] if filled else ""
     value = body.get(kind)

@@ -1,4 +1,4 @@
-"""Send payloads; a failure is an answer like any other."""
+"""Send payloads. A failure is returned as a result, not raised."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _SHOWN_TYPES = ("application/xml", "application/json", "text")
 
 
 class Delivered(Struct, frozen=True):
-    """What became of one payload.
+    """The outcome of sending one payload.
 
-    `status` is the destination's; without an answer it is the one that the service reports for the cause.
+    `status` is the destination's; without a response it is the status that RudderStack reports for the cause.
     `response` is the parsed body if it is JSON, else its text; `""` for content types other than JSON, XML and text.
-    Without an answer it is `{"success": false, "error": {"message": ..., "id": null}}`, and `error` has the cause.
-    `network_failure` is true if a request was made and no answer came, false if the payload could not be a request.
+    Without a response it is `{"success": false, "error": {"message": ..., "id": null}}`, and `error` has the cause.
+    `network_failure` is true if a request was sent but no response came, false if the payload was not a valid request.
     """
 
     status: int
@@ -37,13 +37,13 @@ class Delivered(Struct, frozen=True):
 
 
 class Sender:
-    """Sends payloads through a transport. `timeout` is in seconds, for one request with all its redirects."""
+    """Sends payloads through a transport. `timeout` is in seconds, for one request including its redirects."""
 
     def __init__(self, transport: Transport, *, timeout: float = 60.0) -> None:
         self._transport, self._timeout = transport, timeout
 
     def send(self, payload: Mapping[str, Json]) -> Delivered:
-        """The destination's answer. Nothing is raised for what goes wrong with the payload or on the network."""
+        """Return the destination's response. Problems with the payload or the network are returned, not raised."""
         started = perf_counter()
         try:
             sent = request(payload)
@@ -58,7 +58,7 @@ class Sender:
 
 
 def _unsent(payload: Mapping[str, Any]) -> HttpRequest:
-    """As much of the request as the payload says."""
+    """Return as much of the request as the payload defines."""
     method, endpoint = payload.get("method"), payload.get("endpoint")
     return HttpRequest(method if isinstance(method, str) else "", endpoint if isinstance(endpoint, str) else "")
 
@@ -78,7 +78,7 @@ def _response(answer: HttpResponse) -> Any:
 
 
 def parse_body(body: bytes) -> Json:
-    """The JSON value, or the text if it is no JSON. Always UTF-8, as the service reads it."""
+    """Return the JSON value, or the text if it is not JSON. Always decoded as UTF-8, as RudderStack does."""
     content = body.decode("utf-8", "replace").removeprefix("\ufeff")
     try:
         value = parse(content)

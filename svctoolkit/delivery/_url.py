@@ -1,4 +1,4 @@
-"""URLs as browsers and the service's HTTP client read them (WHATWG URL standard), in the one spelling that is sent."""
+"""URLs as browsers and RudderStack's HTTP client parse them (WHATWG URL standard), in the form that is sent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(?::([0-9]*))?")
 _FORBIDDEN_IN_HOST = re.compile(r"[\x00-\x20\x7f#%/:<>?@\[\\\]^|]")
 _PATH_SAFE = "!$%&'()*+,/:;=@[]^|"
 _QUERY_SAFE = "!$%&'()*+,/:;=?@[\\]^`{|}"
-_REMEMBERED = 500  # characters of a URL
+_REMEMBERED = 500  # longest URL that is cached, in characters
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -25,7 +25,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 class Url:
     """A checked URL. `host` is ASCII, an IPv6 address without brackets; `target` is path and query, percent-encoded.
 
-    `userinfo` (`name:password`) is kept apart: it is sent as a header and never shown.
+    `userinfo` (`name:password`) is kept separately: it is sent as a header and never shown.
     """
 
     scheme: str
@@ -36,7 +36,7 @@ class Url:
 
     @classmethod
     def parse(cls, text: str) -> Url:
-        """Raises `DeliveryError` with code ERR_INVALID_URL. The text of the error shows no path, query or password."""
+        """Parse a URL. Raises `DeliveryError` (ERR_INVALID_URL), whose message shows no path, query or password."""
         return _parse_again(text) if len(text) <= _REMEMBERED else cls._parse(text)
 
     @classmethod
@@ -44,7 +44,7 @@ class Url:
         cleaned = re.sub(r"[\t\r\n]", "", well_formed(text).strip(_C0_AND_SPACE))
         match = _HTTP.fullmatch(cleaned)
         if match is None:
-            hint = "needs https:// or http:// in front" if "://" not in cleaned else "is neither http nor https"
+            hint = "must start with https:// or http://" if "://" not in cleaned else "is neither http nor https"
             raise failure("ERR_INVALID_URL", f"the endpoint {_place_of(cleaned)} {hint}")
         scheme, authority, path, query = match[1].lower(), match[2], match[3], match[4] or ""
         userinfo, _, place = authority.rpartition("@")
@@ -58,7 +58,7 @@ class Url:
         return cls(scheme, host(split[1]), port, _path(path) + tail, unquote(userinfo))
 
     def with_query(self, query: str) -> Url:
-        """With `query` after the URL's own. The standard encodes an apostrophe in the own one, params keep theirs."""
+        """Append `query` to the URL's own. The standard encodes an apostrophe in the latter, but not in `params`."""
         if not query and "'" not in self.target:
             return self
         path, mark, own = self.target.partition("?")
@@ -68,7 +68,7 @@ class Url:
 
     @property
     def place(self) -> str:
-        """Host and port as a `Host` header has them: the port only if it is not the scheme's own."""
+        """Host and port as in a `Host` header: the port only if it is not the scheme's default."""
         name = f"[{self.host}]" if ":" in self.host else self.host
         return name if self.port == DEFAULT_PORTS[self.scheme] else f"{name}:{self.port}"
 
@@ -78,12 +78,12 @@ class Url:
 
 @lru_cache(512)
 def _parse_again(text: str) -> Url:
-    """Most endpoints come again and again."""
+    """Parse with a cache: most endpoints occur again and again."""
     return Url._parse(text)
 
 
 def host(text: str) -> str:
-    """The host in its one spelling: lower-case, IDNA, and any spelling of an IPv4 address (`0x7f.1`) as four numbers.
+    """Return the host in canonical form: lower-case, IDNA, any spelling of an IPv4 address (`0x7f.1`) as four numbers.
 
     Brackets around an IPv6 address are removed. Raises `DeliveryError`.
     """
@@ -93,42 +93,42 @@ def host(text: str) -> str:
             return str(ipaddress.IPv6Address(bare))
         name = _ascii(unquote(bare)).lower()
         if not name.strip(".") or _FORBIDDEN_IN_HOST.search(name):
-            raise ValueError("no host can be called that")
+            raise ValueError("invalid characters in the name")
         return _ipv4(name) or name
     except ValueError as error:
-        raise failure("ERR_INVALID_URL", f"{well_formed(text)!r} is no valid host: {error}") from error
+        raise failure("ERR_INVALID_URL", f"{well_formed(text)!r} is not a valid host: {error}") from error
 
 
 def _ascii(name: str) -> str:
     if name.isascii():
         return name
-    import idna  # 20 ms, and few hosts need it
+    import idna  # takes 20 ms, and few hosts need it
 
     return idna.encode(name, uts46=True).decode()
 
 
 def _ipv4(name: str) -> str:
-    """The four numbers, or an empty text for a name."""
+    """Return the four numbers, or an empty string if `name` is not an IPv4 address."""
     labels = name.removesuffix(".").split(".")
     if not re.fullmatch(r"\d+|0x[0-9a-f]*", labels[-1]):
         return ""
     numbers = [_number(label) for label in labels]
     *head, last = numbers
     if len(numbers) > 4 or any(n > 255 for n in head) or last >= 256 ** (5 - len(numbers)):
-        raise ValueError("an address outside the range of IPv4")
+        raise ValueError("the address is outside the range of IPv4")
     return str(ipaddress.IPv4Address(last + sum(n << (24 - 8 * i) for i, n in enumerate(head))))
 
 
 def _number(label: str) -> int:
     if not label or len(label) > 40:
-        raise ValueError("an IPv4 address that is not complete")
+        raise ValueError("the IPv4 address is incomplete")
     if label.startswith("0x"):
         return int(label[2:] or "0", 16)
     return int(label, 8 if label.startswith("0") else 10)
 
 
 def _path(path: str) -> str:
-    """With `.` and `..` resolved; never empty."""
+    """Return the path with `.` and `..` resolved; never empty."""
     resolved: list[str] = []
     segments = path.replace("\\", "/").split("/")[1:] or [""]
     for index, segment in enumerate(segments):
@@ -143,7 +143,7 @@ def _path(path: str) -> str:
 
 
 def _place_of(text: str) -> str:
-    """Scheme and host of a text that is no URL: the rest may hold secrets."""
+    """Return scheme and host of text that is not a valid URL. The rest may contain secrets."""
     scheme, _, rest = text.rpartition("://") if "://" in text[:20] else ("", "", text)
     place = re.split(r"[/\\?#]", rest, maxsplit=1)[0].rpartition("@")[2][:80]
     return repr(f"{scheme}://{place}" if scheme else place)

@@ -1,4 +1,4 @@
-"""Answers of real destinations, recorded once and replayed after."""
+"""Record responses of real destinations once, and replay them from a file afterwards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from svctoolkit.errors import ConfigError, DeliveryError
 from svctoolkit.secrets import Masker
 
 _VERSION = 1
-#: UUIDs, times as ISO 8601, and times since 1970 in seconds to microseconds.
+#: UUIDs, ISO 8601 times, and Unix times in seconds to microseconds.
 _GENERATED = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
     r"|\d{4}-\d{2}-\d{2}[T ]\d{2}(?::|%3A)\d{2}(?::|%3A)\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:?\d{2})?"
@@ -32,16 +32,16 @@ _SECRET_ANSWERS = ("set-cookie", "www-authenticate")
 
 
 class Cassette:
-    """A transport that asks the real destination once, and from then on answers from the file `path`.
+    """A transport that asks the real destination once, and afterwards answers from the file `path`.
 
-    A request is known by its method, its URL and its body, with secrets masked. Headers do not count, nor do UUIDs and
-    times in the URL and in the body, because every run makes others. What the file had at the start is not asked again.
-    The same request gets its answers in the order in which they came, and the last one from then on. `secrets` gives
-    the texts to mask in the file. Without `live` nothing is ever sent: a request that is not in the file is a
+    Requests match by method, URL and body, with secrets masked. Headers are ignored, and so are UUIDs and times in the
+    URL and the body, because they change with every run. Requests that were in the file at the start are never sent
+    again. A repeated request gets its recorded responses in order, then the last one again. `secrets` returns the
+    strings to mask in the file. Without `live` nothing is ever sent, and a request that is not in the file raises
     `DeliveryError`.
 
-    The file is JSON, made for review and for version control; it is replaced as a whole after every new answer. Raises
-    `ConfigError` for a file that is no cassette.
+    The file is JSON, suited to review and version control. It is rewritten atomically after every new response. Raises
+    `ConfigError` for a file that is not a cassette.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Cassette:
 
     @classmethod
     def once(cls, path: Path | str, live: Transport, *, secrets: Callable[[], Iterable[str]] = tuple) -> Cassette:
-        """One that records if there is no file yet, and never asks `live` if there is. Raises `ConfigError`."""
+        """Return a cassette that records if the file is missing, and else never uses `live`. Raises `ConfigError`."""
         return cls(path, None if Path(path).exists() else live, secrets=secrets)
 
     def __call__(self, request: HttpRequest, *, timeout: float) -> HttpResponse:
@@ -68,9 +68,9 @@ class Cassette:
                 return _response(answers.popleft() if len(answers) > 1 else answers[0])
         place = Url.parse(request.url).place
         if self._live is None:
-            hint = "delete the file to record it anew"
+            hint = "delete the file to record again"
             raise failure(
-                "ENOTRECORDED", f"the cassette {self._path.name} has no answer of {place} to this request: {hint}"
+                "ENOTRECORDED", f"the cassette {self._path.name} has no response from {place} to this request: {hint}"
             )
         try:
             answer = self._live(request, timeout=timeout)
@@ -101,7 +101,7 @@ def _request_entry(request: HttpRequest, masker: Masker) -> dict[str, Any]:
 
 
 def _body(raw: bytes) -> Any:
-    """The body for people: JSON as it is, else text, else base64."""
+    """Return the body in readable form: JSON as is, else text, else base64."""
     try:
         text = raw.decode()
     except UnicodeDecodeError:
@@ -136,14 +136,14 @@ def _load(path: Path) -> list[dict[str, Any]]:
         if content["cassette"] != _VERSION or not all(
             {"key", "request", "response"} <= set(e) for e in content["entries"]
         ):
-            raise ValueError("it has another version or form")
+            raise ValueError("unsupported version or format")
         return list(content["entries"])
     except FileNotFoundError:
         return []
     except OSError as error:
         raise ConfigError(f"cannot read the cassette {path}: {error.strerror}") from error
     except (ValueError, TypeError, KeyError) as error:
-        raise ConfigError(f"{path} is no cassette: {error}") from error
+        raise ConfigError(f"{path} is not a cassette: {error}") from error
 
 
 def _save(path: Path, entries: list[dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""The real network, with limits."""
+"""Sends requests over the real network, with limits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MAX_REDIRECTS = 5
 MAX_BYTES = 100_000_000
 _CREDENTIALS = ("authorization", "proxy-authorization", "cookie")
-#: OpenSSL's reasons to reject a certificate, under the names that the service reports.
+#: OpenSSL's reasons to reject a certificate, by the name that RudderStack reports.
 _CERTIFICATE = {
     10: "CERT_HAS_EXPIRED",
     18: "DEPTH_ZERO_SELF_SIGNED_CERT",
@@ -43,12 +43,12 @@ _CERTIFICATE = {
 
 
 class LiveTransport:
-    """Sends requests over the network, keeps connections open, follows at most 5 redirects. Safe for many threads.
+    """Sends requests over the network, keeps connections open, follows up to 5 redirects. Thread-safe.
 
-    Every connection, those of redirects too, goes to an address that `policy` has checked. Proxies of the environment
-    are not used; certificates are checked against SSL_CERT_FILE or the usual authorities, unless `ssl_context` says
-    otherwise. An answer of more than `max_bytes`, compressed or not, is an error. `timeout` covers everything from the
-    name lookup to the last byte, over all redirects.
+    Every connection, including those of redirects, goes to an address that `policy` has checked. Proxy environment
+    variables are ignored. Certificates are checked against SSL_CERT_FILE or the default authorities, unless
+    `ssl_context` says otherwise. A response of more than `max_bytes`, compressed or not, is an error. `timeout` covers
+    everything from name lookup to the last byte, including all redirects.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class LiveTransport:
         self._opening = threading.Lock()
 
     def __call__(self, request: HttpRequest, *, timeout: float) -> HttpResponse:
-        """The answer to the request, or to the last one that its redirects lead to. Raises `DeliveryError`."""
+        """Return the response to the request, after redirects. Raises `DeliveryError`."""
         pool, progress = self._open()
         progress.start(timeout)
         url = Url.parse(request.url)
@@ -74,7 +74,7 @@ class LiveTransport:
             if not (300 <= response.status < 400 and response.headers.get("location")):
                 return response
             request, url = _follow(request, url, response)
-        raise failure("ERR_FR_TOO_MANY_REDIRECTS", f"{url.place} is the end of more than {MAX_REDIRECTS} redirects")
+        raise failure("ERR_FR_TOO_MANY_REDIRECTS", f"{url.place} redirects again after {MAX_REDIRECTS} redirects")
 
     def close(self) -> None:
         """Close the connections that are kept open. The next request opens new ones."""
@@ -129,12 +129,12 @@ def _headers(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 def _follow(request: HttpRequest, url: Url, response: HttpResponse) -> tuple[HttpRequest, Url]:
-    """301 and 302 after POST, and 303 after anything, become a GET without body; else method and body stay."""
+    """Turn 301 and 302 after POST, and 303 after any method, into a GET without body; else keep method and body."""
     location = response.headers["location"]
     try:
         target = Url.parse(location if "://" in location[:8] else urljoin(str(url), location))
     except (DeliveryError, ValueError) as error:
-        raise failure("ERR_FR_REDIRECTION_FAILURE", f"{url.place} redirects to what is no http or https URL") from error
+        raise failure("ERR_FR_REDIRECTION_FAILURE", f"{url.place} redirects to neither http nor https") from error
     post = response.status in (301, 302) and request.method == "POST"
     dropped = {"host"}
     if not _same_party(url, target):
@@ -146,7 +146,7 @@ def _follow(request: HttpRequest, url: Url, response: HttpResponse) -> tuple[Htt
 
 
 def _same_party(url: Url, target: Url) -> bool:
-    """Whether credentials for the one may be shown to the other: same host and port, or its step up to https."""
+    """Whether credentials for `url` may be sent to `target`: same host and port, or its upgrade to https."""
     upgraded = (url.scheme, url.port, target.scheme, target.port) == ("http", 80, "https", 443)
     return url.host == target.host and ((url.scheme, url.port) == (target.scheme, target.port) or upgraded)
 
@@ -157,7 +157,7 @@ def _without(headers: Mapping[str, str], names: set[str], prefix: str = "\n") ->
 
 @contextmanager
 def _failures(place: str, timeout: float, progress: Progress) -> Iterator[None]:
-    """The library's and the system's errors as `DeliveryError`s with the service's codes."""
+    """Convert errors of the library and the system to `DeliveryError`s with RudderStack's codes."""
     import httpcore
 
     try:
@@ -165,19 +165,19 @@ def _failures(place: str, timeout: float, progress: Progress) -> Iterator[None]:
     except httpcore.TimeoutException as error:
         if getattr(_origin(error), "errno", None) == errno.ETIMEDOUT:
             raise failure("ETIMEDOUT", f"{place} did not answer the connection attempt") from error
-        raise failure("ECONNABORTED", f"{place} gave no complete answer within {timeout:g} s") from error
+        raise failure("ECONNABORTED", f"{place} did not respond completely within {timeout:g} s") from error
     except httpcore.NetworkError as error:
         raise _of_system(_origin(error), place) from error
     except httpcore.RemoteProtocolError as error:
         if progress.closed:
-            raise failure("ECONNRESET", f"{place} closed the connection before its answer was complete") from error
-        raise failure("ERR_BAD_RESPONSE", f"{place} answered with something that is no HTTP: {error}") from error
+            raise failure("ECONNRESET", f"{place} closed the connection before its response was complete") from error
+        raise failure("ERR_BAD_RESPONSE", f"{place} responded with invalid HTTP: {error}") from error
     except httpcore.ProtocolError as error:
-        raise failure("ERR_BAD_REQUEST", f"the request to {place} is no valid HTTP: {error}") from error
+        raise failure("ERR_BAD_REQUEST", f"the request to {place} is not valid HTTP: {error}") from error
 
 
 def _origin(error: BaseException) -> BaseException:
-    """The system's own error, which the library wraps."""
+    """Return the system's own error, which the library wraps."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, OSError):
         cause = cause.__cause__ or cause.__context__
@@ -200,8 +200,11 @@ def _of_system(cause: BaseException, place: str) -> DeliveryError:
 
 @cache
 def transport_for(allow: tuple[str, ...], loopback: bool = True) -> LiveTransport:
-    """The process's transport for these arguments. `loopback`: the server listens on loopback only, or there is none,
-    so private addresses may be reached. Raises `ConfigError` for a bad entry of `allow`."""
+    """Return the process's transport for these arguments. Raises `ConfigError` for a bad entry of `allow`.
+
+    `loopback` says that the server listens on loopback only, or that there is no server: then private addresses are
+    allowed.
+    """
     transport = LiveTransport(NetworkPolicy(allow, private_allowed=loopback))
     atexit.register(transport.close)
     return transport

@@ -1,7 +1,7 @@
 """Which addresses a live delivery may reach.
 
-A destination's URL comes from a configuration, so whoever may edit one could make the server ask its own network.
-Names are resolved once, every address is judged, and the connection goes to the judged address itself.
+A destination's URL comes from a configuration, so anyone who can edit it could make the server send requests into its
+own network. Each name is resolved once, every address is checked, and the connection goes to the checked address.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from svctoolkit.delivery._url import host as canonical
 from svctoolkit.errors import ConfigError, DeliveryError, Forbidden
 
 Address: TypeAlias = IPv4Address | IPv6Address
-#: Host name and port -> addresses as texts. Raises `OSError` (`socket.gaierror`).
+#: Host name and port -> addresses as strings. Raises `OSError` (`socket.gaierror`).
 Resolver: TypeAlias = Callable[[str, int], Sequence[str]]
 
-#: Where clouds hand out credentials to whoever asks from inside (the providers' own documentation).
+#: Where clouds serve credentials to any process on the instance (from the providers' documentation).
 METADATA_ADDRESSES = frozenset(
     map(
         ip_address,
@@ -45,19 +45,19 @@ _IPV4_COMPATIBLE = IPv6Network("::/96")
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """The addresses that the operating system gives, in its order."""
+    """Return the addresses from the operating system's resolver, in its order."""
     entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 class NetworkPolicy:
-    """Cloud metadata addresses are always refused, whatever `allow` says.
+    """Which addresses may be reached. Cloud metadata addresses are always refused, even if `allow` lists them.
 
-    With `private_allowed` false so is everything that is not public - loopback, private, link-local, unspecified,
-    multicast, carrier-grade NAT, and IPv6 addresses that carry such an IPv4 address - unless `allow` lists its host
+    If `private_allowed` is false, so is everything that is not public - loopback, private, link-local, unspecified,
+    multicast, carrier-grade NAT, and IPv6 addresses that embed such an IPv4 address - unless `allow` lists its host
     name, address or network (`crm.internal`, `10.0.0.5`, `10.0.0.0/8`).
 
-    Raises `ConfigError` for an entry of `allow` that is none of these.
+    Raises `ConfigError` for an entry of `allow` that is not one of these.
     """
 
     def __init__(
@@ -85,13 +85,13 @@ class NetworkPolicy:
             self._networks.append(ip_network(_without_mapping(address)))
 
     def check(self, host: str, port: int) -> list[str]:
-        """The addresses of `host` that may be reached, in the resolver's order. The name is resolved once.
+        """Return the addresses of `host` that may be reached, in the resolver's order. The name is resolved once.
 
-        Raises `Forbidden` if there is none, and `DeliveryError` (ENOTFOUND, EAI_AGAIN) if the name has no address.
+        Raises `Forbidden` if none is allowed, and `DeliveryError` (ENOTFOUND, EAI_AGAIN) if the name has no address.
         """
         name = canonical(host).removesuffix(".")
         if not 1 <= port <= 65535:
-            raise Forbidden(f"port {port} of {name} cannot be reached: ports are 1 to 65535")
+            raise Forbidden(f"port {port} of {name} is not valid: ports are 1 to 65535")
         if name in METADATA_NAMES:
             raise Forbidden(f"{name} is a cloud's metadata service, which the network policy always refuses")
         literal = _literal(name)
@@ -108,7 +108,7 @@ class NetworkPolicy:
         try:
             addresses = self._resolver(name, port)
         except UnicodeError:
-            addresses = []  # a label that is empty or longer than 63 characters
+            addresses = []  # the name has an empty label or one longer than 63 characters
         except OSError as error:
             code = "EAI_AGAIN" if error.errno == socket.EAI_AGAIN else "ENOTFOUND"
             raise failure(code, f"no address was found for {name}") from error
@@ -117,7 +117,7 @@ class NetworkPolicy:
         return [ip_address(text) for text in addresses]
 
     def _refusal(self, name: str, address: Address) -> str:
-        """Why the address may not be reached, or an empty text."""
+        """Return why the address may not be reached, or an empty string."""
         forms = list(_forms(_without_mapping(address)))
         if any(form in METADATA_ADDRESSES for form in forms):
             return "a cloud metadata address, which the network policy always refuses"
@@ -142,7 +142,7 @@ def _without_mapping(address: Address) -> Address:
 
 
 def _forms(address: Address) -> Iterator[Address]:
-    """The address, and the IPv4 addresses that a router or tunnel would make of it. NAT64 is only a spelling."""
+    """Yield the address, and the IPv4 addresses that a router or tunnel would map it to. NAT64 is only a spelling."""
     if isinstance(address, IPv4Address):
         yield address
         return
@@ -150,7 +150,7 @@ def _forms(address: Address) -> Iterator[Address]:
     if any(address in network for network in _NAT64):
         yield low
         return
-    # Without a zone, so that it equals a listed one. All of 6to4 is private to Python from 3.13 on.
+    # Without a zone, so that it equals a listed one. Python treats all of 6to4 as private from 3.13 on.
     yield address.sixtofour or IPv6Address(int(address))
     if address in _IPV4_COMPATIBLE or (int(address) >> 32) & 0xFDFFFFFF == 0x5EFE:  # the latter is ISATAP, RFC 5214
         yield low

@@ -61,7 +61,7 @@ def test_secrets_are_masked_in_the_file(tmp_path: Path) -> None:
 
 def test_a_request_that_is_not_in_the_file(tmp_path: Path) -> None:
     """Without a live transport nothing is sent: the error says what is missing."""
-    with pytest.raises(DeliveryError, match=r"the cassette crm\.json has no answer of crm\.example"):
+    with pytest.raises(DeliveryError, match=r"the cassette crm\.json has no response from crm\.example"):
         Cassette(tmp_path / "crm.json")(POST, timeout=1)
 
 
@@ -91,7 +91,7 @@ def test_a_file_that_is_no_cassette(tmp_path: Path, text: str) -> None:
     """It is refused, and stays as it is."""
     (tmp_path / "c.json").write_text(text)
 
-    with pytest.raises(ConfigError, match="is no cassette"):
+    with pytest.raises(ConfigError, match="is not a cassette"):
         Cassette(tmp_path / "c.json")
 
 
@@ -194,8 +194,8 @@ def test_the_delivery_mode_cassette(tmp_path: Path, server: str) -> None:
         assert [fate.status for fate in first.fates] == ["delivered"]
         assert [fate.status for fate in second.fates] == ["delivered", "failed"]
         assert second.fates[1].reason == (
-            f"[ENOTRECORDED] :: the cassette crm.json has no answer of {server[7:]} to this request: "
-            "delete the file to record it anew"
+            f"[ENOTRECORDED] :: the cassette crm.json has no response from {server[7:]} to this request: "
+            "delete the file to record again"
         )
     assert (tmp_path / "answers" / "crm.json").exists()
 
@@ -209,7 +209,7 @@ def test_what_every_run_makes_anew_does_not_count(tmp_path: Path) -> None:
     replaying = Cassette(tmp_path / "c.json")
 
     assert replaying(HttpRequest("POST", POST.url, {}, anew), timeout=1).status == 200
-    with pytest.raises(DeliveryError, match="has no answer"):
+    with pytest.raises(DeliveryError, match="has no response"):
         replaying(HttpRequest("POST", POST.url, {}, anew.replace(b'"n": 1', b'"n": 2')), timeout=1)
 
 
@@ -241,7 +241,7 @@ def test_the_mode_and_its_file_in_the_workspace_file(tmp_path: Path) -> None:
 
     assert Workspace.load(tmp_path / "copy.yaml").delivery.cassette == Path("a/crm.json")
     assert Workspace.load(tmp_path / "b" / "moved.yaml").delivery.cassette == Path("../a/crm.json")
-    with pytest.raises(ConfigError, match=r"1:1: mode 'cassette' needs 'cassette': a file for the answers"):
+    with pytest.raises(ConfigError, match=r"1:1: mode 'cassette' needs 'cassette': a file for the responses"):
         Workspace.loads("delivery: {mode: cassette}")
 
 

@@ -109,7 +109,7 @@ def test_a_cassette_answers_what_is_sent(tmp_path: Path, workers: int) -> None:
 
     assert dict(result.counts["hook"]) == {"delivered": 1, "failed": 2}
     errors = result.frame().query("stage == 'send_to_destination'").output
-    assert "has no answer of hook.example to this request" in errors.iloc[-1]
+    assert "has no response from hook.example to this request" in errors.iloc[-1]
 
 
 def test_look_ups_are_answered_as_in_the_pipeline() -> None:

@@ -1,6 +1,6 @@
-"""Delivery modes: what answers the requests of a workspace. To add one is to add a file here, with a `mode`.
+"""Delivery modes: what responds to a workspace's requests. To add one, add a file here with a `mode`.
 
-Other packages add theirs with an entry point in the group `svctoolkit.delivery.modes`.
+Other packages can register modes through the entry point group `svctoolkit.delivery.modes`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a delivery mode is made of."""
+"""The interface of a delivery mode."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from svctoolkit.delivery._recorder import Recorder
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a mode may need. `transports` has what it wants to use again for the same workspace, by file."""
+    """What a mode may need. `transports` caches the transports of a workspace by file, for reuse."""
 
     recorder: Recorder
     allow: tuple[str, ...] = ()
-    loopback: bool = True  # the server listens on loopback only, or there is none
+    loopback: bool = True  # the server listens on loopback only, or there is no server
     cassette: Path = Path("cassette.json")
     secrets: Callable[[], Iterable[str]] = tuple
     transports: dict[Path, Transport] = field(default_factory=dict)
@@ -24,13 +24,13 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """What answers the requests of a workspace.
+    """What responds to a workspace's requests.
 
-    - `transport(setting)`: it
-    - `offline(setting)`: it where the network must not be used, or None where only the network could answer
+    - `transport(setting)`: the transport
+    - `offline(setting)`: the transport for use without a network, or None if the mode needs the network
     - `sends(setting)`: whether requests may leave the machine
-    - `describe(setting)`: what a user should know about it, in one line
-    - `needs`: the member of `delivery` in a workspace file that this mode cannot do without, and what it is
+    - `describe(setting)`: a one-line description for the user
+    - `needs`: the member of `delivery` in a workspace file that this mode requires, and what it is
     """
 
     transport: Callable[[Setting], Transport]

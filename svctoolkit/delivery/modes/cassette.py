@@ -1,4 +1,4 @@
-"""Mode `cassette`: the real destinations answer once, and a file from then on."""
+"""Mode `cassette`: the real destinations respond once, then a file replays their responses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from svctoolkit.delivery.modes._contract import Mode, Setting
 
 def _transport(setting: Setting) -> Transport:
     path = setting.cassette
-    if path not in setting.transports:  # a second one would take the answers of this run for recorded ones
+    if path not in setting.transports:  # a second one would treat this run's responses as recorded
         setting.transports[path] = Cassette.once(path, live.mode.transport(setting), secrets=setting.secrets)
     return setting.transports[path]
 
@@ -25,8 +25,8 @@ def _sends(setting: Setting) -> bool:
 
 def _describe(setting: Setting) -> str:
     if not _sends(setting):
-        return f"nothing leaves this machine, {setting.cassette} answers"
-    return f"events are sent to the real destinations, and their answers kept in {setting.cassette}"
+        return f"nothing leaves this machine, responses come from {setting.cassette}"
+    return f"events are sent to the real destinations, and their responses are recorded in {setting.cassette}"
 
 
 mode = Mode(
@@ -34,5 +34,5 @@ mode = Mode(
     offline=_offline,
     sends=_sends,
     describe=_describe,
-    needs=("cassette", "a file for the answers"),
+    needs=("cassette", "a file for the responses"),
 )

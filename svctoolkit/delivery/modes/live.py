@@ -1,4 +1,4 @@
-"""Mode `live`: the real destinations answer, within the limits of the network policy."""
+"""Mode `live`: the real destinations respond, within the limits of the network policy."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ def _network(setting: Setting) -> Transport:
     return live.transport_for(setting.allow, loopback=setting.loopback)
 
 
-def _nothing(setting: Setting) -> None:  # noqa: ARG001 - there is no answer without a network
+def _nothing(setting: Setting) -> None:  # noqa: ARG001 - there are no responses without a network
     return None
 
 
-def _describe(setting: Setting) -> str:  # noqa: ARG001 - it is the same everywhere
+def _describe(setting: Setting) -> str:  # noqa: ARG001 - the same for every workspace
     return "events are sent to the real destinations"
 
 

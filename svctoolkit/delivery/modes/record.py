@@ -1,4 +1,4 @@
-"""Mode `record`: a recorder answers for every destination."""
+"""Mode `record`: a recorder responds for every destination."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ def _recorder(setting: Setting) -> Recorder:
     return setting.recorder
 
 
-def _describe(setting: Setting) -> str:  # noqa: ARG001 - it is the same everywhere
-    return "nothing leaves this machine, a recorder answers for every destination"
+def _describe(setting: Setting) -> str:  # noqa: ARG001 - the same for every workspace
+    return "nothing leaves this machine, a recorder responds for every destination"
 
 
 mode = Mode(transport=_recorder, offline=_recorder, sends=lambda _: False, describe=_describe)
