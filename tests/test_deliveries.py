@@ -68,7 +68,7 @@ def test_types_of_the_processor_share_nothing(pipeline: Pipeline) -> None:
     first, second = pipeline.deliveries("hook", [event(0), event(1)])
 
     assert (first.events, second.events, first.reason) == ((0,), (1,), "")
-    assert second.reason == "the service makes its payloads at the processor, one event at a time"
+    assert second.reason == "RudderStack makes its payloads in the processor, one event at a time"
 
 
 def test_what_cannot_be_sent_is_refused(pipeline: Pipeline) -> None:

@@ -1,8 +1,8 @@
-"""Events through the three stages. The order of the stages is the pipeline.
+"""Runs events through the three stages, in this order:
 
     event -> user_transform -> [event] -> dest_transform -> [payload] -> send_to_destination -> response
 
-`Pipeline` has the same two calls as the Test API and its client, and gives the same results.
+`Pipeline` has the same two calls as the Test API and its client, and returns the same results.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a pipeline shows itself."""
+"""Rich display of a pipeline."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from svctoolkit.pipeline.api import Pipeline
 
 @shows(Pipeline)
 def pipeline(item: Pipeline) -> str:
-    """The workspace that it runs."""
+    """Show the workspace that the pipeline runs."""
     return render(item.workspace)

@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from svctoolkit.results.lineage import Lineage
     from svctoolkit.warehouse import Warehouse
 
-_MOST_OVERRIDES = 10_000  # secrets of overrides that are remembered: as many as the recorder keeps requests
+_MOST_OVERRIDES = 10_000  # secrets of overrides to remember; the recorder keeps the same number of requests
 
 
 class Pipeline(Displayed):
     """Runs events through a workspace.
 
-    `transport` answers the requests of `send_to_destination`. Without one the workspace's delivery mode decides: in
-    mode `record` that is `recorder`, which keeps every request and lets nothing leave the machine.
-    `context` gives mappings their clock, ids and look-ups; by default look-ups go through the transport, too.
-    `loopback` is false where other machines can ask for events to be sent: live delivery then refuses private
-    targets unless `workspace.delivery.allow` lists them. With `coverage`, `user_code.coverage()` tells which lines
-    of the user's code have run. Events for warehouse destinations are loaded, `warehouse` gives their tables; with
-    `warehouses`, by these, and as in the hosted service they cannot be tested.
+    `transport` responds to the requests of `send_to_destination`. Without one the workspace's delivery mode decides: in
+    mode `record` it is `recorder`, which keeps every request and lets nothing leave the machine.
+    `context` gives mappings their clock, ids and look-ups; by default look-ups also go through the transport.
+    `loopback` is false if other machines can request deliveries: live delivery then refuses private
+    targets unless `workspace.delivery.allow` lists them. With `coverage`, `user_code.coverage()` returns which lines
+    of the user's code have run. Events for warehouse destinations are loaded, and `warehouse` returns their tables.
+    With `warehouses`, those are used, and as in RudderStack, warehouses cannot be tested.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Pipeline(Displayed):
         self._is_service = warehouses is not None
         self.warehouses = warehouses or Warehouses(workspace, clock=self.context.clock)
         self._transport = transport
-        self._last_transport: tuple[object, Transport] | None = None  # asked for with every attempt of a data plane
+        self._last_transport: tuple[object, Transport] | None = None  # cached: a data plane needs it for every attempt
 
     def __repr__(self) -> str:
         mode = self.workspace.delivery.mode
@@ -83,10 +83,10 @@ class Pipeline(Displayed):
     ) -> DestinationResult:
         """Verify one destination, named by key or id. `config` overrides its configuration key by key.
 
-        `run` says to the recorder whose requests these are.
+        `run` labels the requests in the recorder.
 
-        Raises `UnknownName`, `InvalidMessageType`, `InvalidConfig` or `Unsupported`; what goes wrong with the event
-        itself stands in the result.
+        Raises `UnknownName`, `InvalidMessageType`, `InvalidConfig` or `Unsupported`; problems with the event itself are
+        part of the result.
         """
         item = self.workspace.destination(destination)
         return self._destination(item, check(event), stages or Stages(), config, force, None, run)
@@ -103,7 +103,7 @@ class Pipeline(Displayed):
         """Verify every destination that is connected to one source, named by key or id.
 
         Raises `UnknownName`, `InvalidMessageType`, or `RequestError` for a disabled source (without `force`) and for
-        one without destinations. A destination that cannot be tested has its reason in its own result.
+        one without destinations. If a destination cannot be tested, its own result has the reason.
         """
         item = self.workspace.source(source)
         check(event)
@@ -167,10 +167,10 @@ class Pipeline(Displayed):
         source: str | None = None,
         config: Mapping[str, Json] | None = None,
     ) -> SharedDeliveries:
-        """The requests that many events make at one destination (key or id), as a data plane would send them.
+        """Return the requests for many events at one destination (key or id), as a data plane would send them.
 
-        They show which events share a request, and why others do not. `jobs` is the size of a call (by default that
-        of the workspace), `source` says where the events come from, `config` overrides the destination's configuration
+        They show which events share a request, and why others do not. `jobs` is the number of jobs per call (by default
+        the workspace's), `source` is where the events come from, `config` overrides the destination's configuration
         key by key. Nothing is sent.
 
         Raises `UnknownName`, `InvalidMessageType`, `InvalidConfig` or `Unsupported`.
@@ -193,12 +193,12 @@ class Pipeline(Displayed):
         *,
         source: str | None = None,
     ) -> Lineage:
-        """Where each field of the payloads comes from at a destination (key or id), and where the event's fields go.
+        """Return where each field of a destination's payloads comes from, and where each event field goes.
 
-        It is measured: the event runs again with one of its leaves changed or gone at a time, and so do the settings.
-        The user's code gets all of these events in one call. Of many events one of each shape is measured, and the
-        result is what holds for any of them. `source` says where the event comes from. Nothing is sent. The fields of
-        a warehouse are its columns, `table.column`.
+        It is measured: the event runs again with one leaf changed or removed at a time, and the same for each setting.
+        The user's code gets all of these events in one call. Of many events, one per shape is measured, and the
+        result is the union over them. `destination` is a key or id, `source` is where the event comes from. Nothing is
+        sent. The fields of a warehouse are its columns, `table.column`.
 
         Raises `UnknownName`, `InvalidMessageType`, `InvalidConfig` or `Unsupported`.
         """
@@ -212,9 +212,9 @@ class Pipeline(Displayed):
         return measure_many(map(check, event), to, self.context_of(to), sent_by)
 
     def route(self, destination: Destination, config: Mapping[str, Json] | None = None) -> Route:
-        """The route to a destination as the workspace is now; `config` overrides its configuration key by key.
+        """Return the route to a destination in the current workspace; `config` overrides its configuration key by key.
 
-        Without it the route is kept, mapping and all, until something changes that it is made of. Raises what
+        Without `config` the route, with its mapping, is cached until something that it depends on changes. Raises what
         `svctoolkit.pipeline.route` raises.
         """
         if config:
@@ -223,16 +223,16 @@ class Pipeline(Displayed):
         return self._routes.route(destination)
 
     def warehouse(self, destination: str) -> Warehouse:
-        """The tables of a warehouse destination, named by key or id. Raises `UnknownName`, also for another type."""
+        """Return the tables of a warehouse destination (key or id). Raises `UnknownName`, also for another type."""
         return self.warehouses.warehouse(destination)
 
     def _secrets(self) -> Iterator[str]:
-        """What nobody should see of the requests that were recorded."""
+        """Yield the strings to mask in recorded requests."""
         yield from self.workspace.secrets()
         yield from list(self._override_secrets)
 
     def transport(self) -> Transport:
-        """What answers the requests of stage 3, by the workspace's delivery mode as it is now."""
+        """Return what responds to the requests of stage 3, by the workspace's current delivery mode."""
         if self._transport is not None:
             return self._transport
         delivery = self.workspace.delivery
@@ -243,11 +243,11 @@ class Pipeline(Displayed):
         return self._last_transport[1]
 
     def context_of(self, route: Route) -> Context:
-        """What the mapping of a route gets beside its events: what the destination's account holds, too."""
+        """Return the context for a route's mapping, including the data of the destination's account."""
         account = account_metadata(self.workspace, route.destination)
         return replace(self.context, metadata={**self.context.metadata, **account}) if account else self.context
 
     def sender(self, route: Route | None = None, run: str = "") -> Sender:
-        """What stage 3 sends with; for a route, with the answers of its destination's server in mode `record`."""
+        """Return the sender of stage 3. With a route, mode `record` responds like that destination's server."""
         transport = self.transport() if route is None else transport_of(route, self.transport(), run)
         return Sender(transport, timeout=self.workspace.delivery.timeout)

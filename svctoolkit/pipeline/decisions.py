@@ -1,4 +1,4 @@
-"""What decides that an event does not arrive at a destination: a line of the user's code, or settings."""
+"""What prevents an event from reaching a destination: a line of the user's code, or settings."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from svctoolkit.workspace import Destination, Source
 def decision(
     passage: Passage, event: Mapping[str, Json], route: Route, context: Context, source: Source
 ) -> tuple[str, ...]:
-    """The place in the user's code (`clean.py:2:12`; its key, where no line is known), or the destination's settings by
-    name, that decide on a fate.
+    """Return what decides a fate: a position in the user's code (`clean.py:2:12`; its key, if no line is known), or the
+    names of the destination's settings.
 
-    With another value of one of these settings the event would go on. It is measured: at routing by the rules alone, at
-    the mapping with a run of it for each setting, the user's code does not run again. Nothing for a fate that neither
-    decides, such as that of an event without a field that is needed whatever the settings are.
+    With another value of one of these settings the event would continue. This is measured: at routing by applying the
+    rules, at the mapping with one run per setting. The user's code does not run again. Empty if neither decides the
+    fate, for example if the event lacks a field that is required whatever the settings are.
     """
     fate, transformation = passage.fate, route.transformation
     if fate.by == "user_transform":
@@ -40,7 +40,7 @@ def decision(
 
 
 def _at_routing(event: Mapping[str, Any], source: Source, destination: Destination) -> tuple[str, ...]:
-    """The settings without which the event would be for this destination."""
+    """Return the settings that keep the event from this destination: without one of them it would be routed."""
     if not destination.enabled:
         return ("enabled",)
     config = reveal(destination.config)

@@ -1,8 +1,8 @@
-"""What becomes of an event at a destination: the rules of the data plane, for everyone who runs events as it does.
+"""Determine an event's outcome at a destination by the data plane's rules, for everything that runs events.
 
     gateway -> routing -> tracking_plan -> user_transform -> dest_transform -> send_to_destination
 
-The data plane asks `fate_at_routing`, `check` and `fate_of_results` along its queues; `pass_many` asks them at once.
+The data plane calls `fate_at_routing`, `check` and `fate_of_results` along its queues; `pass_many` calls all of them.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from svctoolkit.results import ABSENT, NO_TRANSFORMATION, EventResult, error_of
 from svctoolkit.workspace import Destination, Source
 
 Status: TypeAlias = Literal["pending", "delivered", "filtered", "dropped", "failed", "unmapped"]
-#: where nobody knows where an event comes from
+#: used if the source of an event is not known
 NO_SOURCE = Source("", "", "", "")
 _LOG = logging.getLogger("svctoolkit.plans")
 
 
 class Fate(NamedTuple):
-    """The outcome of an event at a destination, at which stage, and why. `pending`: it goes on.
+    """An event's outcome at a destination, the stage that decided it, and why. `pending`: it continues.
 
-    `cause` is the reason of a failure as data, without secrets, where code, mapping or destination gave one.
+    `cause` is the reason of a failure as data, without secrets, if the code, mapping or destination gave one.
     """
 
     status: Status
@@ -49,16 +49,16 @@ NOTHING_SENT = "the mapping sends nothing for this event"
 
 
 class Passage(NamedTuple):
-    """An event's way to one destination: its fate, and the results of the stages, if it came to them."""
+    """An event's path to one destination: its fate, and the results of the stages if it reached them."""
 
     fate: Fate
     results: Sequence[EventResult] = ()
 
 
 def fate_at_routing(event: Mapping[str, Json], source: Source, destination: Destination | None) -> Fate:
-    """Whether an accepted event goes to a destination: by its type, and by the rules of `exclusion`.
+    """Return whether an accepted event goes to a destination, by its type and by the rules of `exclusion`.
 
-    Unless `needs_all(destination)`, the event's type, name and integrations are enough.
+    Unless `needs_all(destination)`, the event needs only its type, name and integrations.
     """
     if Event(event).type not in EVENT_TYPES:
         what = "is unsupported" if isinstance(event.get("type"), str) else "missing or invalid"
@@ -70,26 +70,26 @@ def fate_at_routing(event: Mapping[str, Json], source: Source, destination: Dest
 
 
 def check(event: Mapping[str, Json], link: Link | None, name: str) -> Verdict | None:
-    """What the plan of an event's source says of it; None without a plan. `name` is the event's, for the log.
+    """Check an event against its source's tracking plan; None without a plan. `name` identifies the event in the log.
 
-    A plan that cannot be used lets events pass: nothing that was accepted is ever lost by it.
+    A plan that cannot be used lets events pass, so that no accepted event is ever lost because of it.
     """
     if link is None or link.plan is None:
         return None
     try:
         return link.plan.check(event, link.settings)
-    except Exception:  # noqa: BLE001 - a plan that cannot be used must not stop an event
+    except Exception:  # noqa: BLE001 - an unusable plan must not stop an event
         _LOG.exception("event %s cannot be checked; it goes on unchecked", name)
         return None
 
 
 def fate_after_plan(fate: Fate, reason: str) -> Fate:
-    """A fate, for an event that its tracking plan drops for `reason`, if that is not empty."""
+    """Return the fate unchanged, or if `reason` is not empty, that of an event dropped by its tracking plan."""
     return Fate("dropped", "tracking_plan", reason) if reason and fate.status == "pending" else fate
 
 
 def refusal_fate(result: EventResult) -> Fate | None:
-    """The fate of an event that did not get past the user's code or the mapping; None for one that did."""
+    """Return the fate of an event that failed in the user's code or the mapping; None for one that passed both."""
     error = error_of(result.user_transformed_payload)
     if error is not None and error != NO_TRANSFORMATION:
         return Fate("dropped" if result.dropped else "failed", "user_transform", error, result.cause)
@@ -98,9 +98,9 @@ def refusal_fate(result: EventResult) -> Fate | None:
 
 
 def fate_of_results(results: Sequence[EventResult], route: Route, *, sends: bool) -> Fate:
-    """What became of an event by the stages before sending. `sends`: something of it goes on to the destination.
+    """Return an event's outcome after the stages before sending. `sends`: part of it continues to the destination.
 
-    It failed if anything that came out of it did; of a warehouse each row counts for itself.
+    The event failed if any of its outputs failed. For a warehouse, each row counts separately.
     """
     if sends and route.tables is not None:
         return DELIVERED
@@ -129,11 +129,11 @@ def pass_many(
     verdicts: Sequence[Verdict | None],
     repeats: Collection[int] = (),
 ) -> list[Passage]:
-    """Events of one source on the whole way to a destination, in order, with what a data plane makes of each.
+    """Run events of one source all the way to a destination, and return each event's passage, in order.
 
-    `verdicts` are those of `check`, `repeats` the places of events that had come before. What is filtered, or dropped
-    by its plan, never reaches the user's code. An answer that is no success is a failure: nothing is tried again. Where
-    nobody knows the source, no rule about sources holds.
+    `verdicts` are those of `check`, `repeats` the positions of duplicates. Events that are filtered, or dropped by
+    their plan, never reach the user's code. A response that is not a success is a failure: nothing is retried. Without
+    a known source, no rules about sources apply.
     """
     fates = _at_routing(events, source or NO_SOURCE, route.destination)
     if source is not None and not source.enabled:
@@ -154,7 +154,7 @@ def pass_many(
 
 
 def _at_routing(events: Sequence[Mapping[str, Json]], source: Source, destination: Destination) -> list[Fate]:
-    """`fate_at_routing` of each event; once for those of one type and name that say nothing of integrations."""
+    """Return `fate_at_routing` of each event, computed once per type and name for events without integrations."""
     whole, by_name = needs_all(destination), dict[tuple[str, str], Fate]()
     fates = []
     for event in events:
@@ -191,7 +191,7 @@ def _fate(results: Sequence[EventResult], route: Route, stages: Stages) -> Fate:
 
 
 def event_of(result: EventResult) -> Mapping[str, Json] | None:
-    """What the mapping is given: the event that the user's code gave, or the one that came; None for a refused one."""
+    """Return the mapping's input: the output of the user's code, or the original event; None if it was rejected."""
     event = result.user_transformed_payload
     error = error_of(event)
     if event is ABSENT or error == NO_TRANSFORMATION:

@@ -1,4 +1,4 @@
-"""JSON values as leaves by path: what is read, changed and taken away one at a time."""
+"""JSON values as leaves by path, to be read, changed and removed one at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GONE = object()
 
 
 def leaves(value: Json) -> dict[Path, Json]:
-    """Every scalar by its path; an empty object or list is a leaf, too."""
+    """Return every scalar by its path. An empty object or list is also a leaf."""
     into: dict[Path, Any] = {}
     _collect(value, (), into)
     return into
@@ -36,16 +36,16 @@ def _collect(value: Any, path: Path, into: dict[Path, Any]) -> None:
 
 
 def open_payload(payload: Mapping[str, Json]) -> dict[str, Json]:
-    """A payload without the bodies and parameters that it does not have; a batch that stands as JSON text is opened."""
+    """Return a payload without empty bodies and parameters. A batch that is stored as JSON text is parsed."""
     opened = {member: value for member, value in open_batches(payload).items() if value != {} and value != []}
     bodies = {form: body for form, body in opened.pop("body", {}).items() if body}
     return {**opened, "body": bodies} if bodies else opened
 
 
 def differing_leaves(before: Json, after: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
-    """The leaves of `before` that have another value in `after`, with it; `GONE` where `after` has no leaf.
+    """Yield the leaves of `before` that differ in `after`, with the new value; `GONE` if `after` has no such leaf.
 
-    What is the same object or equal is not looked into: of two payloads nearly everything is.
+    Identical or equal parts are skipped: nearly everything in two payloads is the same.
     """
     if type(before) is dict and before:
         members: Iterable[tuple[str | int, Any]] = before.items()
@@ -54,7 +54,7 @@ def differing_leaves(before: Json, after: Json, path: Path = ()) -> Iterator[tup
         members = enumerate(before)
         find = dict(enumerate(after)).get if type(after) is list else _find_nothing
     else:
-        is_leaf = before in ({}, []) or after in ({}, []) or type(after) not in (dict, list)  # an empty one may fill
+        is_leaf = before in ({}, []) or after in ({}, []) or type(after) not in (dict, list)  # {} may be filled
         yield path, after if is_leaf else GONE
         return
     for step, value in members:
@@ -68,7 +68,7 @@ def _find_nothing(_step: object, missing: object) -> object:
 
 
 def replace_at(value: Json, path: Path, new: Json) -> Json:
-    """A copy of `value` with `new` at `path`, or without what is there (`GONE`). Shares what does not change."""
+    """Return a copy of `value` with `new` at `path`, or without that path (`GONE`). Unchanged parts are shared."""
     if not path:
         return new
     step, rest = path[0], path[1:]
@@ -88,9 +88,9 @@ _HEX = re.compile(r"[0-9a-f]{16,}")
 
 
 def other(value: Json) -> Json:
-    """Another value of the same kind for a leaf: a time stays a time, an address an address; what was empty is not.
+    """Return another value of the same kind for a leaf: a time stays a time, an address an address. None is empty.
 
-    It is another one also as a double, which is what JavaScript makes of a number.
+    It also differs after conversion to a double, JavaScript's only number type.
     """
     if isinstance(value, bool):
         return not value
@@ -105,12 +105,12 @@ def other(value: Json) -> Json:
 
 
 def of_other_kind(value: Json) -> Json:
-    """A value of another kind for a leaf: a number for what is none, a text for a number."""
+    """Return a value of another kind for a leaf: a string for a number, a number for anything else."""
     return 1 if isinstance(value, bool) or not isinstance(value, int | float) else "x"
 
 
 def _other_number(number: float) -> float:
-    """One more; or the half, where doubles (which JSON is read as) are too far apart for one more."""
+    """Return the number plus one; or half of it, if it is so large that adding one does not change a double."""
     return number + 1 if abs(number) < 2**53 else number // 2
 
 

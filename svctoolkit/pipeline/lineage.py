@@ -1,7 +1,7 @@
-"""Lineage, measured: a route runs again with one leaf of the event, or one setting, changed or gone at a time.
+"""Measured lineage: a route reruns with one leaf of the event, or one setting, changed or removed at a time.
 
-A prepared route is deterministic, so what became different depends on what was changed. It holds for every mapping and
-for user code in both languages. Clock and ids stand still meanwhile, and look-ups are answered from the first run.
+A prepared route is deterministic, so any difference is caused by the change. This works for every mapping and
+for user code in both languages. Clock and ids are frozen, and look-ups get the responses of the first run.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from svctoolkit.results.lineage import Destiny, Lineage, Loss, Origin, Path, dot
 from svctoolkit.url_secrets import mask_http
 from svctoolkit.workspace import Source
 
-_SHAPES = 200  # of events that are measured: 10,000 events of a shop have a few dozen
-_MOST = 2_000  # leaves of an event that are looked at: each costs two runs
+_SHAPES = 200  # shapes of events to measure; 10,000 events of a shop have a few dozen
+_MOST = 2_000  # leaves of an event to measure; each costs two runs
 
 
-_Field: TypeAlias = tuple[int, Path]  # which payload, and where in it
+_Field: TypeAlias = tuple[int, Path]  # index of the payload, and the path in it
 
 
 class _Effect(NamedTuple):
-    """What another value of a leaf of the event or of the configuration, and its absence, did.
+    """The effect of changing or removing a leaf of the event or the configuration.
 
-    `into` are the fields that its value goes into, `decides` those that it only decides about. `required`: without it
-    there is no payload. `unseen`: what the user's code gives is the same.
+    `into` are the fields that receive its value, `decides` those that it only influences. `required`: there is no
+    payload without it. `unseen`: it does not affect the output of the user's code.
     """
 
     path: Path
@@ -40,14 +40,15 @@ class _Effect(NamedTuple):
 
     @property
     def is_lost(self) -> bool:
-        """Whether it reaches no payload and decides nothing."""
+        """Whether it reaches no payload and influences nothing."""
         return not (self.into or self.decides or self.required)
 
 
 class _Settings(NamedTuple):
-    """What settings do. `effects`: the fields that one's value goes into, and those that it only decides about.
+    """The effects of settings. `effects`: the fields that receive a setting's value, and those that it only influences.
 
-    `losing`: by leaf of the event those that lose it, with another value it would go into a payload, by name, in order.
+    `losing`: by event leaf, the names of the settings that drop it (with another value it would reach a payload), in
+    order.
     """
 
     effects: dict[Path, tuple[set[_Field], set[_Field]]]
@@ -55,8 +56,8 @@ class _Settings(NamedTuple):
 
 
 def measure(event: Mapping[str, Json], route: Route, context: Context, source: Source | None) -> Lineage:
-    """The lineage of one event. Of one that leads to no payload it goes as far as the event came, and says which of its
-    fields and which settings decide that, if any do.
+    """Return the lineage of one event. If no payload comes out, it covers the stages that the event reached, and names
+    the fields and settings that prevent a payload, if any do.
 
     The fields of a warehouse are `table.column`; all rows of an event are one payload.
     """
@@ -87,9 +88,9 @@ def measure(event: Mapping[str, Json], route: Route, context: Context, source: S
 def _measure_stopped(
     event: Mapping[str, Any], base: Run, trials: Sequence[tuple[tuple[Path, Any], Run, Run]], way: Way
 ) -> Lineage:
-    """The lineage of an event that leads to no payload: what the user's code gave stands in the place of payloads.
+    """Return the lineage of an event without a payload, using the output of the user's code instead of payloads.
 
-    `trials` are the leaves of the event, each with the run with another value, and the one without it.
+    `trials` are the leaves of the event, each with one run with another value, and one run without it.
     """
     at: Loss = "dest_transform" if base.items else "user_transform"
     reached = base._replace(payloads=list(base.items or ()), in_tables=False)
@@ -117,7 +118,7 @@ def _measure_stopped(
 
 
 def _masked_fields(base: Run, way: Way) -> Iterator[tuple[_Field, Any]]:
-    """The fields of the payloads, for people: without secrets."""
+    """Yield the fields of the payloads with secrets masked."""
     payloads = payloads_of(base.items or (), way, lambda payload: mask_http(way.route.masker.mask(payload)))
     for number, (payload, fields) in enumerate(zip(payloads, base.payloads, strict=True)):
         masked = leaves(payload)
@@ -128,7 +129,7 @@ def _masked_fields(base: Run, way: Way) -> Iterator[tuple[_Field, Any]]:
 def measure_many(
     events: Iterable[Mapping[str, Json]], route: Route, context: Context, source: Source | None
 ) -> Lineage:
-    """The lineage of many events: one event of each shape is measured, the first `_SHAPES` of them."""
+    """Return the lineage of many events: one event per shape is measured, for the first `_SHAPES` shapes."""
     shapes: dict[Any, Mapping[str, Any]] = {}
     for event in events:
         if len(shapes) < _SHAPES:
@@ -143,7 +144,7 @@ def _effect(path: Path, value: Any, base: Run, changed: Run, without: Run) -> _E
     if changed.payloads:
         for field, new in _differences(base, changed):
             (decides if new is GONE else into).add(field)
-    elif required:  # no other value can be tried: what has the same value has it from there
+    elif required:  # no other value works: fields with the same value come from here
         into |= {(n, p) for n, payload in enumerate(base.payloads) for p, v in leaves(payload).items() if v == value}
     if without.payloads:
         decides |= {field for field, _ in _differences(base, without)}
@@ -152,14 +153,14 @@ def _effect(path: Path, value: Any, base: Run, changed: Run, without: Run) -> _E
 
 
 def _differences(base: Run, run: Run) -> Iterator[tuple[_Field, Any]]:
-    """The fields that have another value now, with it, or that are gone."""
+    """Yield the fields that changed, with their new value, or that are missing now."""
     for number, (before, after) in enumerate(zip(base.payloads, _aligned(base, run), strict=True)):
         for path, new in differing_leaves(before, after) if before != after else ():
             yield (number, path), new
 
 
 def _aligned(base: Run, run: Run) -> Sequence[OpenPayload]:
-    """The payloads of `run` as they stand beside those of `base`: by number, or by address where one is missing."""
+    """Return the payloads of `run` aligned with those of `base`: by index, or by address if one is missing."""
     if len(base.payloads) == len(run.payloads):
         pairs = zip(base.payloads, run.payloads, strict=True)
         return [_with_tables_of(*pair) for pair in pairs] if base.in_tables else run.payloads
@@ -173,7 +174,7 @@ def _aligned(base: Run, run: Run) -> Sequence[OpenPayload]:
 
 
 def _with_tables_of(base: OpenPayload, rows: OpenPayload) -> OpenPayload:
-    """Rows under the names of the tables that stand at their places: an event of another name has another table."""
+    """Return rows under the table names in the same positions: an event with another name has another table."""
     return dict(zip(base, rows.values(), strict=True)) if len(base) == len(rows) else rows
 
 
@@ -221,12 +222,12 @@ def _name(field: _Field, several: bool) -> str:
 def _settings(
     event: Mapping[str, Any], base: Run, effects: Sequence[_Effect], changed: Sequence[Run], way: Way
 ) -> _Settings:
-    """What each variable of the destination's configuration does: to the fields, and to what is lost.
+    """Return the effect of each configuration variable of the destination: on fields, and on losses.
 
     `changed` are the runs with another value of the leaf of each effect.
     """
     found, items = _Settings({}, {}), base.items or ()
-    # Where it is empty, another value may make a new field: that is no setting's doing.
+    # If the leaf is empty, another value may create a new field. No setting causes that.
     lost = [
         (effect, run)
         for effect, run in zip(effects, changed, strict=True)
@@ -254,8 +255,10 @@ def _settings(
 def _all_changed(
     event: Mapping[str, Any], paths: Sequence[Path], base: Run, way: Way
 ) -> Sequence[Mapping[str, Any]] | None:
-    """What the user's code gives of the event with all these leaves changed, which is one run where each of them would
-    be one; None where together they do something, though alone they do nothing."""
+    """Return the output of the user's code with all these leaves changed at once: one run instead of one per leaf.
+
+    None if together they have an effect that none of them has alone.
+    """
     values = leaves(dict(event))
     changed: Any = event
     for path in paths:
@@ -265,7 +268,7 @@ def _all_changed(
 
 
 def _coded(event: Mapping[str, Any], base: Run, way: Way) -> set[_Field]:
-    """The fields that depend on what the user's code made or changed."""
+    """Return the fields that depend on values which the user's code created or changed."""
     if way.route.code is None or base.items is None:
         return set()
     before = leaves(dict(event))

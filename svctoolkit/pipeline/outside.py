@@ -1,4 +1,4 @@
-"""How a pipeline reaches destinations: their requests, and the questions that mappings ask."""
+"""How a pipeline reaches destinations: their requests, and the look-ups of mappings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svctoolkit.workspace import Destination, Workspace
 
 
 def transport_of(route: Route, transport: Transport, run: str = "") -> Transport:
-    """`transport` for one destination: a recorder learns whose requests these are, and answers as its server."""
+    """Return `transport` for one destination: a recorder is also given the destination, and responds as its server."""
     if not isinstance(transport, Recorder):
         return transport
     recorder = transport
@@ -28,13 +28,13 @@ def transport_of(route: Route, transport: Transport, run: str = "") -> Transport
 
 
 def account_metadata(workspace: Workspace, destination: Destination) -> dict[str, Json]:
-    """What a mapping gets to know of the account that a destination delivers with; nothing without one."""
+    """Return what a mapping may read from the account that a destination delivers with; empty without one."""
     account = workspace.account_of(destination)
     return {} if account is None else {"secret": reveal(account.tokens())}
 
 
 def lookup_through(sender: Callable[[], Sender]) -> Lookup:
-    """Look-ups of mappings over the delivery transport. A request that got no answer counts as a 500."""
+    """Return look-ups for mappings over the delivery transport. A request without a response counts as a 500."""
 
     def lookup(request: Mapping[str, Any]) -> tuple[int, Any]:
         headers = {str(name).lower(): value for name, value in (request.get("headers") or {}).items()}

@@ -1,6 +1,6 @@
-"""Events once more on the way to a destination: as it is, and with another value of one of its settings.
+"""Rerun events through a route, unchanged or with another value of one setting.
 
-Clock and ids stand still meanwhile, and look-ups are answered from the first run.
+Clock and ids are frozen for the reruns, and look-ups get the responses of the first run.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from svctoolkit.secrets import reveal
 from svctoolkit.warehouse import Notes
 from svctoolkit.workspace import Source
 
-OpenPayload: TypeAlias = Mapping[str, Json]  # opened: see `open_payload`; of a warehouse the rows of an event, by table
+OpenPayload: TypeAlias = Mapping[str, Json]  # see `open_payload`; for a warehouse, an event's rows by table
 
 
 class Way(NamedTuple):
-    """What an event goes through."""
+    """What events run through, and in which context."""
 
     route: Route
     context: Context
@@ -35,9 +35,9 @@ class Way(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What came of an event: what the user's code gave, and each payload; None: refused.
+    """The result of running an event: the output of the user's code, and each payload; None if it was rejected.
 
-    `in_tables`: the payloads are rows.
+    `in_tables`: the payloads are table rows.
     """
 
     items: Sequence[Mapping[str, Json]] | None
@@ -46,12 +46,12 @@ class Run(NamedTuple):
 
 
 def freeze(context: Context) -> Context:
-    """Clock and ids as in the first run, in every run; look-ups get the answer that the first run got."""
+    """Return a context with a fixed clock and ids for every run. Look-ups get the response that the first run got."""
     now = context.clock()
     answers: dict[str, tuple[int, Any]] = {}
 
     def lookup(request: Mapping[str, Json]) -> tuple[int, Any]:
-        place = str(request.get("url")).partition("?")[0].rpartition("/")[0]  # ids stand at the end
+        place = str(request.get("url")).partition("?")[0].rpartition("/")[0]  # ids are the last segment
         key = f"{request.get('method')} {place}"
         if key not in answers:
             answers[key] = context.lookup(request)
@@ -61,13 +61,13 @@ def freeze(context: Context) -> Context:
 
 
 def _with_ids(context: Context) -> Context:
-    """The same ids in the same order."""
+    """Return a context that yields the same ids in the same order."""
     numbers = count(1)
     return replace(context, new_id=lambda: f"00000000-0000-4000-8000-{next(numbers):012d}")
 
 
 def run_all(events: Sequence[Mapping[str, Json]], way: Way) -> list[Run]:
-    """One call of the user's code for all of them."""
+    """Run all events, with a single call of the user's code."""
     outputs = user_transform.run(events, way.route, way.source)
     if outputs is None:
         return [_map([event], way) for event in events]
@@ -82,7 +82,7 @@ def _map(items: Sequence[Mapping[str, Json]] | None, way: Way) -> Run:
 def payloads_of(
     items: Sequence[Mapping[str, Json]], way: Way, mask: Callable[[Json], Json] = lambda payload: payload
 ) -> list[OpenPayload]:
-    """The payloads of all events that are not refused."""
+    """Return the payloads of all events that are not rejected."""
     if way.route.tables is not None:
         return [mask(rows) for rows in _tables_of(items, way)]
     return [open_payload(mask(payload)) for payload in _map_all(items, way)]
@@ -96,7 +96,7 @@ def _map_all(items: Sequence[Mapping[str, Json]], way: Way) -> Iterator[dict[str
 
 
 def _tables_of(items: Sequence[Mapping[str, Json]], way: Way) -> Iterator[dict[str, Any]]:
-    """The rows of each event that has any: table -> column -> value."""
+    """Yield the rows of each event that has any: table -> column -> value."""
     for item in items:
         with contextlib.suppress(EventError):
             entries = load.entries(item, way.route, _with_ids(way.context), way.source, Notes())
@@ -105,8 +105,10 @@ def _tables_of(items: Sequence[Mapping[str, Json]], way: Way) -> Iterator[dict[s
 
 
 def other_routes(route: Route) -> Iterator[tuple[Path, bool, Route]]:
-    """The way with another value of one setting, or without it, and whether it is set now. Of settings that are not
-    set, switches and choices."""
+    """Yield the route with another value of one setting, or without that setting, and whether the setting is set now.
+
+    Of the settings that are not set, only switches and choices are tried.
+    """
     config = reveal(route.destination.config)
     changes = [
         (path, True, replace_at(config, path, new))
@@ -116,12 +118,12 @@ def other_routes(route: Route) -> Iterator[tuple[Path, bool, Route]]:
     ]
     changes += [((name,), False, {**config, name: new}) for name, new in _unset(route, config)]
     for path, is_set, changed in changes:
-        with contextlib.suppress(ToolkitError):  # refused
+        with contextlib.suppress(ToolkitError):  # rejected: the configuration is invalid
             yield path, is_set, route.with_config(changed)
 
 
 def refusing(items: Sequence[Mapping[str, Json]], way: Way) -> tuple[str, ...]:
-    """The settings that decide that these events make no payload: with another value of one of them there is one."""
+    """Return the settings that prevent a payload for these events: with another value of one there would be one."""
     names = {
         dotted_path(path): None
         for path, _, route in (other_routes(way.route) if items else ())
@@ -131,7 +133,7 @@ def refusing(items: Sequence[Mapping[str, Json]], way: Way) -> tuple[str, ...]:
 
 
 def _unset(route: Route, config: Mapping[str, Json]) -> Iterator[tuple[str, Any]]:
-    """Other values than the default of switches and choices that are not set."""
+    """Yield values other than the default for switches and choices that are not set."""
     with contextlib.suppress(UnknownName):
         for name, variable in definitions.get(route.destination.type).variables.items():
             if name not in config and (variable.type == "boolean" or variable.options):
@@ -140,7 +142,7 @@ def _unset(route: Route, config: Mapping[str, Json]) -> Iterator[tuple[str, Any]
 
 
 def _options(route: Route, path: Path, value: Any) -> list[Any]:
-    """Other values of a setting: those of its choice, or any."""
+    """Return other values of a setting: the other options of a choice, or any value."""
     with contextlib.suppress(UnknownName):
         variable = definitions.get(route.destination.type).variables.get(str(path[0])) if path else None
         if variable is not None and variable.options and len(path) == 1:

@@ -1,4 +1,4 @@
-"""Where an event goes: looked up and checked once, before the first event."""
+"""Where an event goes. Looked up and checked once, before the first event."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from svctoolkit.workspace import Destination, Transformation, UserCode, Workspac
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A destination, its mapping with the settings read, and the user's code in front of it, ready to run.
+    """A destination, its mapping with parsed settings, and the user's code that runs before it, ready to run.
 
-    A warehouse has `tables` instead of a mapping: rows are what it gets. Where nothing makes requests of its events
-    there is neither, and `unmapped` says why: only the user's code runs.
-    `at_router`: its payloads are made at the router, of events that arrive there together.
+    A warehouse has `tables` instead of a mapping, because it receives rows. A destination that is not simulated has
+    neither: only the user's code runs, and `unmapped` says why.
+    `at_router`: its payloads are made at the router, from events that arrive there together.
     """
 
     workspace: Workspace
@@ -37,7 +37,7 @@ class Route:
 
     @property
     def type(self) -> DestinationType:
-        """What the destination is; only for one with a mapping."""
+        """What the destination is. Only for one with a mapping."""
         return CATALOGUE[self.destination.type]
 
     @property
@@ -46,14 +46,14 @@ class Route:
         return self.at_router and bool(self.type.sharing)
 
     def with_config(self, config: Mapping[str, Json]) -> Route:
-        """The same way with another configuration. Raises `InvalidConfig` for values that do not fit."""
+        """Return the same route with another configuration. Raises `InvalidConfig` for invalid values."""
         if self.tables is not None:
             return replace(self, tables=_tables(self.workspace, self.destination, config))
         return replace(self, mapping=self.type.prepare(config))
 
     def answer(self, request: HttpRequest, failed: Sequence[int] = ()) -> Answer | None:
-        """What the destination's own server says, as far as its type knows it: that all is well, or that it takes a
-        batch but for the items at these places.
+        """Return the response of the destination's own server, if its type defines one: success, or one to a batch that
+        rejects the items at the positions in `failed`.
         """
         if self.mapping is None:
             return None
@@ -74,10 +74,9 @@ def route(
     user_code: UserCode,
     overrides: Mapping[str, Json] | None = None,
 ) -> Route:
-    """The route to a destination; `overrides` replaces configuration variables key by key.
+    """Return the route to a destination. `overrides` replaces configuration variables key by key.
 
-    Raises `UnknownName` for types that nobody knows and for a transformation that is not there, `InvalidConfig` for
-    values that do not fit.
+    Raises `UnknownName` for an unknown type or a missing transformation, `InvalidConfig` for invalid values.
     """
     config = {**destination.config, **(overrides or {})}
     tables = _tables(workspace, destination, config) if is_warehouse(destination.type) else None
@@ -108,28 +107,28 @@ def _tables(workspace: Workspace, destination: Destination, config: Mapping[str,
 
 
 class Routes:
-    """The routes of a workspace: each is kept until its destination, the user's code or any secret changes."""
+    """The routes of a workspace. Each is cached until its destination, the user's code or any secret changes."""
 
     def __init__(self, workspace: Workspace, user_code: UserCode) -> None:
         self._workspace, self._user_code = workspace, user_code
         self._routes: dict[str, tuple[Any, Route]] = {}
 
     def route(self, destination: Destination) -> Route:
-        """The route to a destination as the workspace is now. Raises what `route` raises."""
+        """Return the route to a destination in the current workspace. Raises what `route` raises."""
         state = self._state(destination, destination.config)
         entry = self._routes.get(destination.key)
         if entry is not None and entry[0] == state:
             return entry[1]
         fresh = route(self._workspace, destination, self._user_code)
-        # A copy: who changes a configuration may change the object itself, and that would be equal to itself.
+        # A copy: a caller may change the configuration in place, and the same object would compare equal.
         self._routes[destination.key] = self._state(destination, deepcopy(destination.config)), fresh
         return fresh
 
     def _state(self, destination: Destination, config: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Equal as long as nothing has changed that a route is made of."""
+        """Return a value that stays equal as long as nothing that the route depends on has changed."""
         workspace = self._workspace
         transformation = workspace.transformations.get(destination.transformation or "")
         code = self._user_code.source(transformation) if transformation else None
-        kind = destination.type in CATALOGUE and CATALOGUE[destination.type]  # a notebook may add it again
+        kind = destination.type in CATALOGUE and CATALOGUE[destination.type]  # a notebook may redefine it
         of_workspace = (workspace.masker, workspace.warehouses, workspace.delivery.mode)
         return kind, config, destination.transformation, code, id(destination), *of_workspace

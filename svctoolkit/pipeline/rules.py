@@ -1,4 +1,4 @@
-"""Which destinations an event goes to, and why not to the others. Rules of the real data plane's processor."""
+"""Which destinations receive an event, and why others do not: the rules of RudderStack's processor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.secrets import reveal
 from svctoolkit.workspace import Destination, Source
 
-#: Which event types the servers still send where the rest goes from the device: type -> source type -> event types.
+#: Event types that are sent from the server even in hybrid mode: destination type -> source type -> event types.
 HYBRID_EVENTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "ACTIVE_CAMPAIGN": {"web": ("track", "screen", "identify")},
     "BRAZE": {"web": ("identify", "track", "page")},
@@ -23,22 +23,22 @@ HYBRID_EVENTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 
 
-#: Settings for which more than type, name and integrations of an event is looked at.
+#: Settings for which a rule reads more of an event than its type, name and integrations.
 _CONSENT = ("consentManagement", "oneTrustCookieCategories", "ketchConsentPurposes")
 
 
 def needs_all(destination: Destination) -> bool:
-    """Whether `exclusion` needs the whole event; else type, event and integrations are enough."""
+    """Whether `exclusion` needs the whole event; otherwise type, event and integrations are enough."""
     return any(destination.config.get(name) for name in _CONSENT)
 
 
 def exclusion(event: Mapping[str, Json], source: Source, destination: Destination) -> str:
-    """Why the destination does not get the event, or an empty text."""
+    """Return why the destination does not receive the event, or an empty string."""
     if not destination.enabled:
         return "the destination is disabled"
     try:
         definition = definitions.get(destination.type)
-    except UnknownName:  # a type of the user's own; its mapping says what it takes
+    except UnknownName:  # a user-defined type: its mapping decides what it accepts
         own = CATALOGUE[destination.type].title if destination.type in CATALOGUE else destination.type
         return _by_integrations(event.get("integrations"), own)
     config = destination.config
@@ -54,32 +54,32 @@ def exclusion(event: Mapping[str, Json], source: Source, destination: Destinatio
 
 
 def _by_integrations(integrations: Any, title: str) -> str:
-    """The key is the display name, in exact case. A boolean decides, an object means true, all else is as `All`."""
+    """Apply `integrations`: keys are case-sensitive display names. Booleans decide, objects mean true, else `All`."""
     if integrations is None:
         return ""
     if not isinstance(integrations, Mapping):
-        return "the event's integrations are no object, which means no destination"
+        return "the event's integrations are not an object, so it goes to no destination"
     own = integrations.get(title)
     if isinstance(own, bool):
-        return "" if own else f"the event's integrations switch {title} off"
+        return "" if own else f"the event's integrations disable {title}"
     everyone = integrations.get("All", True)
     if not isinstance(everyone, bool):
-        return "the event's integrations.All is neither true nor false, which means no destination"
+        return "the event's integrations.All is neither true nor false, so it goes to no destination"
     if everyone or isinstance(own, Mapping):
         return ""
-    return f"the event's integrations switch all off, and do not name {title}"
+    return f"the event's integrations disable all destinations and do not enable {title}"
 
 
 def _by_type(event_type: str, definition: definitions.Definition, config: Mapping[str, Any]) -> str:
     if event_type not in EVENT_TYPES:
-        return ""  # not a matter of the destination: `stages` refuse it
+        return ""  # not specific to the destination: the stages reject it
     listed = (definition.supported_message_types or {}).get("cloud")
     if isinstance(listed, list):
         takes = [str(name).strip().lower() for name in listed]
         if config.get("enableServerSideIdentify") is False:
             takes = [name for name in takes if name != "identify"]
         if event_type not in takes:
-            return f"Message type not supported: {definition.display_name} takes no {event_type} events (298)"
+            return f"Message type not supported: {definition.display_name} does not accept {event_type} events (298)"
     return ""
 
 
@@ -99,7 +99,7 @@ def _by_mode(event_type: str, source_type: str, definition: definitions.Definiti
 
 
 def _of_source(value: Any, source_type: str) -> Any:
-    """A setting that may be given for each type of source, such as `{"web": [...], "android": [...]}`."""
+    """Return a setting that may differ by source type, such as `{"web": [...], "android": [...]}`."""
     return value.get(source_type) if isinstance(value, Mapping) else value
 
 
@@ -112,7 +112,7 @@ def _by_consent(event: Mapping[str, Any], source_type: str, config: Mapping[str,
     provider = consent.get("provider") or ""
     own = {name: _of_source(config.get(name), source_type) for name in _CONSENT}
     if denied and _without_consent(denied, provider, consent, own):
-        return f"the user denied the consents that the destination needs: {', '.join(sorted(denied))}"
+        return f"the user denied consents that the destination requires: {', '.join(sorted(denied))}"
     return ""
 
 
@@ -133,11 +133,11 @@ def _without_consent(denied: set[str], provider: Any, consent: Mapping[str, Any]
 
 
 def _by_conversions(event: Mapping[str, Any], config: Mapping[str, Any]) -> str:
-    """`listOfConversions` restricts the names of track events."""
+    """Apply `listOfConversions`, which restricts the names of track events."""
     rows = config.get("listOfConversions")
     listed = _names(_rows(rows), "conversions") if rows else ()
     if listed and event.get("event") not in listed:
-        return f"the destination takes no events called {event.get('event')!r}: it is not in listOfConversions"
+        return f"the destination does not accept events named {event.get('event')!r}: it is not in listOfConversions"
     return ""
 
 

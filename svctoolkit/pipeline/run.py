@@ -1,4 +1,4 @@
-"""Events through the stages of one route, by the stage rules of the Test API specification."""
+"""Run events through the stages of one route, by the stage rules of the Test API specification."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(
     source: Source | None = None,
     warehouses: Warehouses | None = None,
 ) -> list[EventResult]:
-    """One result per event that came out of the user transformation; one for an event that was dropped or failed."""
+    """Return one result per event that the user transformation returned; one if it dropped or failed the event."""
     return run_many([event], route, stages, sender, [context], source, warehouses)[0]
 
 
@@ -42,13 +42,13 @@ def run_many(
     source: Source | None = None,
     warehouses: Warehouses | None = None,
 ) -> list[list[EventResult]]:
-    """What `run` gives for each event, in order; each has a context of its own.
+    """Return the results of `run` for each event, in order. Each event has its own context.
 
-    The user transformation gets all events in one call: that is much faster, its module keeps its state between them,
+    The user transformation gets all events in one call. That is much faster, its module keeps its state between them,
     and a batch function sees them together. `milliseconds` of that stage is an event's share of the call.
 
-    Where the destination's type has no mapping the user transformation runs, and the later stages are off. Rows of a
-    warehouse are loaded by `warehouses`.
+    If the destination's type has no mapping, only the user transformation runs. Rows of a warehouse are loaded into
+    `warehouses`.
     """
     if route.mapping is None and route.tables is None:
         stages = replace(stages, dest_transform=False, send_to_destination=False)
@@ -77,7 +77,7 @@ def _user_transform(
     started = perf_counter()
     outputs = user_transform.run(events, route, source)
     spent = {"user_transform": (perf_counter() - started) * 1000 / (len(events) or 1)}
-    if outputs is None:  # stage rule 2: processing continues with the event as it is
+    if outputs is None:  # stage rule 2: processing continues with the unchanged event
         return [[(EventResult(e, {"error": NO_TRANSFORMATION}, milliseconds=dict(spent)), e)] for e in events]
     return [_results_of(event, output, spent) for event, output in zip(events, outputs, strict=True)]
 

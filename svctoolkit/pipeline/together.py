@@ -1,4 +1,4 @@
-"""The requests that many events make, as a data plane would send them, and why some are not together."""
+"""The requests for many events as a data plane would send them, and why some events do not share one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def together(
     context: Context,
     source: Source | None,
 ) -> Iterator[SharedRequests]:
-    """What comes of the events at a destination, in calls of so many jobs."""
+    """Return the requests of the events at a destination, in calls of up to `jobs` jobs."""
     stages = Stages(dest_transform=not route.at_router)
     transformed = run_many(events, route, stages, sender, [context] * len(events), source)
     waiting: list[tuple[int, Mapping[str, Any]]] = []
@@ -59,14 +59,14 @@ def _of_processor(place: int, number: int, result: EventResult) -> SharedRequest
     error = error_of(result.dest_transformed_payload)
     if error is not None:
         return SharedRequests("refused", (place,), number, error=error)
-    reason = "the service makes its payloads at the processor, one event at a time" if place else ""
+    reason = "RudderStack makes its payloads in the processor, one event at a time" if place else ""
     return SharedRequests("sent", (place,), number, result.payloads, reason=reason)
 
 
 def _call(
     jobs: Sequence[tuple[int, Mapping[str, Any]]], route: Route, context: Context, number: int, size: int
 ) -> Iterator[SharedRequests]:
-    assert route.mapping is not None  # noqa: S101 - who calls has made sure
+    assert route.mapping is not None  # noqa: S101 - guaranteed by the caller
     users = [str(event.get("anonymousId") or event.get("userId") or "") for _, event in jobs]
     contexts = [replace(context, metadata={**context.metadata, "userId": user}) for user in users]
     numbered = [(job, event) for job, (_, event) in enumerate(jobs)]
@@ -86,7 +86,7 @@ def _call(
 
 
 def _reason(batch: Batch, earlier: Sequence[Batch], route: Route) -> str:
-    """Why a batch is not part of one before it: what it has other than the one that is most like it."""
+    """Return why a batch was not merged into an earlier one: how it differs from the most similar one."""
     if not earlier:
         return ""
     if not route.type.sharing:
@@ -95,14 +95,14 @@ def _reason(batch: Batch, earlier: Sequence[Batch], route: Route) -> str:
 
 
 def _difference(batch: Batch, other: Batch) -> tuple[int, str]:
-    """How different two batches are, and in what; 0 where nothing but their items is."""
+    """Return how different two batches are, and in what way; 0 if only their items differ."""
     if len(batch.payloads) != len(other.payloads):
-        return 5, f"it takes {len(batch.payloads)} requests, the others {len(other.payloads)}"
+        return 5, f"it needs {len(batch.payloads)} requests, the others {len(other.payloads)}"
     for one, two in zip(batch.payloads, other.payloads, strict=True):
         for weight, (member, words) in enumerate(_MEMBERS.items()):
             if one.get(member) != two.get(member):
                 said = f": {str(one.get(member)).partition('?')[0]}" if member in ("endpoint", "method") else ""
                 return 4 - weight, words + said
     if len(batch.jobs) == 1 or len(other.jobs) == 1:
-        return 0, "it goes alone, or its place among the events of its user is later"
-    return 0, "the request before it is full, or its user's events would change their order"
+        return 0, "it is sent alone, or it must follow other events of its user"
+    return 0, "the previous request is full, or merging would reorder its user's events"

@@ -1,4 +1,4 @@
-"""The warehouses of a workspace: one for each destination of such a type, made when it is first asked for."""
+"""The warehouses of a workspace: one for each destination of such a type, created on first use."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class Warehouses:
-    """Loads what comes for the warehouse destinations of a workspace, and keeps it.
+    """Loads and keeps the data of a workspace's warehouse destinations.
 
-    Each event is loaded at once; with `in_batches`, when somebody asks for the tables. With `folder`, what was staged
-    is written there, and loaded again by the next object with that folder: nothing is lost when the process ends. Of
-    events beyond twice the rows that a table keeps, the oldest are taken out of it.
+    Each event is loaded immediately, or with `in_batches`, when the tables are read. With `folder`, staged data is
+    written there, and the next object with that folder loads it again: nothing is lost when the process ends. When a
+    table exceeds twice its row limit, the oldest events are removed from it.
     """
 
     def __init__(
@@ -42,10 +42,10 @@ class Warehouses:
         self._in_batches, self._folder = in_batches, folder
         self._lock = RLock()
         self._items: dict[str, tuple[Any, Warehouse]] = {}
-        self._lines: Counter[str] = Counter()  # that the file of each destination has
+        self._lines: Counter[str] = Counter()  # lines in the file of each destination
 
     def warehouse(self, name: str) -> Warehouse:
-        """The warehouse of a destination, by its key or id. Raises `UnknownName`, also where it is no warehouse."""
+        """Return the warehouse of a destination, by key or id. Raises `UnknownName`, also if it is not a warehouse."""
         destination = self._workspace.destination(name)
         if not is_warehouse(destination.type):
             warehouses = [d.key for d in self._workspace.destinations.values() if is_warehouse(d.type)]
@@ -66,9 +66,9 @@ class Warehouses:
     def load(
         self, destination: Destination, event: Mapping[str, Json], entries: list[Entry], notes: Notes, source: str
     ) -> list[dict[str, Json]]:
-        """Load one event's rows; what became of each, and the losses of loading in `notes`.
+        """Load one event's rows. Returns the outcome of each row; losses while loading go to `notes`.
 
-        Raises `DeliveryError` where it cannot be written down.
+        Raises `DeliveryError` if the data cannot be written to the folder.
         """
         with self._lock:
             warehouse = self._of(destination)
@@ -123,11 +123,11 @@ class Warehouses:
                 _keep_last(self._file(destination), self._lines[destination.key] - most)
                 self._lines[destination.key] = most
         except OSError as error:
-            said = f"what is loaded cannot be written to {self._folder}: {error.strerror}"
+            said = f"loaded data cannot be written to {self._folder}: {error.strerror}"
             raise DeliveryError(said, code="ENOSPC", status=503) from error
 
     def _read(self, destination: Destination, warehouse: Warehouse) -> None:
-        """What an earlier process has staged. The last line may have been torn by its end."""
+        """Load what an earlier process has staged. The last line may be incomplete if that process was killed."""
         file = self._folder and self._file(destination)
         if not file or not file.exists():
             return
@@ -152,7 +152,7 @@ class Warehouses:
 
 
 def _keep_last(file: Path, skip: int) -> None:
-    """Take the first `skip` lines out of a file, which is replaced as a whole."""
+    """Remove the first `skip` lines of a file, which is replaced atomically."""
     draft = file.with_suffix(".draft")
     with file.open("rb") as old, draft.open("wb") as new:
         new.writelines(islice(old, skip, None))
@@ -160,7 +160,7 @@ def _keep_last(file: Path, skip: int) -> None:
 
 
 def check_runs(type: str) -> None:
-    """Check that events of this type run here: warehouses do, beside what the Test API takes.
+    """Check that events of this type can run here: warehouses, and the types that the Test API accepts.
 
     Raises `Unsupported`, `UnknownName`.
     """
@@ -169,7 +169,7 @@ def check_runs(type: str) -> None:
 
 
 def metadata(destination: Destination, source: Source | None) -> dict[str, str]:
-    """What the service knows about an event's way, by the names that it has on the wire."""
+    """Return RudderStack's metadata about an event's path, under the names used on the wire."""
     origin = {}
     if source:
         origin = {"sourceId": source.id, "sourceType": source.type, "sourceCategory": source.category}

@@ -164,7 +164,7 @@ def test_what_is_not_meant_to_arrive_is_told_in_a_comparison() -> None:
     off, device = shop(), shop(connectionMode={"web": "device"})
     off.source("web").enabled = False
     for after, reason in (
-        (shop(**CONSENT), "filtered: the user denied the consents"),
+        (shop(**CONSENT), "filtered: the user denied consents"),
         (device, "filtered: the destination is in device mode"),
         (off, "filtered: the source is disabled"),
     ):

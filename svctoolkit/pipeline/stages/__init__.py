@@ -1,1 +1,1 @@
-"""The stages. Each knows nothing of the others, of results, or of who is reading."""
+"""The stages. They are independent of each other, of results and of any caller."""

@@ -1,4 +1,4 @@
-"""Event in, payloads out: the mapping of the destination's type."""
+"""Map an event to payloads with the mapping of the destination's type."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from svctoolkit.results import Payload
 
 
 def run(event: Mapping[str, Json], route: Route, context: Context) -> list[Payload]:
-    """The payloads in the service's format. Raises `MappingError`, and nothing else. The route has a mapping.
+    """Return the payloads in RudderStack's format. Raises only `MappingError`. The route must have a mapping.
 
-    Of a type whose events may share requests they are what the router makes of this event alone.
+    For a type whose events may share requests, these are the payloads that the router makes of this event alone.
     """
     if route.mapping is None:
         return []

@@ -1,4 +1,4 @@
-"""Event in, rows of a warehouse's tables out, and the rows loaded: stages 2 and 3 of a warehouse."""
+"""Turn an event into rows of a warehouse's tables and load them: stages 2 and 3 of a warehouse."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(
     source: Source | None,
     warehouses: Warehouses | None,
 ) -> None:
-    """Fill in what the two stages give. What is lost on the way stands in `result.losses`."""
+    """Fill in the results of the two stages. Data that is lost is listed in `result.losses`."""
     timer, notes = Timer(result.milliseconds), Notes()
     rows = None
     if stages.dest_transform:
@@ -43,7 +43,7 @@ def run(
         return
     if rows is None:
         result.destination_response = {"error": DEST_ABORT if stages.dest_transform else NOTHING_TO_SEND}
-    elif warehouses is None:  # of a replay: the rows are loaded together, when somebody asks for the tables
+    elif warehouses is None:  # in a replay, rows are loaded together when the tables are first read
         answers = [{"table": row["table"], "staged": 1} for row, _ in rows]
         result.destination_response, result.destination_response_status = list(answers), [200] * len(answers)
     else:
@@ -61,7 +61,7 @@ def run(
 def entries(
     event: Mapping[str, Json], route: Route, context: Context, source: Source | None, notes: Notes
 ) -> list[Entry]:
-    """The rows of an event, each with the fields that its columns came from. Raises `MappingError`."""
+    """Return the rows of an event, each with the source fields of its columns. Raises `MappingError`."""
     if route.tables is None:
         return []
     meta = Metadata.of(metadata(route.destination, source))

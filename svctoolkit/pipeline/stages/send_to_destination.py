@@ -1,4 +1,4 @@
-"""Payload in, the destination's answer out: the only stage that touches a network."""
+"""Send payloads and return the destination's responses: the only stage that uses the network."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from svctoolkit.json_types import Json
 
 
 def run(payloads: Sequence[Mapping[str, Json]], sender: Sender) -> list[Delivered]:
-    """The payloads are sent one after another; a failure is an answer like any other."""
+    """Send the payloads one after another. A failure is returned as a result, not raised."""
     return [sender.send(payload) for payload in payloads]

@@ -1,4 +1,4 @@
-"""Which stages run, what stands in place of one that could not, and how long each took."""
+"""Which stages run, the placeholder results of stages that could not run, and how long each took."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOTHING_TO_SEND = "nothing to send: dest_transform is off, so there is no payloa
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """Which stages run. By default nothing leaves: `send_to_destination` is off."""
+    """Which stages run. By default nothing is sent: `send_to_destination` is off."""
 
     user_transform: bool = True
     dest_transform: bool = True
@@ -20,7 +20,7 @@ class Stages:
 
     @classmethod
     def of(cls, *names: str) -> Stages:
-        """Only the named stages: `Stages.of("dest_transform")`."""
+        """Return stages with only the named ones enabled: `Stages.of("dest_transform")`."""
         unknown = set(names) - set(cls.__slots__)
         if unknown:
             raise ValueError(f"no stage is called {sorted(unknown)[0]!r}; the stages are {', '.join(cls.__slots__)}")

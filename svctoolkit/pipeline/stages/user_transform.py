@@ -1,4 +1,4 @@
-"""Event in, events out: the user's code."""
+"""Run the user's code, which turns events into events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svctoolkit.workspace import Source
 
 
 def run(events: Sequence[Mapping[str, Json]], route: Route, source: Source | None) -> list[Output] | None:
-    """What became of each event, or None where the destination has no user transformation. One call of the code."""
+    """Return the outcome of each event, or None if the destination has no user transformation. Calls the code once."""
     if route.code is None:
         return None
     if not route.code.wants_metadata:
@@ -29,7 +29,7 @@ def run(events: Sequence[Mapping[str, Json]], route: Route, source: Source | Non
 
 
 def _of_plan(link: Link) -> dict[str, Any]:
-    """What it says about the tracking plan of the source, and its settings as the service stores them."""
+    """Return the metadata about the source's tracking plan, with its settings as RudderStack stores them."""
     if link.plan is None:
         return {}
     config = {kind: dict(words) for kind, words in link.settings.by_type.items()}
@@ -51,12 +51,12 @@ _OF_EVENT = {
 
 
 def _own(event: Mapping[str, Any]) -> dict[str, Any]:
-    """What `metadata(event)` says about the event."""
+    """Return the part of `metadata(event)` that describes the event."""
     return {name: value for name, member in _OF_EVENT.items() if (value := event.get(member)) is not None}
 
 
 def _common(route: Route, source: Source | None) -> dict[str, Any]:
-    """What it says about where all these events come from and go to, as far as known."""
+    """Return the metadata about source and destination that all these events share, as far as known."""
     destination, transformation = route.destination, route.transformation
     metadata = {
         "workspaceId": route.workspace.name,
