@@ -1,4 +1,4 @@
-"""What an event becomes in a data warehouse.
+"""Turns events into rows of a data warehouse.
 
 >>> event = {"type": "track", "messageId": "m1", "event": "Order Completed", "properties": {"orderId": "A-1"}}
 >>> [row["table"] for row in rows(event, "SNOWFLAKE")]
@@ -48,7 +48,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What loads rows needs a database, and most of what asks for this package only their names."""
+    """Import lazily: loading needs a database, but most users of this package need only names."""
     if name != "Warehouse":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from svctoolkit.warehouse.warehouse import Warehouse
@@ -66,15 +66,15 @@ def rows(
     metadata: Mapping[str, Json] | None = None,
     settings: Mapping[str, Json] | None = None,
 ) -> list[Row]:
-    """The rows of an event in the tables of a warehouse, as the service makes them: `{table, columns, data}`.
+    """Return an event's rows in the tables of a warehouse, as RudderStack builds them: `{table, columns, data}`.
 
     - `provider`: the destination type (`"SNOWFLAKE"`), in any case; `config`: the destination's configuration
-    - `clock`: now, for events that do not say when they were received
+    - `clock`: the current time, for events without a time of receipt
     - `metadata`: `sourceId sourceType sourceCategory destinationId destinationType receivedAt`
     - `settings`: the operator's, `id_resolution` (false) and `max_columns` (1600)
 
-    Raises `UnknownName` for a provider that there is not, `ConfigError` for a setting, and `EventError` for an event
-    that the service refuses: an unknown type, a context that is no object, a record without id, too many columns.
+    Raises `UnknownName` for an unknown provider, `ConfigError` for an invalid setting, and `EventError` for an event
+    that RudderStack rejects: an unknown type, a context that is not an object, a record without id, too many columns.
     """
     tables = Tables(provider, config, settings=settings) if config or settings else _tables(provider)
     return tables.rows(event, clock, Metadata.of(metadata) if metadata else None)

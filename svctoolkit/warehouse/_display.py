@@ -1,4 +1,4 @@
-"""How warehouses, loads and diffs show themselves."""
+"""Rich display of warehouses, loads and diffs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOSSES = 20
 
 @shows(Warehouse)
 def warehouse_page(warehouse: Warehouse) -> Html:
-    """Which events feed which tables; each table with its types and first rows; what was lost."""
+    """Show which events feed which tables, each table with its types and first rows, and what was lost."""
     tables = warehouse.tables()
     blocks: list[object] = [_flow(warehouse, dict(zip(tables["table"], tables["rows"], strict=True)))]
     losses = warehouse.losses()
@@ -45,7 +45,7 @@ def warehouse_page(warehouse: Warehouse) -> Html:
 
 
 def _flow(warehouse: Warehouse, rows: Mapping[str, int]) -> Html:
-    """Which events feed which tables: a picture, and the same as a table."""
+    """Show which events feed which tables, as a diagram and as a table."""
     flow = sorted(warehouse.flow().items())
     if not flow:
         return Html("")
@@ -65,7 +65,7 @@ def _cell(value: Any) -> Any:
 
 @shows(Load)
 def load_page(load: Load) -> Html:
-    """What a load did, with its losses."""
+    """Show the result of a load with its losses."""
     head = display.table(("table", "rows"), list(load.tables.items()))
     columns = [(t, c, kind) for t, of_table in load.new.items() for c, kind in of_table.items()]
     new = display.more("New columns", display.table(("table", "column", "type"), columns)) if columns else Html("")
@@ -75,7 +75,7 @@ def load_page(load: Load) -> Html:
 
 @shows(Diff, "text")
 def diff_text(diff: Diff) -> str:
-    """One line that says all, then the columns, the conflicts and the rows."""
+    """Return a one-line summary, then the columns, the conflicts and the rows."""
     return "\n".join(_diff_lines(diff))
 
 
@@ -112,7 +112,7 @@ def _cells(sample: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
 
 @shows(Diff)
 def diff_page(diff: Diff) -> Html:
-    """The same as tables."""
+    """Show the diff as tables."""
     if diff.same:
         return display.page(display.message(f"{len(diff.tables)} tables: nothing differs", "ok"))
     columns = [(c.table, c.column, c.change, c.before, c.after) for c in diff.columns]

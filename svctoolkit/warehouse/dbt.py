@@ -1,4 +1,4 @@
-"""What dbt needs to build models on the tables: the file, a profile, and the sources with their columns."""
+"""Export what dbt needs to build models on the tables: the file, a profile, and the sources with their columns."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _NAME = re.compile(r"[^a-z0-9_]+")
 
 
 def export(warehouses: Mapping[str, Warehouse], folder: Path | str) -> list[Path]:
-    """Write `warehouse.duckdb`, `profiles.yml` and `models/sources.yml` into a folder: the files.
+    """Write `warehouse.duckdb`, `profiles.yml` and `models/sources.yml` into a folder, and return the files.
 
-    Each warehouse has its schema in the file, and is a source of dbt by its destination: `source('wh', 'users')`.
-    A `dbt_project.yml` that is there stays; without one a small one is written. Raises `ConfigError` where that cannot
-    be.
+    Each warehouse has its schema in the file, and is a dbt source by its destination: `source('wh', 'users')`.
+    An existing `dbt_project.yml` is kept; otherwise a small one is written. Raises `ConfigError` if a file cannot be
+    written.
     """
     folder = Path(folder)
     try:
@@ -39,7 +39,7 @@ def export(warehouses: Mapping[str, Warehouse], folder: Path | str) -> list[Path
 
 
 def _save(warehouses: Iterable[Warehouse], database: Path) -> None:
-    """Replaces the file when all of them are in the new one: an interrupt leaves what was there."""
+    """Replace the file after all warehouses are written to a new one: an interrupt leaves the old one intact."""
     draft = database.with_name(f".{database.name}.new")
     try:
         draft.unlink(missing_ok=True)
@@ -73,7 +73,7 @@ def _sources(warehouses: Mapping[str, Warehouse]) -> Iterator[str]:
     yield "sources:"
     for key, warehouse in warehouses.items():
         yield f"  - name: {_NAME.sub('_', key.lower()) or 'warehouse'}"
-        yield f"    description: {_text(f'{warehouse.provider.label}, as events make it')}"
+        yield f"    description: {_text(f'{warehouse.provider.label}, loaded from events')}"
         yield f"    schema: {_text(warehouse.namespace)}"
         yield "    tables:"
         schema = warehouse.schema()
@@ -88,7 +88,7 @@ def _sources(warehouses: Mapping[str, Warehouse]) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """A text for YAML: in quotes, with JSON's escapes."""
+    """Return a string for YAML: in quotes, with JSON's escapes."""
     import json
 
     return json.dumps(text, ensure_ascii=False)

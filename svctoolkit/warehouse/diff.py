@@ -1,4 +1,4 @@
-"""Two warehouses side by side: what their tables have, and what differs."""
+"""Compare two warehouses: their tables, columns and rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ColumnChange:
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """The rows of a table: how many there are, only before, only after, and in both with other values.
+    """The rows of a table: their number, and how many are only before, only after, or in both with other values.
 
     `samples` are rows that differ: the id, and `column: (before, after)`.
     """
@@ -51,11 +51,11 @@ class TableChange:
 
 @dataclass(frozen=True, slots=True)
 class Diff(Displayed):
-    """What is different in the second warehouse.
+    """The differences between two warehouses.
 
-    - `columns`: new and missing tables' columns included; `tables`: the rows, by table
-    - `conflicts`: columns of the second that got values of several types, which the first did not
-    - `discards`: how many values were discarded, before and after
+    - `columns`: changed columns, including those of new and missing tables; `tables`: the rows, by table
+    - `conflicts`: columns that got values of several types only in the second warehouse
+    - `discards`: the number of discarded values, before and after
     """
 
     columns: Sequence[ColumnChange] = ()
@@ -66,7 +66,7 @@ class Diff(Displayed):
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs."""
+        """Whether there are no differences."""
         rows = any(table.differs for table in self.tables)
         return not (self.columns or self.conflicts or rows or self.discards[0] != self.discards[1])
 
@@ -98,7 +98,7 @@ class Diff(Displayed):
 
 
 def diff(before: Warehouse, after: Warehouse) -> Diff:
-    """What differs in `after`. Names compare without case, so that two kinds of warehouses can stand side by side."""
+    """Compare two warehouses. Names are matched case-insensitively, so that different providers can be compared."""
     old, new = _types(before), _types(after)
     conflicts_before = {(c.table.lower(), c.column.lower(), c.type) for c in before.conflicts()}
     return Diff(
@@ -132,7 +132,7 @@ def _columns(old: Mapping[str, Mapping[str, str]], new: Mapping[str, Mapping[str
 
 
 def _rows(table: str, before: Warehouse, after: Warehouse) -> TableChange:
-    """Rows are the same row by their id; those without one are only counted."""
+    """Compare the rows of a table by id. Rows without an id are only counted."""
     old, new = (w.count(table) if table in map(str.lower, w.types()) else 0 for w in (before, after))
     if not old or not new:
         return TableChange(table, old, new, only_before=old, only_after=new)

@@ -1,4 +1,4 @@
-"""The warehouses: what each does its own way. One line a provider; the names are those of the definitions.
+"""The warehouse providers and how they differ, one per line. The names are those of the definitions.
 
 >>> provider("SNOWFLAKE").upper_case, provider("postgres").name_length
 (True, 63)
@@ -22,12 +22,12 @@ _OTHERS_LENGTH = 127
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A kind of warehouse. `name` is the definition's in lower case, as the service writes it.
+    """A kind of warehouse. `name` is the definition's in lower case, as RudderStack writes it.
 
-    - `column_types`: warehouse-neutral type -> the column type that the loader makes of it
-    - `json_type`: the neutral type of what a JSON path picks; `event_type`: that of `rudder_event`
-    - `merges`: whether a row replaces the older one of the same id, unless `preferAppend` says otherwise
-    - `text_limit`: characters of a text column, longer texts are cut; 0 where nothing is cut
+    - `column_types`: warehouse-neutral type -> the column type that the loader creates
+    - `json_type`: the neutral type of values at JSON paths; `event_type`: that of `rudder_event`
+    - `merges`: whether a row replaces an older one with the same id, unless `preferAppend` says otherwise
+    - `text_limit`: maximum length of a text column, longer strings are cut; 0 for no limit
     - `letters`: its marks in `reserved_words.txt`
     """
 
@@ -50,7 +50,7 @@ class Provider:
 
     @property
     def definition(self) -> str:
-        """The name of its destination type."""
+        """The name of the provider's destination type."""
         return self.name.upper()
 
     @property
@@ -62,14 +62,14 @@ class Provider:
 def _types(line: str) -> Mapping[str, str]:
     names = ("int", "float", "string", "datetime", "boolean", "json", "text")
     kinds = [kind.strip() for kind in line.split("|")]
-    kinds += [kinds[2]] * (len(names) - len(kinds))  # json and text where a warehouse has none: as string
+    kinds += [kinds[2]] * (len(names) - len(kinds))  # without json or text types: string
     return MappingProxyType(dict(zip(names, kinds, strict=True)))
 
 
 _POSTGRES = _types("bigint | numeric | text | timestamptz | boolean | jsonb")
 _SNOWFLAKE = _types("number | double precision | varchar | timestamp_tz | boolean | variant")
 _REDSHIFT = _types(
-    "bigint | double precision | varchar(65535) | timestamp | boolean | super | varchar(65535)"  # the wider text
+    "bigint | double precision | varchar(65535) | timestamp | boolean | super | varchar(65535)"  # last: the wider text
 )
 _BIGQUERY = _types("INTEGER | FLOAT | STRING | TIMESTAMP | BOOLEAN")
 _DELTA = _types("BIGINT | DOUBLE | STRING | TIMESTAMP | BOOLEAN")
@@ -108,7 +108,7 @@ PROVIDERS: Mapping[str, Provider] = MappingProxyType({one.name: one for one in _
 
 
 def provider(name: str) -> Provider:
-    """The provider of that name, in any case. Raises `UnknownName`."""
+    """Return the provider with that name, case-insensitive. Raises `UnknownName`."""
     kind = PROVIDERS.get(str(name).lower())
     if kind is None:
         raise UnknownName("warehouse", str(name), PROVIDERS)
@@ -116,13 +116,13 @@ def provider(name: str) -> Provider:
 
 
 def is_warehouse(type: str) -> bool:
-    """Whether a destination type is one of them."""
+    """Whether a destination type is a warehouse."""
     return type.lower() in PROVIDERS
 
 
 @cache
 def _reserved_words(letters: str) -> frozenset[str]:
-    """The words whose line has one of the letters: each line names the providers that it holds for."""
+    """Return the words whose line has one of the letters: each line names its providers."""
     lines = (files("svctoolkit.warehouse") / "reserved_words.txt").read_text(encoding="utf-8").splitlines()
     marked = (line.split(":", 1) for line in lines if line.strip())
     return frozenset(word for marks, words in marked if set(marks) & set(letters) for word in words.split())

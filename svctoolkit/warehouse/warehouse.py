@@ -1,4 +1,4 @@
-"""A warehouse to load events into and to ask: one schema, in an embedded DuckDB."""
+"""A warehouse that loads events and can be queried: one schema, in an embedded DuckDB."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-_MOST_STAGED = 200_000  # rows: more are loaded at once
-_MOST_EVENTS = 1000  # names whose tables are remembered
-#: table of ours -> the type of event that fills it
+_MOST_STAGED = 200_000  # rows; beyond this they are loaded immediately
+_MOST_EVENTS = 1000  # event names whose tables are cached
+#: RudderStack's table -> the type of event that fills it
 _KINDS = {
     "tracks": "track",
     "identifies": "identify",
@@ -40,7 +40,7 @@ _KINDS = {
     "_groups": "group",
     "aliases": "alias",
 }
-_MOST_LOSSES = 10_000  # that are kept; all are counted
+_MOST_LOSSES = 10_000  # losses that are kept; all are counted
 
 
 def _now() -> datetime:
@@ -48,7 +48,7 @@ def _now() -> datetime:
 
 
 class Warehouse(Displayed):
-    """What a destination of a warehouse type holds.
+    """The contents of a warehouse destination.
 
     >>> warehouse = Warehouse("SNOWFLAKE", name="shop")
     >>> event = {"type": "track", "messageId": "m1", "event": "Order Completed", "properties": {"revenue": 9.5}}
@@ -57,14 +57,14 @@ class Warehouse(Displayed):
     >>> warehouse.sql("select sum(revenue) as total from order_completed").total.tolist()
     [9.5]
 
-    The SQL is DuckDB's, names and types are the provider's: `tables()` and `schema()` say both. Events are loaded when
-    somebody asks, as one batch; `sync` does so at once. The first type of a column wins, as in the service.
+    The SQL is DuckDB's; names and types are the provider's: see `tables()` and `schema()`. Events are loaded as one
+    batch on the first read; `sync` loads them immediately. The first type of a column wins, as in RudderStack.
 
-    `name` is the schema unless the configuration has a `namespace`. `metadata` says what the service knows of source
-    and destination. `clock` and `new_id` make times and ids. With `most_rows` a table forgets its oldest rows beyond
-    so many, a tenth of them at a time.
+    `name` is the schema unless the configuration has a `namespace`. `metadata` is RudderStack's data about the source
+    and destination. `clock` and `new_id` create times and ids. With `most_rows`, a table that exceeds this number
+    drops its oldest rows, a tenth of them at a time.
 
-    Raises `UnknownName` for a type that is no warehouse. Needs `pip install 'svctoolkit[warehouse]'` (`ConfigError`).
+    Raises `UnknownName` if the type is not a warehouse. Needs `pip install 'svctoolkit[warehouse]'` (`ConfigError`).
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Warehouse(Displayed):
         self._losses: list[Loss] = []
         self._conflicts: dict[tuple[str, str, str], Conflict] = {}
         self._staged: list[Staged] = []
-        self._must_merge = False  # what is staged
+        self._must_merge = False  # for the staged rows
         self._columns, self._fields = Shapes(), Shapes()
         self._loader: Loader | None = None
         self._flow: dict[str, set[str]] = {}
@@ -99,16 +99,16 @@ class Warehouse(Displayed):
 
     @property
     def merges(self) -> bool:
-        """Whether a row replaces the older one of the same id: by `preferAppend`, else as the provider does.
+        """Whether a row replaces an older one with the same id: by `preferAppend`, else the provider's default.
 
-        Rows of sources that extract records do so always, and those of a replay.
+        Rows of a replay, and of sources that extract records, always do.
         """
         prefers_append = self.config.get("preferAppend")
         return self._can_merge and not prefers_append if isinstance(prefers_append, bool) else self.provider.merges
 
     @property
     def forgotten(self) -> int:
-        """How many rows the tables have forgotten: see `most_rows`."""
+        """How many rows the tables have dropped: see `most_rows`."""
         return self._loader.forgotten if self._loader else 0
 
     @property
@@ -118,7 +118,7 @@ class Warehouse(Displayed):
     def add(
         self, event: Mapping[str, Json], metadata: Mapping[str, Json] | None = None, *, replay: bool = False
     ) -> list[Entry]:
-        """Stage an event: its rows, each with the fields that its columns came from. `replay`: see `load`.
+        """Stage an event: its rows, each with the source fields of its columns. `replay`: see `load`.
 
         Raises `EventError`.
         """
@@ -130,8 +130,8 @@ class Warehouse(Displayed):
         return entries
 
     def stage(self, entries: Iterable[Entry], notes: Notes, *, merge: bool = False) -> None:
-        """Take rows that are made already, to be loaded with the next batch. With `merge` they replace those of the
-        same id, whatever the configuration prefers."""
+        """Stage existing rows for the next batch. With `merge` they replace rows with the same id, whatever the
+        configuration prefers."""
         columns, fields, id = self._columns.share, self._fields.share, notes.event_id
         staged = [
             Staged(row["table"], columns(row["table"], row["columns"]), row["data"], fields(row["table"], paths), id)
@@ -144,7 +144,7 @@ class Warehouse(Displayed):
     def _stage_rows(
         self, rows: Sequence[Row], event: Mapping[str, Json], metadata: Metadata | None, replay: bool
     ) -> None:
-        """Take rows of which nothing is lost: who asks where their columns came from has the event looked at again."""
+        """Stage rows without losses. Their source fields are computed again from the event if needed."""
         columns, id = self._columns.share, as_text(event.get("messageId"))
         paths = partial(self._paths, event, metadata)
         staged = [Staged(row["table"], columns(row["table"], row["columns"]), row["data"], paths, id) for row in rows]
@@ -152,7 +152,7 @@ class Warehouse(Displayed):
             self._take(staged, replay or (metadata is not None and metadata.extracts))
 
     def _paths(self, event: Mapping[str, Json], metadata: Metadata | None, table: str) -> Mapping[str, str]:
-        """Column -> field of the event, in its row of a table."""
+        """Return column -> field of the event, for its row of a table."""
         entries = self.rows.entries(event, self.clock(), metadata, Notes())
         return next(paths for row, paths in entries if row["table"] == table)
 
@@ -166,10 +166,10 @@ class Warehouse(Displayed):
             self.sync()
 
     def load(self, events: Iterable[Mapping[str, Json]], *, replay: bool = False) -> Load:
-        """Make rows of events and load them, in their order.
+        """Convert events to rows and load them, in order.
 
-        Events that are refused are among the losses, by what is wrong with them: the others are loaded. With `replay`
-        the events may have been loaded before: as in the service they replace their rows, whatever `preferAppend` says.
+        Rejected events are listed in the losses with the reason; the others are loaded. With `replay`, events that were
+        loaded before replace their rows, as in RudderStack, whatever `preferAppend` says.
         """
         refusals: list[Loss] = []
         with collector_pause():
@@ -190,7 +190,7 @@ class Warehouse(Displayed):
         return load
 
     def sync(self) -> Load:
-        """Load what is staged, in one transaction; what it did."""
+        """Load the staged rows in one transaction, and return the result."""
         with self._lock:
             loader = self._open()
             rows = self._staged
@@ -209,46 +209,46 @@ class Warehouse(Displayed):
             return load
 
     def sql(self, query: str, *, timeout: float = 60.0) -> pd.DataFrame:
-        """What a SELECT gives, as a DataFrame with nullable types. Table and column names compare without case.
+        """Return the result of a SELECT as a DataFrame with nullable types. Names are case-insensitive.
 
-        Raises `ConfigError`: the SQL is wrong, would change something, or takes longer than `timeout` seconds. Files,
-        the network and extensions are out of reach.
+        Raises `ConfigError` if the SQL is invalid, would change data, or takes longer than `timeout` seconds. It has no
+        access to files, the network or extensions.
         """
         return _frame(self.arrow(query, timeout=timeout))
 
     def arrow(self, query: str, *, timeout: float = 60.0) -> pa.Table:
-        """What a SELECT gives, as an Arrow table. Raises what `sql` does."""
+        """Return the result of a SELECT as an Arrow table. Raises what `sql` does."""
         self.sync()
         return self._open().database.query(query, timeout)
 
     def tables(self) -> pd.DataFrame:
-        """One row per table: `table`, `rows`, `columns`."""
+        """Return one row per table: `table`, `rows`, `columns`."""
         import pandas as pd
 
-        with self._lock:  # else a load could come between a table and the next
+        with self._lock:  # so that no load runs between two tables
             self.sync()
             types = self.types()
             counts = [(table, self.count(table), len(columns)) for table, columns in types.items()]
         return pd.DataFrame(sorted(counts), columns=["table", "rows", "columns"])
 
     def table(self, name: str) -> pd.DataFrame:
-        """A whole table, by its name in any case. Raises `UnknownName`."""
+        """Return a whole table; the name is case-insensitive. Raises `UnknownName`."""
         from svctoolkit.warehouse.loading.database import quote
 
         table_name = self._table_name(name)
         return self.sql(f"SELECT * FROM {quote(self.namespace)}.{quote(table_name)}")
 
     def count(self, table: str) -> int:
-        """How many rows a table has. Raises `UnknownName`."""
+        """Return the number of rows of a table. Raises `UnknownName`."""
         table_name = self._table_name(table)
         database = self._open().database
         return int(database.run(f"SELECT count(*) FROM {database.table(table_name)}")[0][0])
 
     def schema(self, table: str = "") -> pd.DataFrame:
-        """One row per column: `table column type column_type path event_id`, of one table or of all.
+        """Return one row per column: `table column type column_type path event_id`, of one table or of all.
 
         `type` is the warehouse-neutral type, `column_type` the provider's; `path` and `event_id` are the field and
-        the event that made the column. Raises `UnknownName`.
+        the event that created the column. Raises `UnknownName`.
         """
         import pandas as pd
 
@@ -264,18 +264,18 @@ class Warehouse(Displayed):
         return pd.DataFrame(lines, columns=["table", "column", "type", "column_type", "path", "event_id"])
 
     def types(self) -> dict[str, dict[str, str]]:
-        """Table -> column -> warehouse-neutral type."""
+        """Return table -> column -> warehouse-neutral type."""
         with self._lock:
             self.sync()
             return {table: dict(columns) for table, columns in self._open().catalogue.schema.items()}
 
     def discards(self) -> pd.DataFrame:
-        """What did not fit its column: the rows of `rudder_discards`."""
+        """Return the values that did not fit their columns: the rows of `rudder_discards`."""
         self.sync()
         return self.table(self._open().catalogue.discards)
 
     def losses(self) -> pd.DataFrame:
-        """What did not arrive as it was sent: `event_id path table column kind text`. The first 10,000 are kept."""
+        """Return what did not arrive as sent: `event_id path table column kind text`. The first 10,000 are kept."""
         import pandas as pd
 
         self.sync()
@@ -283,17 +283,17 @@ class Warehouse(Displayed):
         return pd.DataFrame([[getattr(loss, name) for name in names] for loss in self._losses], columns=names)
 
     def losses_of(self, event_id: str) -> list[Loss]:
-        """The losses of one event, those of the loads included that it was in."""
+        """Return the losses of one event, including those of its loads."""
         self.sync()
         return [loss for loss in self._losses if loss.event_id == event_id]
 
     def conflicts(self) -> list[Conflict]:
-        """Columns that got values of several types, each with the first event of both."""
+        """Return the columns that got values of several types, each with the first event of either type."""
         self.sync()
         return list(self._conflicts.values())
 
     def save(self, path: Path | str, *, add: bool = False) -> Path:
-        """Write everything to a DuckDB file, which is replaced as a whole; with `add` what else is in it stays.
+        """Write everything to a DuckDB file, which is replaced atomically. With `add`, other schemas in it are kept.
 
         Raises `ConfigError` if it cannot be written.
         """
@@ -314,14 +314,14 @@ class Warehouse(Displayed):
         return path
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         with self._lock:
             if self._loader:
                 self._loader.database.close()
                 self._loader = None
 
     def flow(self) -> dict[str, set[str]]:
-        """Event (a track's by its name) -> the tables that it has rows in."""
+        """Return event (a track event by its name) -> the tables that contain its rows."""
         return {event: set(tables) for event, tables in self._flow.items()}
 
     def __repr__(self) -> str:
@@ -344,7 +344,7 @@ class Warehouse(Displayed):
         return names[name.lower()]
 
     def _note_flow(self, staged: Sequence[Staged]) -> None:
-        """Remember which event became which tables."""
+        """Remember which events fed which tables."""
         if not staged:
             return
         text = staged[0].data.get(self.rows.usual.names.own("event_text"), "")
@@ -360,14 +360,14 @@ class Warehouse(Displayed):
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:
-    """Arrow as a frame with nullable whole numbers and booleans: no number changes because another one is missing."""
+    """Return a DataFrame with nullable integers and booleans, so that a missing value does not make them floats."""
     import pandas as pd
     import pyarrow as pa
 
     kinds: dict[Any, Any] = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(): pd.BooleanDtype()}
     kinds[pa.string()] = pd.StringDtype()
     for place, column in enumerate(table.schema):
-        if pa.types.is_decimal(column.type):  # what DuckDB's sums of whole numbers are
+        if pa.types.is_decimal(column.type):  # DuckDB's type for sums of integers
             kind = pa.int64() if column.type.scale == 0 else pa.float64()
             table = table.set_column(place, column.name, table.column(place).cast(kind, safe=False))
     frame: pd.DataFrame = table.to_pandas(types_mapper=kinds.get)

@@ -27,33 +27,32 @@ def split(text: str, first: int = 0) -> dict[str, str]:
 LOSSES = {
     "a field called as one of ours": (
         track({"user_id": "x"}),
-        "user_id is a column of the warehouse's own: the value is dropped. Send it by another name",
+        "user_id is a reserved column of the warehouse: the value is dropped. Send it under another name",
     ),
     "a name without letters": (
         track({"😀": 1}),
-        "nothing of the name is left, only ASCII letters and digits count: no column. Rename it",
+        "the name has no ASCII letters or digits, so it gets no column. Rename it",
     ),
     "two fields of one column": (
         track({"a b": 1, "a_b": 2}),
-        "properties.a_b becomes the column a_b, too, and wins. Rename one of them",
+        "properties.a_b also maps to the column a_b, and wins. Rename one of them",
     ),
     "a number beyond doubles": (
         track({"n": 2**53 + 1}),
-        "9007199254740993 is more than 2^53: numbers are doubles on the way, 9007199254740992 arrives. "
-        "Send it as a text",
+        "9007199254740993 is more than 2^53: numbers travel as doubles, so 9007199254740992 arrives. Send it as text",
     ),
     "a day that is none": (
         track({"d": "2026-02-30"}),
-        "2026-02-30 is no day of the calendar: 2026-03-02T00:00:00.000Z arrives",
+        "2026-02-30 is not a calendar date: 2026-03-02T00:00:00.000Z arrives",
     ),
     "microseconds": (
         track({"d": "2026-02-03T04:05:06.123456Z"}),
         "2026-02-03T04:05:06.123456Z arrives with milliseconds: 2026-02-03T04:05:06.123Z",
     ),
-    "properties that are no object": (track(["a"]), "properties is no object: nothing of it is stored"),
+    "properties that are no object": (track(["a"]), "properties is not an object: nothing of it is stored"),
     "traits of a group that are a text": (
         {"type": "group", "messageId": "m1", "userId": "u1", "groupId": "g", "traits": split("abc")},
-        "traits is a split text: nothing of it is stored here",
+        "traits is a string split into characters: not stored here",
     ),
 }
 

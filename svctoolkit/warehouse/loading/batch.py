@@ -1,4 +1,4 @@
-"""The rows of one table in one load, turned into columns whose values fit."""
+"""The rows of one table in one load, as columns of converted values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from svctoolkit.warehouse.rows.notes import Loss
 from svctoolkit.warehouse.rows.values import is_long, stored_json
 
 _CONTAINERS = (list, tuple, dict)
-_MOST_LOSSES = 10_000  # of a load that are told one by one
+_MOST_LOSSES = 10_000  # losses of a load that are listed individually
 
 
 @dataclass(slots=True)
 class Conflict:
-    """A column that got values of another type: how many, and from which event and field first."""
+    """A column that received values of another type: how many, and the first event and field that caused it."""
 
     table: str
     column: str
@@ -31,7 +31,7 @@ class Conflict:
 
 @dataclass(slots=True)
 class Batch:
-    """A table's columns in one load: equally long lists of values, None where a row has none."""
+    """A table's columns in one load: lists of equal length, None where a row has no value."""
 
     table: str
     columns: dict[str, list[Any]]
@@ -39,7 +39,7 @@ class Batch:
     length: int
 
     def take(self, places: Sequence[int]) -> Batch:
-        """Only the rows at these places."""
+        """Return a batch with only the rows at these positions."""
         if len(places) == self.length:
             return self
         columns = {name: [values[place] for place in places] for name, values in self.columns.items()}
@@ -48,15 +48,15 @@ class Batch:
 
 @dataclass(slots=True)
 class Report:
-    """What conversion gives beside the values."""
+    """The results of conversion other than the values."""
 
     discards: list[dict[str, Any]] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
-    more_losses: int = 0  # values that did not fit their columns, beyond those that are told one by one
+    more_losses: int = 0  # further losses that are only counted
     conflicts: dict[tuple[str, str, str], Conflict] = field(default_factory=dict)
 
     def lose(self, row: Staged, column: str, kind: str, text: str) -> None:
-        """A value that does not arrive as it was sent."""
+        """Record a value that does not arrive as it was sent."""
         if len(self.losses) >= _MOST_LOSSES:
             self.more_losses += 1
         else:
@@ -64,11 +64,11 @@ class Report:
 
 
 def make_batch(rows: Sequence[Staged], catalogue: Catalogue, now: str, report: Report) -> Batch:
-    """The rows of one table, by the types of its columns. What is lost goes into the report."""
+    """Return the rows of one table, converted to the types of its columns. Losses are added to the report."""
     table = rows[0].table
     types = catalogue.schema[table]
     name = catalogue.name
-    shapes = list({id(row.columns): row.columns for row in rows}.values())  # rows alike share one
+    shapes = list({id(row.columns): row.columns for row in rows}.values())  # equal shapes are shared
     columns: dict[str, list[Any]] = {}
     for column, kind in types.items():
         sent = {shape[column] for shape in shapes if column in shape}
@@ -107,7 +107,7 @@ def _convert(row: Staged, column: str, kind: str, value: Any, catalogue: Catalog
             report.conflicts[key] = Conflict(row.table, column, kind, type_, origin, first)
         report.conflicts[key].count += 1
         field = f"{origin.path} of " if origin.path else ""
-        origin_words = f", as {field}event {origin.event_id} made it" if origin.event_id else ""
+        origin_words = f", set by {field}event {origin.event_id}" if origin.event_id else ""
         becomes = "NULL" if stored is None else text_of(stored)
         shown = shorten(stored_json(value), 40)
         said = f"{shown} is {type_}, the column {column} {kind}{origin_words}: it becomes {becomes}"
@@ -118,7 +118,7 @@ def _convert(row: Staged, column: str, kind: str, value: Any, catalogue: Catalog
 
 
 def _discard(row: Staged, column: str, value: Any, reason: str, catalogue: Catalogue, report: Report) -> None:
-    """A line of `rudder_discards`: only of rows that say which they are."""
+    """Add a line to `rudder_discards`. Rows without an id are skipped."""
     name = catalogue.name
     id, received = row.data.get(name("id")), row.data.get(name("received_at"))
     if id is not None and received is not None:
@@ -129,15 +129,15 @@ def _discard(row: Staged, column: str, value: Any, reason: str, catalogue: Catal
 
 
 def _integer(row: Staged, column: str, value: float, report: Report) -> int:
-    """A number typed int beyond 64 bits."""
+    """Convert a number of type int beyond 64 bits."""
     stored = cut(value)
-    said = f"{value:.17g} has more than 64 bits: {stored} is stored. Send it as a text"
+    said = f"{value:.17g} has more than 64 bits: {stored} is stored. Send it as text"
     report.lose(row, column, "rounded", said)
     return stored
 
 
 def _texts(rows: Sequence[Staged], column: str, kind: str, values: list[Any], limit: int, report: Report) -> list[Any]:
-    """Lists and objects as JSON; texts that are too long for the provider's column cut."""
+    """Write lists and objects as JSON, and cut strings that are too long for the provider's column."""
     kinds = {type(value) for value in values}
     if kinds - {str, type(None)}:
         values = [
@@ -159,7 +159,7 @@ def _texts(rows: Sequence[Staged], column: str, kind: str, values: list[Any], li
 
 
 def newest(batch: Batch, id: str, received: str) -> list[int]:
-    """The places of the newest row of each id; rows without one all stay. Of equally new ones the later wins."""
+    """Return the position of the newest row per id. Rows without an id are all kept. In a tie, the later row wins."""
     ids = batch.columns.get(id)
     if ids is None:
         return list(range(batch.length))

@@ -1,4 +1,4 @@
-"""A value whose type is not its column's: what the loader makes of it.
+"""How the loader converts a value whose type is not its column's.
 
 >>> convert("int", "float", 12.9), convert("string", "float", 1e6), convert("boolean", "int", 1)
 ((12, 'rounded'), ('1e+06', ''), (None, 'null'))
@@ -14,11 +14,11 @@ from svctoolkit.warehouse.rows.values import stored_json
 
 _TEXTS = frozenset({"string", "text"})
 _OF_TEXT = frozenset({"int", "float", "boolean", "datetime"})
-_LEAST = -(2**63)  # what Go makes of a double beyond 64 bits
+_LEAST = -(2**63)  # Go's result for a double beyond 64 bits
 
 
 def convert(column: str, type: str, value: Json) -> tuple[Json, str]:
-    """The value for a column of type `column`, and how it is lost: "" (it is not), `rounded`, or `null` (discarded)."""
+    """Convert a value to the column's type. Returns it and the loss: "" (none), `rounded`, or `null` (discarded)."""
     if column in _TEXTS:
         if type in _TEXTS:
             return value, ""
@@ -33,12 +33,12 @@ def convert(column: str, type: str, value: Json) -> tuple[Json, str]:
 
 
 def cut(value: float) -> int:
-    """A number as a 64-bit integer: its fraction is cut off."""
+    """Return a number as a 64-bit integer, without its fraction."""
     return int(value) if math.isfinite(value) and -(2.0**63) <= value < 2.0**63 else _LEAST
 
 
 def text_of(value: Json) -> str:
-    """A value in a text column, as Go writes it: `true`, `1.5`, `1e+06`."""
+    """Return a value of a text column as Go writes it: `true`, `1.5`, `1e+06`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -47,7 +47,7 @@ def text_of(value: Json) -> str:
 
 
 def go_float(value: float) -> str:
-    """The shortest digits; with an exponent from a million on, and below a ten-thousandth.
+    """Return the shortest digits; with an exponent from a million on, and below a ten-thousandth.
 
     >>> go_float(1000000.0), go_float(123.5), go_float(0.00001), go_float(1234567.5)
     ('1e+06', '123.5', '1e-05', '1.2345675e+06')

@@ -1,4 +1,4 @@
-"""The DuckDB that stands in for a warehouse. SQL of users can read what is in it, and nothing else."""
+"""The DuckDB that replaces a warehouse. Users' SQL can read its tables and nothing else."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ COLUMN_TYPES = {
     "string": "VARCHAR",
     "text": "VARCHAR",
 }
-#: Set when it opens, and then locked: no file, no network, no extension, no variable of the Python around it.
+#: Set on opening, then locked: no files, network, extensions, or access to Python variables.
 _CONFIG = {
     "python_enable_replacements": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "temp_directory": "",
 }
-_READS = ("SELECT", "EXPLAIN", "MULTI")  # MULTI is what PIVOT becomes
+_READS = ("SELECT", "EXPLAIN", "MULTI")  # PIVOT is parsed as MULTI
 _BATCH = "svctoolkit_batch"
 _SECONDS = 60.0
 
 
 def quote(name: str) -> str:
-    """An identifier for SQL."""
+    """Return an identifier quoted for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    """A text for SQL."""
+    """Return a string literal for SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def connect(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
-    """An open DuckDB. Raises `ConfigError` where it is not installed, or the file cannot be used."""
+    """Return an open DuckDB. Raises `ConfigError` if it is not installed or the file cannot be used."""
     try:
         import duckdb
-        import pyarrow as pa  # noqa: F401 - tables go in and out by it
+        import pyarrow as pa  # noqa: F401 - tables are exchanged through it
     except ImportError as error:
         name = "duckdb" if "duckdb" in str(error) else "pyarrow"
         raise ConfigError(f"a warehouse needs {name}: pip install 'svctoolkit[warehouse]'") from None
@@ -61,7 +61,7 @@ def connect(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
 
 
 class Database:
-    """One schema in a DuckDB of its own, in memory. For any thread."""
+    """One schema in its own in-memory DuckDB. Thread-safe."""
 
     def __init__(self, schema: str) -> None:
         self.schema = schema
@@ -75,17 +75,17 @@ class Database:
 
     # Any: whatever columns the statement names
     def run(self, sql: str, values: Sequence[Json] = ()) -> list[tuple[Any, ...]]:
-        """The rows of a statement of ours."""
+        """Run one of our own statements and return its rows."""
         with self._lock:
             rows: list[tuple[Any, ...]] = self._connection.execute(sql, list(values)).fetchall()
             return rows
 
     def table(self, name: str) -> str:
-        """A table's full name for SQL."""
+        """Return a table's full name for SQL."""
         return f"{quote(self.schema)}.{quote(name)}"
 
     def add_columns(self, table: str, columns: Mapping[str, str], comments: Mapping[str, str]) -> None:
-        """Make the table, or give it new columns; `comments` are the provider's column types."""
+        """Create the table or add columns to it. `comments` are the provider's column types."""
         name = self.table(table)
         exists = self.run(
             "SELECT 1 FROM duckdb_tables() WHERE schema_name = ? AND table_name = ?", (self.schema, table)
@@ -100,7 +100,7 @@ class Database:
             self.run(f"COMMENT ON COLUMN {name}.{quote(column)} IS {literal(comments[column])}")
 
     def insert(self, batch: Batch, *, replace: str = "") -> None:
-        """Add the rows of a batch; with `replace`, after those with the same value in that column are deleted."""
+        """Insert the rows of a batch. With `replace`, first delete rows with the same values in that column."""
         if not batch.length:
             return
         name = self.table(batch.table)
@@ -115,13 +115,13 @@ class Database:
                 self._connection.unregister(_BATCH)
 
     def keep_newest(self, table: str, time: str, most: int) -> int:
-        """Delete all rows but the newest by the column `time`; how many they were."""
+        """Delete all rows except the newest `most` by the column `time`. Returns the number of deleted rows."""
         name = self.table(table)
         oldest = f"SELECT rowid FROM {name} ORDER BY {quote(time)} DESC NULLS LAST, rowid DESC OFFSET {most}"
         return int(self.run(f"DELETE FROM {name} WHERE rowid IN ({oldest})")[0][0])
 
     def rows_with(self, table: str, column: str, values: Sequence[Json]) -> list[dict[str, Json]]:
-        """The rows of a table whose column has one of the values: times as texts, in UTC."""
+        """Return the rows whose column has one of the values, with times as strings in UTC."""
         if not values:
             return []
         sql = f"SELECT * FROM {self.table(table)} WHERE list_contains(?, {quote(column)})"
@@ -141,22 +141,22 @@ class Database:
 
     @property
     def lock(self) -> RLock:
-        """Held while a load is under way."""
+        """The lock that is held during a load."""
         return self._lock
 
     def query(self, sql: str, seconds: float = _SECONDS) -> pa.Table:
-        """What a user's query gives. Raises `ConfigError` for SQL that is wrong, changes something, or takes long."""
+        """Return a user query's result. Raises `ConfigError` if it is invalid, changes data or takes too long."""
         import duckdb
 
         with self._lock:
             try:
                 statements = self._connection.extract_statements(sql)
             except duckdb.Error as error:
-                raise ConfigError(f"this is no SQL: {error}") from None
+                raise ConfigError(f"invalid SQL: {error}") from None
             kinds = [str(statement.type).rpartition(".")[2] for statement in statements]
             if len(kinds) != 1 or kinds[0] not in _READS:
-                said = f"one SELECT is needed, this has {', '.join(kinds) or 'nothing'}"
-                raise ConfigError(f"{said}: the tables change by events alone. Write models as `WITH ... SELECT`")
+                said = f"expected one SELECT, found {', '.join(kinds) or 'nothing'}"
+                raise ConfigError(f"{said}: only events change the tables. Write models as `WITH ... SELECT`")
             timer = Timer(seconds, self._connection.interrupt)
             timer.start()
             try:
@@ -169,7 +169,7 @@ class Database:
                 timer.cancel()
 
     def copy_to(self, path: str) -> None:
-        """Write everything to a DuckDB file, which is made anew."""
+        """Write everything to a new DuckDB file."""
         target = connect(path)
         schema = quote(self.schema)
         try:
@@ -198,7 +198,7 @@ class Database:
 
 
 def arrow(batch: Batch) -> pa.Table:
-    """A batch as Arrow, by the types of its columns."""
+    """Return a batch as an Arrow table, by the types of its columns."""
     import pyarrow as pa
 
     kinds = {"int": pa.int64(), "float": pa.float64(), "boolean": pa.bool_()}
@@ -219,5 +219,5 @@ def _strings(values: Sequence[Any]) -> pa.Array:
 
     try:
         return pa.array(values, pa.string())
-    except UnicodeEncodeError:  # half a character
+    except UnicodeEncodeError:  # a lone surrogate
         return pa.array([v if v is None else v.encode("utf-8", "replace").decode() for v in values], pa.string())

@@ -1,4 +1,4 @@
-"""One load: everything that is staged, in one transaction."""
+"""One load: all staged rows, in one transaction."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _VIEW_DAYS = 60
 
 @dataclass(slots=True)
 class Load(Displayed):
-    """What a load did: rows by table, the columns that it added, what was discarded and lost.
+    """The result of a load: rows by table, added columns, discards and losses.
 
-    Of values that do not fit their columns the first 10,000 are told; `more_losses` are only counted.
+    The first 10,000 values that do not fit their columns are listed; `more_losses` counts the rest.
     """
 
     tables: dict[str, int] = field(default_factory=dict)
@@ -40,8 +40,8 @@ class Load(Displayed):
 class Loader:
     """Loads into one schema.
 
-    With `has_views` each table of events has one of the newest rows. A table keeps its newest `most_rows`; `forgotten`
-    counts those that are gone.
+    With `has_views` each table of events has a view of its newest rows. A table keeps its newest `most_rows`;
+    `forgotten` counts the rows that were removed.
     """
 
     def __init__(
@@ -50,16 +50,16 @@ class Loader:
         self.database, self.catalogue = database, catalogue
         self.forgotten = 0
         self._has_views, self._most_rows = has_views, most_rows
-        self._sizes: Counter[str] = Counter()  # at most so many rows
+        self._sizes: Counter[str] = Counter()  # upper bounds of the row counts
         self._identities = Identities()
         self.database.add_columns(
             catalogue.discards, catalogue.schema[catalogue.discards], self._comments(catalogue.discards)
         )
 
     def load(self, rows: Sequence[Staged], now: str, *, merges: bool) -> Load:
-        """All of it, or nothing: what was staged stays so when this raises.
+        """Load all rows, or none: if this raises, the rows stay staged.
 
-        `merges`: a row replaces the older one of the same id; else all of them stay.
+        `merges`: a row replaces an older one with the same id; otherwise all are kept.
         """
         schema, origins = deepcopy(self.catalogue.schema), dict(self.catalogue.origins)
         with self.database.lock:
@@ -118,7 +118,7 @@ class Loader:
             self._sizes[batch.table] = self._most_rows
 
     def _over_stored(self, people: Batch) -> Batch:
-        """Each user with what the table knows of it already, where the batch says nothing."""
+        """Return each user with missing values filled in from the stored table."""
         id, received = self.catalogue.name("id"), self.catalogue.name("received_at")
         stored = self.database.rows_with(people.table, id, people.columns[id])
         stored.sort(key=lambda row: str(row[received] or ""))
@@ -131,7 +131,7 @@ class Loader:
         return people
 
     def _resolve(self, rules: Batch | None, now: str) -> None:
-        """Keep the table of who is whom."""
+        """Update the table of id mappings."""
         if rules is None:
             return
         name, table = self.catalogue.name, self.catalogue.mappings
@@ -152,7 +152,7 @@ class Loader:
         self.database.insert(Batch(table, dict(zip(types, members, strict=True)), types, len(changed)))
 
     def _with_short_rules(self, rows: Sequence[Staged], report: Report) -> Sequence[Staged]:
-        """Rules whose values are too long for their columns get others, and a discard."""
+        """Shorten rules whose values are too long for their columns, and record a discard for each."""
         name, rules = self.catalogue.name, self.catalogue.merge_rules
         if not any(row.table == rules for row in rows):
             return rows
@@ -177,7 +177,7 @@ class Loader:
         self.database.insert(Batch(self.catalogue.discards, columns, types, len(report.discards)))
 
     def _make_view(self, table: str) -> None:
-        """BigQuery's view of an appended table: of the last 60 days the newest row of each id."""
+        """Create BigQuery's view of an appended table: the newest row of each id in the last 60 days."""
         columns = self.catalogue.schema[table]
         if "id" in columns and "loaded_at" in columns and "received_at" in columns:
             self.database.run(
@@ -192,7 +192,7 @@ class Loader:
 
 
 def _row_value(value: Any) -> Any:
-    """A value of the database as rows have it."""
+    """Convert a value of the database to its form in rows."""
     from datetime import UTC, datetime
 
     from svctoolkit.warehouse.rows.values import iso

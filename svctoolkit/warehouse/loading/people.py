@@ -1,4 +1,4 @@
-"""The table of users, made of their identifies; and which ids belong to one person."""
+"""The `users` table, built from identifies, and which ids belong to the same user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_RULE = 512
 
 
 def fold_users(users: Batch, identifies: Batch | None, name: Callable[[str], str]) -> Batch:
-    """One row a user of the batch: of each column the newest value that is not empty."""
+    """Return one row per user of the batch, with the newest non-empty value of each column."""
     id, received = name("id"), name("received_at")
     people: dict[Any, dict[str, Any]] = {key: {} for key in users.columns.get(id, []) if key is not None}
     sources = [(users, id)] if identifies is None else [(identifies, name("user_id")), (users, id)]
@@ -40,7 +40,7 @@ def _fold(person: dict[str, Any], batch: Batch, place: int, *, skip: str) -> Non
 
 
 class Identities:
-    """Which ids belong to one person: values that rules join share a rudder_id."""
+    """Which ids belong to the same user: ids that are linked by rules share a rudder_id."""
 
     def __init__(self, new_id: Callable[[], str] = lambda: str(uuid.uuid4())) -> None:
         self._new_id = new_id
@@ -48,7 +48,7 @@ class Identities:
         self._members: dict[str, list[Key]] = {}
 
     def join(self, rules: Iterable[Mapping[str, Json]], name: Callable[[str], str]) -> dict[Key, str]:
-        """Take up rules; gives the ids whose owner is new."""
+        """Apply rules, and return the ids whose owner changed."""
         changed: dict[Key, str] = {}
         for rule in rules:
             columns = [(name(f"merge_property_{n}_type"), name(f"merge_property_{n}_value")) for n in (1, 2)]
@@ -63,7 +63,7 @@ class Identities:
 
 
 def shorten_rule(rule: Mapping[str, Json], name: Callable[[str], str]) -> tuple[dict[str, Json], list[tuple[str, str]]]:
-    """A rule whose values fit their column, and (column, value) of those that did not."""
+    """Return a rule whose values fit their columns, and (column, value) of those that did not."""
     short, long = dict(rule), []
     for number in (1, 2):
         kind, value = (name(f"merge_property_{number}_{part}") for part in ("type", "value"))

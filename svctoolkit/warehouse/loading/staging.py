@@ -1,4 +1,4 @@
-"""Rows that wait for the next load, and what the schema becomes by them."""
+"""Rows that wait for the next load, and how they change the schema."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _OF_DISCARDS = {
 
 
 class Staged(NamedTuple):
-    """A row of a table that is not loaded yet, with the event that it comes from.
+    """A row of a table that is not loaded yet, with its event.
 
-    `paths` are the fields that its columns came from, or what gives them for a table: most are never asked for.
+    `paths` are the source fields of its columns, or a function that returns them for a table: most are never needed.
     """
 
     table: str
@@ -42,20 +42,20 @@ class Staged(NamedTuple):
     event_id: str
 
     def path(self, column: str) -> str:
-        """The field that a column came from, "" where that is not known."""
+        """Return the source field of a column, or "" if it is not known."""
         paths = self.paths(self.table) if callable(self.paths) else self.paths
         return paths.get(column, "")
 
 
 class Shapes:
-    """Dictionaries that are alike become one: thousands of rows share a few, and are compared by identity."""
+    """Shares equal dictionaries: thousands of rows use a few shapes, which can then be compared by identity."""
 
     def __init__(self) -> None:
         self._shapes: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
         self._last: dict[str, Mapping[str, str]] = {}
 
     def share(self, table: str, shape: Mapping[str, str]) -> Mapping[str, str]:
-        """The first that was like this one. Most are like the table's last one, which is quick to see."""
+        """Return the first shape equal to this one. Most equal the table's last shape, which is a quick check."""
         last = self._last.get(table)
         if last == shape:
             return last
@@ -72,7 +72,7 @@ class Shapes:
 
 @contextmanager
 def collector_pause() -> Iterator[None]:
-    """Without the garbage collector: rows have no circles, and it would walk all of them again and again."""
+    """Pause the garbage collector: rows contain no cycles, and it would scan all of them repeatedly."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -84,16 +84,16 @@ def collector_pause() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What made a column, and so fixed its type."""
+    """The event and field that created a column and so determined its type."""
 
     event_id: str
     path: str
 
 
 class Catalogue:
-    """The tables of a schema, and who made their columns. The first type wins, for good.
+    """The tables of a schema, and the origin of each column. The first type wins permanently.
 
-    Only Redshift's `text` widens a `string`; everything else of another type is converted, or lost.
+    Only Redshift's `text` widens a `string`. Any other value of another type is converted, or lost.
     """
 
     def __init__(self, provider: Provider) -> None:
@@ -107,7 +107,7 @@ class Catalogue:
         self.origins: dict[tuple[str, str], Origin] = {}
 
     def extend(self, rows: Iterable[Staged]) -> tuple[Schema, list[Loss]]:
-        """Take up the columns of an upload; gives what is new of them, and what there was no room for."""
+        """Add the columns of an upload. Returns the new ones, and losses for those that exceed the column limit."""
         new: Schema = {}
         losses: list[Loss] = []
         shapes: set[tuple[str, int]] = set()
@@ -128,7 +128,7 @@ class Catalogue:
         for column, kind in row.columns.items():
             old = columns_of_table.get(column)
             if old is None and most and len(columns_of_table) >= most:
-                said = f"{self.provider.label} takes {most} columns a table, and {row.table} has them"
+                said = f"{self.provider.label} allows {most} columns per table, and {row.table} has that many"
                 losses.append(Loss(row.path(column), column, row.table, "full", said, row.event_id))
             elif old is None or (old == "string" and kind == "text"):
                 columns_of_table[column] = kind
@@ -136,7 +136,7 @@ class Catalogue:
                 self.origins[row.table, column] = Origin(row.event_id, row.path(column))
 
     def _share_users(self, new: Schema) -> None:
-        """`users` has all columns of `identifies`, where user_id is called id, and the other way round."""
+        """Give `users` all columns of `identifies`, in which user_id is named id, and vice versa."""
         users, identifies = self.schema.get(self.users), self.schema.get(self.identifies)
         if users is None or identifies is None or self.provider.is_datalake:
             return

@@ -1,1 +1,1 @@
-"""What one event becomes: tables, columns, values, and what of it is lost on the way."""
+"""Turns one event into tables, columns and values, and records what is lost on the way."""

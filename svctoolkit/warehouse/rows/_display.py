@@ -1,4 +1,4 @@
-"""How an explanation shows itself: the losses, then a table for each row."""
+"""Rich display of an explanation: the losses, then a table for each row."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def page(explanation: Explanation) -> Html:
 
 
 def warning(loss: Loss) -> Html:
-    """A loss, as a message above what it belongs to."""
+    """Show a loss as a message above the row it belongs to."""
     return display.message(f"{loss.path}: {loss.text}", "warning")

@@ -1,4 +1,4 @@
-"""Why an event's columns are what they are: field, name, type and value of each, and what is lost."""
+"""Explains an event's columns: field, name, type and value of each, and what is lost."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _OF_USERS = ("properties.", "userProperties.", "traits.", "context.traits.")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a row: `path` is the field of the event that it comes from, `reasons` how its name came about.
+    """A column of a row: `path` is its source field in the event, `reasons` are the steps that formed its name.
 
-    `type` is the warehouse-neutral type, `column_type` what the provider makes of it.
+    `type` is the warehouse-neutral type, `column_type` the provider's.
     """
 
     table: str
@@ -48,7 +48,7 @@ class Explanation(Displayed):
     losses: Sequence[Loss]
 
     def frame(self) -> pd.DataFrame:
-        """One row per column: `table column type column_type value path reasons`. Values as JSON text."""
+        """Return one row per column: `table column type column_type value path reasons`, with values as JSON text."""
         import pandas as pd
 
         from svctoolkit.mapping import json_text
@@ -73,7 +73,7 @@ def explain(
     metadata: Mapping[str, Json] | None = None,
     settings: Mapping[str, Json] | None = None,
 ) -> Explanation:
-    """Takes what `svctoolkit.warehouse.rows` takes, and raises the same."""
+    """Explain an event's rows. Accepts the arguments of `svctoolkit.warehouse.rows`, and raises the same errors."""
     tables, notes = Tables(kind, config, settings=settings), Notes()
     entries = tables.entries(event, clock, Metadata.of(metadata) if metadata else None, notes)
     names = Options.of(event, tables.provider, tables.config).names
@@ -94,12 +94,12 @@ def explain(
 
 
 def _reasons(names: Names, column: str, path: str) -> list[str]:
-    """How the name came about. Only columns of users have reasons: ours are called so."""
+    """Return the steps that formed the name. RudderStack's own columns have a fixed name."""
     if not path or path in own.ORIGINS or path == "context.ip":
         return ["a column of ours"]
     prefix = next((p for p in _OF_USERS if path.startswith(p)), "")
     joined = path.removeprefix(prefix).replace(".", "_")
-    if names.column(joined) != column:  # it stands in the context: `context.traits.plan` is copied without it, or not
+    if names.column(joined) != column:  # it is in the context: `context.traits.plan` may be copied without the prefix
         prefix, joined = "", path.replace(".", "_")
     steps = [f"joined: {joined}"] if "." in path.removeprefix(prefix) else []
     return steps + names.reasons(joined)

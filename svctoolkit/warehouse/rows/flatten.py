@@ -1,4 +1,4 @@
-"""An object of the event, flattened into columns."""
+"""Flatten an object of the event into columns."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from svctoolkit.warehouse.rows.notes import Columns, Notes
 from svctoolkit.warehouse.rows.options import JsonPaths
 from svctoolkit.warehouse.rows.values import as_double, is_blank, is_long, moment, stored_json, utc
 
-_CLOUD_LEVELS = 3  # below this one, objects of cloud sources stay together as JSON text
+_CLOUD_LEVELS = 3  # below this level, objects of cloud sources are stored as JSON text
 _FINE = re.compile(r"\.\d{3}\d*[1-9]")  # finer than milliseconds
 _PLAIN = frozenset({str, int, float, bool, type(None), list})
 
 
 class _Place(msgspec.Struct, gc=False):
-    """Where an object stands in the event.
+    """The position of an object in the event.
 
-    `prefix` begins the names of its columns, `root` is the joined path with the event's type before it, `path` the
-    dotted one for notes, `level` how deep it is in what is flattened, `depth` that of its members in the event.
+    `prefix` begins the names of its columns, `root` is the joined path including the event's type, `path` the
+    dotted path for notes, `level` its depth in the flattened object, `depth` that of its members in the event.
     """
 
     prefix: str
@@ -34,7 +34,7 @@ class _Place(msgspec.Struct, gc=False):
     depth: int
 
     def below(self, key: str, *, noted: bool) -> _Place:
-        """The place of a member that is an object itself."""
+        """Return the position of a member that is an object itself."""
         path = f"{self.path}.{key}" if noted else ""
         return _Place(f"{self.prefix}{key}_", f"{self.root}{key}_", path, self.level + 1, self.depth + 1)
 
@@ -42,9 +42,9 @@ class _Place(msgspec.Struct, gc=False):
 class Flattener:
     """Turns objects of one event into columns, by the event's options.
 
-    `reserved` are the columns of ours that this type of event has, as the provider writes them: fields that would have
-    such a name are dropped. With `notes`, that and every other loss is noted, and where each column came from. Without
-    them, `is_lossy` says that there is something to note, and `dropped` has what was dropped, by column.
+    `reserved` are RudderStack's own columns for this type of event, in the provider's form: fields with such a name are
+    dropped. With `notes`, these and all other losses are recorded, and the source of each column. Without `notes`,
+    `is_lossy` says that there is a loss to record, and `dropped` has the dropped values by column.
     """
 
     def __init__(
@@ -64,20 +64,20 @@ class Flattener:
         self.dropped: list[tuple[str, Any]] = []
 
     def flatten(self, value: Json, path: str, into: Columns, prefix: str = "") -> None:
-        """Add the members of `value`, which stands at `path` of the event; `prefix` begins the columns' names."""
+        """Add the members of `value`, which is at `path` in the event. `prefix` begins the columns' names."""
         if isinstance(value, Mapping):
             root = f"{self._type}_{path.replace('.', '_')}_"
             self._object(value, into, _Place(prefix, root, path, 0, 2 + path.count(".")))
         elif not is_blank(value):
             self.is_lossy = True
             if self._notes:
-                self._notes.add("shapeless", path, "", f"{path} is no object: nothing of it is stored")
+                self._notes.add("shapeless", path, "", f"{path} is not an object: nothing of it is stored")
 
     def _object(self, value: Mapping[str, Any], into: Columns, place: _Place) -> None:
         prefix, root = place.prefix, place.root
         if root.endswith(("context_traits_", "group_traits_")) and self._add_split_text(value, into, place):
             return
-        # Most members are plain texts: what they need stands here, and the rest in methods.
+        # Most members are plain strings: these are handled inline, the rest in methods.
         columns, reserved, notes, paths = self._names.columns, self._reserved, self._notes, self._json_paths
         data, types, has_long_text = into.data, into.types, self._provider.has_long_text
         for key in _keys_in_order(value):
@@ -117,20 +117,20 @@ class Flattener:
             types[column] = type_
 
     def _drop(self, item: Any, column: str, place: _Place, key: str) -> None:
-        """A value without a column of its own."""
+        """Record a value without a column."""
         if not is_blank(item):
             self.dropped.append((column, item))
             if self._notes:
                 _note_absence(self._notes, f"{place.path}.{key}", column, item)
 
     def _typed(self, item: Any, kind: type, place: _Place, key: str, column: str) -> tuple[Any, str]:
-        """A value that is no plain text and no number, as it is stored, and its type."""
+        """Return the stored form and type of a value that is neither a plain string nor a number."""
         if kind is str:
             return self._text(item, place.path, key, column)
         return (item, "boolean") if kind is bool else self._other(item)
 
     def type_value(self, value: Json) -> tuple[Json, str]:
-        """A value of ours and its type: numbers as doubles, times in UTC."""
+        """Return the stored form and type of RudderStack's own value: numbers as doubles, times in UTC."""
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, bool):
@@ -157,12 +157,12 @@ class Flattener:
         if column and number != value:
             self.is_lossy = True
             if self._notes:
-                said = f"{value} is more than 2^53: numbers are doubles on the way, {number} arrives. Send it as a text"
+                said = f"{value} is more than 2^53: numbers travel as doubles, so {number} arrives. Send it as text"
                 self._notes.add("rounded", f"{path}.{key}", column, said)
         return number, "int" if isinstance(number, int) or number.is_integer() else "float"
 
     def _other(self, value: Any) -> tuple[Any, str]:
-        """A list, which the loader writes as its JSON."""
+        """Return a list and its type. The loader writes it as JSON."""
         return value, "text" if self._provider.has_long_text and is_long(stored_json(value)) else "string"
 
     def _is_json_path(self, paths: JsonPaths, joined: str, complete: str, place: _Place) -> bool:
@@ -171,7 +171,7 @@ class Flattener:
         return self._type == "track" and paths.older.get(joined) == place.level
 
     def _add_split_text(self, value: Mapping[str, Any], into: Columns, place: _Place) -> bool:
-        """Traits that are a text, split into characters by whoever sent them: one column, or none without a prefix."""
+        """Handle traits that are a string split into characters by the sender: one column, or none without a prefix."""
         root, path = place.root, place.path
         if not (root.endswith("context_traits_") or root == "group_traits_") or not _is_split_text(value):
             return False
@@ -183,13 +183,13 @@ class Flattener:
         else:
             self.is_lossy = True
             if self._notes:
-                self._notes.add("shapeless", path, "", f"{path} is a split text: nothing of it is stored here")
+                self._notes.add("shapeless", path, "", f"{path} is a string split into characters: not stored here")
         return True
 
 
 def _note_origin(notes: Notes, path: str, column: str, into: Columns) -> None:
     if column in into.paths:
-        said = f"{path} becomes the column {column}, too, and wins. Rename one of them"
+        said = f"{path} also maps to the column {column}, and wins. Rename one of them"
         notes.add("collision", into.paths[column], column, said)
     into.paths[column] = path
 
@@ -198,18 +198,18 @@ def _note_absence(notes: Notes, path: str, column: str, value: Any) -> None:
     if column:
         notes.drop(path, column, value)
     else:
-        said = "nothing of the name is left, only ASCII letters and digits count: no column. Rename it"
+        said = "the name has no ASCII letters or digits, so it gets no column. Rename it"
         notes.add("nameless", path, "", said)
 
 
 _TIME_LOSSES = {
-    "rolled over": "{} is no day of the calendar: {} arrives",
+    "rolled over": "{} is not a calendar date: {} arrives",
     "cut": "{} arrives with milliseconds: {}",
 }
 
 
 def _loss_of_time(text: str) -> str:
-    """How a time does not arrive as it was sent; "" where it does."""
+    """Return how a time differs from what was sent; "" if it does not."""
     when = moment(text[:10])
     if when is not None and when.day != int(text[8:10]):
         return "rolled over"
@@ -217,15 +217,15 @@ def _loss_of_time(text: str) -> str:
 
 
 def _keys_in_order(value: Mapping[str, Any]) -> list[str]:
-    """As the service walks them: where two keys become one column, the later one wins."""
+    """Return the keys in RudderStack's order: if two keys map to the same column, the later one wins."""
     try:
         return sorted(value)
-    except TypeError:  # an object of Python with keys of several types
+    except TypeError:  # a Python dict with keys of several types
         return sorted(value, key=str)
 
 
 def _is_split_text(value: Mapping[str, Any]) -> bool:
-    """Whether the keys count up from 0 or 1, and every value is one character."""
+    """Whether the keys count up from 0 or 1 and every value is a single character."""
     if not all(type(item) is str and len(item) == 1 for item in value.values()):
         return False
     keys = {str(key) for key in value}

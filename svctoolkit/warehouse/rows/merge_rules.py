@@ -1,4 +1,4 @@
-"""Rules that say which ids belong to one person. Only with id resolution, and only BigQuery and Snowflake."""
+"""Rules for which ids belong to the same user. Only with id resolution, and only for BigQuery and Snowflake."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _Pair = tuple[Any, Any]
 
 
 def merge_rule(event: Mapping[str, Json]) -> dict[str, str]:
-    """The four columns of an event's rule, two where it knows only one id, none without any.
+    """Return the four columns of an event's rule, two if it has only one id, none without ids.
 
-    Raises `MappingError` for a merge whose two `mergeProperties` are not there or not whole.
+    Raises `MappingError` for a merge whose two `mergeProperties` are missing or incomplete.
     """
     kind = str(event.get("type")).lower()
     if kind == "merge":

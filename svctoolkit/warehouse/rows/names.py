@@ -1,4 +1,4 @@
-"""Names of tables and columns, as the service forms them, with the reason for each.
+"""Names of tables and columns as RudderStack forms them, with the reason for each.
 
 >>> names = Names(provider("postgres"))
 >>> names.column("context_userIDs"), names.column("1stOrder"), names.column("😀"), names.column("order")
@@ -19,22 +19,22 @@ _SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
 _LEADING_UNDERSCORES = re.compile(r"_*")
 _NOT_BLENDO = re.compile(r"[^A-Za-z0-9\\$]")
 _ORDINAL = r"\d*(?:1ST|2ND|3RD|(?![123])\dTH)(?=\b|[a-z_])|\d*(?:1st|2nd|3rd|(?![123])\dth)(?=\b|[A-Z_])"
-#: A word of letters, or a number: a capital begins one, the last capital of a run belongs to what follows it.
+#: A word of letters, or a number. A capital starts a word; the last capital of a run belongs to the next word.
 _WORDS = rf"[A-Z]?[a-z]+(?=_|[A-Z]|$)|[A-Z]+(?=_|[A-Z][a-z]|$)|[A-Z]?[a-z]+|[A-Z]+|{_ORDINAL}|\d+"
-#: Letters and the digits at one of their ends are one word, as far left as possible.
+#: Letters with the digits at one of their ends are one word, matched as far left as possible.
 _WORDS_WITH_DIGITS = rf"[A-Z]?[a-z]+\d+|[A-Z]+\d+|\d+[A-Z]?[a-z]+|\d+[A-Z]+|{_WORDS}"
 _DIVIDING, _JOINING = re.compile(_WORDS), re.compile(_WORDS_WITH_DIGITS)
 
-#: Names of ours that an event's table may not take: always, and unless reserved words are left as they are.
+#: RudderStack's names that an event's table may not use: always, and unless reserved words are kept.
 _ALWAYS_OURS = frozenset({"users", "identifies"})
 _OURS = frozenset({"tracks", "pages", "screens", "aliases", "groups", "accounts"})
-_MOST_NAMES = 50_000  # that are remembered: events with keys at random must not fill the memory
+_MOST_NAMES = 50_000  # cached names; events with random keys must not fill the memory
 
 
 class Names:
-    """How names come out for one provider and one choice of options. What was asked once is remembered.
+    """Forms names for one provider and one set of options. Results are cached.
 
-    - `divide_numbers`: `underscoreDivideNumbers`, every run of digits is a word
+    - `divide_numbers`: `underscoreDivideNumbers`, every run of digits is a separate word
     - `blendo`: `useBlendoCasing`
     - `keep_reserved`: `skipReservedKeywordsEscaping`
     """
@@ -46,13 +46,13 @@ class Names:
         self._blendo, self._keep_reserved = blendo, keep_reserved
         self._pattern = _DIVIDING if divide_numbers else _JOINING
         self._reserved = frozenset() if keep_reserved else provider.reserved_words
-        self.columns: dict[str, str] = {}  # as sent -> as it comes out, for who must be quick
+        self.columns: dict[str, str] = {}  # key -> column, read directly on hot paths
         self.own_columns: dict[str, str] = {}
         self._events: dict[str, str] = {}
         self._tables: dict[str, str] = {}
 
     def column(self, key: str) -> str:
-        """The column of a joined key (`context_app_name`), or "" where nothing of it is left."""
+        """Return the column for a joined key (`context_app_name`), or "" if no valid characters are left."""
         return self._remember(self.columns, key, lambda key: self._column(key, []))
 
     @staticmethod
@@ -65,21 +65,21 @@ class Names:
         return name
 
     def reasons(self, key: str) -> list[str]:
-        """What was done to a joined key, step by step; empty where it stays as it is."""
+        """Return the steps that changed a joined key; empty if it is unchanged."""
         steps: list[str] = []
         self._column(key, steps)
         return steps
 
     def own(self, name: str) -> str:
-        """The form of a column or table of ours."""
+        """Return RudderStack's own column or table name in the provider's form."""
         return self.own_columns.get(name) or self._remember(self.own_columns, name, lambda name: self._safe(name, []))
 
     def event(self, name: str) -> str:
-        """The value of the column `event`; "" for a name of which nothing is left."""
+        """Return the value of the column `event`; "" if no valid characters are left."""
         return name.lower().strip() if self._blendo else self._remember(self._events, name, self._snake)
 
     def table(self, event: str) -> str:
-        """The table of an event, by its value of `event`; "" where it has none."""
+        """Return the table of an event by its value of `event`; "" if it has no table."""
         return self._remember(self._tables, event, self._table)
 
     def _table(self, event: str) -> str:
@@ -95,7 +95,7 @@ class Names:
         return self._safe(words, steps) if words else ""
 
     def _words(self, key: str, steps: list[str]) -> str:
-        """`key` in the one casing or the other, cut where the provider cuts before anything else."""
+        """Return `key` in snake or blendo case, cut here if the provider cuts before anything else."""
         name = self._blendo_case(key) if self._blendo else self._snake(key)
         if name != key:
             plain = name[1:] if name[:1] == "_" and name[1:2].isdigit() else name
@@ -109,7 +109,7 @@ class Names:
         joined = _SEPARATORS.sub("_", text).strip("_")
         name = "_".join(self._pattern.findall(joined)).lower()
         if text[:1] == "_":
-            name = _LEADING_UNDERSCORES.match(text)[0] + name  # type: ignore[index]  # it matches nothing, too
+            name = _LEADING_UNDERSCORES.match(text)[0] + name  # type: ignore[index]  # it also matches an empty string
         return f"_{name}" if name[:1].isdigit() else name
 
     @staticmethod
@@ -136,12 +136,12 @@ class Names:
 
 @lru_cache(maxsize=256)
 def names_of(kind: str, divide_numbers: bool, blendo: bool, keep_reserved: bool) -> Names:
-    """The names of a provider under these options: one object, so that all who ask share what it remembers."""
+    """Return the names of a provider under these options: one shared object per combination, for its cache."""
     return Names(provider(kind), divide_numbers=divide_numbers, blendo=blendo, keep_reserved=keep_reserved)
 
 
 def namespace(kind: Provider, config_namespace: str, source_name: str) -> str:
-    """The schema that a destination loads into: its setting `namespace`, else the source's name, made safe.
+    """Return the schema that a destination loads into: its setting `namespace`, else the source's name, sanitized.
 
     >>> namespace(provider("snowflake"), "", "Web Shop 2"), namespace(provider("rs"), "9 lives", "")
     ('WEB_SHOP_2', '_9_lives')

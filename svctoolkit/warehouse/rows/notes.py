@@ -1,4 +1,4 @@
-"""What is noted while rows are made: where each column came from, and what did not get into one."""
+"""Notes taken while rows are built: the source of each column, and which values were lost."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from svctoolkit.json_types import Json
 class Loss:
     """A value of an event that does not arrive as it was sent. A warning, never an error.
 
-    - `event_id` and `path`: the event and the field of it (`traits.user_id`); `table` and `column`: where it would go
-    - `kind`: `shadowed` (a column of ours has the name), `nameless` (nothing is left of the name), `collision` (a later
-      field has the column), `rounded`, `cut`, `rolled over` (a day past its month's end), `shapeless` (no object where
-      one belongs), `null` (the column has another type), `untabled` (the event's name gives no table), `full` (the
-      table takes no more columns), `refused` (the whole event is)
+    - `event_id` and `path`: the event and its field (`traits.user_id`); `table` and `column`: the intended target
+    - `kind`: `shadowed` (RudderStack's own column has the name), `nameless` (no valid characters are left of the name),
+      `collision` (a later field uses the column), `rounded`, `cut`, `rolled over` (a day past its month's end),
+      `shapeless` (not an object where one is required), `null` (the column has another type), `untabled` (the event's
+      name gives no table), `full` (the table has no room for more columns), `refused` (the whole event is rejected)
     - `text`: what happened and what to do instead
     """
 
@@ -32,13 +32,13 @@ class Loss:
         return f"{self.path}: {self.text}"
 
     def to_dict(self) -> dict[str, str]:
-        """Its members by name."""
+        """Return its members by name."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(slots=True)
 class Columns:
-    """The columns of a row that is being made. `paths` tells where a value was taken from, where that is asked for."""
+    """The columns of a row while it is built. `paths` has the source of each value, if notes are taken."""
 
     data: dict[str, Any] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Columns:
         self.paths[column] = path
 
     def remove(self, column: str) -> tuple[Json, str]:
-        """Take a column out; gives what it held, and the path of that."""
+        """Remove a column. Returns its value and the path that the value came from."""
         del self.types[column]
         return self.data.pop(column), self.paths.pop(column, "")
 
@@ -58,14 +58,14 @@ class Columns:
         return Columns({**self.data}, {**self.types}, {**self.paths})
 
     def update(self, other: Columns) -> None:
-        """The other's columns win."""
+        """Add the columns of `other`, which win."""
         self.data.update(other.data)
         self.types.update(other.types)
         self.paths.update(other.paths)
 
 
 class Notes:
-    """The losses of one event. `table` is the one that is being filled."""
+    """The losses of one event. `table` is the one being filled."""
 
     def __init__(self) -> None:
         self.table = self.event_id = ""
@@ -76,12 +76,12 @@ class Notes:
         self.losses.append(Loss(path, column, self.table, kind, text, self.event_id))
 
     def drop(self, path: str, column: str, value: Json) -> None:
-        """A field has the name of a column of ours. No loss if the same stands there in the end: see `settle`."""
-        said = f"{column} is a column of the warehouse's own: the value is dropped. Send it by another name"
+        """Note a field whose name is reserved. It is not a loss if the same value ends up there: see `settle`."""
+        said = f"{column} is a reserved column of the warehouse: the value is dropped. Send it under another name"
         self._dropped.append((Loss(path, column, self.table, "shadowed", said, self.event_id), value))
 
     def settle(self, rows: Iterable[Mapping[str, Json]]) -> None:
-        """All rows are made: what was dropped and does not stand there otherwise is lost."""
+        """Finish: dropped values that did not end up in a row in another way are losses."""
         if self._dropped:
             data = [row["data"] for row in rows]
             for loss, value in self._dropped:

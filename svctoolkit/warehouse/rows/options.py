@@ -1,4 +1,4 @@
-"""What decides how rows come out: the destination's configuration, the event's options, the operator's settings."""
+"""What determines the form of rows: the destination's configuration, the event's options, the operator's settings."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from svctoolkit.warehouse.rows.names import Names, names_of
 
 _NOTHING: Mapping[str, Any] = {}
 _TYPES = ("track.", "identify.", "page.", "screen.", "alias.", "group.", "extract.")
-#: `clickhouse_arrays` is of the older route only: what runs in production today writes arrays as text.
+#: `clickhouse_arrays` belongs to the older route only: what runs in production today writes arrays as text.
 _SETTINGS = ("id_resolution", "max_columns", "clickhouse_arrays")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the operator of the service sets for all destinations."""
+    """Settings of the RudderStack operator for all destinations."""
 
     id_resolution: bool = False
     max_columns: int = 1600
 
     @classmethod
     def of(cls, settings: Mapping[str, Json] | None) -> Settings:
-        """Raises `ConfigError` for a setting that there is not."""
+        """Read the settings. Raises `ConfigError` for an unknown one."""
         for name in settings or ():
             if name not in _SETTINGS:
-                raise ConfigError(f"warehouses have no setting {name!r}.{did_you_mean(name, _SETTINGS)}")
+                raise ConfigError(f"unknown warehouse setting {name!r}.{did_you_mean(name, _SETTINGS)}")
         chosen = settings or _NOTHING
         most = chosen.get("max_columns", 1600)
         if not isinstance(most, int) or isinstance(most, bool) or most < 1:
-            raise ConfigError(f"the setting max_columns must be a number from 1 on, not {most!r}")
+            raise ConfigError(f"the setting max_columns must be at least 1, not {most!r}")
         return cls(chosen.get("id_resolution", False) is True, most)
 
 
 @dataclass(frozen=True, slots=True)
 class JsonPaths:
-    """Joined keys whose value stays JSON, each with the depth at which it must stand.
+    """Joined keys whose value is stored as JSON, each with its depth.
 
     `typed` begin with an event type (`track_properties_address`), `older` do not (`address`, `context_app`).
     """
@@ -62,7 +62,7 @@ class JsonPaths:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The variables of a destination's configuration that change rows. Only `true` counts, no text like it."""
+    """The configuration variables that affect rows. Only a boolean `true` counts, not a string."""
 
     skip_tracks: bool = False
     skip_users: bool = False
@@ -86,7 +86,7 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What holds for one event."""
+    """The options that apply to one event."""
 
     names: Names
     json_paths: JsonPaths
@@ -95,7 +95,7 @@ class Options:
 
     @classmethod
     def of(cls, event: Mapping[str, Json], provider: Provider, config: Config) -> Options:
-        """By `integrations.<NAME>.options`, where NAME is the type's in capitals, and the configuration."""
+        """Combine `integrations.<NAME>.options`, where NAME is the type in capitals, with the configuration."""
         mine = _event_options(event, provider.definition)
         paths = list(config.json_paths)
         if provider.paths_in_config:

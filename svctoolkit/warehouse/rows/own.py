@@ -1,4 +1,4 @@
-"""The columns of ours: set from fixed places of an event, whatever its user sent."""
+"""RudderStack's own columns, set from fixed fields of an event whatever the user sent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.mapping import Misfit, text
 from svctoolkit.warehouse.rows.values import is_blank, iso, utc
 
-#: column -> member of the event. `id`, `received_at` and the addresses have places of their own.
+#: column -> member of the event. `id`, `received_at` and the addresses are handled separately.
 _MEMBERS = {
     "anonymous_id": "anonymousId",
     "user_id": "userId",
@@ -34,7 +34,7 @@ _RESERVED = {
 }
 #: sources that extract records
 RECORD_CATEGORIES = frozenset({"cloud", "singer-protocol"})
-#: column of ours -> where it comes from, for who asks
+#: own column -> its source, for explanations
 PLACES = {
     **_MEMBERS,
     "id": "messageId",
@@ -49,19 +49,19 @@ PLACES = {
     "previous_id": "previousId",
     "record_id": "recordId",
 }
-#: The fields that columns of ours are set from.
+#: The fields that RudderStack's own columns are set from.
 ORIGINS = frozenset(PLACES.values()) - {"context.ip"}
 
 
 @cache
 def own_names(event_type: str, upper_case: bool) -> frozenset[str]:
-    """The columns of ours of an event type. One in the event's form: the type decides, not the row."""
+    """Return the own columns of an event type, in one case throughout: they depend on the type, not on the row."""
     names = _RESERVED.get(event_type, ())
     return frozenset(name.upper() for name in names) if upper_case else frozenset(names)
 
 
 def common(event: Mapping[str, Json], id: Json, received_at: str) -> dict[str, Json]:
-    """What all tables but `users` have."""
+    """Return the columns of all tables except `users`."""
     values: dict[str, Any] = {"id": id, "received_at": received_at}
     for column, member in _MEMBERS.items():
         values[column] = event.get(member)
@@ -70,13 +70,13 @@ def common(event: Mapping[str, Json], id: Json, received_at: str) -> dict[str, J
 
 
 def of_user(event: Mapping[str, Json], received_at: str, *, with_times: bool) -> dict[str, Json]:
-    """What `users` has; data lakes leave the three times out."""
+    """Return the columns of `users`; data lakes omit the three times."""
     times = {name: event.get(_MEMBERS[name]) for name in ("sent_at", "timestamp", "original_timestamp")}
     return {"received_at": received_at, **addresses(event), **(times if with_times else {})}
 
 
 def addresses(event: Mapping[str, Json]) -> dict[str, Json]:
-    """`context_ip` is the first that is there of the event's own and the request's."""
+    """Return the addresses. `context_ip` is the event's own if it has one, else the request's."""
     context = event.get("context")
     passed = context.get("ip") if isinstance(context, Mapping) else None
     request = event.get("request_ip")
@@ -85,13 +85,13 @@ def addresses(event: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def page_name(event: Mapping[str, Json]) -> Json:
-    """The page's name, else that of its properties."""
+    """Return the page's name, else the one in its properties."""
     name, properties = event.get("name"), event.get("properties")
     return properties.get("name") if is_blank(name) and isinstance(properties, Mapping) else name
 
 
 def receipt(event: Mapping[str, Json], metadata_time: str, clock: str | datetime | None) -> str:
-    """When the event was received: by itself if it says a time, by the metadata, else now."""
+    """Return when the event was received: the event's own time, else that of the metadata, else now."""
     received = event.get("receivedAt")
     time = utc(received) if isinstance(received, str) else None
     if time or metadata_time:
@@ -100,7 +100,7 @@ def receipt(event: Mapping[str, Json], metadata_time: str, clock: str | datetime
 
 
 def uses_record_id(event: Mapping[str, Json], category: str) -> bool:
-    """Whether a track of a cloud source is stored under its record's id."""
+    """Whether a track event of a cloud source is stored under its record's id."""
     if category.lower() not in RECORD_CATEGORIES:
         return False
     context = event.get("context")
@@ -109,7 +109,7 @@ def uses_record_id(event: Mapping[str, Json], category: str) -> bool:
 
 
 def record_id(event: Mapping[str, Json]) -> Json:
-    """The record's id. Raises `MappingError` where it is blank, an object or a list."""
+    """Return the record's id. Raises `MappingError` if it is blank, an object or a list."""
     value = event.get("recordId")
     if is_blank(value) or isinstance(value, (Mapping, list, tuple)):
         raise Misfit("recordId", "a value that is not empty, a list or an object", value)
@@ -117,5 +117,5 @@ def record_id(event: Mapping[str, Json]) -> Json:
 
 
 def as_text(value: Json) -> str:
-    """An id as text: `7` is `"7"`."""
+    """Return an id as a string: `7` is `"7"`."""
     return "" if value is None else text(value)

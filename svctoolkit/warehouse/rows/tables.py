@@ -1,4 +1,4 @@
-"""Which tables an event gets rows in, and what stands in them."""
+"""Which tables an event gets rows in, and the contents of the rows."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class Row(TypedDict):
-    """A row of a table: `columns` says the warehouse-neutral type of each column, `data` its value.
+    """A row of a table: `columns` is the warehouse-neutral type of each column, `data` its value.
 
-    `columns` has all of `data`, and `uuid_ts` (for BigQuery `loaded_at`, too), which are filled when it is loaded.
+    `columns` contains all of `data`, and `uuid_ts` (for BigQuery also `loaded_at`), which are filled on loading.
     """
 
     table: str
@@ -39,13 +39,13 @@ Entry = tuple[Row, dict[str, str]]
 
 
 def new_id() -> str:
-    """An id for an event that has none."""
+    """Return an id for an event without one."""
     return f"auto-{uuid.uuid4()}"
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What the service knows about where an event comes from and goes to."""
+    """RudderStack's data about where an event comes from and goes to."""
 
     source_id: str = ""
     source_type: str = ""
@@ -56,17 +56,17 @@ class Metadata:
 
     @classmethod
     def of(cls, given: Mapping[str, Json]) -> Metadata:
-        """By the names that it has on the wire: `sourceId`, `sourceCategory`..."""
+        """Create it from the names used on the wire: `sourceId`, `sourceCategory`..."""
         names = ("sourceId", "sourceType", "sourceCategory", "destinationId", "destinationType", "receivedAt")
         return cls(*(str(given.get(name) or "") for name in names))
 
     @property
     def extracts(self) -> bool:
-        """Whether the source extracts records: one may come again, changed."""
+        """Whether the source extracts records: the same record may arrive again, changed."""
         return self.source_category.lower() in own.RECORD_CATEGORIES
 
     def context(self) -> dict[str, str]:
-        """What is put into every event's context."""
+        """The members that are added to every event's context."""
         return {
             "sourceId": self.source_id,
             "sourceType": self.source_type,
@@ -76,7 +76,7 @@ class Metadata:
 
 
 class Tables:
-    """How one destination's events become rows: its provider, configuration and the operator's settings, read once."""
+    """Converts one destination's events to rows. Provider, configuration and the operator's settings are read once."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Tables:
         self.provider = provider(kind)
         self.settings = Settings.of(settings)
         self.config = Config.of(config or _NOTHING, self.provider)
-        self.usual = Options.of(_NOTHING, self.provider, self.config)  # of an event that asks for nothing
+        self.usual = Options.of(_NOTHING, self.provider, self.config)  # for events without options
         self._new_id = new_id
 
     def rows(
@@ -99,7 +99,7 @@ class Tables:
         metadata: Metadata | None = None,
         notes: Notes | None = None,
     ) -> list[Row]:
-        """The rows of one event; with `notes`, what is lost is noted. Raises what `svctoolkit.warehouse.rows` does."""
+        """Return the rows of one event. Losses go to `notes`. Raises what `svctoolkit.warehouse.rows` does."""
         return [row for row, _ in self.entries(event, clock, metadata, notes)]
 
     def entries(
@@ -109,7 +109,7 @@ class Tables:
         metadata: Metadata | None = None,
         notes: Notes | None = None,
     ) -> list[Entry]:
-        """Each row with the field of the event that every column came from (filled where `notes` are taken)."""
+        """Return each row with the source field of every column (only filled with `notes`)."""
         work = self._work(event, clock, metadata, notes)
         if notes:
             notes.settle(row for row, _ in work.entries)
@@ -118,8 +118,8 @@ class Tables:
     def lossless_rows(
         self, event: Mapping[str, Json], clock: str | datetime | None, metadata: Metadata | None
     ) -> list[Row] | None:
-        """The rows of an event of which nothing is lost; None for all others: `entries` says what. Raises the same."""
-        if is_blank(event.get("messageId")):  # a second look would give it another id
+        """Return the rows of an event without losses, else None: then `entries` lists them. Raises the same errors."""
+        if is_blank(event.get("messageId")):  # a second pass would give it another id
             return None
         work = self._work(event, clock, metadata, None)
         rows = [row for row, _ in work.entries]
@@ -137,12 +137,12 @@ class Tables:
         metadata: Metadata | None,
         notes: Notes | None,
     ) -> _Work:
-        """An event with its rows made."""
+        """Return the work object for an event, with its rows."""
         kind = event.get("type")
         name = kind.lower() if isinstance(kind, str) else "undefined" if kind is None else str(kind)
         make = _MAKERS.get(name)
         if make is None:
-            subject, known = f"warehouses take no {name} events", ", ".join(_MAKERS)
+            subject, known = f"warehouses do not accept {name} events", ", ".join(_MAKERS)
             raise UnsupportedEvent(
                 Refusal("unsupported", field="type", expected=known, value=json_value(name), subject=subject)
             )
@@ -159,7 +159,7 @@ class Tables:
 
 @dataclass(slots=True)
 class _Work:
-    """One event on its way into rows."""
+    """Converts one event to rows."""
 
     tables: Tables
     event: Mapping[str, Any]
@@ -214,7 +214,7 @@ class _Work:
         )
 
     def begin(self, table: str) -> Columns:
-        """The columns of a row to be made."""
+        """Start the columns of a new row."""
         if self.notes:
             self.notes.table = table
         return Columns()
@@ -223,7 +223,7 @@ class _Work:
         self.flattener.flatten(self.context, "context", into, "context_")
 
     def add_own(self, into: Columns, values: Mapping[str, Any]) -> None:
-        """Set columns of ours. One whose source is blank, an object or a list is taken from the user, too."""
+        """Set RudderStack's own columns. If a source is blank, an object or a list, the user's value is used."""
         names, notes, type_value = self.options.names, self.notes, self.flattener.type_value
         known, data, types, paths = names.own_columns, into.data, into.types, into.paths
         has_long_text = self.tables.provider.has_long_text
@@ -249,7 +249,7 @@ class _Work:
                 paths[column] = own.PLACES.get(raw, raw)
 
     def add_event(self, into: Columns) -> None:
-        """The whole event, where the configuration wants it."""
+        """Add the whole event if the configuration asks for it."""
         if self.tables.config.store_event:
             column = self.options.names.own("rudder_event")
             event = {**self.event, "context": self.context} if self.context is not None else self.event
@@ -259,7 +259,7 @@ class _Work:
         return own.common(self.event, self.id, self.received_at)
 
     def finish(self, table: str, columns: Columns) -> None:
-        """The row as it is. Raises `MappingError` for one with too many columns."""
+        """Finish a row. Raises `MappingError` if it has too many columns."""
         kind, name = self.tables.provider, self.options.names.own
         types = {name("uuid_ts"): "datetime"}
         if kind.name in ("bq", "bqstream_all_events"):
@@ -302,7 +302,7 @@ def _track(work: _Work) -> None:
     if not table:
         work.flattener.is_lossy = True
         if work.notes:
-            said = "nothing of the event's name is left, only ASCII letters and digits count: no table of its own"
+            said = "the event's name has no ASCII letters or digits, so it gets no table"
             work.notes.add("untabled", "event", "", said)
         return
     columns = work.begin(table)
@@ -333,7 +333,7 @@ def _identify(work: _Work) -> None:
         work.add_own(shared, own.of_user(event, work.received_at, with_times=not kind.is_datalake))
         id, id_type = work.flattener.type_value(
             event["userId"]
-        )  # an object or a list, too, which elsewhere make no column
+        )  # also an object or a list, which create no column in other tables
         shared.set(names.own("id"), id, id_type, "userId")
         work.finish(names.own("users"), shared)
 
@@ -341,7 +341,7 @@ def _identify(work: _Work) -> None:
 def _single_row(
     table: str, member: str, extra: Callable[[Mapping[str, Any]], dict[str, Any]]
 ) -> Callable[[_Work], None]:
-    """Makes the one row of a page, screen, group or alias: `member` holds what the user sent."""
+    """Return a function for the single row of a page, screen, group or alias. `member` holds the user's data."""
 
     def make(work: _Work) -> None:
         name = work.options.names.own(table)

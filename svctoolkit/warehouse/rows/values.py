@@ -1,4 +1,4 @@
-"""Values: which warehouse-neutral type they have, and how they travel.
+"""Values: their warehouse-neutral type, and how they are stored.
 
 >>> type_of(12.0), type_of("2026-01-02"), type_of("soon"), utc("2026-02-30T10:00:00+05:30")
 ('int', 'datetime', 'string', '2026-03-02T04:30:00.000Z')
@@ -14,26 +14,26 @@ from typing import Any
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import json_text
 
-#: `YYYY-MM-DD`, then optionally `T` or a blank, minutes, seconds, a fraction, and a zone.
+#: `YYYY-MM-DD`, then optionally `T` or a space, hours, minutes, seconds, a fraction, and a zone.
 _TIMESTAMP = re.compile(
     r"(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
     r"(?:[T\s](?:([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d+))?)?(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?)?",
     re.ASCII,
 )
 _LONGEST_TIMESTAMP = 41
-#: As it is stored already, on a day that every month has: the most of all timestamps.
+#: Already in the stored form, on a day that every month has: true of most timestamps.
 _STORED = re.compile(
     r"(?!0000)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z", re.ASCII
 )
 _FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
-EXACT = 2**53  # up to here every whole number is one of JavaScript's numbers
+EXACT = 2**53  # up to here JavaScript represents every integer exactly
 _INT64 = 2**63
 _EXPONENT = 1e21  # from here on JavaScript writes `1e+21`
 _MANY_DIGITS = re.compile(r"\d{16}", re.ASCII)
 
 
 def moment(text: str) -> datetime | None:
-    """The time that a text says, if a warehouse takes it for one. A day past its month's end rolls over."""
+    """Return the time if a warehouse parses the text as one. A day past the end of its month rolls over."""
     if len(text) > _LONGEST_TIMESTAMP or not (match := _TIMESTAMP.fullmatch(text)):
         return None
     year, month, day, hour, minute, second, fraction, zone = match.groups()
@@ -57,17 +57,17 @@ def _offset(zone: str | None) -> timedelta:
 
 
 def looks_like_time(text: str) -> bool:
-    """A quick look that spares most texts the slow one."""
+    """A quick check that saves most strings the slow one."""
     return text[4:5] == "-" and text[7:8] == "-"
 
 
 def iso(when: datetime) -> str:
-    """In UTC with milliseconds; what is finer is cut."""
+    """Return the time in UTC with milliseconds; finer digits are cut."""
     return when.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def utc(text: str) -> str | None:
-    """How a timestamp is stored, or None for a text that is none."""
+    """Return a timestamp as it is stored, or None if the text is not a timestamp."""
     if not looks_like_time(text):
         return None
     if _STORED.fullmatch(text):
@@ -77,7 +77,7 @@ def utc(text: str) -> str | None:
 
 
 def is_blank(value: Json) -> bool:
-    """Whether a value makes no column: null, "", and lists of nothing else but one such. `[null]` does make one."""
+    """Whether a value creates no column: null, "", or a list that only wraps one of them. `[null]` does create one."""
     if type(value) is str:
         return not value
     while isinstance(value, (list, tuple)):
@@ -90,7 +90,7 @@ def is_blank(value: Json) -> bool:
 
 
 def as_double(value: int | float) -> int | float:
-    """A number as JavaScript has it: a double, so that large whole numbers lose their last digits."""
+    """Return a number as JavaScript represents it: a double, so that large integers lose their last digits."""
     if isinstance(value, int):
         if -EXACT <= value <= EXACT:
             return value
@@ -102,7 +102,7 @@ def as_double(value: int | float) -> int | float:
 
 
 def stored_json(value: Json) -> str:
-    """A value as JSON, its numbers as doubles, too.
+    """Return a value as JSON, with its numbers as doubles.
 
     >>> stored_json(10**29), stored_json({"n": 2**53 + 1})
     ('1e+29', '{"n":9007199254740992}')
@@ -123,12 +123,12 @@ def _doubles(value: Any) -> Any:
 
 
 def is_whole(value: int | float) -> bool:
-    """Whether a number's type is `int`: whole numbers of any size are."""
+    """Whether a number's type is `int`: true for integers of any size."""
     return isinstance(value, int) or value.is_integer()
 
 
 def type_of(value: Json) -> str:
-    """The warehouse-neutral type of a value that is no object: `int float boolean string datetime`."""
+    """Return the warehouse-neutral type of a value other than an object: `int float boolean string datetime`."""
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, (int, float)):
@@ -137,5 +137,5 @@ def type_of(value: Json) -> str:
 
 
 def is_long(text: str, limit: int = 512) -> bool:
-    """Whether a text has more than `limit` UTF-16 units."""
+    """Whether a string has more than `limit` UTF-16 units."""
     return len(text) > limit or (len(text) > limit // 2 and len(text.encode("utf-16-le", "surrogatepass")) > 2 * limit)
