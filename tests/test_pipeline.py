@@ -112,7 +112,7 @@ def test_a_transformation_that_returns_no_event_is_told_so(wrong: Any) -> None:
     """Text, numbers and lists of them are no events."""
     result = shop(lambda event: wrong).test_destination("hook", EVENT)
 
-    assert "a transformation returns an event (an object)" in result.data[0].error
+    assert "a transformation must return an event (an object)" in result.data[0].error
 
 
 def _cycle(event: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def _cycle(event: dict[str, Any]) -> dict[str, Any]:
     [
         (lambda event: {**event, "at": object()}, "TypeError: an event must be JSON"),
         (lambda event: {(1, 2): "x"}, "TypeError: an event must be JSON"),
-        (_cycle, "ValueError: an event is nested at most 200 levels deep"),
+        (_cycle, "ValueError: an event must not be nested more than 200 levels deep"),
         (lambda event: sys.exit(3), "SystemExit: 3"),
     ],
 )

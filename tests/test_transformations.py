@@ -262,7 +262,7 @@ def test_a_flood_of_logs_is_cut() -> None:
                   limits=Limits(log_bytes=1000))  # fmt: skip
 
     assert len(outputs[0].logs) == 11
-    assert outputs[0].logs[-1].text.startswith("990 more lines left out")
+    assert outputs[0].logs[-1].text.startswith("990 more lines omitted")
 
 
 @pytest.mark.parametrize(

@@ -568,7 +568,7 @@ def test_a_worker_that_is_not_locked_gets_no_code(monkeypatch: pytest.MonkeyPatc
     """The host looks for itself: a worker that only says that it is locked is ended."""
     monkeypatch.setattr("svctoolkit.transformations._process.unconfirmed", lambda *_: ["seccomp"])
 
-    with pytest.raises(TransformationError, match="the kernel says that it is not") as caught:
+    with pytest.raises(TransformationError, match="locks that the kernel does not show") as caught:
         transformations.load(SAME["python"], "python", workers=Pool("python", 1))
 
     assert caught.value.kind == "sandbox"

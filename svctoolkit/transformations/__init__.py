@@ -1,7 +1,7 @@
-"""User transformations: what runs the user's code.
+"""User transformations: runs the user's code.
 
-`callables` runs plain Python functions, the trusted form. `load` runs JavaScript and Python given as text, in worker
-processes that are locked before they see a line of it; `layers` tells which locks this machine has.
+`callables` runs plain Python functions, which are trusted. `load` runs JavaScript and Python given as text, in worker
+processes that are locked down before they receive the code; `layers` lists the locks of this machine.
 """
 
 from __future__ import annotations

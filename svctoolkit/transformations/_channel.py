@@ -1,4 +1,4 @@
-"""Frames between the host and a worker, from the host's side."""
+"""Frames between the host and a worker, on the host's side."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from svctoolkit.errors import TransformationError
 
 _HEAD = struct.Struct("<II")  # length, number of the call
 _SMALL = 1 << 14
-_WATCH_SECONDS = 0.05  # how often the memory of a long call is looked at
+_WATCH_SECONDS = 0.05  # how often the memory of a long call is checked
 
 
 class ClosedError(Exception):
-    """There is nobody at the other end any more."""
+    """The other end is closed."""
 
 
 class Channel:
-    """One end of a pair of sockets. `watch` is called now and then while an answer takes its time.
+    """One end of a socket pair. `watch` is called periodically while waiting for an answer.
 
-    Every frame carries the number of its call: an answer to any other call is not taken.
+    Every frame has the number of its call: an answer to any other call is rejected.
     """
 
     def __init__(self, connection: socket.socket, watch: Callable[[], None] | None = None) -> None:
@@ -31,9 +31,9 @@ class Channel:
         self._buffer = bytearray(1 << 12)
 
     def send(self, number: int, letter: bytes, content: bytes, deadline: float, attached: Sequence[int] = ()) -> None:
-        """Sends a frame, with descriptors if there are any. Raises `ClosedError`, `TimeoutError`."""
+        """Send a frame, with descriptors if there are any. Raises `ClosedError`, `TimeoutError`."""
         head = _HEAD.pack(len(content) + 1, number) + letter
-        # to copy much costs more than a call
+        # copying a lot costs more than a second call
         pieces = [head + content] if len(content) < _SMALL else [head, content]
         self._socket.settimeout(max(0.001, deadline - time.monotonic()))
         try:
@@ -46,9 +46,9 @@ class Channel:
             raise ClosedError from None
 
     def receive(self, number: int, deadline: float, most: int) -> bytes:
-        """The content of the next frame. Raises `ClosedError`, `TimeoutError`, and `TransformationError`.
+        """Return the content of the next frame. Raises `ClosedError`, `TimeoutError`, and `TransformationError`.
 
-        The last for a frame of more than `most` bytes, or of another call.
+        `TransformationError` is for a frame of more than `most` bytes, or of another call.
         """
         size, answered = _HEAD.unpack(self._exactly(_HEAD.size, deadline))
         if answered != number:
@@ -58,7 +58,7 @@ class Channel:
         return bytes(self._exactly(size, deadline))
 
     def has_more(self) -> bool:
-        """Whether something waits to be read, or the other end is closed."""
+        """Whether there is data to read, or the other end is closed."""
         self._socket.setblocking(False)
         try:
             self._socket.recv(1, socket.MSG_PEEK)
@@ -69,7 +69,7 @@ class Channel:
         return True
 
     def _exactly(self, size: int, deadline: float) -> memoryview:
-        """The next `size` bytes, in a buffer that is used again."""
+        """Return the next `size` bytes, in a reused buffer."""
         if len(self._buffer) < size:
             self._buffer = bytearray(size)
         content = memoryview(self._buffer)[:size]
@@ -101,20 +101,20 @@ class Channel:
 
 
 class Words:
-    """What a process writes to its stderr: last words, and where it is when it is asked."""
+    """A process's stderr: its last words, and its position when the host asks for it."""
 
     def __init__(self) -> None:
         self._read, self.descriptor = os.pipe()
         os.set_blocking(self._read, False)
-        os.set_blocking(self.descriptor, False)  # nobody waits for a reader
+        os.set_blocking(self.descriptor, False)  # a writer never waits for a reader
 
     def hand_over(self) -> None:
-        """The other process has its end now."""
+        """Close our copy of the writing end, which now belongs to the other process."""
         os.close(self.descriptor)
         self.descriptor = -1
 
     def text(self) -> str:
-        """What has come since the last look."""
+        """Return what has arrived since the last call."""
         try:
             return os.read(self._read, 1 << 16).decode("utf-8", "replace")
         except OSError:
@@ -132,5 +132,5 @@ class Words:
 
 
 def unreadable() -> TransformationError:
-    """What came out of a worker is no answer."""
-    return TransformationError("the sandbox gave an answer that cannot be read", kind="output")
+    """Return the error for worker output that is not a valid answer."""
+    return TransformationError("the sandbox returned an unreadable answer", kind="output")

@@ -1,4 +1,4 @@
-"""What every language keeps to: events in, one `Output` per event out."""
+"""The interface for every language: events in, one `Output` per event out."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from svctoolkit.errors import TransformationError
 from svctoolkit.events import MAX_DEPTH, may_be_deeper, too_deep
 from svctoolkit.json_types import Json
 
-#: What `metadata(event)` gives: sourceId, destinationId, messageId and the like.
+#: The result of `metadata(event)`: sourceId, destinationId, messageId and the like.
 Metadata: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """One line that the user's code wrote while it had an event."""
+    """One line that the user's code logged for an event."""
 
     text: str
     level: str = "info"
 
 
 class Output(Displayed, msgspec.Struct, frozen=True):
-    """What became of one event: no event (dropped), one, several, or an error.
+    """The outcome of one event: no event (dropped), one, several, or an error.
 
-    `order` is set where the code returned the events of a whole batch: the place of each of `events` in that list.
-    `by_metadata`: the call has asked for metadata, or may have: with other metadata, other things may come out of it.
+    `order` is set if the code returned the events of a whole batch: the index of each of `events` in that list.
+    `by_metadata`: the call has read metadata, or may have, so other metadata may lead to another outcome.
     """
 
     events: tuple[dict[str, Any], ...] = ()
@@ -43,24 +43,24 @@ class Output(Displayed, msgspec.Struct, frozen=True):
 
 
 def cause_of(error: TransformationError) -> CodeError:
-    """The error as data, for results and stores."""
+    """Return the error as data, for results and stores."""
     file, line, column = error.at or ("", 0, 0)
     return CodeError(error.name, error.message, error.kind, file, line, column, error.function)
 
 
 class Runnable(Protocol):
-    """The user's code, ready to run. It may be given empty metadata unless it `wants_metadata`."""
+    """User code, ready to run. It may get empty metadata unless `wants_metadata` is true."""
 
     @property
     def wants_metadata(self) -> bool: ...
     def run(self, events: Sequence[Mapping[str, Json]], metadata: Sequence[Metadata]) -> list[Output]:
-        """One output per event, in order. Never raises for what the user's code does, and never changes an event."""
+        """Return one output per event, in order. Errors of the code are returned, not raised; events stay unchanged."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Code that transformations import; `name` is the file that errors show."""
+    """Code that transformations import; `name` is the file name in errors."""
 
     code: str
     language: str = "javascript"
@@ -79,7 +79,7 @@ class LibraryLike(Protocol):
 
 
 class Scope(str):
-    """Whose code it is, as a text that is never used twice: a copy of one is another."""
+    """The owner of code, as a unique string that is never reused: even a copy is another owner."""
 
     __slots__ = ()
 
@@ -92,15 +92,15 @@ class Scope(str):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one call of a transformation may take.
+    """The limits of one call of a transformation.
 
-    `time` is in seconds, of CPU or of the clock, whatever comes first; it includes the answers to requests.
-    `memory` is in MB, beside what the engine itself needs. `output_bytes` bounds the JSON text of all events that a
-    call returns, `output_values` the values in it, `output_depth` its nesting. `log_bytes` is per event, `log_line`
-    the length of one line. `calls` is the number of requests (fetch, geolocation).
+    `time` is in seconds, of CPU or elapsed time, whichever is reached first; it includes waiting for requests.
+    `memory` is in MB, in addition to the engine's own. `output_bytes` limits the JSON text of all events that a
+    call returns, `output_values` the number of values in it, `output_depth` its nesting. `log_bytes` is per event,
+    `log_line` the length of one line. `calls` is the number of requests (fetch, geolocation).
 
-    `trust` lets code run where the sandbox lacks an essential layer (see `layers()`): say it of code that you would
-    run without a sandbox. It changes nothing where they hold.
+    `trust` lets code run even if the sandbox lacks an essential layer (see `layers()`): set it only for code that you
+    would run without a sandbox. It has no effect if all layers hold.
     """
 
     time: float = 4.0
@@ -116,7 +116,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """What the user's code asks of the network. `timeout` is in seconds: what is left of the call's time."""
+    """A network request of user code. `timeout` is in seconds: the rest of the call's time."""
 
     method: str
     url: str
@@ -127,7 +127,7 @@ class FetchRequest:
 
 @dataclass(frozen=True, slots=True)
 class FetchResponse:
-    """What came back, with lower-case header names."""
+    """A response, with lower-case header names."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -135,13 +135,13 @@ class FetchResponse:
 
 
 class Fetch(Protocol):
-    """Answers the requests of user code. Raises `ToolkitError` where there is no answer; several threads call it."""
+    """Responds to requests of user code. Raises `ToolkitError` without a response. Must be thread-safe."""
 
     def __call__(self, request: FetchRequest) -> FetchResponse: ...
 
 
 class Geolocation(Protocol):
-    """Tells where an IP address is, as a JSON value. Raises `ToolkitError`."""
+    """Returns the location of an IP address as a JSON value. Raises `ToolkitError`."""
 
     def __call__(self, ip: str) -> Json: ...
 
@@ -150,11 +150,11 @@ encode = msgspec.json.Encoder().encode
 _DECODE = msgspec.json.Decoder().decode
 
 
-# Any: events as the code gives them
+# Any: events as the code returns them
 def outputs(returned: Json) -> tuple[dict[str, Any], ...]:
-    """The events in what a transformation returned for one event: nothing, an event, or a list of events, as JSON.
+    """Return the events that a transformation returned for one event (nothing, an event, or a list of events) as JSON.
 
-    Raises `TransformationError` for anything else, also for what JSON cannot hold.
+    Raises `TransformationError` for anything else, including values that JSON cannot represent.
     """
     if returned is None:
         return ()
@@ -162,7 +162,7 @@ def outputs(returned: Json) -> tuple[dict[str, Any], ...]:
     for item in items:
         if not isinstance(item, dict):
             raise TransformationError(
-                f"a transformation returns an event (an object), a list of events, or nothing to drop the event; "
+                f"a transformation must return an event (an object), a list of events, or nothing to drop the event;  "
                 f"this one returned {type(item).__name__}",
                 name="TypeError",
             )
@@ -170,35 +170,35 @@ def outputs(returned: Json) -> tuple[dict[str, Any], ...]:
 
 
 def _json_copy(event: dict[str, Any]) -> dict[str, Any]:
-    """A copy that is JSON through and through: what is shared, or changed later, stays with the user's code."""
+    """Return a copy as plain JSON: later changes by the user's code do not affect it."""
     try:
         text, copy = json_copy(event)
     except NotPlain:
         return _careful_copy(event)
-    if may_be_deeper(text):  # so many that it may be too deep
+    if may_be_deeper(text):  # enough brackets that it may be too deep
         return _careful_copy(event)
     return copy
 
 
 class NotPlain(Exception):
-    """A value that is not the same after a journey as JSON."""
+    """A value that changes when it is written as JSON and read back."""
 
 
 def json_copy(value: dict[str, Json]) -> tuple[bytes, dict[str, Json]]:
-    """The JSON of an object, and what comes back of it if that equals the object. Raises `NotPlain` if not."""
+    """Return the JSON of an object, and the parsed copy if it equals the object. Otherwise raises `NotPlain`."""
     try:
         text = encode(value)
         copy: dict[str, Any] = _DECODE(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise NotPlain from error
-    if copy != value:  # a tuple, a key that is no text, NaN, an object that has a form in JSON
+    if copy != value:  # a tuple, a key that is not a string, NaN, an object with a JSON encoding
         raise NotPlain
     return text, copy
 
 
 def _careful_copy(event: dict[str, Any]) -> dict[str, Any]:
     if too_deep(event):
-        raise TransformationError(f"an event is nested at most {MAX_DEPTH} levels deep", name="ValueError")
+        raise TransformationError(f"an event must not be nested more than {MAX_DEPTH} levels deep", name="ValueError")
     try:
         copy: dict[str, Any] = json.loads(json.dumps(event))
     except (TypeError, ValueError, RecursionError) as error:

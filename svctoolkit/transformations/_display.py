@@ -1,4 +1,4 @@
-"""How the outcome of a transformation shows itself."""
+"""Rich display of a transformation's output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @shows(Output)
 def output(outcome: Output) -> Html:
-    """The events that came out, or the error with its line; and what the code logged."""
+    """Show the resulting events, or the error with its line, and the log."""
     blocks = [display.tree(event, f"event {number}") for number, event in enumerate(outcome.events, 1)]
     if outcome.error is not None:
         line = f"\n{outcome.error.source_line.strip()}" if outcome.error.source_line else ""

@@ -1,4 +1,4 @@
-"""A worker that gives each call a child process and a channel of its own."""
+"""A worker that gives each call its own child process and channel."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from svctoolkit.transformations._layers import unconfirmed_of_child
 from svctoolkit.transformations._process import ANY_SIZE, cause_of_death
 from svctoolkit.transformations._worker import CallError, LostWorkerError, Replies, Worker, answer_of, timeout
 
-_CONTROL_SECONDS = 20.0  # for what the parent does, which runs no user code: fork a child, end it
+_CONTROL_SECONDS = 20.0  # for commands to the parent, which runs no user code: fork a child, end it
 _WHERE_SECONDS = 0.3
-_LARGEST = 64 << 20  # bytes of an answer of the parent
+_LARGEST = 64 << 20  # bytes; the largest answer of the parent
 _FRAME = re.compile(r'File "([^"\n]{1,200})", line (\d{1,9}) in')
 
 
 class _Child:
-    """A process for one call, from our side. The descriptors of its own side go to the parent that forks it."""
+    """A process for one call, as the host sees it. Its descriptors are passed to the parent that forks it."""
 
     def __init__(self, number: int) -> None:
         self.number, self.ended = number, False
@@ -51,10 +51,10 @@ class _Child:
 
 
 class ForkingWorker(Worker):
-    """Talks to the parent over the channel of the process, and to each child over one that is made for its call.
+    """Talks to the parent over the process's channel, and to each child over a channel created for its call.
 
-    The next child is asked for while one runs, and the parent ends each when its answer has come: what a call leaves
-    behind ends with it, and what it writes late is read by nobody.
+    The next child is requested while one runs, and the parent ends each child after its answer: what a call leaves
+    behind ends with it, and what it writes late is never read.
     """
 
     has_fresh_processes = True
@@ -63,7 +63,7 @@ class ForkingWorker(Worker):
         self._next: _Child | None = None
         super().__init__(language, memory, without)
         self._numbers = count(1)
-        self._expected: deque[tuple[bytes, int]] = deque()  # what the parent has not answered yet, in order
+        self._expected: deque[tuple[bytes, int]] = deque()  # commands that the parent has not answered yet, in order
         self._answers: dict[tuple[bytes, int], bytes] = {}
         self._verified = False
 
@@ -81,7 +81,7 @@ class ForkingWorker(Worker):
             self._tell(b"L", number, content)
             try:
                 answer = decode(self._hear(b"L", number, limits.time), LoadAnswer, ANY_SIZE)
-            except TimeoutError:  # there is code that takes CPython for ever to compile
+            except TimeoutError:  # some code takes CPython forever to compile
                 self.end()
                 raise timeout(limits) from None
         if answer.error is None:
@@ -89,7 +89,7 @@ class ForkingWorker(Worker):
         return answer
 
     def run(self, content: bytes, limits: Limits, replies: Replies) -> Answer:
-        """See `Worker`. A breach ends the child alone."""
+        """See `Worker`. A breach ends only the child."""
         self.calls += 1
         answer = self._call(b"R", content, limits, replies)
         if answer.error is not None:
@@ -103,7 +103,7 @@ class ForkingWorker(Worker):
             try:
                 self._verify_child(child)
             except BaseException:
-                child.close()  # nobody else knows of it any more
+                child.close()  # no other reference to it is left
                 raise
         deadline = time.monotonic() + limits.time
         try:
@@ -120,7 +120,7 @@ class ForkingWorker(Worker):
 
     @contextlib.contextmanager
     def _control(self) -> Iterator[None]:
-        """Talks to the parent, which runs no user code: when that fails, the worker is of no use any more."""
+        """Talk to the parent, which runs no user code: if that fails, the worker is no longer usable."""
         try:
             yield
         except (ClosedError, TimeoutError, OSError):
@@ -137,9 +137,9 @@ class ForkingWorker(Worker):
         self._expected.append((letter, number))
 
     def _hear(self, letter: bytes, number: int, seconds: float = _CONTROL_SECONDS) -> bytes:
-        """The parent's answer to this. It answers in order: what comes before is kept, if it is about another child."""
+        """Return the parent's answer to this. Earlier answers come first; those about another child are kept."""
         while (letter, number) not in self._answers:
-            if not self._expected:  # the question did not get through
+            if not self._expected:  # the command was not sent
                 raise ClosedError
             question = self._expected.popleft()
             frame = self.channel.receive(question[1], time.monotonic() + seconds, _LARGEST)
@@ -158,29 +158,29 @@ class ForkingWorker(Worker):
         return child
 
     def _end_child(self, child: _Child) -> None:
-        """The child ends now, whatever it does. Harmless when it has ended."""
+        """End the child now, whatever it is doing. Harmless if it has ended already."""
         if not child.ended:
             child.close()
-            with contextlib.suppress(ClosedError, TimeoutError, OSError):  # the next call sees it
+            with contextlib.suppress(ClosedError, TimeoutError, OSError):  # the next call will notice
                 self._tell(b"K", child.number)
 
     def _verify_child(self, child: _Child) -> None:
-        """Waits until it is locked, and looks from outside.
+        """Wait until the child is locked down, and verify it from outside.
 
-        Once for each worker: all its children are locked by the same steps, and end where one of them fails.
+        Done once per worker: all its children are locked by the same steps, and end if one of them fails.
         """
         process = decode(self._hear(b"F", child.number), ControlAnswer, ANY_SIZE).child
         child.channel.receive(0, time.monotonic() + _CONTROL_SECONDS, 16)
         if not self._verified and (lost := unconfirmed_of_child(process, self.layers)):
-            text = f"a child says that it is locked, and the kernel says that it is not: {', '.join(lost)}"
+            text = f"a child reports locks that the kernel does not show: {', '.join(lost)}"
             raise TransformationError(text, kind="sandbox")
         self._verified = True
 
     def _place(self, child: _Child) -> tuple[str, int, int] | None:
-        """The file and line that a stuck child is at, as its faulthandler prints them."""
+        """Return the file and line that a stuck child has reached, as its faulthandler prints them."""
         text, until = "", time.monotonic() + _WHERE_SECONDS
         child.words.text()
-        poll = select.poll()  # takes descriptors of any number
+        poll = select.poll()  # accepts descriptors of any number
         poll.register(child.words, select.POLLIN)
         with contextlib.suppress(ClosedError, TimeoutError, OSError):
             self._tell(b"S", child.number)
@@ -200,7 +200,7 @@ class ForkingWorker(Worker):
         return cause_of_death(status, words, self.language, self.memory)
 
     def end(self) -> None:
-        """Ends the parent, and its children with it."""
+        """End the parent, and its children with it."""
         if self._next is not None:
             self._next.close()
             self._next = None

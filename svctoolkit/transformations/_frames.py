@@ -1,4 +1,4 @@
-"""JSON to and from a worker. What comes back is hostile until it is shown to be within the limits."""
+"""JSON to and from a worker. Worker output is untrusted until it is checked against the limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Place: TypeAlias = tuple[str, int, int]  # file, line, column
 
 
 class Failure(msgspec.Struct):
-    """An error of user code, in a worker's words. `plain`: something was thrown that is no error."""
+    """An error of user code, as reported by a worker. `plain`: the thrown value is not an error object."""
 
     name: str = "Error"
     message: str = ""
@@ -29,7 +29,7 @@ class Failure(msgspec.Struct):
 
 
 class Result(msgspec.Struct):
-    """What a worker says about one event."""
+    """A worker's result for one event."""
 
     events: list[msgspec.Raw] | None = None
     error: Failure | None = None
@@ -38,7 +38,7 @@ class Result(msgspec.Struct):
 
 
 class Request(msgspec.Struct):
-    """What user code asks of the world."""
+    """A request of user code to the host."""
 
     id: int
     kind: Literal["fetch", "fetchV2", "geolocation"]
@@ -46,9 +46,9 @@ class Request(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
-    """What a worker says about a call: its results, or the requests that it needs answers to, or a failure of all.
+    """A worker's answer to a call: its results, the requests that it needs answers to, or a failure of the call.
 
-    `batch` is what a batch function returned, `hits` the line counters, `metadata` whether it has asked for metadata.
+    `batch` is the output of a batch function, `hits` the line counters, `metadata` whether it has read metadata.
     """
 
     results: list[Result] | None = None
@@ -60,7 +60,7 @@ class Answer(msgspec.Struct):
 
 
 class Unit(msgspec.Struct):
-    """A file of a program. `lines` can be counted; `inserted` and `head` say how the code that runs differs from it."""
+    """A file of a program. `lines` can be counted; `inserted` and `head` map the executed code back to the source."""
 
     file: str
     lines: list[int]
@@ -69,14 +69,14 @@ class Unit(msgspec.Struct):
 
 
 class EntryPoint(msgspec.Struct):
-    """The function that a program has; where `name` is empty, `problem` says what is wrong."""
+    """The function of a program; if `name` is empty, `problem` says what is wrong."""
 
     name: str = ""
     problem: str = ""
 
 
 class LoadAnswer(msgspec.Struct):
-    """What a worker says about a program."""
+    """A worker's answer to a program."""
 
     units: list[Unit] = []
     error: Failure | None = None
@@ -87,23 +87,23 @@ class LoadAnswer(msgspec.Struct):
 
 
 class Ready(msgspec.Struct):
-    """A worker's first words: its layers, and how each is there."""
+    """A worker's first message: its layers, and how each is enforced."""
 
     ready: dict[str, str]
 
 
 class ControlAnswer(msgspec.Struct):
-    """What a worker says that forks a child for each call: the ID of the child, or how it ended."""
+    """An answer of a worker that forks a child per call: the child's ID, or how it ended."""
 
     child: int = 0
     status: int = 0
 
 
 def encode(value: Json) -> bytes:
-    """JSON text. NaN and infinities become null, as JavaScript has it."""
+    """Return JSON text. NaN and infinities become null, as in JavaScript."""
     try:
         return msgspec.json.encode(value)
-    except (UnicodeEncodeError, OverflowError):  # lone surrogates, whole numbers over 64 bits
+    except (UnicodeEncodeError, OverflowError):  # lone surrogates, integers over 64 bits
         return json.dumps(value).encode()
 
 
@@ -111,9 +111,9 @@ _Shape = TypeVar("_Shape", bound=msgspec.Struct)
 
 
 def decode(frame: bytes, shape: type[_Shape], limits: Limits) -> _Shape:
-    """A frame, of the shape that it must have. Raises `TransformationError`.
+    """Decode a frame of the given shape. Raises `TransformationError`.
 
-    Events in an `Answer` are still text, for `event`.
+    Events in an `Answer` stay undecoded, for `event`.
     """
     _check_size(frame, limits)
     try:
@@ -129,18 +129,18 @@ def decode(frame: bytes, shape: type[_Shape], limits: Limits) -> _Shape:
 
 
 def event(text: msgspec.Raw, limits: Limits) -> dict[str, Json] | str:
-    """One event (or the text that says why it is none) out of `results`. Raises `TransformationError`."""
+    """Decode one event of `results`, or return the text of why it is not an event. Raises `TransformationError`."""
     raw = bytes(text)
     value = _value(raw, limits)
     if not isinstance(value, (dict, str)):
         raise unreadable()
-    if may_be_deeper(raw, limits.output_depth):  # only then it can be that deep
+    if may_be_deeper(raw, limits.output_depth):  # a quick check before the exact one
         _check_depth(value, limits)
     return value
 
 
 def _check_size(frame: bytes, limits: Limits) -> None:
-    if len(frame) <= limits.output_values:  # a value takes a character at least, and counting takes its time
+    if len(frame) <= limits.output_values:  # every value has at least one character, and counting is slow
         return
     if frame.count(b",") + frame.count(b"[") + frame.count(b"{") > limits.output_values:
         text = f"the output has more than {limits.output_values} values"
@@ -157,7 +157,7 @@ def _value(text: bytes, limits: Limits) -> Any:
 
 
 def _repair(frame: bytes, limits: Limits) -> Any:
-    """Lone surrogates, which JavaScript allows and UTF-8 does not, become U+FFFD."""
+    """Replace lone surrogates, which JavaScript allows and UTF-8 does not, with U+FFFD."""
     try:
         value = json.loads(frame, parse_constant=_refuse_constant)
         text = json.dumps(value, ensure_ascii=False)
@@ -169,7 +169,7 @@ def _repair(frame: bytes, limits: Limits) -> Any:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _check_depth(value: Any, limits: Limits) -> None:

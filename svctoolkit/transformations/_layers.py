@@ -1,4 +1,4 @@
-"""The layers of the sandbox, in words, and what the kernel shows of them from outside."""
+"""The layers of the sandbox: their descriptions, and what the kernel shows of them from outside."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from dataclasses import dataclass
 from svctoolkit.errors import TransformationError
 
 LAYERS = {
-    "seccomp": "no files, network, processes or other system calls than computing needs",
-    "no_new_privileges": "nothing that it starts can gain rights",
+    "seccomp": "no files, network, processes, or system calls beyond those for computing",
+    "no_new_privileges": "no child process can gain privileges",
     "privileges": "an ordinary user without capabilities",
-    "landlock": "no file can be opened, by any path",
-    "namespaces": "a network of its own, without any connection",
-    "limits": "bounds on memory, files and processes, kept by the kernel",
-    "parent_death": "ends with its parent, also when that is killed",
-    "process": "a process of its own, with an empty environment, ended when it exceeds its time",
+    "landlock": "no file can be opened",
+    "namespaces": "an isolated network without any connection",
+    "limits": "limits on memory, files and processes, enforced by the kernel",
+    "parent_death": "ends with its parent, even if that is killed",
+    "process": "a separate process with an empty environment, killed when it exceeds its time",
 }
 ESSENTIAL = ("seccomp", "no_new_privileges", "limits")
-#: set to 1, every transformation is trusted by this process and those that it starts; `--trust-code` sets it
+#: if set to 1, this process and its child processes trust every transformation; `--trust-code` sets it
 TRUST_VARIABLE = "SVCTOOLKIT_TRUST_CODE"
 TRUST = (
-    "Say so with --trust-code, with `limits: {trust: true}` in the workspace, or in Python with Limits(trust=True) or "
-    "transformations.trust_code()"
+    "If you trust the code, use --trust-code, `limits: {trust: true}` in the workspace, or in Python Limits(trust=True)"
+    " or transformations.trust_code()"
 )
-_OPEN_FILES = 64  # what a worker sets for itself
+_OPEN_FILES = 64  # the worker's own limit
 
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The layers of the sandbox: `active` and `missing`, each with what it is for.
+    """The layers of the sandbox: `active` and `missing`, each with its description.
 
-    `essential` is whether those hold that keep hostile code in: without them, code runs only where it is trusted.
+    `essential` is whether the layers hold that contain hostile code: without them, only trusted code runs.
     """
 
     active: Mapping[str, str]
@@ -55,7 +55,7 @@ class Layers:
         return "\n".join(words)
 
     def notice(self) -> str:
-        """One sentence on what does not hold on this machine; empty where everything does."""
+        """Return a sentence about the layers that do not hold on this machine; empty if all hold."""
         if not self.missing:
             return ""
         names = ", ".join(name.replace("_", " ") for name in self.missing)
@@ -64,7 +64,7 @@ class Layers:
 
 
 def layers_of(reported: Mapping[str, str]) -> Layers:
-    """The layers that a worker says it has."""
+    """Return the layers that a worker reports."""
     on = {name for name, how in reported.items() if how} | {"process"}
     return Layers(
         {name: _with_detail(name, reported.get(name, "")) for name in LAYERS if name in on},
@@ -74,28 +74,28 @@ def layers_of(reported: Mapping[str, str]) -> Layers:
 
 
 class SandboxWarning(UserWarning):
-    """Something of the sandbox does not hold on this machine."""
+    """A layer of the sandbox does not hold on this machine."""
 
 
-_notices: set[str] = set()  # that have been given
+_notices: set[str] = set()  # notices that have been issued
 
 
 def check(reported: Mapping[str, str], *, trust: bool) -> None:
-    """Before a worker gets code: says once what does not hold here, as a `SandboxWarning`.
+    """Issue a `SandboxWarning` once for layers that do not hold here. Called before a worker gets code.
 
-    Raises `TransformationError` (kind `sandbox`) where something essential is missing and nobody trusts the code.
+    Raises `TransformationError` (kind `sandbox`) if an essential layer is missing and the code is not trusted.
     """
     layers = layers_of(reported)
     if not layers.essential and not trust and not code_is_trusted():
         raise TransformationError(f"{layers.notice()}. {TRUST}", name="SandboxError", kind="sandbox")
     if notice := first_notice(layers):
-        with contextlib.suppress(SandboxWarning):  # where warnings are errors, it is no error of the code
-            # any thread may be the first to get here: no line of the user's is the one that it is about
+        with contextlib.suppress(SandboxWarning):  # if warnings are errors, the code must not fail because of it
+            # any thread may get here first, so the warning refers to no line of the user's code
             warnings.warn_explicit(notice, SandboxWarning, "svctoolkit", 1)
 
 
 def first_notice(layers: Layers) -> str:
-    """`layers.notice()`, for whoever asks first; empty afterwards, so that this process says it once."""
+    """Return `layers.notice()` the first time, then an empty string, so that a process says it once."""
     notice = layers.notice()
     if notice in _notices:
         return ""
@@ -104,12 +104,12 @@ def first_notice(layers: Layers) -> str:
 
 
 def trust_code() -> None:
-    """From now on code runs also where an essential layer is missing, in this process and those that it starts."""
+    """From now on run code even if an essential layer is missing, in this process and its child processes."""
     os.environ[TRUST_VARIABLE] = "1"
 
 
 def code_is_trusted() -> bool:
-    """Whether somebody has said so for all of it (`trust_code`, `--trust-code`)."""
+    """Whether all code is trusted (`trust_code`, `--trust-code`)."""
     return os.environ.get(TRUST_VARIABLE) == "1"
 
 
@@ -118,10 +118,10 @@ def _with_detail(name: str, how: str) -> str:
 
 
 def unconfirmed(process: int, reported: Mapping[str, str]) -> list[str]:
-    """The layers that a worker says it has, and the kernel does not show. Linux; elsewhere there is nothing to see.
+    """Return the layers that a worker reports but the kernel does not show. Linux only; empty elsewhere.
 
-    Seccomp and privileges are looked at on every thread. Landlock and the parent-death signal are not to be seen from
-    outside: the worker has tried the one and read back the other.
+    Seccomp and privileges are checked on every thread. Landlock and the parent-death signal are not visible from
+    outside: the worker has tested the first and read back the second.
     """
     if not sys.platform.startswith("linux"):
         return []
@@ -149,14 +149,14 @@ def _has_limits(process: int) -> bool:
 
 
 def _limits(process: int) -> dict[str, str]:
-    """The hard limits of a process by their names in /proc."""
+    """Return the hard limits of a process by their names in /proc."""
     with open(f"/proc/{process}/limits", encoding="ascii", errors="replace") as table:
         rows = [(line[:26].strip(), line[26:].split()) for line in table]
     return {name: values[1] for name, values in rows if len(values) > 1}
 
 
 def _has_own_network(process: int) -> bool:
-    """Each network namespace has its own list of devices; this one is a file that anybody may look at."""
+    """Whether it has its own network: each network namespace has its own device list, in a world-readable file."""
     return os.stat(f"/proc/{process}/net/dev").st_ino != os.stat("/proc/self/net/dev").st_ino
 
 
@@ -170,7 +170,7 @@ _SIGNS = {
 
 
 def unconfirmed_of_child(process: int, reported: Mapping[str, str]) -> list[str]:
-    """As `unconfirmed`, of a child that has locked itself further: no processes, bounded CPU."""
+    """Like `unconfirmed`, for a child that has locked itself down further: no processes, bounded CPU."""
     lost = unconfirmed(process, reported)
     if sys.platform.startswith("linux") and reported.get("limits"):
         bounds = _limits(process)

@@ -1,4 +1,4 @@
-"""`load`: the user's code as text, ready to run in the sandbox."""
+"""`load`: turn user code given as text into a transformation that runs in the sandbox."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from svctoolkit.transformations._worker import CallError, LostWorkerError
 
 LANGUAGES = ("javascript", "python")
 _LEVELS = {"info", "debug", "warn", "error"}
-_MAYBE_LOST = {"memory", "crash"}  # breaches that others may have brought about
-_BREACHES = 3  # events of one call that may exceed a limit before the rest is given up
+_MAYBE_LOST = {"memory", "crash"}  # failures that earlier calls may have caused
+_BREACHES = 3  # events of one call that may exceed a limit before the rest is skipped
 
 
 def load(
@@ -49,20 +49,19 @@ def load(
     workers: Pool | None = None,
     version: str = "",
 ) -> SandboxedTransformation:
-    """The user's code, checked and ready to run; the first of a language starts a worker (about 200 ms).
+    """Check user code and make it ready to run. The first call per language starts a worker (about 200 ms).
 
-    `name` is the file that errors show. `libraries` are found by the name that code imports, the service's own
-    (`@rs/hash/v1`; see `standard`) are there for JavaScript. `fetch` and `geolocation`
-    answer what code asks of the world. `scope` is whose code it is: no process ever serves two scopes. `coverage`
-    counts the lines that run. `workers` is the pool to use instead of the shared one. `version` is the service's
-    `codeVersion` of JavaScript: "1" for a module that exports a function, "0" for a script with `transform(events)`;
-    without it the code tells.
+    `name` is the file name in errors. `libraries` are looked up by the name that code imports; RudderStack's own
+    (`@rs/hash/v1`; see `standard`) are available to JavaScript. `fetch` and `geolocation` answer the code's requests.
+    `scope` identifies the owner of the code: no process ever serves two scopes. `coverage` counts the lines that run.
+    `workers` replaces the shared pool. `version` is RudderStack's `codeVersion` of JavaScript: "1" for a module that
+    exports a function, "0" for a script with `transform(events)`; by default it is detected.
 
-    Raises `TransformationError` with `file:line:col` for code that cannot be loaded, or has not exactly one of
-    `transformEvent` and `transformBatch`.
+    Raises `TransformationError` with `file:line:col` for code that cannot be loaded, or that does not define exactly
+    one of `transformEvent` and `transformBatch`.
     """
     if language not in LANGUAGES:
-        raise TransformationError(f"a transformation is written in {' or '.join(LANGUAGES)}, not {language!r}")
+        raise TransformationError(f"a transformation must be written in {' or '.join(LANGUAGES)}, not {language!r}")
     ending = "js" if language == "javascript" else "py"
     known = {at: Library(text, language, at) for at, text in standard.imported(code).items()} if ending == "js" else {}
     program = Program(
@@ -90,7 +89,7 @@ def load(
 
 
 class SandboxedTransformation:
-    """The user's code in the sandbox. Safe to call from several threads at once."""
+    """User code in the sandbox. Thread-safe."""
 
     wants_metadata = True
 
@@ -100,10 +99,10 @@ class SandboxedTransformation:
         self._hits: dict[str, dict[int, int]] = {}
 
     def run(self, events: Sequence[Mapping[str, Json]], metadata: Sequence[Metadata]) -> list[Output]:
-        """One output per event, in order. Never raises for what the user's code does, and never changes an event.
+        """Return one output per event, in order. Errors of the code are returned, not raised; events are never changed.
 
-        The events of one call share the module's state; the next call starts afresh. When a limit is exceeded, the
-        events are run again one by one, so that only those that exceed it fail.
+        The events of one call share the module's state; the next call starts afresh. If a limit is exceeded, the events
+        run again one by one, so that only those that exceed it fail.
         """
         if not events:
             return []
@@ -117,10 +116,10 @@ class SandboxedTransformation:
 
     def _one_by_one(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
         outputs: list[Output] = []
-        breaches, unknown = 0, self.program.may_ask  # code that is stopped cannot tell what it has asked for
+        breaches, unknown = 0, self.program.may_ask  # code that was stopped cannot report what it requested
         for event, about in zip(events, metadata, strict=True):
             if breaches >= _BREACHES:
-                text = f"not run: {breaches} events of this call have exceeded a limit already"
+                text = f"not run: {breaches} events of this call have already exceeded a limit"
                 outputs.append(Output(error=_of_event(TransformationError(text, kind="time"), event)))
                 continue
             try:
@@ -148,10 +147,10 @@ class SandboxedTransformation:
         return [msgspec.structs.replace(output, by_metadata=True) for output in outputs]
 
     def _answer(self, content: bytes) -> Answer:
-        """Of a call. One that breaks a worker which had others before is run again in a new one.
+        """Return the answer to a call. If the call breaks a worker that ran others before, it is rerun in a new one.
 
-        So a call does not fail for what they have left behind, if that is only memory that nobody has cleaned up, or
-        for a worker that something else has ended. A call that has asked the world for something is not run again.
+        So a call does not fail because of what earlier calls left behind, such as memory that was not freed, or because
+        something else ended the worker. A call that has sent requests is not rerun.
         """
         has_requested, first = False, True
 
@@ -188,14 +187,14 @@ class SandboxedTransformation:
         return event
 
     def add_hits(self, hits: Json) -> None:
-        """Add how often each line has run, as the worker tells it."""
+        """Add the worker's counts of how often each line has run."""
         for file, lines in self.program.line_counts(hits).items():
             total = self._hits.setdefault(file, {})
             for line, count in lines.items():
                 total[line] = total.get(line, 0) + count
 
     def coverage(self) -> dict[str, dict[int, int]]:
-        """How often each line that can run has run, by file, over all calls; empty without `coverage=True`."""
+        """Return how often each executable line has run, by file, over all calls; empty without `coverage=True`."""
         own = {file: lines for file, lines in self._hits.items() if not file.startswith(standard.PREFIX)}
         return {file: dict(sorted(lines.items())) for file, lines in own.items()}
 
@@ -213,7 +212,7 @@ def _of_event(error: TransformationError, event: Mapping[str, Any]) -> Transform
 
 
 def _logs(result: Result, limits: Limits) -> tuple[Log, ...]:
-    """The lines of an event, within its limits also where the worker says otherwise."""
+    """Return an event's log lines, within the limits even if the worker sends more."""
     lines: list[Log] = []
     size, left_out = 0, result.dropped
     for level, text in result.logs:
@@ -223,14 +222,14 @@ def _logs(result: Result, limits: Limits) -> tuple[Log, ...]:
         lines.append(Log(text[: limits.log_line + 1], level if level in _LEVELS else "info"))
         size += len(text) + 1
     if left_out:
-        lines.append(Log(f"{left_out} more lines left out: the limit for one event is reached", "warn"))
+        lines.append(Log(f"{left_out} more lines omitted: the limit for one event is reached", "warn"))
     return tuple(lines)
 
 
 def _batch_outputs(returned: list[Any], outputs: list[Output], events: Sequence[Mapping[str, Any]]) -> list[Output]:
-    """Each event that a batch function returned goes to the input with its messageId.
+    """Assign each event that a batch function returned to the input with its messageId.
 
-    Without one there, it goes to the input at its place when that has none of its own, else to the first.
+    Without a match, it goes to the input at its index if that one has no messageId, else to the first.
     """
     place = {event.get("messageId"): index for index, event in reversed(list(enumerate(events)))}
     owners = [

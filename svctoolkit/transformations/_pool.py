@@ -1,4 +1,4 @@
-"""Warm workers, shared by all transformations of a language, never more than `size` at once."""
+"""Warm workers, shared by all transformations of a language, at most `size` at once."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from svctoolkit.transformations._process import can_fork
 from svctoolkit.transformations._program import Program
 from svctoolkit.transformations._worker import CallError, LostWorkerError, Worker
 
-_PATIENCE = 0.1  # seconds; about what a new process takes
+_PATIENCE = 0.1  # seconds; about the start time of a new process
 
 
 class Pool:
-    """Workers that are kept between calls. Nothing runs until the first call asks for one.
+    """Workers that are kept between calls. Nothing runs until the first call needs a worker.
 
-    A worker keeps the program it has; one that is free changes to another program of the same scope, or is replaced by
-    a new process. Code that hangs leaves workers to other code: no transformation has the last two, and one that gets
-    none while all are busy gets an extra one, up to as many again.
+    A worker keeps its program. A free one loads another program of the same scope, or is replaced by a new process.
+    Code that hangs cannot block other code: no transformation gets the last two workers, and one that gets none
+    while all are busy gets an extra worker, up to `size` extra ones.
     """
 
     def __init__(self, language: str, size: int, without: Collection[str] = ()) -> None:
         self.language, self.size, self._without = language, size, without
         self._most_of_one = max(1, size - 2)
-        self._free: list[Worker] = []  # the longest unused first
-        self._busy: dict[int, str] = {}  # the programs of the others
+        self._free: list[Worker] = []  # least recently used first
+        self._busy: dict[int, str] = {}  # program of each busy worker
         self._count = 0
         self._changed = threading.Condition()
         self._starter: ThreadPoolExecutor | None = None
@@ -41,12 +41,12 @@ class Pool:
 
     @property
     def workers(self) -> int:
-        """How many there are now."""
+        """The current number of workers."""
         return self._count
 
     @contextlib.contextmanager
     def worker(self, program: Program, *, fresh: bool = False) -> Iterator[Worker]:
-        """A worker with `program` loaded, for one call at a time; with `fresh`, one that had no call before.
+        """Yield a worker with `program` loaded, for one call; with `fresh`, one that has run no call before.
 
         Raises `TransformationError`.
         """
@@ -61,7 +61,7 @@ class Pool:
                 program.load(worker)
             yield worker
         except (TransformationError, CallError):
-            raise  # the worker knows whether it is still of use
+            raise  # the worker tracks whether it is still usable
         except OSError as error:
             if worker is not None:
                 worker.end()
@@ -74,7 +74,7 @@ class Pool:
             self._give_back(worker)
 
     def _take(self, program: Program) -> Worker | None:
-        """A free worker, or None: the caller may start one."""
+        """Return a free worker, or None if the caller may start one."""
         patience = time.monotonic() + _PATIENCE
         with self._changed:
             while True:
@@ -89,7 +89,7 @@ class Pool:
                 if worker is None and self._count < most and (most == self.size or not self._free):
                     self._count += 1
                     return None
-                # one that is busy with this very program is free sooner than another is made ready for it
+                # waiting for one that runs this program is faster than preparing another
                 if worker is None and self._free and not (same and time.monotonic() < patience):
                     worker = self._free[0]
                 if worker is None:
@@ -103,7 +103,7 @@ class Pool:
                 return None
 
     def _make_room(self) -> None:
-        """For a new worker, at the cost of one that is free."""
+        """Make room for a new worker by ending a free one."""
         with self._changed:
             while self._count >= self.size and not self._free:
                 self._changed.wait(_PATIENCE)
@@ -114,7 +114,7 @@ class Pool:
 
     @staticmethod
     def _can_change(worker: Worker, program: Program) -> bool:
-        """Whether a worker can take another program: only its own workspace's code ever comes near it."""
+        """Whether a worker can load another program: its process only ever sees code of one workspace."""
         return (worker.scope, worker.memory) == (program.scope, program.limits.memory)
 
     def _drop_dead(self) -> None:
@@ -127,8 +127,8 @@ class Pool:
     def _start(self, program: Program) -> Worker:
         starting: Future[Worker] = Future()
         try:
-            # A worker ends with the thread that started it, so one thread that stays starts them all. Interrupted while
-            # it starts, that thread would be unknown to the executor, and the interpreter wait for it at its end.
+            # A worker ends with the thread that started it, so one permanent thread starts them all. Interrupted while
+            # it starts, that thread would be unknown to the executor, and the interpreter would wait for it on exit.
             with self._changed, uninterrupted():
                 if self._starter is None:
                     self._starter = ThreadPoolExecutor(1, thread_name_prefix="svctoolkit-worker")
@@ -136,7 +136,7 @@ class Pool:
             worker = starting.result()
         except BaseException:
             if not starting.cancel():
-                starting.add_done_callback(_end)  # after an interrupt nobody else knows of it
+                starting.add_done_callback(_end)  # after an interrupt nothing else refers to it
             raise
         worker.scope = program.scope
         with self._changed:
@@ -147,21 +147,21 @@ class Pool:
         if starting.set_running_or_notify_cancel():
             try:
                 starting.set_result(self._new_worker(memory))
-            except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+            except BaseException as error:  # noqa: BLE001 - raised in the waiting thread
                 starting.set_exception(error)
 
     def _new_worker(self, memory: int) -> Worker:
         kind = ForkingWorker if can_fork(self.language, self._without) else Worker
         try:
             return kind(self.language, memory, self._without)
-        except TransformationError:  # killed while it started, or the machine had no memory for a moment
+        except TransformationError:  # killed while it started, or the machine was briefly out of memory
             return kind(self.language, memory, self._without)
 
     def _give_back(self, worker: Worker | None) -> None:
         with self._changed:
             self._busy.pop(id(worker), None)
             if worker is not None and self._count > self.size:
-                worker.end()  # an extra one
+                worker.end()  # beyond `size`
             if worker is not None and not worker.ended:
                 self._free.append(worker)
             else:
@@ -169,9 +169,9 @@ class Pool:
             self._changed.notify()
 
     def close(self) -> None:
-        """Ends the workers that are free. A later call starts new ones."""
+        """End the free workers. A later call starts new ones."""
         with self._changed:
-            if self._process == os.getpid():  # after a fork they are the parent's
+            if self._process == os.getpid():  # after a fork they belong to the parent
                 for worker in self._free:
                     worker.end()
             self._count -= len(self._free)
@@ -191,7 +191,7 @@ _lock = threading.Lock()
 
 
 def pool(language: str) -> Pool:
-    """This process's pool for a language."""
+    """Return this process's pool for a language."""
     with _lock:
         worker = _pools.get(language)
         if worker is None:
@@ -200,13 +200,13 @@ def pool(language: str) -> Pool:
 
 
 def close() -> None:
-    """Ends every free worker of this process."""
+    """End every free worker of this process."""
     for each in list(_pools.values()):
         each.close()
 
 
 def _forget() -> None:
-    """A forked child must not talk to its parent's workers."""
+    """Forget the pools: a forked child must not use its parent's workers."""
     global _lock
     _lock = threading.Lock()
     _pools.clear()

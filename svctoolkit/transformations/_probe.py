@@ -10,7 +10,7 @@ from svctoolkit.transformations._process import Process
 
 @functools.cache
 def layers() -> Layers:
-    """Which layers of the sandbox hold on this machine. Starts one small process, once (about 50 ms)."""
+    """Return which layers of the sandbox hold on this machine. Starts one small process, once (about 50 ms)."""
     probe = Process("probe")
     try:
         return layers_of(probe.layers)

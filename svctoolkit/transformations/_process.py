@@ -1,4 +1,4 @@
-"""Starting a worker process, and looking at it from outside before it gets code."""
+"""Start a worker process, and verify its locks from outside before it gets code."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ ANY_SIZE = Limits(output_bytes=64 << 20, output_values=10_000_000)
 
 
 def can_fork(language: str, without: Collection[str] = ()) -> bool:
-    """Whether a worker gives each call a child of its own."""
+    """Whether a worker forks a child for each call."""
     return language == "python" and hasattr(os, "fork") and "fork" not in without
 
 
 class Process:
-    """A locked process, ready for code in one language. `layers` are those that it has, in words.
+    """A locked-down process, ready for code in one language. `layers` describes its layers.
 
-    Raises `TransformationError` (kind `sandbox`) when it cannot be started, or does not hold the locks that it claims:
-    no user code reaches it then. `without` leaves layers out (and `fork`, a child for each call).
+    Raises `TransformationError` (kind `sandbox`) if it cannot be started or does not have the locks that it reports;
+    it then never receives user code. `without` disables layers (and `fork`, a child for each call).
     """
 
     def __init__(self, language: str, memory: int = 128, without: Collection[str] = ()) -> None:
@@ -69,7 +69,7 @@ class Process:
 
     def _start(self, without: Collection[str]) -> None:
         ours, theirs = socket.socketpair()
-        # the memory of CPython is bounded by the kernel; V8 reserves more than it uses
+        # the kernel limits the memory of CPython; V8 reserves more than it uses
         self.channel = Channel(ours, self._check_memory if self.language == "javascript" else None)
         self._words = Words()
         windows = sys.platform == "win32"
@@ -83,7 +83,7 @@ class Process:
             "without": sorted(without),
             **_package_folders(self.language),
         }
-        with interrupts_blocked():  # a new session begins only when the process has started
+        with interrupts_blocked():  # the process is in a new session only once it has started
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-B", str(_MAIN), json.dumps(config)],
                 stdin=subprocess.PIPE if windows else subprocess.DEVNULL,
@@ -105,11 +105,11 @@ class Process:
         return decode(frame, Ready, ANY_SIZE).ready
 
     def _verify(self) -> None:
-        """From outside, and only then is it trusted with code."""
+        """Verify the locks from outside. Only then is the process trusted with code."""
         lost = unconfirmed(self.id, self.layers)
         if lost:
             names = ", ".join(lost)
-            raise TransformationError(f"it says that it is locked, and the kernel says that it is not: {names}")
+            raise TransformationError(f"the worker reports locks that the kernel does not show: {names}")
 
     @property
     def id(self) -> int:
@@ -121,7 +121,7 @@ class Process:
         return self._process.poll() is None
 
     def _resident_bytes(self) -> int:
-        """Resident memory, which bounds an engine that reserves more than it uses; 0 where it cannot be seen."""
+        """Return the resident memory, which limits an engine that reserves more than it uses; 0 if not visible."""
         try:
             with open(f"/proc/{self.id}/statm", encoding="ascii") as numbers:
                 return int(numbers.read().split()[1]) * os.sysconf("SC_PAGESIZE")
@@ -129,14 +129,14 @@ class Process:
             return 0
 
     def _check_memory(self) -> None:
-        """Raises `TransformationError` when the process has more than user code may have."""
+        """Raise `TransformationError` if the process uses more memory than user code may."""
         if self._resident_bytes() > self._resident_at_start + (self.memory + 64 << 20):
             raise _out_of_memory(self.memory)
 
     _resident_at_start = sys.maxsize  # nothing to compare with before it is ready
 
     def death(self) -> TransformationError:
-        """Why it is gone."""
+        """Return why the process has ended."""
         try:
             status = self._process.wait(1.0)
         except subprocess.TimeoutExpired:
@@ -146,7 +146,7 @@ class Process:
         return cause_of_death(status, words, self.language, self.memory)
 
     def end(self) -> None:
-        """Ends the process now. Harmless when it has ended."""
+        """End the process now. Harmless if it has ended already."""
         self.ended = True
         if self._process.poll() is None:
             with contextlib.suppress(OSError):
@@ -157,8 +157,8 @@ class Process:
 
 
 def cause_of_death(status: int, words: str, language: str, memory: int) -> TransformationError:
-    """Why a process that ran user code ended, from its exit status and what it wrote last."""
-    # JavaScript has no other way to abort its process than to use up what V8 may have
+    """Return why a process that ran user code ended, from its exit status and its last output."""
+    # JavaScript can only abort its process by using up V8's memory
     aborted = language == "javascript" and -status in _ABORTS
     if status == _OUT_OF_MEMORY or aborted or "MemoryError" in words:
         return _out_of_memory(memory)
@@ -174,7 +174,7 @@ def _out_of_memory(memory: int) -> TransformationError:
 
 
 def _package_folders(language: str) -> dict[str, Any]:
-    """Where the packages are that a worker imports, found without importing them."""
+    """Return the locations of the packages that a worker imports, found without importing them."""
     folders = {}
     for module, package in _PACKAGES.get(language, {}).items():
         spec = importlib.util.find_spec(module)

@@ -1,4 +1,4 @@
-"""The user's code with all that it is loaded with, and where its errors are."""
+"""The user's code with its libraries, and the positions of its errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svctoolkit.transformations._frames import Failure, LoadAnswer, Place, Unit
 from svctoolkit.transformations._worker import Worker
 
 _LONGEST, _LONGEST_STACK = 2000, 4000  # characters of an error
-#: The whole list of parameters of the entry point, with the name of the second.
+#: The entry point's parameter list, and the name of the second parameter.
 _PARAMETERS = re.compile(
     r"\btransform(?:Event|Batch)?\b[\s=]*(?:async\b\s*)?(?:function\b\s*)?\(\s*[\w$]+\s*(?:,\s*([\w$]+)\s*)?\)"
 )
@@ -30,7 +30,7 @@ _SYNTAX = re.compile(r"([^\n]*):(\d+): (\w+): ([^\n]*)(?:\n[^\n]*\n([^\n^]*)\^)?
 
 
 class Program:
-    """One transformation. Two with the same `digest` behave alike and share workers."""
+    """One transformation. Programs with the same `digest` behave the same and share workers."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Program:
         self.language, self.limits, self.scope = language, limits, scope
         self._libraries = list(libraries)
         self._sources = {name: code} | {library.name: library.code for library in libraries.values()}
-        # V8 takes no blanks and quotes in the name of a script
+        # V8 accepts no spaces and quotes in a script name
         self._scripts = {re.sub(r"[\s'\"()]", "_", file): file for file in self._sources}
         message = {
             "main": {**self._source(name), "version": version},
@@ -70,7 +70,7 @@ class Program:
 
     @cached_property
     def may_ask(self) -> bool:
-        """Whether the code may ask for metadata, as far as its text tells without being run."""
+        """Whether the code may read metadata, judged by its text without running it."""
         main, text = next(iter(self._sources.values())), "\n".join(self._sources.values())
         entries = _ENTRY_POINT.findall(main)
         parameters = _PARAMETERS.search(main)
@@ -85,7 +85,7 @@ class Program:
         return {"file": file, "script": script, "code": self._sources[file]}
 
     def load(self, worker: Worker) -> None:
-        """Raises `TransformationError` when the code cannot be loaded or has not exactly one function."""
+        """Load the program. Raises `TransformationError` if this fails or the code has not exactly one entry point."""
         worker.program, worker.units = "", []
         answer = worker.load(self._payload, self.limits)
         self.units = worker.units = answer.units
@@ -110,16 +110,16 @@ class Program:
         return None
 
     def _syntax(self, text: str) -> TransformationError:
-        """V8's report: the place, the line, and a caret under the mistake."""
+        """Return V8's report: the position, the line, and a caret under the mistake."""
         report = _SYNTAX.match(text)
         if report is None:
             return TransformationError(text.strip()[:500], name="SyntaxError", kind="syntax")
         script, number, name, message, before = report.groups()
         file = self._scripts.get(script, next(iter(self._sources)))
-        # the function that V8 compiles has three lines of its own before the user's
+        # the function that V8 compiles has three lines before the user's code
         line, column = int(number) - 3, len(before or "") + 1
         lines = self._sources[file].split("\n")
-        if script not in self._scripts or line > len(lines):  # it ran into what stands after the user's code
+        if script not in self._scripts or line > len(lines):  # the error is in what follows the user's code
             line, message = len(lines), "Unexpected end of input"
             column = len(lines[-1]) + 1
             if "Single function literal" in text:
@@ -136,12 +136,12 @@ class Program:
         return TransformationError(message, name=name, at=at, source_line=source_line, kind="syntax")
 
     def error(self, failure: Failure | None) -> TransformationError:
-        """The error in a worker's words, with its place in the user's files."""
+        """Return the error from a worker's description, with its position in the user's files."""
         if failure is None:
             return TransformationError("the transformation failed", name="Error")
         message = failure.message[:_LONGEST]
         if failure.plain:
-            message = f"{message or '(nothing)'} (thrown as it is; throw an Error to see where)"
+            message = f"{message or '(nothing)'} (not an Error; throw an Error to see where)"
         at, function = failure.at, failure.function
         if at is None:
             at, function = self._first_frame(failure.stack[:_LONGEST_STACK])
@@ -150,7 +150,7 @@ class Program:
         return TransformationError(message, name=name, at=at, function=function[:100], source_line=line)
 
     def _first_frame(self, stack: str) -> tuple[Place | None, str]:
-        """The innermost place in the user's files that a stack of V8 names, and the function there."""
+        """Return the innermost position in the user's files in a V8 stack, and the function there."""
         for line in stack.split("\n")[:40]:
             frame = _FRAME.search(line)
             if frame and frame["script"] in self._scripts:
@@ -159,13 +159,13 @@ class Program:
         return None, ""
 
     def _column(self, file: str, line: int, column: int) -> int:
-        """The column in the user's code, for one in the script that was made from it."""
+        """Return the column in the user's code for a column in the generated script."""
         inserted = next((unit.inserted for unit in self.units if unit.file == file), [])
         longer = sum(size for at, begin, size in inserted if at == line and begin < column)
         return max(1, column - longer)
 
     def _place(self, at: Place | None) -> tuple[Place | None, str]:
-        """The place and its source line; nothing when the worker names a place that does not exist."""
+        """Return the position and its source line; nothing if the worker's position does not exist."""
         if at is None:
             return None, ""
         file, line, _ = at
@@ -175,7 +175,7 @@ class Program:
         return at, lines[line - 1].rstrip("\r")
 
     def line_counts(self, hits: Sequence[Sequence[int]]) -> dict[str, dict[int, int]]:
-        """Line coverage: how often each line that can run has run, by file."""
+        """Return line coverage: how often each executable line has run, by file."""
         counts: dict[str, dict[int, int]] = {}
         for unit, numbers in zip(self.units, hits, strict=False):
             of_file = counts.setdefault(unit.file, {})

@@ -1,4 +1,4 @@
-"""What user code may ask of the world: `fetch`, `fetchV2` and `geolocation`, answered by the host."""
+"""User code's requests to the outside: `fetch`, `fetchV2` and `geolocation`, answered by the host."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _LONGEST_URL = 1 << 16
 
 
 class _InvalidRequestError(ToolkitError):
-    """A request that is not even tried."""
+    """A request that is invalid and never sent."""
 
 
 class Requests:
-    """Answers requests, several at once. Without `fetch` or `geolocation` their requests fail with the reason."""
+    """Answers requests, several at once. Without `fetch` or `geolocation`, those requests fail with the reason."""
 
     def __init__(self, fetch: Fetch | None = None, geolocation: Geolocation | None = None) -> None:
         self._fetch, self._geolocation = fetch, geolocation
@@ -35,7 +35,7 @@ class Requests:
         }
 
     def replies(self, requests: Sequence[Request], deadline: float) -> list[dict[str, Json]]:
-        """`{id, value, error}` for each request, by `deadline` (monotonic seconds). Raises `TimeoutError`."""
+        """Return `{id, value, error}` for each request, by `deadline` (monotonic seconds). Raises `TimeoutError`."""
         pool = ThreadPoolExecutor(min(len(requests), _AT_ONCE), thread_name_prefix="svctoolkit-fetch")
         try:
             futures = [pool.submit(self._reply, request, deadline) for request in requests]
@@ -49,7 +49,7 @@ class Requests:
             value = self._kinds[request.kind](request.args, deadline)
         except ToolkitError as failure:
             error = str(failure)
-        except Exception as failure:  # noqa: BLE001 - the transport is the caller's; user code gets its text
+        except Exception as failure:  # noqa: BLE001 - the transport is the caller's; user code gets the error's message
             error = f"{type(failure).__name__}: {failure}"
         return {"id": request.id, "value": value, "error": error}
 
@@ -70,7 +70,7 @@ class Requests:
     def _response(self, args: Sequence[Any], deadline: float) -> tuple[FetchRequest, FetchResponse]:
         request = _request(args, max(0.001, deadline - time.monotonic()))
         if self._fetch is None:
-            raise _InvalidRequestError("fetch is not available here: nothing was given to answer it")
+            raise _InvalidRequestError("fetch is not available here: no transport is configured for it")
         return request, self._fetch(request)
 
     def _locate(self, args: Sequence[Any], _deadline: float) -> Any:
@@ -93,7 +93,7 @@ def _request(args: Sequence[Any], timeout: float) -> FetchRequest:
         raise _InvalidRequestError("fetch url is required")
     if not isinstance(url, str):
         raise _InvalidRequestError("fetch url must be a text")
-    if len(url) > _LONGEST_URL:  # to look at more would hold up everybody else
+    if len(url) > _LONGEST_URL:  # parsing more would delay all other calls
         raise _InvalidRequestError(f"invalid url, it has more than {_LONGEST_URL} characters")
     try:
         address = urlsplit(url.strip())

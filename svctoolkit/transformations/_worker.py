@@ -1,6 +1,6 @@
-"""A worker, seen from the host: it has one program at a time, and runs one call at a time.
+"""A worker as the host sees it: it has one program at a time, and runs one call at a time.
 
-What comes out of one is hostile until it is shown to have the right number, size and shape.
+A worker's output is untrusted until its number, size and shape are checked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Replies = Callable[[Sequence[Request], float], list[dict[str, Any]]]
 
 
 class CallError(Exception):
-    """The whole call failed; `answer.error` is what the worker says about it."""
+    """The whole call failed; `answer.error` is the worker's report."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer.error)
@@ -30,17 +30,17 @@ class CallError(Exception):
 
 
 class LostWorkerError(TransformationError):
-    """A worker is of no use any more, for no fault of the code that it was to run: another one can run it."""
+    """A worker is no longer usable, through no fault of the code it was to run: another worker can run that code."""
 
 
 class Worker(Process):
-    """One process for all calls of a scope. JavaScript: each call has a realm of its own in it.
+    """One process for all calls of a scope. For JavaScript, each call has its own realm in the process.
 
-    `program` is the digest of what is loaded, `units` its files, `scope` whose code the process has had, `calls` how
-    many there were.
+    `program` is the digest of the loaded program, `units` its files, `scope` the owner of the code in this process,
+    `calls` the number of calls so far.
     """
 
-    #: whether no process has had a call before the one that it runs
+    #: whether each call runs in a process that has run no other call
     has_fresh_processes = False
 
     def __init__(self, language: str, memory: int = 128, without: Collection[str] = ()) -> None:
@@ -53,7 +53,7 @@ class Worker(Process):
 
     @property
     def alive(self) -> bool:
-        """Whether it runs and has nothing to say: a worker that speaks unasked is not to be believed."""
+        """Whether it is running and silent: a worker that sends anything unasked cannot be trusted."""
         return super().alive and not (self.is_ready and self.channel.has_more())
 
     @property
@@ -61,7 +61,7 @@ class Worker(Process):
         """Whether it has cleaned up after its last call."""
         if not self._is_ready and self.channel.has_more():
             with contextlib.suppress(TimeoutError, ClosedError, TransformationError):
-                self._await_ready(_READY_SECONDS)  # it is there already
+                self._await_ready(_READY_SECONDS)  # the message has arrived already
         return self._is_ready
 
     def _await_ready(self, seconds: float) -> None:
@@ -70,40 +70,40 @@ class Worker(Process):
             self._is_ready = True
 
     def load(self, content: bytes, limits: Limits) -> LoadAnswer:
-        """The worker's answer to a program. Raises `TransformationError` for a breach; the worker has ended then."""
+        """Return the worker's answer to a program. Raises `TransformationError` for a breach, which ends the worker."""
         number = self._next_number()
         self._begin(lambda: self.channel.send(number, b"L", content, time.monotonic() + _READY_SECONDS + limits.time))
         with self._within(limits) as deadline:
             return decode(self.channel.receive(number, deadline, _most(ANY_SIZE)), LoadAnswer, ANY_SIZE)
 
     def run(self, content: bytes, limits: Limits, replies: Replies) -> Answer:
-        """The results for events; `replies` answers the requests on the way. Raises like `load`.
+        """Return the results for events; `replies` answers requests in between. Raises like `load`.
 
-        Raises `CallError` for a failure of the whole call.
+        Raises `CallError` if the whole call fails.
         """
         number = self._next_number()
         self._begin(lambda: self.channel.send(number, b"R", content, time.monotonic() + _READY_SECONDS + limits.time))
         self.calls += 1
         with self._within(limits) as deadline:
             answer = answer_of(self.channel, number, deadline, limits, replies)
-        if self.language == "python":  # without `fork` there is no other way to start afresh
+        if self.language == "python":  # without `fork`, only a new process starts afresh
             self.end()
         if answer.error is not None:
             raise CallError(answer)
         return answer
 
     def _begin(self, send: Callable[[], None]) -> None:
-        """Sends a frame, and waits until the worker has cleaned up after the call before; only then time starts.
+        """Send a frame, and wait until the worker has cleaned up after the previous call. Then the time limit starts.
 
-        It reads the frame meanwhile. One that does not get there ends.
+        The worker reads the frame meanwhile. One that does not finish cleaning up is ended.
         """
         try:
             send()
             self._await_ready(_READY_SECONDS)
         except (TimeoutError, ClosedError, TransformationError):
             self.end()
-            raise LostWorkerError("the worker did not get ready after the call before", kind="sandbox") from None
-        self._is_ready = self.language != "javascript"  # Python without `fork` has no call after this
+            raise LostWorkerError("the worker did not become ready after the previous call", kind="sandbox") from None
+        self._is_ready = self.language != "javascript"  # Python without `fork` ends after this call
 
     def _next_number(self) -> int:
         self._number = (self._number + 1) % (1 << 32)
@@ -111,7 +111,7 @@ class Worker(Process):
 
     @contextlib.contextmanager
     def _within(self, limits: Limits) -> Iterator[float]:
-        """Until when; whatever goes wrong until then ends the worker."""
+        """Yield the deadline. Any error before it ends the worker."""
         try:
             yield time.monotonic() + limits.time
         except TimeoutError:
@@ -125,9 +125,9 @@ class Worker(Process):
 
 
 def answer_of(channel: Channel, number: int, deadline: float, limits: Limits, replies: Replies) -> Answer:
-    """What becomes of a call that has been sent; answers its requests until then. Raises like `Channel`.
+    """Return the answer to a call that has been sent, and answer its requests. Raises like `Channel`.
 
-    Requests are counted here: what counts in the worker is in reach of the code that runs there.
+    Requests are counted on this side, because user code could change a counter in the worker.
     """
     requests = 0
     while True:
@@ -144,11 +144,11 @@ def answer_of(channel: Channel, number: int, deadline: float, limits: Limits, re
 
 
 def timeout(limits: Limits, at: tuple[str, int, int] | None = None) -> TransformationError:
-    """A call took too long; `at` is where it was then."""
+    """Return the error for a call that took too long; `at` is the position it had reached."""
     text = f"Script execution timed out. One call may take {limits.time:g} s."
     return TransformationError(text, name="Error", kind="time", at=at)
 
 
 def _most(limits: Limits) -> int:
-    """The bytes of a frame: texts are longer as JSON, and logs come with them."""
+    """Return the maximum size of a frame: JSON makes text longer, and logs are included."""
     return 4 * limits.output_bytes + (4 << 20)

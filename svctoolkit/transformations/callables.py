@@ -1,4 +1,4 @@
-"""Plain Python functions given in code: trusted, so they run here, without a sandbox."""
+"""Plain Python functions from your own code: trusted, so they run in this process, without a sandbox."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svctoolkit.transformations._contract import Metadata, NotPlain, Output, enc
 
 
 class CallableTransformation:
-    """Runs `function(event)` or `function(event, metadata)`, where `metadata(event)` gives the event's metadata.
+    """Runs `function(event)` or `function(event, metadata)`, where `metadata(event)` returns the event's metadata.
 
     The function gets a copy and may change it. It returns the event, a list of events, or None to drop it.
     """
@@ -48,11 +48,11 @@ class CallableTransformation:
 
 
 def _copy(event: Mapping[str, Any]) -> tuple[bytes, dict[str, Any]]:
-    """The JSON of an event, which is empty where that is another value, and a copy."""
+    """Return the JSON of an event (empty if the event is not plain JSON), and a copy."""
     plain = event if type(event) is dict else dict(event)
     try:
         return json_copy(plain)
-    except NotPlain:  # whoever calls in process may have put anything into it
+    except NotPlain:  # a caller in this process may have put anything into it
         return b"", deepcopy(plain)
 
 

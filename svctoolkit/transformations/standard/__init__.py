@@ -1,8 +1,8 @@
-"""The standard libraries of the service, for transformations in JavaScript: `import { sha256 } from "@rs/hash/v1"`.
+"""RudderStack's standard libraries for transformations in JavaScript: `import { sha256 } from "@rs/hash/v1"`.
 
-Each file here is one, `NAME.vN.js`, which code imports as `@rs/NAME/vN`. They are written anew from what the service's
-give: `hash` and `localizeAppleDeviceModel` give the same for every text, `encrypt` the same format, and
-`userAgentParser` the same names for the browsers, systems and devices that are usual.
+Each file `NAME.vN.js` here is a library that code imports as `@rs/NAME/vN`. They are independent implementations of
+RudderStack's: `hash` and `localizeAppleDeviceModel` return the same for every string, `encrypt` the same format, and
+`userAgentParser` the same names for common browsers, systems and devices.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _IMPORT = re.compile(r"""['"](@rs/[^'"\s]+)['"]""")
 
 @cache
 def names() -> tuple[str, ...]:
-    """What code can import: `@rs/hash/v1` and others."""
+    """Return the names that code can import: `@rs/hash/v1` and others."""
     return tuple(f"{PREFIX}{file.stem.replace('.', '/')}" for file in sorted(_FOLDER.glob("*.js")))
 
 
 def imported(code: str) -> dict[str, str]:
-    """The code of the standard libraries that `code` may import, by their names. Names that nobody knows have none."""
+    """Return the code of the standard libraries that `code` may import, by name. Unknown names are skipped."""
     return {name: _text(name) for name in _IMPORT.findall(code) if name in names()}
 
 

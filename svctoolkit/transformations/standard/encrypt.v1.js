@@ -40,7 +40,7 @@ function power(base, exponent, modulus) {
   return result;
 }
 
-// The values of a DER text: what is in sequences, integers, octet strings and bit strings.
+// The values of a DER encoding: the contents of sequences, integers, octet strings and bit strings.
 function values(bytes) {
   const found = [];
   for (let at = 0; at < bytes.length; ) {
@@ -81,7 +81,7 @@ export class JSEncrypt {
     try {
       this.#key = keyOf(String(pem));
     } catch {
-      this.#key = null; // told by what encrypts with it, as the service does
+      this.#key = null; // detected when it is used to encrypt, as in RudderStack
     }
   }
 
@@ -105,7 +105,7 @@ export class JSEncrypt {
     }
   }
 
-  // false: there is no private key, or this is no encrypted text; null: it is not of this key
+  // false: there is no private key, or this is not an encrypted text; null: it was encrypted for another key
   decrypt(value) {
     try {
       const { modulus, secret, length } = this.#key;

@@ -1,7 +1,7 @@
-// Hashes of texts in hexadecimal, of the same bytes as the service's: MD5 takes the low byte of each UTF-16 unit,
-// SHA-256 line feeds in place of CR LF, and each unit in UTF-8 by itself.
+// Hashes of strings in hexadecimal, of the same bytes as in RudderStack: MD5 uses the low byte of each UTF-16 unit,
+// SHA-256 replaces CR LF with LF, and encodes each unit in UTF-8 separately.
 
-// The first 32 bits behind the point of the roots of the first primes.
+// The first 32 fractional bits of the roots of the first primes.
 function fractions(count, root) {
   const words = [];
   for (let n = 2; words.length < count; n++) {
@@ -98,7 +98,7 @@ export function sha256(value) {
   return text(state, false);
 }
 
-// 53 bits of a text as a number: quick, and no secret is safe behind it.
+// 53 bits of a string as a number: fast, but not cryptographically secure.
 export function cyrb53(value, seed = 0) {
   let low = 0xdeadbeef ^ seed, high = 0x41c6ce57 ^ seed;
   for (let at = 0; at < value.length; at++) {

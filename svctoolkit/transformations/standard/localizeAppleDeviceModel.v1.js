@@ -1,4 +1,4 @@
-// What people call Apple's devices, by the names that the devices give themselves.
+// Marketing names of Apple's devices, by their model identifiers.
 
 const MODELS = {
   "iPhone": {
@@ -30,7 +30,7 @@ const MODELS = {
     "Series 3 42mm": "3,4", "Ultra": "6,18", "Ultra 2": "7,5",
   },
 };
-// Series of watches come in two sizes, each with and without a telephone, one number after the other.
+// Watch series come in two sizes, each with and without cellular, in consecutive numbers.
 const WATCHES = [
   ["Series 4", 4, 1, 40, 44], ["Series 5", 5, 1, 40, 44], ["Series 6", 6, 1, 40, 44], ["Series 7", 6, 6, 41, 45],
   ["Series 8", 6, 14, 41, 45], ["Series 9", 7, 1, 41, 45], ["SE", 5, 9, 40, 44], ["SE 2", 6, 10, 40, 44],
@@ -49,12 +49,12 @@ for (const [family, models] of Object.entries(MODELS)) {
 }
 for (const [series, major, minor, small, large] of WATCHES) {
   [`${small}mm`, `${large}mm`, `${small}mm Cellular`, `${large}mm Cellular`].forEach((kind, at) => {
-    const blank = series.startsWith("SE") && at === 0 ? " " : ""; // the service's name ends so
+    const blank = series.startsWith("SE") && at === 0 ? " " : ""; // RudderStack's name ends with a space
     NAMES.set(`Watch${major},${minor + at}`, `Apple Watch ${series} ${kind}${blank}`);
   });
 }
 
-// The name of `context.device.model`, or the model itself where nobody knows it; undefined where the system is not
+// The name of `context.device.model`, or the model itself if it is unknown; undefined if the system is not
 // Apple's.
 export function getLocalizedDeviceModel(event) {
   const system = event?.context?.os?.name, model = event?.context?.device?.model;

@@ -1,6 +1,6 @@
-// What a user agent tells of browser, engine, system, device and processor. What it does not tell is undefined.
+// Browser, engine, system, device and processor from a user agent. What it does not contain is undefined.
 
-// In this order: who says Edge or Opera says Chrome too, and who says Chrome says Safari.
+// The order matters: Edge and Opera also claim to be Chrome, and Chrome claims to be Safari.
 const BROWSERS = [
   ["Opera", /(?:OPR|OPiOS)\/([\w.]+)/], ["Opera Mini", /Opera Mini\/([\w.]+)/], ["Opera", /Opera.+Version\/([\w.]+)/],
   ["Edge", /(?:Edge|EdgA|EdgiOS|Edg)\/([\w.]+)/], ["Samsung Browser", /SamsungBrowser\/([\w.]+)/],

@@ -1,4 +1,4 @@
-// What a JavaScript transformation can use. Put `// @ts-check` at the top of your file and keep this one beside it.
+// What a JavaScript transformation can use. Put `// @ts-check` at the top of your file and keep this file next to it.
 //
 //   /** @type {TransformEvent} */
 //   export function transformEvent(event, metadata) { ... }
@@ -22,7 +22,7 @@ interface CustomerEvent {
   [key: string]: any;
 }
 
-/** What is known about an event beside its content; what is not known is undefined. */
+/** Metadata of an event, in addition to its content. Unknown values are undefined. */
 interface EventMetadata {
   sourceId?: string;
   sourceName?: string;
@@ -60,7 +60,7 @@ type Returned = CustomerEvent | CustomerEvent[] | null | undefined | void;
 
 /** Return the event, several events, or nothing to drop it. */
 type TransformEvent = (event: CustomerEvent, metadata: Metadata) => Returned | Promise<Returned>;
-/** Return all events that go on. */
+/** Return the events to keep. */
 type TransformBatch = (events: CustomerEvent[], metadata: Metadata) => CustomerEvent[] | Promise<CustomerEvent[]>;
 
 interface FetchOptions {
@@ -73,32 +73,32 @@ interface FetchResult {
   url: string;
   status: number;
   headers: Record<string, string>;
-  /** Parsed when it is JSON, else the text. */
+  /** The parsed JSON, or the text if it is not JSON. */
   body: any;
 }
 
-/** Writes a line that is shown with the event. */
+/** Logs a line that is shown with the event. */
 declare function log(...values: any[]): void;
-/** The parsed JSON answer, or the text "ERROR" for any failure. */
+/** Returns the parsed JSON response, or the text "ERROR" for any failure. */
 declare function fetch(url: string, options?: FetchOptions): Promise<any>;
-/** The whole answer, whatever its status. Rejects with `{message}` when there is none. */
+/** Returns the whole response, whatever its status. Rejects with `{message}` without a response. */
 declare function fetchV2(url: string, options?: FetchOptions): Promise<FetchResult>;
-/** Where an IP address is. */
+/** Returns the location of an IP address. */
 declare function geolocation(ip: string): Promise<any>;
-/** A credential of the workspace, or undefined. */
+/** Returns a credential of the workspace, or undefined. */
 declare function getCredential(key: string): string | undefined;
 
 declare module "@rs/hash/v1" {
-  /** Hexadecimal, of UTF-8. */
+  /** Returns hexadecimal, computed from UTF-8. */
   export function sha256(text: string): string;
-  /** Hexadecimal, of the low byte of each character. */
+  /** Returns hexadecimal, computed from the low byte of each character. */
   export function md5(text: string): string;
-  /** A number of 53 bits; quick, and no secret is safe behind it. */
+  /** Returns a number of 53 bits. Fast, but not cryptographically secure. */
   export function cyrb53(text: string, seed?: number): number;
 }
 
 declare module "@rs/encrypt/v1" {
-  /** RSA with keys in PEM; encrypted texts are base64. `false`: it could not be done. */
+  /** RSA with keys in PEM; encrypted texts are base64. Returns `false` on failure. */
   export class JSEncrypt {
     setKey(pem: string): void;
     setPublicKey(pem: string): void;
@@ -135,6 +135,6 @@ declare module "@rs/userAgentParser/v1" {
 }
 
 declare module "@rs/localizeAppleDeviceModel/v1" {
-  /** `iPhone 12 Mini` for `iPhone13,1` in `context.device.model`; undefined where the system is not Apple's. */
+  /** `iPhone 12 Mini` for `iPhone13,1` in `context.device.model`; undefined if the system is not Apple's. */
   export function getLocalizedDeviceModel(event: any): string | undefined;
 }

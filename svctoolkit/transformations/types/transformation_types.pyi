@@ -1,5 +1,5 @@
-# ruff: noqa: N802 - the names are the service's
-"""Type hints for Python transformations. Keep this file beside yours and import it for the editor only:
+# ruff: noqa: N802 - the names are RudderStack's
+"""Type hints for Python transformations. Keep this file next to yours and import it for the editor only:
 
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ class Event(TypedDict, total=False):
     sentAt: str
 
 class EventMetadata(TypedDict):
-    """What is known about an event beside its content; what is not known is None."""
+    """Metadata of an event, in addition to its content. Unknown values are None."""
 
     sourceId: str | None
     sourceName: str | None
@@ -81,16 +81,16 @@ Metadata: TypeAlias = Callable[[Event], EventMetadata]
 Returned: TypeAlias = Event | list[Event] | None
 
 def log(*values: Any) -> None:
-    """Writes a line that is shown with the event, as `print` does."""
+    """Log a line that is shown with the event, as `print` does."""
 
 def fetch(url: str, options: FetchOptions | None = None) -> Any:
-    """The parsed JSON answer, or the text "ERROR" for any failure. A plain call, without await."""
+    """Return the parsed JSON response, or the text "ERROR" for any failure. A plain call, without await."""
 
 def fetchV2(url: str, options: FetchOptions | None = None) -> FetchResult:
-    """The whole answer, whatever its status. Raises RuntimeError when there is none."""
+    """Return the whole response, whatever its status. Raises RuntimeError without a response."""
 
 def geolocation(ip: str) -> Any:
-    """Where an IP address is."""
+    """Return the location of an IP address."""
 
 def getCredential(key: str) -> str | None:
-    """A credential of the workspace, or None."""
+    """Return a credential of the workspace, or None."""

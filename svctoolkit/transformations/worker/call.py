@@ -1,8 +1,8 @@
-"""One call of user code in Python, in a process that is there for this call alone.
+"""One call of user code in Python, in a process that exists for this call alone.
 
-Nothing here is taken back afterwards: the process ends with its answer, and with it every module, handler, thread and
-patched built-in that the code has left behind. Events are decoded one by one and results are joined once, because a
-page of memory that a forked process touches first costs 2 us.
+Nothing here is cleaned up afterwards: the process ends with its answer, and with it every module, handler, thread and
+patched built-in that the code leaves behind. Events are decoded one by one and results are joined once, because each
+page of memory that a forked process touches for the first time costs 2 us.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import logs as log_lines  # type: ignore[import-not-found]  # these are beside this file, which runs as a script
+import logs as log_lines  # type: ignore[import-not-found]  # in this folder; this file runs as a script
 import program as programs  # type: ignore[import-not-found]
 
 Ask = Callable[[bytes], Any]
@@ -32,7 +32,7 @@ _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=
 
 
 class Codec:
-    """JSON at native speed, where that gives what the standard library gives."""
+    """Fast JSON with the same results as the standard library."""
 
     def __init__(self, msgspec: Any) -> None:
         self._decode = msgspec.json.Decoder().decode
@@ -41,7 +41,7 @@ class Codec:
         self._error = msgspec.DecodeError
 
     def split(self, text: bytes) -> list[Any]:
-        """The members of a list, still as text."""
+        """Split a list into its members, still as text."""
         members: list[Any] = self._split(text)
         return members
 
@@ -52,9 +52,9 @@ class Codec:
             return json.loads(bytes(text))
 
     def encode(self, value: object) -> bytes:
-        """Raises like `json`. What comes back from the text as it was is what `json` would have written.
+        """Encode like `json`, with the same errors. The fast encoder's output is used if it decodes to the same value.
 
-        So the types that only the faster one knows, and numbers that are none, are left to `json`.
+        Types that only the fast encoder supports, and NaN and infinities, are left to `json`.
         """
         with contextlib.suppress(TypeError, ValueError, OverflowError, RecursionError):
             text: bytes = self._encode(value)
@@ -64,7 +64,7 @@ class Codec:
 
 
 class Call:
-    """Runs a program once. It is made ahead, by the process that forks: nothing of that needs the call."""
+    """Runs a program once. Created in advance, by the process that forks: this part does not depend on the call."""
 
     def __init__(self, program: programs.Program, codec: Codec) -> None:
         self._program, self._codec = program, codec
@@ -72,7 +72,7 @@ class Call:
         self._limits = program.limits
         self._logs = log_lines.Logs(program.limits)
         self._requests = self._size = 0
-        self._asks = False  # for metadata
+        self._asks = False  # whether it has read metadata
         self._hits: dict[str, dict[int, int]] = {}
         for name, level in (("stdout", "info"), ("stderr", "error")):
             stream = log_lines.Stream(self._logs, level)
@@ -82,13 +82,13 @@ class Call:
         sys.meta_path.insert(0, self._finder)
 
     def close(self) -> None:
-        """Takes back what it has set up, before another program is loaded."""
+        """Undo the setup before another program is loaded."""
         sys.meta_path.remove(self._finder)
 
     def check(self, ask: Ask) -> bytes:
-        """Runs the top level, and says what is wrong with the code: `{}` or `{"error": ...}`.
+        """Run the top level, and return what is wrong with the code: `{}` or `{"error": ...}`.
 
-        `ask` sends requests to the host and gives its answers.
+        `ask` sends requests to the host and returns its answers.
         """
         self._ask = ask
         try:
@@ -99,7 +99,7 @@ class Call:
         return b"{}"
 
     def run(self, content: bytes, ask: Ask) -> bytes:
-        """The results, as JSON text. `content` is a line with the events and one with their metadata."""
+        """Return the results as JSON text. `content` is a line with the events and a line with their metadata."""
         self._ask, decode = ask, self._codec.decode
         end = content.index(b"\n")
         events = self._codec.split(content[:end])
@@ -121,7 +121,7 @@ class Call:
         return self._results(outputs, batch)
 
     def _namespace(self) -> dict[str, Any]:
-        """The module's names after its top level has run."""
+        """Run the module's top level and return its names."""
         names: dict[str, Any] = {
             "__name__": "transformation",
             "__builtins__": builtins,
@@ -185,12 +185,12 @@ class Call:
         return _settle(function(events, metadata))
 
     def _metadata(self, events: list[bytes], about: bytes) -> Callable[..., dict[str, Any]]:
-        """The function of that name. The events are read again, as they came, when it is called first."""
+        """Return the `metadata` function. On its first call it decodes the original events again."""
         decode = self._codec.decode
         by_id: dict[Any, Any] = {}
 
         def metadata(event: Any = None) -> dict[str, Any]:
-            """What is known about an event, by its messageId."""
+            """Return the metadata of an event, found by its messageId."""
             self._asks = True
             if not by_id:
                 for of, text in zip(reversed(decode(about)), reversed(events), strict=True):
@@ -234,7 +234,7 @@ class Call:
 
     @contextlib.contextmanager
     def _tracing(self) -> Iterator[None]:
-        """Counts the lines that run, when coverage was asked for."""
+        """Count the lines that run, if coverage is on."""
         if not self._program.coverage:
             yield
             return
@@ -255,11 +255,11 @@ class Call:
 
 
 def failure(error: BaseException, files: list[str]) -> dict[str, Any]:
-    """An error in words, with its place in the user's files."""
+    """Describe an error, with its position in the user's files."""
     try:
         message = str(error)[:2000]
     except Exception:  # noqa: BLE001 - an error's own __str__ may fail as well
-        message = "(its text cannot be shown)"
+        message = "(the error's text cannot be shown)"
     at: list[Any] | None = None
     function = ""
     if isinstance(error, SyntaxError) and error.filename in files:
@@ -283,7 +283,7 @@ def _entry_point(names: Mapping[str, Any]) -> str:
 
 
 def _raise_if_memory(error: BaseException) -> None:
-    """Memory is the process's affair, not an event's: there may be none left to go on with."""
+    """Let memory errors end the process: there may not be enough memory left to continue."""
     if isinstance(error, MemoryError):
         raise error
 
@@ -293,7 +293,7 @@ def _log_text(value: object) -> str:
 
 
 def _settle(returned: Any) -> Any:
-    """What a function returned; of an asynchronous one, what it comes to."""
+    """Return a function's result; for an asynchronous function, wait for it."""
     if not isinstance(returned, types.CoroutineType):
         return returned
     loop = event_loop()
@@ -304,7 +304,7 @@ def _settle(returned: Any) -> Any:
 
 
 def event_loop() -> Any:
-    """An event loop without descriptors: there is nothing to wait for but time."""
+    """Return an event loop without file descriptors: there is nothing to wait for except time."""
     import asyncio
     import time
 
@@ -315,19 +315,19 @@ def event_loop() -> Any:
 
         def select(self, timeout: float | None) -> list[Any]:
             if timeout is None:
-                raise RuntimeError("a future that the transformation waits for is never done")
+                raise RuntimeError("the transformation waits for a future that is never done")
             if timeout > 0:
                 time.sleep(timeout)
             return []
 
         def _process_events(self, _events: list[Any]) -> None:
-            """There are none."""
+            """Do nothing: there are no events."""
 
         def _write_to_self(self) -> None:
-            """No other thread has to be woken."""
+            """Do nothing: there is no other thread to wake."""
 
     return Loop()
 
 
 def _nobody(_requests: bytes) -> Any:
-    raise RuntimeError("there is no call under way")
+    raise RuntimeError("no call is running")

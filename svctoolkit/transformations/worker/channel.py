@@ -1,7 +1,7 @@
-"""Frames to and from the host: a length and the number of the call (4 bytes each, little-endian), and so many bytes.
+"""Frames to and from the host: a length and the number of the call (4 bytes each, little-endian), then the content.
 
-The host's begin with one letter that says what they are. The number ties an answer to its call: the host takes no
-other.
+The host's content begins with a letter for its kind. The number ties an answer to its call: the host rejects all
+others.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Send = Callable[[int, bytes], None]
 
 
 def frames(read: Read, write: Write) -> tuple[Receive, Send]:
-    """What receives (number, letter, content) and what sends. They are closures: code cannot patch them in a module.
+    """Return functions that receive (number, letter, content) and that send. As closures, user code cannot patch them.
 
-    When the host is gone, so is the process.
+    When the host disconnects, the process ends.
     """
     leave = os._exit
     head, pack = _HEAD.unpack, _HEAD.pack
@@ -44,7 +44,7 @@ def frames(read: Read, write: Write) -> tuple[Receive, Send]:
 
     def send(number: int, content: bytes) -> None:
         start = pack(len(content), number)
-        # to copy much costs more than a call
+        # copying a lot costs more than a second call
         for piece in (start + content,) if len(content) < _SMALL else (start, content):
             rest = memoryview(piece)
             while rest:
@@ -54,13 +54,13 @@ def frames(read: Read, write: Write) -> tuple[Receive, Send]:
 
 
 def of_descriptor(descriptor: int) -> tuple[Receive, Send]:
-    """Frames over a socket or pipe."""
+    """Return frames over a socket or pipe."""
     read, write = os.read, os.write
     return frames(lambda size: read(descriptor, size), lambda content: write(descriptor, content))
 
 
 def of_share(share: str) -> tuple[Receive, Send]:
-    """Frames over a socket that Windows shares, because it passes no descriptors."""
+    """Return frames over a socket shared the Windows way, because Windows does not pass descriptors."""
     import socket
 
     peer = socket.fromshare(bytes.fromhex(share))  # type: ignore[attr-defined]

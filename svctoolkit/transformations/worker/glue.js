@@ -1,5 +1,5 @@
-// What stands between the worker and the user's code inside V8. Evaluated first in a realm that is there for one call;
-// its value is one function that takes a command and answers with a text. It keeps the built-ins it needs, and touches
+// The layer between the worker and the user's code inside V8. Evaluated first in a realm that exists for one call.
+// Its value is one function that accepts a command and returns a string. It keeps the built-ins it needs, and uses
 // no array or object method afterwards, so whatever the user's code changes can only spoil its own run.
 (() => {
   'use strict';
@@ -32,12 +32,12 @@
   const joined = (list) => { let all = ''; for (let i = 0; i < list.length; i++) all += (i ? ',' : '') + list[i]; return all };
 
   // ------------------------------------------------------------------ values that leave
-  let mayHaveSymbols = false; // JSON drops them, too; only code that knows the word has any
+  let mayHaveSymbols = false; // JSON drops symbols, too; only code with the word Symbol has any
   const noSymbol = (_key, value) => {
     if (typeof value === 'symbol') throw new TypeFailure(short(value, 200) + ' could not be cloned.');
     return value;
   };
-  let leaving = false; // JSON drops functions and promises without a word; on the way out they are an error
+  let leaving = false; // JSON drops functions and promises silently; in output they are an error
   const uncloneable = function () {
     if (leaving) throw new TypeFailure(short(typeof this === 'function' ? this : '#<' + slice(tag(this), 8, -1) + '>', 200) + ' could not be cloned.');
   };
@@ -51,7 +51,7 @@
   };
   const isEvent = (value) => value !== null && typeof value === 'object' && !isArray(value) && tag(value) === '[object Object]';
 
-  let misplaced = null; // an error of the linker, which knows the place better than a stack does
+  let misplaced = null; // an error of the linker, which has a better position than the stack
   const failure = (thrown) => {
     if (thrown === misplaced && thrown !== null) {
       const { error, at } = misplaced;
@@ -76,8 +76,8 @@
     out: { __proto__: null }, logs: { __proto__: null }, bytes: { __proto__: null }, dropped: { __proto__: null },
   });
 
-  // Which event code belongs to after it has waited: V8 hands a value on from where a promise is awaited to what runs
-  // then. Without that (see realms.py) it is the event that was started or answered last.
+  // Which event code belongs to after an `await`: V8 passes a value from where a promise is awaited to the code that runs
+  // afterwards. Without that (see realms.py) it is the event that was started or answered last.
   const { getContinuationPreservedEmbedderData: getTrack, setContinuationPreservedEmbedderData: setTrack } = G.__extras || {};
   delete G.__extras;
   const enter = (index) => { run.current = index; if (setTrack !== undefined) setTrack(index) };
@@ -99,7 +99,7 @@
     if (typeof value === 'function' || typeof value === 'symbol') throw new TypeFailure(short(value, 200) + ' could not be cloned.');
     if (value === null || typeof value !== 'object') return Text(value);
     let text;
-    try { text = json(value) } catch { return short(value, 200) } // what JSON cannot show is no reason to lose an event
+    try { text = json(value) } catch { return short(value, 200) } // a value that JSON cannot show must not lose the event
     return text === undefined ? Text(value) : text;
   };
   const consoleText = (value) => {
@@ -144,10 +144,10 @@
     defineProperty(G, name, { value: provided[name], writable: true, configurable: true, enumerable: false });
   const says = (level) => (...args) => { logLine(level, words(args, consoleText)) };
   G.console = { log: says('info'), info: says('info'), debug: says('debug'), warn: says('warn'), error: says('error') };
-  delete Atomics.waitAsync; // a timer by another name
+  delete Atomics.waitAsync; // it would serve as a timer
   delete G.ShadowRealm;
-  // V8 calls finalizers when it collects garbage: after the call, or in the middle of the next. The language allows them
-  // never to be called, so this one only looks like V8's
+  // V8 calls finalizers when it collects garbage: after the call, or in the middle of the next. The language allows never
+  // calling them, so this one only looks like V8's
   const registries = new WeakSet(), isOurs = unbound(WeakSet.prototype.has), mark = unbound(WeakSet.prototype.add);
   const checkRegistry = (value) => { if (!isOurs(registries, value)) throw new TypeFailure('receiver is not a FinalizationRegistry') };
   class Finalizers {
@@ -161,7 +161,7 @@
   defineProperty(Finalizers, 'name', { value: 'FinalizationRegistry' });
   defineProperty(Finalizers.prototype, Symbol.toStringTag, { value: 'FinalizationRegistry', configurable: true });
   defineProperty(G, 'FinalizationRegistry', { value: Finalizers, writable: true, configurable: true, enumerable: false });
-  // newer than what the hosted service runs: code that needs them would fail there
+  // newer than the Node.js of RudderStack: code that needs them would fail there
   for (const name of ['AsyncDisposableStack', 'DisposableStack', 'Float16Array', 'Iterator', 'SuppressedError', 'Temporal'])
     delete G[name];
 
@@ -175,7 +175,7 @@
     if (event !== null && typeof event === 'object' && run !== null)
       for (let i = 0; i < run.ids.length; i++)
         if (run.ids[i] === event.messageId) { // undefined: an event without one
-          if (run.metadata === undefined) run.metadata = parse(run.about); // most code never asks
+          if (run.metadata === undefined) run.metadata = parse(run.about); // most code never needs it
           return fields(run.metadata[i]);
         }
     return fields(undefined);
@@ -183,7 +183,7 @@
 
   // ------------------------------------------------------------------ modules
   const compile = (unit) => {
-    // V8 keeps what it has compiled for a text, so this costs little in the realms after the first
+    // V8 caches what it has compiled for a text, so this is cheap in all realms after the first
     unit.start = (0, eval)((unit.awaits ? '(async function(' : '(function(') + unit.names + '){' + unit.head + unit.code + unit.tail + '\n})');
     unit.hits = new Uint32Array(unit.statements);
     if (indexOf(unit.code, 'Symbol') >= 0) mayHaveSymbols = true;
@@ -210,7 +210,7 @@
     }
     return apply(unit.start, undefined, args);
   };
-  // libraries first, in order; one with `await` at its top level may take a while
+  // libraries first, in order; one with a top-level `await` may take a while
   const begin = (index) => {
     for (; index < program.libraries.length; index++) {
       const own = {};
@@ -254,7 +254,7 @@
     } catch (thrown) { record(index, '"error":' + failure(thrown)) }
   };
   const isThenable = (value) => value !== null && typeof value === 'object' && typeof value.then === 'function';
-  // all events start, in order, before any of them goes on after an `await`, as in the hosted service
+  // all events start, in order, before any of them continues after an `await`, as in RudderStack
   const startAll = (call) => {
     for (let index = 0; index < run.events.length; index++) {
       const i = index;
@@ -294,7 +294,7 @@
     run = newRun(events, about);
     pending = { __proto__: null };
     asked = 0;
-    for (let i = 0; i < events.length; i++) put(run.ids, events[i] === null ? undefined : events[i].messageId); // as they came: user code may change them
+    for (let i = 0; i < events.length; i++) put(run.ids, events[i] === null ? undefined : events[i].messageId); // the original ids: user code may change them
     const fail = (thrown) => { run.thrown = failure(thrown); failAll(run.thrown) };
     try {
       const state = begin(0);
@@ -304,7 +304,7 @@
   };
   const checked = () => {
     try {
-      // still waiting for an answer: functions are there already, constants are not, and then nobody knows yet
+      // still waiting for an answer: functions exist already, constants do not, so the entry point is not known yet
       if (run.entry === undefined && run.thrown === undefined) run.entry = entryPoint();
     } catch { run.entry = { __proto__: null, name: 'unknown' } }
     const { entry, thrown } = run;

@@ -1,9 +1,9 @@
 """JavaScript in the worker: V8, the glue around the user's code, and the linker.
 
-Each call runs in a realm of its own (see `realms`), which V8's own thread makes when the answer to the call before has
-been sent, while the host reads that answer and may send the next call already. So whatever a call has changed stays
-behind with its realm, and what could still run there has nothing to wait for: there are no timers, promises are settled
-before the answer leaves, and finalizers are never called.
+Each call runs in its own realm (see `realms`), which V8's thread creates once the previous answer has
+been sent, while the host reads that answer and may already send the next call. Whatever a call changes is left
+behind in its realm, and nothing there can run later: there are no timers, promises are settled
+before the answer is sent, and finalizers are never called.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from queue import SimpleQueue
 from typing import Any
 
 OUT_OF_MEMORY = 3  # exit status
-_REALMS = 128  # garbage is collected after so many: about 10 MB, in 4 ms
+_REALMS = 128  # garbage is collected after this number of realms: about 10 MB, in 4 ms
 _RESULTS = b'{"results"'
-_IDLE_CPU = 0.1  # seconds of processor time that an idle worker may use between two looks
-_LOOKS = 0.2, 30.0  # seconds until the first and between the last
+_IDLE_CPU = 0.1  # seconds of processor time that an idle worker may use between two checks
+_LOOKS = 0.2, 30.0  # seconds until the first check, and at most between later ones
 
 Ask = Callable[[bytes], list[dict[str, Any]]]
 
 
 class Engine:
-    """Runs one program at a time; see `python.Engine` for the same in Python."""
+    """Runs one program at a time. `python.Engine` is the same for Python."""
 
     kind = "jit"
     spare = 64 << 20  # V8 collects garbage before it reports that the heap is full; without room it crashes instead
 
     def __init__(self, config: dict[str, Any]) -> None:
         sys.path[:0] = config["packages"]
-        import linker  # type: ignore[import-not-found]  # beside this file; the worker runs as a script
+        import linker  # type: ignore[import-not-found]  # in this folder; the worker runs as a script
         import v8  # type: ignore[import-not-found]
 
         self._linker, self._error = linker, v8.JavaScriptError
@@ -43,8 +43,8 @@ class Engine:
         folder = Path(__file__).parent
         self._maker = (folder / "realm.js").read_text("utf-8")
         self._glue = (folder / "glue.js").read_bytes()
-        # WebAssembly that compiles in the background would go on after its call. To mark in steps spares others a long
-        # pause; here nobody waits in one, what a call leaves is garbage as a whole, and steps cost a fifth of all time
+        # WebAssembly that compiles in the background would continue after its call. Incremental marking would avoid
+        # long pauses, but all of a call's objects become garbage at once, and the steps cost a fifth of all time
         flags = "--single-threaded --no-wasm-async-compilation --no-incremental-marking"
         flags += f" --max-old-space-size={self._memory >> 20}"
         self._v8 = v8.V8(config["engine"], flags=flags, without=config["without"])
@@ -57,7 +57,7 @@ class Engine:
             self._poll.register(config["channel"], select.POLLIN)
 
     def start(self) -> None:
-        """Starts the engine's thread, which takes over the locks that this one has."""
+        """Start the engine's thread, which inherits this thread's locks."""
         self._start_isolate()
         self._renew()
 
@@ -69,7 +69,7 @@ class Engine:
             self._v8.call(self._step, b"program " + self._program)
 
     def _renew(self) -> None:
-        """A fresh realm with the program, for the next call; without shadow realms a fresh isolate."""
+        """Create a fresh realm with the program for the next call; without shadow realms, a fresh isolate."""
         if not self._v8.has_realms:
             self._start_isolate()
         self._count += 1
@@ -79,7 +79,7 @@ class Engine:
         self._v8.call(self._step, b"renew")
 
     def serve(self, receive: Any, send: Any) -> None:
-        """Runs one call after the other, until the host is gone."""
+        """Run one call after the other, until the host disconnects."""
         while True:
             self._watch()
             number, letter, content = receive()
@@ -102,7 +102,7 @@ class Engine:
                 os._exit(OUT_OF_MEMORY)
 
     def _serve_call(self, number: int, content: bytes, ask: Ask, send: Any) -> None:
-        """Answers a call. What needs nothing from the host is answered by V8's thread, which then renews the realm."""
+        """Answer a call. If it needs nothing from the host, V8's thread answers it, then renews the realm."""
         unfinished, results = SimpleQueue[Any](), list[bytes]()
 
         def take(answer: Any) -> None:
@@ -112,7 +112,7 @@ class Engine:
             results.append(answer)
             self._v8.post(self._step, b"forget", leave)
 
-        # V8 calls it when nothing waits to run in that realm any more
+        # V8 calls it once nothing is left to run in that realm
         def leave(answer: Any) -> None:
             self._end_if_error(answer)
             send(number, results[0])
@@ -134,16 +134,16 @@ class Engine:
             send(0, b"{}")
 
     def _end_if_error(self, answer: Any) -> None:
-        if isinstance(answer, self._error):  # of ours; V8 had no memory for it
+        if isinstance(answer, self._error):  # in our own code: V8 ran out of memory
             os._exit(OUT_OF_MEMORY)
 
     @property
     def _is_due(self) -> bool:
-        """Whether the next realm must not be made before garbage is collected, or cannot be made by V8's thread."""
+        """Whether garbage must be collected before the next realm is created, or V8's thread cannot create it."""
         return self._count >= _REALMS or not self._v8.has_realms
 
     def _watch(self) -> None:
-        """Waits for the host. Code that found a way to go on after its answer ends with the process."""
+        """Wait for the host. If code found a way to continue after its answer, the process ends."""
         if self._poll is None:
             return
         pause, longest = _LOOKS
@@ -155,7 +155,7 @@ class Engine:
             pause = min(2 * pause, longest)
 
     def load(self, message: dict[str, Any]) -> bytes:
-        """Links and compiles a program; says where it is wrong, or what the host needs to place later errors."""
+        """Link and compile a program. Returns what is wrong with it, or what the host needs to locate later errors."""
         libraries, coverage, self._files, units = message["libraries"], message["coverage"], [], []
         names = {library["import"]: place for place, library in enumerate(libraries)}
         try:
@@ -194,9 +194,9 @@ class Engine:
         return checked
 
     def _finish(self, answer: Any, ask: Ask) -> bytes:
-        """The results of a call, as JSON text, from what came of its first step.
+        """Return the results of a call as JSON text, starting from the answer to its first step.
 
-        `ask` sends requests to the host and gives its answers.
+        `ask` sends requests to the host and returns its answers.
         """
         try:
             while isinstance(answer, bytes) and not answer.startswith(_RESULTS):
@@ -209,10 +209,10 @@ class Engine:
         if isinstance(answer, bytes):
             return answer
         self._raise_if_memory(answer)
-        # the glue catches what is thrown; only a full stack gets past it
+        # the glue catches what is thrown; only a stack overflow gets past it
         return json.dumps({"error": {"name": "RangeError", "message": str(answer).split("\n")[0]}}).encode()
 
     @staticmethod
     def _raise_if_memory(error: Any) -> None:
-        if error.kind == "memory" or str(error).strip() in {"", "null"}:  # ended by force, not thrown
+        if error.kind == "memory" or str(error).strip() in {"", "null"}:  # terminated, not thrown
             raise MemoryError from None

@@ -1,7 +1,7 @@
 """ES modules for an engine that runs scripts: imports become arguments, exports become getters.
 
-What is taken out is replaced by blanks of the same length, so lines and columns stay what the user wrote. V8 is the
-judge of syntax; this only finds the statements.
+Removed code is replaced by spaces of the same length, so that lines and columns match the user's code. V8 checks the
+syntax; this only finds the statements.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _NOT_COUNTED = {
     "statement_block",
 }
 _EXPORT = re.compile(rb"^([ \t]*)export(?=\s+(?:async|function|const|let|var|class)\b)", re.M)
-_DEFAULT = b"const __deflt="  # as long as `export default`
+_DEFAULT = b"const __deflt="  # same length as `export default`
 
 Node = tree_sitter.Node
 
 
 class UnknownImportError(Exception):
-    """`module` is imported at `line`, `column` (from 1), and there is no such library."""
+    """`module` is imported at `line`, `column` (from 1), but there is no such library."""
 
     def __init__(self, module: str, line: int, column: int) -> None:
         super().__init__(module)
@@ -47,14 +47,14 @@ class UnknownImportError(Exception):
 
 
 class _Edits:
-    """Changes to a source text, kept apart until all are known."""
+    """Changes to a source text, collected and applied at the end."""
 
     def __init__(self, source: bytes) -> None:
         self.source = source
         self._changes: list[tuple[int, int, int, bytes]] = []  # start, order there, end, text
 
     def blank(self, start: int, end: int, instead: bytes = b"") -> None:
-        """Overwrites a range with `instead` and blanks; line ends stay."""
+        """Overwrite a range with `instead` and spaces. Line ends stay."""
         blanks = re.sub(rb"[^\r\n]", b" ", self.source[start + len(instead) : end])
         self._changes.append((start, len(self._changes) + 1, end, instead + blanks))
 
@@ -62,11 +62,11 @@ class _Edits:
         self._changes.append((at, len(self._changes) + 1, at, text))
 
     def close(self, at: int, text: bytes) -> None:
-        """Like `insert`, but of what ends at the same place, what began last comes first."""
+        """Like `insert`, but at the same position, the text for what began last comes first."""
         self._changes.append((at, -len(self._changes) - 1, at, text))
 
     def apply(self) -> tuple[str, list[list[int]]]:
-        """The changed text, and where it is longer: `[line, column in the changed line, by how much]`."""
+        """Return the changed text, and where it is longer: `[line, column in the changed line, by how much]`."""
         pieces, inserted, at = [], [], 0
         for start, _, end, text in sorted(self._changes):
             pieces.append(self.source[at:start])
@@ -80,7 +80,7 @@ class _Edits:
 
 
 def _units(text: bytes) -> int:
-    """How long a text is for V8, which counts in UTF-16."""
+    """Return the length of a text in UTF-16 units, which V8 counts."""
     return sum(1 + (char > "\uffff") for char in text.decode("utf-8", "replace"))
 
 
@@ -93,7 +93,7 @@ def _string(node: Node | None) -> str:
 
 
 def _names(pattern: Node | None) -> Iterator[str]:
-    """The variables that a declaration binds."""
+    """Yield the variables that a declaration binds."""
     if pattern is None:
         return
     if pattern.type in {"identifier", "shorthand_property_identifier_pattern"}:
@@ -108,7 +108,7 @@ def _names(pattern: Node | None) -> Iterator[str]:
 
 
 class _Module:
-    """One module on its way to a script."""
+    """Converts one module to a script."""
 
     def __init__(self, code: str, file: str, libraries: Mapping[str, int]) -> None:
         self.file = file
@@ -190,13 +190,13 @@ def _walk(node: Node, into: Callable[[Node], bool]) -> Iterator[Node]:
 
 
 def _awaits(root: Node) -> bool:
-    """Whether there is an `await` outside every function."""
+    """Whether there is an `await` outside all functions."""
     nodes = _walk(root, lambda node: node.type not in _FUNCTIONS)
     return any(node.type == "await_expression" or (node.type == "await" and not node.is_named) for node in nodes)
 
 
 def _count_statements(module: _Module) -> list[int]:
-    """Makes every statement count its runs. The line of each counter."""
+    """Make every statement count its runs. Returns the line of each counter."""
     lines: list[int] = []
     insert, close = module.edits.insert, module.edits.close
 
@@ -222,7 +222,7 @@ def _count_statements(module: _Module) -> list[int]:
             if not (node.type == "expression_statement" and node.named_children[0].type == "string"):
                 insert(node.start_byte, counter(node) + b";")
         elif parent.type == "export_statement":
-            insert(node.start_byte, counter(node) + b";")  # where `export` has been taken out
+            insert(node.start_byte, counter(node) + b";")  # where `export` was removed
         elif parent.type != "labeled_statement" and declares is False:
             insert(node.start_byte, b"{" + counter(node) + b";")
             close(node.end_byte, b"}")
@@ -232,10 +232,10 @@ def _count_statements(module: _Module) -> list[int]:
 def link(
     code: str, file: str, script: str, libraries: Mapping[str, int], *, coverage: bool = False, version: str = ""
 ) -> dict[str, Any]:
-    """A module as the glue compiles it. `libraries` gives each import name its place. Raises `UnknownImportError`.
+    """Return a module in the form that the glue compiles. `libraries` maps import names to indexes.
 
-    `script` is the name of `file` as V8 can take it. `version` is "1" for a module, "0" for a script (in which V8
-    refuses imports and exports), else the code tells.
+    `script` is the name of `file` in a form that V8 accepts. `version` is "1" for a module, "0" for a script (in which
+    V8 rejects imports and exports); otherwise it is detected. Raises `UnknownImportError`.
 
     `lines` are the lines of the counted statements; `inserted` says where the script is longer than the module, as
     `[line, column, by how much]`.
@@ -250,7 +250,7 @@ def link(
     modular = {"0": False, "1": True}.get(version, modular)
     lines = _count_statements(module) if coverage and not module.root.has_error else []
     changed, inserted = module.edits.apply()
-    if module.root.has_error and modular:  # what could not be told apart would hide the real mistake from V8
+    if module.root.has_error and modular:  # statements that cannot be parsed would hide the real mistake from V8
         changed = _EXPORT.sub(rb"\1      ", changed.encode()).decode()
     getters = ",".join(f'"{name}":()=>{local}' for name, local in module.exports.items())
     head = f"'use strict';__export({{{getters}}});" if modular else ""

@@ -1,9 +1,9 @@
-"""Takes away from this process, for good, everything that a transformation has no use for.
+"""Permanently removes every right of this process that a transformation does not need.
 
 Linux only, with the standard library: privileges, namespaces, landlock, resource limits, and a seccomp filter.
-`before_threads` comes before the engine starts (what it sets is per thread, and new threads inherit it), `after_start`
-when it has started, `ChildLock` in each child that a parent has forked. What each returns is what the worker has tried
-out or read back; the host looks for itself, from outside, at what the kernel shows of it.
+`before_threads` runs before the engine starts (its settings are per thread, and new threads inherit them),
+`after_start` once it has started, `ChildLock` in each forked child. Each returns what the worker has tested or read
+back; the host checks independently, from outside, what the kernel reports.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import signal
 import struct
 from collections.abc import Collection, Mapping
 
-import seccomp  # type: ignore[import-not-found]  # beside this file, which runs as a script
+import seccomp  # type: ignore[import-not-found]  # in this folder; this file runs as a script
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
@@ -31,7 +31,7 @@ _CAPSET = {"x86_64": 126, "aarch64": 91}
 
 
 def _landlock() -> str:
-    """No file may be opened, run or changed any more, whatever its path."""
+    """Forbid opening, executing or changing any file, by any path."""
     version = _libc.syscall(444, None, ctypes.c_size_t(0), ctypes.c_uint(1))
     if version < 1:
         return ""
@@ -78,14 +78,14 @@ def _namespaces() -> str:
     own = []
     for name, flag in _NEW_NAMESPACES.items():
         if name == "user" and os.geteuid() == 0:
-            continue  # root needs none of its own to leave the others
+            continue  # root can leave the others without its own user namespace
         if _libc.unshare(flag) == 0:
             own.append(name)
     return ", ".join(own) if "net" in own else ""
 
 
 def before_threads(parent: int, without: Collection[str] = ()) -> dict[str, str]:
-    """Locks that hold for this thread and those it starts. Which hold, in words; empty where one does not.
+    """Apply the locks that hold for this thread and those it starts. Returns their descriptions; empty if one fails.
 
     `parent` is the process that this one must not outlive.
     """
@@ -96,7 +96,7 @@ def before_threads(parent: int, without: Collection[str] = ()) -> dict[str, str]
     for name, step in steps.items():
         active[name] = "" if name in without else step()
     _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-    # after the change of user, which clears it
+    # must follow the change of user, which clears it
     active["parent_death"] = "set" if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) == 0 else ""
     if os.getppid() != parent:
         os._exit(0)
@@ -104,9 +104,9 @@ def before_threads(parent: int, without: Collection[str] = ()) -> dict[str, str]
 
 
 def memory_use(status: int) -> dict[str, int]:
-    """Bytes of address space and of private data in use, from a descriptor of /proc/self/status, which it closes.
+    """Return the bytes of address space and of private data in use, and close the descriptor of /proc/self/status.
 
-    Landlock hides the file, so it is opened before and read when the engine has started: V8 takes half a gigabyte of
+    Landlock hides the file, so it is opened before and read after the engine has started: V8 uses half a gigabyte of
     address space for each isolate.
     """
     lines = dict(line.split(":", 1) for line in os.pread(status, 8192, 0).decode().splitlines())
@@ -115,10 +115,10 @@ def memory_use(status: int) -> dict[str, int]:
 
 
 def after_start(memory: int, used: Mapping[str, int], *, kind: str, without: Collection[str] = ()) -> dict[str, str]:
-    """Resource limits, then seccomp (`kind` as there). `memory` is what user code may take, in bytes.
+    """Apply resource limits, then seccomp (`kind` as there). `memory` is the limit for user code, in bytes.
 
-    An engine with a JIT reserves terabytes of address space, so there the limit counts private data instead, and it
-    may start threads. A parent must be able to fork; its children give that up.
+    An engine with a JIT reserves terabytes of address space, so its limit counts private data instead, and it
+    may start threads. A parent must be able to fork; its children give that right up.
     """
     of_memory, base = (resource.RLIMIT_DATA, used["VmData"]) if kind == "jit" else (resource.RLIMIT_AS, used["VmSize"])
     limits = {
@@ -135,11 +135,11 @@ def after_start(memory: int, used: Mapping[str, int], *, kind: str, without: Col
 
 
 def _limit(limits: Mapping[int, int]) -> bool:
-    """Sets resource limits. Whether all of them hold: a container may refuse to set them."""
+    """Set resource limits. Returns whether all of them hold: a container may refuse to set them."""
     try:
         for limit, value in limits.items():
             most = resource.getrlimit(limit)[1]
-            bound = value if most == resource.RLIM_INFINITY else min(value, most)  # whoever started us may allow less
+            bound = value if most == resource.RLIM_INFINITY else min(value, most)  # the parent process may allow less
             _setrlimit(limit, (bound, bound))
             if resource.getrlimit(limit) != (bound, bound):
                 return False
@@ -149,9 +149,9 @@ def _limit(limits: Mapping[int, int]) -> bool:
 
 
 class ChildLock:
-    """What a forked child adds to the locks of its parent (`active`): no processes, bounded CPU, a filter of its own.
+    """Adds to the parent's locks (`active`) in a forked child: no processes, bounded CPU, a separate filter.
 
-    The filter is put together once, in the parent: in the child it would cost more than the fork.
+    The filter is built once, in the parent: building it in the child would cost more than the fork.
     """
 
     def __init__(self, active: Mapping[str, str]) -> None:
@@ -159,7 +159,7 @@ class ChildLock:
         self._filter = seccomp.Installer(seccomp.program("child")) if active["seccomp"] else None
 
     def close(self, seconds: float) -> None:
-        """`seconds` of CPU are left to this process. Where one fails that its parent could close, the process ends."""
+        """Apply the locks, with `seconds` of CPU left. If one fails that worked in the parent, the process ends."""
         whole = int(seconds) + 2
         if self._limited:
             _setrlimit(resource.RLIMIT_CPU, (whole, whole))

@@ -1,34 +1,34 @@
-"""What user code in Python writes, with the event that it had then, up to a limit for each event."""
+"""The log output of Python user code, per event, with a limit for each event."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-_WRITE_SIZE = 1 << 20  # of one write to a stream, what is looked at
+_WRITE_SIZE = 1 << 20  # characters of one write to a stream that are processed
 
 
 class Logs:
-    """Lines by event. `dropped` counts those over the limit."""
+    """Lines by event. `dropped` counts those beyond the limit."""
 
     def __init__(self, limits: Mapping[str, int]) -> None:
         self._limits = limits
         self.start(0)
 
     def start(self, events: int) -> None:
-        """Makes room for so many events, of which the first is the current one."""
+        """Make room for this number of events. The first is the current one."""
         self.lines: list[list[list[str]]] = [[] for _ in range(events)]
         self._size, self.dropped = [0] * events, [0] * events
         self._current, self._line = 0, ""
 
     def switch(self, event: int) -> None:
-        """What comes now belongs to another event."""
+        """Assign further output to another event."""
         self.end_line()
         self._current = event
 
     def add(self, level: str, text: str) -> None:
         at = self._current
         if at >= len(self.lines):
-            return  # at the top level of a module, while it is checked
+            return  # the module's top level, which runs when it is checked
         if self._size[at] >= self._limits["log_bytes"]:
             self.dropped[at] += 1
             return
@@ -38,7 +38,7 @@ class Logs:
         self.lines[at].append([level, line])
 
     def write(self, level: str, text: str) -> None:
-        """A stream's text, which may stop in the middle of a line."""
+        """Add a stream's text, which may end in the middle of a line."""
         *lines, rest = (self._line + text[:_WRITE_SIZE]).split("\n")
         for line in lines:
             self.add(level, line)
@@ -51,7 +51,7 @@ class Logs:
 
 
 class Stream:
-    """Stands in for stdout and stderr."""
+    """Replaces stdout and stderr."""
 
     encoding, errors = "utf-8", "replace"
 
@@ -63,7 +63,7 @@ class Stream:
         return len(text)
 
     def flush(self) -> None:
-        """Nothing waits here."""
+        """Do nothing: nothing is buffered here."""
 
     def isatty(self) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""The process that runs transformations: imports what it needs, locks itself, then serves one host.
+"""The process that runs transformations: it imports what it needs, locks itself down, then serves one host.
 
 Started as `python -I -S -B main.py CONFIG`.
 """
@@ -15,11 +15,11 @@ OUT_OF_MEMORY = 3  # exit status
 
 
 def _lock(config: dict[str, Any], engine: Any) -> tuple[dict[str, str], Any]:
-    """Starts the engine inside the locks. Which of them hold, in words, and the one for children."""
+    """Start the engine inside the locks. Returns descriptions of the locks that hold, and the lock for children."""
     if not sys.platform.startswith("linux"):
         engine.start()
         return {}, None
-    import lock  # type: ignore[import-not-found]  # beside this file, which runs as a script
+    import lock  # type: ignore[import-not-found]  # in this folder; this file runs as a script
 
     without = config["without"]
     status = os.open("/proc/self/status", os.O_RDONLY)
@@ -33,16 +33,16 @@ def _lock(config: dict[str, Any], engine: Any) -> tuple[dict[str, str], Any]:
 
 
 class _Probe:
-    """No engine: only the locks, to see which there are."""
+    """A dummy engine: applies the locks only, to report which ones hold."""
 
     kind = "child"
     spare = 0
 
     def start(self) -> None:
-        """There is nothing to start."""
+        """Do nothing: there is no engine to start."""
 
     def serve(self, receive: Any, _send: Any) -> None:
-        """Waits until the host is gone."""
+        """Wait until the host has disconnected."""
         receive()
 
 
@@ -59,7 +59,7 @@ def _engine(config: dict[str, Any]) -> Any:
 
 
 def main() -> None:
-    """Serves until the host is gone."""
+    """Serve until the host has disconnected."""
     config = json.loads(sys.argv[1])
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     import channel  # type: ignore[import-not-found]
@@ -86,6 +86,6 @@ try:
     main()
 except MemoryError:
     os._exit(OUT_OF_MEMORY)
-except BaseException as error:  # noqa: BLE001 - the host is told by the exit status and stderr
+except BaseException as error:  # noqa: BLE001 - the host reads the exit status and stderr
     os.write(2, f"{type(error).__name__}: {error}"[:500].encode("utf-8", "replace"))
     os._exit(1)

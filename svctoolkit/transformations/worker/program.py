@@ -11,10 +11,10 @@ from typing import Any
 
 
 class NameClashError(Exception):
-    """A library has the name of a module of Python's own."""
+    """A library has the name of one of Python's own modules."""
 
     def __init__(self, file: str, module: str) -> None:
-        super().__init__(f"the library cannot be called {module!r}: Python has a module of that name")
+        super().__init__(f"the library cannot be named {module!r}: Python has a module of that name")
         self.file = file
 
 
@@ -35,7 +35,7 @@ class Program:
         self.code = _compile(message["main"])
 
     def lines(self) -> list[list[int]]:
-        """The lines that can run, of each file."""
+        """Return the executable lines of each file."""
         return [sorted(_lines(code)) for code in [self.code, *self.libraries.values()]]
 
 
@@ -52,7 +52,7 @@ def _lines(code: types.CodeType) -> set[int]:
 
 
 class LibraryFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports the user's libraries by their names."""
+    """Imports the user's libraries by name."""
 
     def __init__(self, libraries: Mapping[str, types.CodeType]) -> None:
         self._libraries = libraries

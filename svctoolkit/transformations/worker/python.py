@@ -1,24 +1,25 @@
-"""Python in the worker: CPython itself. The locks hold it, not the language.
+"""Python in the worker: CPython itself. The process is locked down, not the language.
 
 The worker is a parent that never runs a line of user code. It compiles a program, and forks a child for each call; the
-child runs the module from its top, answers over a channel of its own, and ends. So nothing can cross from one call to
-the next, and code cannot reach the channel that another call will use: it is made when that call comes. The host asks
-for the next child while one runs, so a call does not wait for its fork.
+child runs the module from the top, answers over its own channel, and ends. So nothing can leak from one call to
+the next, and code cannot reach the channel of another call, which is created when that call starts. The host requests
+the next child while one runs, so that a call does not wait for its fork.
 
-What was weighed (events of 2 KB):
+Alternatives that were measured (events of 2 KB):
 
-- one process for all calls, with a look at what the code has changed: 0.16 ms for one event, 20,000 events a second and
-  core in batches of 200. But the look cannot see everything (contexts of `decimal`, handlers of `logging`, state in C),
-  and hostile code can undo it;
+- one process for all calls, and a check for what the code has changed: 0.16 ms for one event, 20,000 events a second
+  and core in batches of 200. But the check cannot see everything (contexts of `decimal`, handlers of `logging`, state
+  in C), and hostile code can undo it;
 - a new process for each call: 100 ms;
-- `os.fork` in the parent: 0.6 ms more of processor time for a call than libc's `fork`, most of it pages that CPython's
-  own clean-up after a fork touches. With one thread there is nothing to clean up;
-- libc's `fork`, with the next child forked ahead (what is here): 1.0 ms for one event, and in batches of 200 between 80
-  and 95% of the first way's events, measured side by side. A fork is 0.7 ms for the parent and 0.8 ms for a child that
-  does nothing, a page that is copied 2 to 4 us, and one event needs 270 of them. What needs no call is therefore done
-  before the fork, events are decoded one after the other, nothing large is copied, and a child ends with its answer.
+- `os.fork` in the parent: 0.6 ms more processor time per call than libc's `fork`, mostly for pages that CPython's
+  clean-up after a fork touches. With one thread there is nothing to clean up;
+- libc's `fork`, with the next child forked in advance (chosen): 1.0 ms for one event, and in batches of 200 between 80
+  and 95% of the throughput of the first alternative, measured on the same machine. A fork costs 0.7 ms in the parent
+  and 0.8 ms in a child that does nothing, a copied page 2 to 4 us, and one event needs 270 of them. So whatever does
+  not depend on the call is done before the fork, events are decoded one after the other, nothing large is copied, and
+  a child ends with its answer.
 
-Where there is no `fork` (Windows), a worker serves one call and ends.
+Without `fork` (Windows), a worker serves one call and ends.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ import sys
 import types
 from typing import Any
 
-import call as calls  # type: ignore[import-not-found]  # these are beside this file, which runs as a script
+import call as calls  # type: ignore[import-not-found]  # in this folder; this file runs as a script
 import channel  # type: ignore[import-not-found]
 import program as programs  # type: ignore[import-not-found]
 
 OUT_OF_MEMORY = 3  # exit status
 
-# Nothing can be imported once the locks are on, so what user code may want is here before.
+# Nothing can be imported once the locks are on, so everything user code may need is imported before.
 _PRELOAD = """
 __future__ abc array ast asyncio base64 binascii bisect calendar cmath codecs collections collections.abc
 colorsys concurrent.futures contextlib contextvars copy csv dataclasses datetime decimal difflib email.utils
@@ -55,35 +56,35 @@ weakref zlib zoneinfo _strptime
 
 
 class Engine:
-    """Has one program at a time. `kind` is which filter it needs, `spare` memory beside that of user code."""
+    """Holds one program at a time. `kind` is the filter it needs, `spare` the memory in addition to user code's."""
 
     spare = 0
 
     def __init__(self, config: dict[str, Any]) -> None:
         self.kind = "parent" if config["forks"] else "child"
-        sys.modules["ssl"] = None  # type: ignore[assignment]  # asyncio does without, and it is slow to load
+        sys.modules["ssl"] = None  # type: ignore[assignment]  # asyncio works without it, and it is slow to load
         for name in _PRELOAD:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
         del sys.modules["ssl"]
         calls.event_loop().close()
         self._codec = _codec(config["packages"])
-        if hasattr(signal, "SIGUSR1"):  # the host asks where code is that takes too long
+        if hasattr(signal, "SIGUSR1"):  # the host asks for the position of code that takes too long
             faulthandler.register(signal.SIGUSR1, file=2, all_threads=False, chain=False)
         self._call: Any = None
         self._seconds = 1.0
         self._children: dict[int, int] = {}
 
     def start(self) -> None:
-        """Takes away what a program in a shell would have, and this package's own modules."""
+        """Remove what only an interactive program needs, and this package's own modules."""
         sys.stdin = sys.__stdin__ = None  # type: ignore[misc]
         sys.argv, sys.path[:] = ["transformation"], []
-        self._own_modules = [sys.modules.pop(name) for name in _own_names()]  # kept alive, but not to be imported
+        self._own_modules = [sys.modules.pop(name) for name in _own_names()]  # kept alive, but no longer importable
         sys.modules["__main__"] = types.ModuleType("__main__")
         gc.freeze()
 
     def load(self, content: bytes) -> bytes:
-        """Compiles a program. What the host needs to know about it, or what is wrong with it."""
+        """Compile a program. Returns what the host needs to know about it, or what is wrong with it."""
         message = json.loads(content)
         files = [source["file"] for source in (message["main"], *message["libraries"])]
         if self._call is not None:
@@ -99,12 +100,12 @@ class Engine:
             return _error(calls.failure(error, files))
         finally:
             gc.collect()
-            gc.freeze()  # children then leave these pages alone
+            gc.freeze()  # so that children do not touch these pages
         units = [{"file": file, "lines": numbers} for file, numbers in zip(program.files, lines, strict=True)]
         return json.dumps({"units": units}).encode()
 
     def serve(self, receive: channel.Receive, send: channel.Send) -> None:
-        """Runs one call right here, for platforms without `fork`; then the process ends."""
+        """Run one call in this process, for platforms without `fork`; then the process ends."""
         while True:
             number, letter, content = receive()
             if letter == b"L":
@@ -113,24 +114,24 @@ class Engine:
                 self._answer(number, letter, content, receive, send)
 
     def _answer(self, number: int, letter: bytes, content: bytes, receive: channel.Receive, send: channel.Send) -> None:
-        """Runs user code. It gets no module or frame of this package to call, but it may look for them: whatever it
-        then does to them is undone with the process."""
+        """Run user code. It receives no module or frame of this package, but may search for them: whatever it does to
+        them is undone when the process ends."""
         leave = os._exit  # user code may patch the module
 
         def ask(requests: bytes) -> Any:
             send(number, requests)
             return json.loads(receive()[2])
 
-        call = self._call  # None only where the host sends a call before a program, which ends this process
+        call = self._call  # None only if the host sends a call before a program; that ends this process
         send(number, call.check(ask) if letter == b"C" else call.run(content, ask))
         if letter == b"R" or self.kind == "parent":
-            leave(0)  # at once: to clear up would only touch pages that the end of the process gives back anyway
+            leave(0)  # no clean-up: it would only touch pages that are freed with the process
 
     def serve_with_children(self, control: Any, lock: Any) -> None:
-        """Forks a child for each call that the host announces over the socket `control`, until the host is gone.
+        """Fork a child for each call that the host announces over the socket `control`, until the host disconnects.
 
-        L loads a program, F forks a child that answers over the descriptors that come with the message (a socket for
-        frames, a pipe for last words), S asks a child where it is, K ends one. Each has one answer.
+        L loads a program, F forks a child that answers over the descriptors sent with the message (a socket for
+        frames, a pipe for last words), S asks a child for its position, K ends one. Each command gets one answer.
         """
         _, send = channel.of_descriptor(control.fileno())
         descriptors: list[int] = []
@@ -150,10 +151,10 @@ class Engine:
             send(number, answer)
 
     def _fork(self, control: Any, descriptors: list[int], lock: Any) -> int:
-        random.seed()  # else each child would have the numbers of the one before
+        random.seed()  # otherwise all children would get the same random numbers
         child = _fork()
         if child < 0:
-            os._exit(1)  # the host sees it, and starts another worker
+            os._exit(1)  # the host notices, and starts another worker
         if child:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -163,7 +164,7 @@ class Engine:
             self._serve_as_child(control, descriptors, lock)
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
-        except BaseException:  # noqa: BLE001 - there is nobody above to catch it
+        except BaseException:  # noqa: BLE001 - no caller can catch it
             os._exit(1)
         os._exit(0)
 
@@ -175,7 +176,7 @@ class Engine:
         if lock is not None:
             lock.close(self._seconds)
         receive, send = channel.of_descriptor(answers)
-        send(0, b"{}")  # it is locked; the host may look
+        send(0, b"{}")  # locked down; the host may now verify it
         number, letter, content = receive()
         self._answer(number, letter, content, receive, send)
 
@@ -188,7 +189,7 @@ def _fork() -> int:
 
 
 def _end(child: int) -> int:
-    """Ends a child, whatever it does. Its exit status, or minus the signal that ended it before."""
+    """End a child, whatever it is doing. Returns its exit status, or minus the signal that ended it before."""
     os.kill(child, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
@@ -211,7 +212,7 @@ def _own_names() -> list[str]:
 
 
 def _codec(folders: list[str]) -> calls.Codec:
-    """JSON at native speed. The module is not left where user code would find it to import."""
+    """Return the codec for fast JSON. User code cannot import its module."""
     before = set(sys.modules)
     sys.path[:0] = folders
     import msgspec

@@ -1,12 +1,12 @@
-// The realm that makes realms. It never runs user code, and hands the code's realm nothing but texts. Its value is one
-// function, called with a command as its `this`, that answers with a text.
+// The realm that creates realms. It never runs user code, and passes nothing but strings to the code's realm. Its value
+// is one function, called with a command as its `this`, that returns a string.
 (() => {
   'use strict';
   const Plain = Function, Async = Object.getPrototypeOf(async function () {}).constructor;
   const { parse } = JSON;
   let glue = '', program = '', step = null;
 
-  // only to check: V8 says here where a mistake is, and code that closes its function early gets no further
+  // only a check: V8 reports syntax errors here, and code that closes its function early gets no further
   const compile = (unit) => { new (unit.awaits ? Async : Plain)(unit.names, unit.comment + unit.head + unit.code + unit.tail) };
   const commands = {
     __proto__: null,
@@ -18,7 +18,7 @@
       compile(main);
       program = text;
     },
-    // without shadow realms this realm is the code's, and the isolate is left with it
+    // without shadow realms this is the code's realm, and is discarded with the isolate
     renew: () => {
       step = null;
       step = typeof ShadowRealm === 'function' ? new ShadowRealm().evaluate(glue) : (0, eval)(glue);

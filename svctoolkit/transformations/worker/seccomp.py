@@ -1,12 +1,12 @@
-"""The seccomp filters of the workers: lists of the system calls that are allowed; all others fail with EPERM.
+"""The seccomp filters of the workers: lists of allowed system calls; all others fail with EPERM.
 
-Linux only, with the standard library. There are three filters, for what a process has to do:
+Linux only, with the standard library. There are three filters, by the task of the process:
 
 - `jit`: V8, which starts threads and makes memory executable;
 - `parent`: the Python worker, which never runs user code, and forks a child for each call;
-- neither: the child that runs a call of user code in Python. It only computes, reads and writes.
+- `child`: runs one call of user code in Python. It only computes, reads and writes.
 
-A filter is never taken away; a further one can only refuse more. The child adds its own to that of its parent.
+A filter is never removed; another one can only forbid more. The child adds its filter to its parent's.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _libc.syscall.restype = ctypes.c_long
 _PR_SET_PDEATHSIG, _PR_SET_VMA = 1, 0x53564D41
 _CLONE_THREAD = 0x10000
 _PROT_EXEC = 4
-_OWN_ID = 0x5EC0C0DE  # stands for the ID of the process that installs the filter
-_FORK_FLAGS = 0x012000FF  # CHILD_SETTID, CHILD_CLEARTID and the signal: what libc's fork() asks for
+_OWN_ID = 0x5EC0C0DE  # placeholder for the ID of the process that installs the filter
+_FORK_FLAGS = 0x012000FF  # CHILD_SETTID, CHILD_CLEARTID and the signal: the flags of libc's fork()
 
-# Numbers of system calls on x86_64 and on aarch64 (which all newer ones share); None where there is none.
+# Numbers of system calls on x86_64 and on aarch64 (whose numbers all newer machines share); None if it does not exist.
 _CALLS: dict[str, tuple[int | None, int | None]] = {
     "brk": (12, 214),
     "clock_getres": (229, 114),
@@ -101,7 +101,7 @@ _LOAD, _EQUAL, _ANY_BIT, _AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
 
 
 class _Filter:
-    """A classic BPF program, put together step by step. Rules end in a verdict."""
+    """A classic BPF program, built step by step. Rules end in a verdict."""
 
     def __init__(self) -> None:
         self.column = 0 if platform.machine() == "x86_64" else 1
@@ -114,7 +114,7 @@ class _Filter:
         self.add(_RETURN, verdict)
 
     def on(self, name: str, rule: Callable[[], None]) -> None:
-        """What happens to one system call."""
+        """Add the rule for one system call."""
         number = _CALLS[name][self.column]
         if number is None:
             return
@@ -124,7 +124,7 @@ class _Filter:
         self._program[at] = struct.pack("HBBI", _EQUAL, 0, len(self._program) - at - 1, number)
 
     def argument(self, index: int) -> None:
-        """Loads the low half of an argument of the call."""
+        """Load the low half of an argument of the call."""
         self.add(_LOAD, 16 + 8 * index)
 
     def allow(self) -> None:
@@ -134,7 +134,7 @@ class _Filter:
         self.end(_ERROR | number)
 
     def allow_unless_bits(self, index: int, bits: int) -> None:
-        """Refuses when an argument has any of these bits."""
+        """Refuse the call if an argument has any of these bits."""
         self.argument(index)
         self.add(_ANY_BIT, bits, 0, 1)
         self.refuse()
@@ -153,7 +153,7 @@ class _Filter:
         self.refuse()
 
     def allow_if_null(self, index: int) -> None:
-        """For a pointer: both of its halves are nothing."""
+        """Allow the call if a pointer is null, in both of its halves."""
         for half in (16 + 8 * index, 20 + 8 * index):
             self.add(_LOAD, half)
             self.add(_EQUAL, 0, 1, 0)
@@ -165,19 +165,19 @@ class _Filter:
 
 
 def is_known() -> bool:
-    """Whether the numbers of this kind of machine are known."""
+    """Whether the system call numbers of this machine type are known."""
     return platform.machine() in _AUDIT_ARCH
 
 
 def program(kind: str) -> bytes:
-    """The filter for `jit`, `parent` or `child`. The one for a child has a gap for the child's own ID."""
+    """Return the filter for `jit`, `parent` or `child`. The child's has a placeholder for its process ID."""
     jit, parent = kind == "jit", kind == "parent"
     f = _Filter()
     f.add(_LOAD, 4)
     f.add(_EQUAL, _AUDIT_ARCH[platform.machine()], 1, 0)
     f.end(_KILL)
     f.add(_LOAD, 0)
-    if platform.machine() == "x86_64":  # the x32 numbers would pass beside the list
+    if platform.machine() == "x86_64":  # x32 numbers would bypass the list
         f.add(_AT_LEAST, 0x40000000, 0, 1)
         f.end(_KILL)
     for name in _CALLS.keys() - _CONDITIONAL - (set() if jit else _FOR_JIT) - (set() if parent else _FOR_CHILDREN):
@@ -185,10 +185,10 @@ def program(kind: str) -> bytes:
     for name in ("mmap", "mprotect"):
         f.on(name, f.allow if jit else lambda: f.allow_unless_bits(2, _PROT_EXEC))
     f.on("tgkill", f.allow if parent else lambda: f.allow_if(0, os.getpid() if jit else _OWN_ID))
-    # a child lowers limits of its own before its filter; afterwards they can be read
+    # a child lowers its limits before it installs its filter; afterwards they can only be read
     f.on("prlimit64", (lambda: f.allow_if(0, 0)) if parent else lambda: f.allow_if_null(2))
     f.on("ioctl", lambda: f.refuse(errno.ENOTTY))
-    f.on("clone3", lambda: f.refuse(errno.ENOSYS))  # its flags are in memory: libc then uses clone
+    f.on("clone3", lambda: f.refuse(errno.ENOSYS))  # its flags are in memory, out of reach; libc falls back to clone
     if jit:
         f.on("clone", lambda: f.allow_if_bits(0, _CLONE_THREAD))
         f.on("prctl", lambda: f.allow_if(0, _PR_SET_VMA))
@@ -200,21 +200,21 @@ def program(kind: str) -> bytes:
 
 
 class Installer:
-    """A filter for `install`, which is called once. All but that may be done before a fork: in the child it is dear."""
+    """Prepares a filter for `install`, which is called once. Preparing it before a fork keeps the child fast."""
 
     def __init__(self, filter_program: bytes) -> None:
         code = ctypes.create_string_buffer(filter_program, len(filter_program))
-        constants = [ctypes.c_uint32.from_buffer(code, at) for at in range(4, len(code), 8)]  # one in each instruction
+        constants = [ctypes.c_uint32.from_buffer(code, at) for at in range(4, len(code), 8)]  # one per instruction
         self._own_ids = [constant for constant in constants if constant.value == _OWN_ID]
         header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(code))
         pointer = ctypes.create_string_buffer(header, len(header))
         mode, every_thread = ctypes.c_long(1), ctypes.c_long(1)
         number = ctypes.c_long(_CALLS["seccomp"][_Filter().column] or 0)
         self._arguments = number, mode, every_thread, ctypes.byref(pointer)
-        self._kept = code, pointer  # the kernel reads them
+        self._kept = code, pointer  # keep alive: the kernel reads them
 
     def install(self) -> bool:
-        """Filters every thread of this process (V8 runs code on a thread of its own). Whether the kernel took it."""
+        """Filter every thread of this process (V8 uses its own). Returns whether the kernel accepted the filter."""
         for constant in self._own_ids:
             constant.value = os.getpid()
         return bool(_libc.syscall(*self._arguments) == 0)

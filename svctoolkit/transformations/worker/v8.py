@@ -1,7 +1,7 @@
-"""V8 by way of the library that the mini-racer package ships, without that package's event loop.
+"""V8 through the library that the mini-racer package ships, without that package's event loop.
 
-Its Python layer imports asyncio and starts a thread for it, which doubles the start of a worker and the time of a
-call; the library itself needs eight functions. The package is pinned to the minor version whose functions these are.
+Its Python layer imports asyncio and starts a thread for it, which doubles the start time of a worker and the time of a
+call. Only eight functions of the library are needed. The package is pinned to the minor version that has them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-import realms  # type: ignore[import-not-found]  # beside this file, which runs as a script
+import realms  # type: ignore[import-not-found]  # in this folder; this file runs as a script
 
 _TEXT, _FIRST_ERROR = 5, 200
 _ERRORS = {200: "exception", 201: "syntax", 202: "memory", 203: "time", 204: "memory"}
@@ -30,7 +30,7 @@ _Callback = ctypes.CFUNCTYPE(None, ctypes.c_uint64, _Handle)
 
 
 class JavaScriptError(Exception):
-    """What V8 reported. `kind` is `exception`, `syntax`, `memory` or `time`."""
+    """An error that V8 reported. `kind` is `exception`, `syntax`, `memory` or `time`."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class JavaScriptError(Exception):
 
 
 class V8:
-    """The engine. `renew` gives a fresh isolate, and ends the one before."""
+    """The engine. `renew` replaces the isolate with a fresh one."""
 
     def __init__(self, folder: str, *, flags: str, without: Collection[str] = ()) -> None:
         library = next(p for p in Path(folder).iterdir() if p.suffix in {".so", ".dylib", ".dll"})
@@ -57,7 +57,7 @@ class V8:
             function = getattr(self._lib, name)
             function.restype, function.argtypes = result, arguments
         self._tasks = count(1)
-        self._waiting: dict[int, Callable[[Any], None]] = {}  # by task, who is told the handle of its value
+        self._waiting: dict[int, Callable[[Any], None]] = {}  # task -> callback for the handle of its value
         self._callback = _Callback(self._on_answer)
         self._context: int | None = None
         self._realms = realms.Realms(self._lib)
@@ -67,18 +67,18 @@ class V8:
         self._lib.mr_init_v8(flags.encode(), str(Path(folder, "icudtl.dat")).encode())
         self._prepared = not self.has_realms
 
-    # Runs on V8's thread. ctypes would only print what is raised here, and nobody would be told.
+    # Runs on V8's thread. ctypes would only print an exception raised here, and the host would not notice.
     def _on_answer(self, task: int, handle: Any) -> None:
         try:
             if not self._prepared:
                 self._prepared = True
                 self._realms.install()
             self._waiting.pop(task)(handle)
-        except BaseException:  # noqa: BLE001 - the host sees that the process has ended
+        except BaseException:  # noqa: BLE001 - the host notices that the process has ended
             os._exit(1)
 
     def renew(self, memory: int) -> None:
-        """A fresh isolate whose heap may take `memory` bytes."""
+        """Start a fresh isolate with a heap limit of `memory` bytes."""
         if self._context is not None:
             self._lib.mr_free_context(self._context)
         self._prepared = not self.has_realms
@@ -87,18 +87,18 @@ class V8:
         self.nothing = self.eval("[]")
 
     def collect(self) -> None:
-        """Collects the garbage of realms that are no longer used; V8 would let it grow to the limit."""
+        """Collect the garbage of unused realms, which V8 would let grow to the limit."""
         self._lib.mr_low_memory_notification(self._context)
 
     def text(self, text: bytes) -> Any:
-        """A handle of a JavaScript string, from UTF-8."""
+        """Return a handle of a JavaScript string, from UTF-8."""
         return self._lib.mr_alloc_string_val(self._context, text, len(text), _TEXT)
 
     def free(self, handle: Any) -> None:
         self._lib.mr_free_value(self._context, handle)
 
     def eval(self, code: str) -> Any:
-        """The handle of a script's value. Raises `JavaScriptError`."""
+        """Return the handle of a script's value. Raises `JavaScriptError`."""
         source = self.text(code.encode())
         handle = self._await(lambda task: self._lib.mr_eval(self._context, source, task))
         self.free(source)
@@ -108,9 +108,9 @@ class V8:
         return handle
 
     def call(self, function: Any, text: bytes) -> bytes:
-        """What a function returns with `text` (UTF-8) as its `this`; anything but a text gives an empty one.
+        """Return the result of a function with `text` (UTF-8) as its `this`. Other results than strings become empty.
 
-        An argument would cost a second way to V8's thread and back. Raises `JavaScriptError`.
+        An argument would cost a second round trip to V8's thread. Raises `JavaScriptError`.
         """
         this = self.text(text)
         handle = self._await(lambda task: self._start(function, this, task))
@@ -122,9 +122,9 @@ class V8:
         return answer
 
     def post(self, function: Any, text: bytes, then: Callable[[bytes | JavaScriptError], None]) -> None:
-        """As `call`, without waiting: V8's thread calls `then` with the answer or the error.
+        """Like `call`, but does not wait: V8's thread calls `then` with the answer or the error.
 
-        What is posted in `then` runs as soon as that returns. To wake another thread costs as much as a small call.
+        What `then` posts runs as soon as it returns. Waking another thread would cost as much as a small call.
         """
         this = self.text(text)
 
@@ -144,7 +144,7 @@ class V8:
         return task
 
     def _await(self, start: Callable[[int], None]) -> Any:
-        """The handle of the value of a task."""
+        """Return the handle of a task's value."""
         answered = SimpleQueue[Any]()
         start(self._task(answered.put))
         return answered.get()
