@@ -1,4 +1,4 @@
-"""Tracking plans: what events may look like, checked offline as the service checks it.
+"""Tracking plans: what events may look like, checked offline as RudderStack checks it.
 
 >>> from svctoolkit.plans import of_service
 >>> schema = {"properties": {"properties": {"properties": {"total": {"type": "number"}}, "required": ["total"]}}}
@@ -46,6 +46,6 @@ _READERS = ("FORMATS", "load", "of_service")
 def __getattr__(name: str) -> Any:
     if name not in _READERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # YAML: only for those who read plans
+    from importlib import import_module  # lazily: reading plans imports YAML
 
     return getattr(import_module(f"{__name__}.formats"), name)

@@ -1,4 +1,4 @@
-"""How a plan and a verdict show themselves."""
+"""Rich display of plans and verdicts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from svctoolkit.plans.text import limits_text
 
 @shows(Plan)
 def plan(item: Plan) -> Html:
-    """A table of the events, each with its properties below."""
+    """Show a table of the events, each with its properties below."""
     head = f"{item.name or item.id}, version {item.version}: {display.quantity(len(item.rules), 'event')}"
     return display.page(display.section(head, *(rule(planned) for planned in item.rules)))
 
 
 def rule(item: Rule) -> Html:
-    """The properties of one event."""
+    """Show the properties of one event."""
     rows = []
     for field in fields(item):
         limits = limits_text(field)
@@ -33,7 +33,7 @@ def verdict_page(item: Verdict) -> Html:
 
 
 def verdict(item: Verdict) -> Html:
-    """The violations of an event, each with where its rule stands."""
+    """Show the violations of an event, each with the position of its rule."""
     if item.unchecked:
         return display.message(f"not checked: {item.unchecked}", "warning")
     if not item.violations:

@@ -1,4 +1,4 @@
-"""What changed from one plan to another, and whether events that were fine may not be any more."""
+"""Compare two plans: what changed, and whether events that conformed may now violate the plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from svctoolkit.plans.survey import Survey
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change, at `where` in the new plan. `breaking`: events that conformed to the old one may break the new one."""
+    """A change, at `where` in the new plan. `breaking`: events that conformed to the old plan may violate this."""
 
     event: str
     property: str
@@ -31,7 +31,7 @@ class Change:
 
 
 def changes(old: Plan, new: Plan) -> list[Change]:
-    """Every change, event by event."""
+    """Return every change, event by event."""
     return list(_changes(old, new))
 
 
@@ -39,12 +39,12 @@ def _changes(old: Plan, new: Plan) -> Iterator[Change]:
     before, after = _by_title(old), _by_title(new)
     for title, rule in before.items():
         if title not in after:
-            yield Change(title, "", "is not planned any more", rule.type == "track", new.where)
+            yield Change(title, "", "is no longer planned", rule.type == "track", new.where)
         elif rule.schema != after[title].schema:
             yield from _rule_changes(rule, after[title])
     for title, rule in after.items():
         if title not in before:
-            # what had no rule of its type was never checked; an unplanned track event was a violation before
+            # a type without rules was never checked; an unplanned track event was already a violation
             yield Change(title, "", "is planned now", rule.type != "track", rule.where)
 
 
@@ -63,7 +63,7 @@ def _rule_changes(old: Rule, new: Rule) -> Iterator[Change]:
     closed = not _is_open(new)
     for key, field in before.items():
         if key not in after:
-            yield Change(title, _label(field), "is not planned any more", closed, new.where)
+            yield Change(title, _label(field), "is no longer planned", closed, new.where)
         else:
             yield from _field_changes(title, field, after[key])
     for key, field in after.items():
@@ -71,9 +71,9 @@ def _rule_changes(old: Rule, new: Rule) -> Iterator[Change]:
             what = "is planned now" + (", and required" if field.required else "")
             yield Change(title, _label(field), what, field.required or _is_open(old), field.where)
     if _is_open(old) and closed:
-        yield Change(title, "", "takes no unplanned properties any more", True, new.where)
+        yield Change(title, "", "no longer accepts unplanned properties", True, new.where)
     elif not _is_open(old) and not closed:
-        yield Change(title, "", "takes unplanned properties now", False, new.where)
+        yield Change(title, "", "accepts unplanned properties now", False, new.where)
     same_fields = list(map(_without_place, before.values())) == list(map(_without_place, after.values()))
     if same_fields and _is_open(old) == (not closed) and old.section == new.section:
         yield Change(title, "", "its rules have changed", True, new.where)
@@ -103,13 +103,13 @@ def _field_changes(title: str, old: Field, new: Field) -> Iterator[Change]:
         types = f"is {' or '.join(new.types) or 'anything'} now, not {' or '.join(old.types) or 'anything'}"
         yield Change(title, name, types, not _widens(old.types, new.types), new.where)
     if old.format != new.format:
-        text = f"must be a {new.format} now" if new.format else f"need not be a {old.format} any more"
+        text = f"must be a {new.format} now" if new.format else f"no longer needs to be a {old.format}"
         yield Change(title, name, text, bool(new.format), new.where)
     yield from _value_changes(title, name, old, new)
 
 
 def _widens(old: Iterable[str], new: Iterable[str]) -> bool:
-    """Whether every value of the old types is one of the new ones."""
+    """Whether every value of the old types also has one of the new types."""
     wide = set(new)
     if not wide or ("number" in wide and set(old) <= wide | {"integer"}):
         return True
@@ -120,11 +120,11 @@ def _value_changes(title: str, name: str, old: Field, new: Field) -> Iterator[Ch
     if old.values is None and new.values is None:
         return
     if new.values is None or old.values is None:
-        text = "takes only certain values now" if new.values is not None else "takes any value now"
+        text = "accepts only certain values now" if new.values is not None else "accepts any value now"
         yield Change(title, name, text, new.values is not None, new.where)
         return
     before, after = ({identity(value): value for value in values} for values in (old.values, new.values))
-    for what, gone in (("is no value any more", True), ("is a value now", False)):
+    for what, gone in (("is no longer an allowed value", True), ("is an allowed value now", False)):
         here, there = (before, after) if gone else (after, before)
         for key, value in here.items():
             if key not in there:
@@ -133,14 +133,14 @@ def _value_changes(title: str, name: str, old: Field, new: Field) -> Iterator[Ch
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """What a change of plans means for events: a survey by each of them."""
+    """The effect of a plan change on events: a survey by each of the two plans."""
 
     old: Survey
     new: Survey
 
     @property
     def newly(self) -> dict[tuple[str, ...], int]:
-        """Kinds of violations that more events have by the new plan, with how many more."""
+        """Return the kinds of violations that more events have under the new plan, with how many more."""
         more = {
             key: finding.count - (self.old.findings[key].count if key in self.old.findings else 0)
             for key, finding in self.new.findings.items()
@@ -151,7 +151,7 @@ class Impact:
 def impact(
     old: Plan, new: Plan, events: Iterable[tuple[str, Mapping[str, Json]]], settings: Settings = FORWARDING
 ) -> Impact:
-    """The same events, each with its place, by both plans."""
+    """Check the same events, each with its place, against both plans."""
     surveys = Survey(old, settings), Survey(new, settings)
     for place, event in events:
         for survey in surveys:

@@ -1,6 +1,6 @@
-"""What of a plan events touch: events that came, properties, values and variants that were seen, what was left out.
+"""Which parts of a plan a set of events covers: events, properties, values, variants, and omitted properties.
 
-Each item is a text such as `Order Done: total`; groups are those of `GROUPS`.
+Each item is a string such as `Order Done: total`; groups are those of `GROUPS`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from svctoolkit.plans.schema.javascript import identity, text_of
 
 EVENTS, PROPERTIES, VALUES = "planned events", "properties", "values"
 CASES, OPTIONAL = "variants", "left out"
-#: `left out`: optional properties that some event was without; what is always there might as well be required
+#: `left out`: optional properties that at least one event omits; one that is always present could be required
 GROUPS: Final = (EVENTS, PROPERTIES, VALUES, CASES, OPTIONAL)
 
 
 def plan_items(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Everything that there is to be touched, as group and item."""
+    """Yield everything that can be covered, as group and item."""
     for rule in plan:
         name = _name(rule)
         yield EVENTS, name
@@ -38,7 +38,7 @@ def plan_items(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def event_items(plan: Plan, event: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-    """What of it one event touches."""
+    """Yield the items that one event covers."""
     rule = plan.for_event(event).rule(event)
     if rule is None:
         return

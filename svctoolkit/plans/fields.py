@@ -1,4 +1,4 @@
-"""The properties that a rule plans, one by one: what tables, coverage, reports and comparisons need of a schema."""
+"""The planned properties of a rule, one by one, for tables, coverage, reports and comparisons."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ITEMS: Final = "[]"
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A planned property. `path` are names below the rule's section, `[]` for the items of a list.
+    """A planned property. `path` has the names below the rule's section, with `[]` for the items of a list.
 
-    `values` are those of an enum or a const; `case` is the condition under which it is planned (of a variant).
+    `values` are those of an enum or a const; `case` is the condition under which it is planned (for a variant).
     """
 
     path: tuple[str, ...]
@@ -41,9 +41,9 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A variant: the properties of a `then`, planned where the property at `path` has one of `values`.
+    """A variant: the properties of a `then`, planned if the property at `path` has one of `values`.
 
-    With `negated` it is where the property has none of them: the default.
+    With `negated` it applies if the property has none of them: the default.
     """
 
     path: tuple[str, ...]
@@ -56,7 +56,7 @@ class Case:
         return f"{'.'.join(self.path)} {'is not' if self.negated else 'is'} {values}"
 
     def holds(self, properties: Json) -> bool:
-        """Whether the properties of an event are of this variant."""
+        """Whether an event's properties match this variant."""
         value = properties
         for step in self.path:
             if not isinstance(value, Mapping) or step not in value:
@@ -67,12 +67,12 @@ class Case:
 
 @lru_cache(maxsize=2048)
 def fields(rule: Rule) -> tuple[Field, ...]:
-    """The planned properties of a rule, each once for each variant that has it."""
+    """Return the planned properties of a rule, each once per variant that has it."""
     return tuple(_Walk(rule).walk(rule.body, rule.section_path, (), None, 0))
 
 
 def section_of(rule: Rule, event: Mapping[str, Json]) -> Json:
-    """What an event has where the rule's properties are; None where there is nothing."""
+    """Return the part of an event that the rule's properties are in; None if it is missing."""
     node: Any = event
     for step in rule.section.split("."):
         node = node.get(step) if isinstance(node, Mapping) else None
@@ -80,7 +80,7 @@ def section_of(rule: Rule, event: Mapping[str, Json]) -> Json:
 
 
 def values_at(value: Json, path: Sequence[str]) -> Iterator[Json]:
-    """Every value that stands at a field's path."""
+    """Yield every value at a field's path."""
     if not path:
         yield value
     elif path[0] == ITEMS:
@@ -98,7 +98,7 @@ class _Walk:
     def walk(
         self, schema: Any, at: tuple[str | int, ...], path: tuple[str, ...], case: Case | None, level: int
     ) -> Iterator[Field]:
-        """The fields inside of an object or a list."""
+        """Yield the fields inside an object or a list."""
         schema, at = self._resolve(schema, at)
         if not isinstance(schema, Mapping) or level > _MOST_LEVELS:
             return
@@ -153,7 +153,7 @@ class _Walk:
 
 
 def _case(condition: Any, path: tuple[str, ...]) -> Case | None:
-    """The variant that a condition describes, if it is one of `properties: {x: {enum}}`."""
+    """Return the variant that a condition describes, if the condition has the form `properties: {x: {enum}}`."""
     members = condition.get("properties") if isinstance(condition, Mapping) else None
     if not isinstance(members, Mapping) or len(members) != 1:
         return None

@@ -18,7 +18,7 @@ _VIOLATION_COLUMNS = "event event_type event_name message_id violation property 
 
 
 def plan_frame(rules: Iterable[Rule]) -> pd.DataFrame:
-    """One row for each planned property; an event without properties has one row, too.
+    """Return one row per planned property; an event without properties also has one row.
 
     Columns: `event_type`, `event_name`, `section`, `property`, `types`, `required`, `values`, `format`, `case` (of a
     variant), `where` (`file:line:col`), `description`.
@@ -48,7 +48,7 @@ def _members(field: Field) -> dict[str, Any]:
 
 # Any: cells of a frame
 def violation_frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """One row for each violation: `event` is the event's place among them, `where` the place of what it breaks."""
+    """Return one row per violation: `event` is the event's index, `where` the position of the violated rule."""
     import pandas as pd
 
     frame = _frame(rows, _VIOLATION_COLUMNS.split(), {"event": "Int64", "dropped": "boolean"})

@@ -1,6 +1,6 @@
-"""Events made from a plan: such that conform, and near misses that break one thing.
+"""Generates events from a plan: conforming ones, and near misses with exactly one violation.
 
-A small generator over the keywords that plans are made of; everything it makes is checked before it is given.
+It supports the keywords that plans commonly use. Everything it generates is checked before it is returned.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ _LETTERS: Final = string.ascii_lowercase
 
 
 class NoEvent(ConfigError):
-    """No event could be made for a rule."""
+    """No event could be generated for a rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """An event that breaks one thing, and what that is."""
+    """An event with exactly one violation, and the violation."""
 
     event: dict[str, Any]
     violation: Violation
 
 
 def conforming(plan: Plan, rule: Rule, random: Random) -> dict[str, Json]:
-    """An event of a rule that breaks nothing. Raises `NoEvent` where none was found: what is planned may contradict."""
+    """Return a conforming event of a rule. Raises `NoEvent` if none is found: the rule may contradict itself."""
     for attempt in range(_TRIES):
         event = _Maker(rule, random, spare=attempt > _TRIES // 2).event()
         if not plan.check(event).violations:
             return event
-    raise NoEvent(f"no event could be made that is as planned: {rule.title}", where=rule.where)
+    raise NoEvent(f"no conforming event could be generated for {rule.title}", where=rule.where)
 
 
 def conforming_events(plan: Plan, count: int, seed: int = 0) -> list[dict[str, Json]]:
-    """Events of all rules in turn, the same for the same seed. Rules for which none can be made are left out."""
+    """Return events of all rules in turn, reproducible by seed. Rules without a conforming event are left out."""
     random, rules = Random(seed), list(plan)
     events: list[dict[str, Any]] = []
     for _ in range(count):
@@ -68,9 +68,9 @@ def conforming_events(plan: Plan, count: int, seed: int = 0) -> list[dict[str, J
 
 
 def near_misses(plan: Plan, rule: Rule, random: Random) -> list[NearMiss]:
-    """Events that break exactly one thing, one for each thing that could be broken alone.
+    """Return events with exactly one violation, one for each rule that could be violated on its own.
 
-    What a broken variant adds (`must match "then" schema`) does not count.
+    Violations that a broken variant adds (`must match "then" schema`) do not count.
     """
     event = conforming(plan, rule, random)
     misses: dict[tuple[str, str, str], NearMiss] = {}
@@ -84,7 +84,7 @@ def near_misses(plan: Plan, rule: Rule, random: Random) -> list[NearMiss]:
 
 
 class _Maker:
-    """Makes one event. With `spare` optional properties are left out: fewer rules to meet."""
+    """Generates one event. With `spare` optional properties are omitted, so that fewer rules apply."""
 
     def __init__(self, rule: Rule, random: Random, *, spare: bool) -> None:
         self._rule, self._random, self._spare = rule, random, spare
@@ -190,7 +190,7 @@ class _Maker:
         return examples
 
     def _object(self, schema: Mapping[str, Any], level: int) -> dict[str, Any]:
-        """Members by its own properties first, then by what is composed: conditions look at what is there."""
+        """Return an object: its own properties first, then composed schemas, whose conditions depend on them."""
         result: dict[str, Any] = {}
         waiting: list[Mapping[str, Any]] = [schema]
         while waiting and level <= _LEVELS:
@@ -229,7 +229,7 @@ def _bound(schema: Mapping[str, Any], name: str) -> float | None:
 
 
 def _within_limits(schema: Mapping[str, Any], text: str) -> str:
-    """The text, or the limit of its format that it breaks."""
+    """Return the string, or the format's limit if the string violates it."""
     for keyword in FORMAT_LIMITS.keys() & schema.keys() if schema["format"] in ORDERED_FORMATS else ():
         if not within(keyword, schema[keyword], schema["format"])(text):
             text = schema[keyword]
@@ -266,7 +266,7 @@ _FORMATS: Final[Mapping[str, Callable[[Random], str]]] = {
 }
 
 
-#: values of every type, and some that limits do not take
+#: values of every type, and some that violate common limits
 _WRONG: Final[tuple[Any, ...]] = (
     *(None, True, "no such value", "", "x" * 300, -1e9, 1e9, 0.123, 7),
     *([], ["x"] * 50, [{}], {}, {"x": 1}),
@@ -275,7 +275,7 @@ _WRONG: Final[tuple[Any, ...]] = (
 
 
 def _mutants(rule: Rule, event: dict[str, Any], random: Random) -> Iterator[dict[str, Any]]:
-    """Copies of an event with one change each: what is missing, too much, or of another kind."""
+    """Yield copies of an event with one change each: something missing, superfluous, or of another kind."""
     steps = tuple(rule.section.split("."))
     yield from _with_change(event, steps, lambda owner: owner.setdefault(f"x_{_word(random)}", 1))
     for field in fields(rule):
@@ -302,7 +302,7 @@ def _put(name: str, value: Any, owner: Any) -> None:
 def _with_change(
     event: dict[str, Any], path: tuple[str, ...], change: Callable[[Any], Any]
 ) -> Iterator[dict[str, Any]]:
-    """The event with a change of the object or list at a path, if it is there; of the first item in lists."""
+    """Return the event with a change to the object or list at a path, if it exists; in lists, to the first item."""
     copy = deepcopy(event)
     node: Any = copy
     for step in path:
@@ -310,7 +310,7 @@ def _with_change(
     if isinstance(node, (dict, list)):
         try:
             change(node)
-        except (TypeError, AttributeError):  # a list where the change is for objects
+        except (TypeError, AttributeError):  # a list, but the change is for objects
             return
         yield copy
 

@@ -1,6 +1,6 @@
-"""A draft of a plan from real events, as a project of rudder-cli.
+"""Draft a plan from real events, as a project of rudder-cli.
 
-What is guessed stands beside how many events speak for it: a draft is there to be read.
+Each guess is followed by the number of events that support it: a draft is meant to be reviewed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from svctoolkit.json_types import Json
 from svctoolkit.plans.formats._contract import RULE_TYPES, default_section
 from svctoolkit.plans.schema.formats import FORMATS
 
-#: events of one name below which nothing is guessed
+#: with fewer events of one name, nothing is guessed
 LEAST_EVENTS: Final = 5
-_MOST_VALUES: Final = 10  # of an enum; each of them repeated a few times
+_MOST_VALUES: Final = 10  # values of an enum; each must occur several times
 _TRACKED_VALUES: Final = 50
 _REPEATED: Final = 5
 _LEVELS: Final = 3
@@ -28,7 +28,7 @@ _LONGEST_NAME: Final = 64
 
 @dataclass(slots=True)
 class Draft:
-    """Texts of files by name, and what was left out because too few events have it."""
+    """File contents by name, and the events that were left out because there are too few of them."""
 
     files: dict[str, str]
     skipped: dict[str, int]
@@ -36,7 +36,7 @@ class Draft:
 
 @dataclass(slots=True)
 class _Values:
-    """What was seen of one property."""
+    """The observed values of one property."""
 
     count: int = 0
     types: Counter[str] = field(default_factory=Counter)
@@ -63,20 +63,20 @@ class _Values:
 
     @property
     def type_names(self) -> list[str]:
-        """The types; whole numbers beside others are numbers."""
+        """Return the types; integers among other numbers count as numbers."""
         names = set(self.types)
         return sorted(names - {"integer"} if "number" in names else names)
 
     @property
     def config(self) -> dict[str, Any]:
-        """What all values have in common, if they are texts."""
+        """Return what all values have in common, if they are strings."""
         if set(self.types) - {"null"} != {"string"}:
             return {}
         texts = self.types["string"]
         fitting = [name for name in _FORMATS if self.formats[name] == texts]
         if fitting and texts >= LEAST_EVENTS:
             return {"format": fitting[0]}
-        if any("{{" in text for text in self.texts):  # a project would fill that in
+        if any("{{" in text for text in self.texts):  # a project would replace that as a variable
             return {}
         few = len(self.texts) <= min(_MOST_VALUES, texts // _REPEATED)
         return {"enum": sorted(self.texts)} if few and "null" not in self.types and self.texts else {}
@@ -94,9 +94,9 @@ def _type(value: Any) -> str:
 
 
 def infer(events: Iterable[Mapping[str, Json]], name: str = "draft") -> Draft:
-    """A project from events: types, what is required (in all of them), few-valued texts, formats, nested objects.
+    """Draft a project from events: types, required properties (present in all), enums, formats, nested objects.
 
-    Properties of an identify or group event are looked for in `traits`, and in `context.traits` where there are none.
+    The properties of identify and group events are read from `traits`, or if missing from `context.traits`.
     """
     counts: Counter[tuple[str, str, str]] = Counter()
     shapes: dict[tuple[str, str, str], _Values] = {}
@@ -111,7 +111,7 @@ def infer(events: Iterable[Mapping[str, Json]], name: str = "draft") -> Draft:
 
 
 def _subject(event: Mapping[str, Any]) -> tuple[tuple[str, str, str] | None, Mapping[str, Any]]:
-    """Type, name and section of an event, and its properties."""
+    """Return type, name and section of an event, and its properties."""
     kind, name = event.get("type"), event.get("event")
     if kind not in RULE_TYPES or (kind == "track" and not _is_name(name)):
         return None, {}
@@ -125,7 +125,7 @@ def _subject(event: Mapping[str, Any]) -> tuple[tuple[str, str, str] | None, Map
 
 
 class _Writer:
-    """The files of a project. A property of one name and one shape is declared once."""
+    """Writes the files of a project. A property with the same name and shape is declared once."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -133,13 +133,13 @@ class _Writer:
         self._ids: set[str] = set()
 
     def files(self, drawn: Mapping[tuple[str, str, str], _Values]) -> dict[str, str]:
-        """The texts of `events.yaml`, `properties.yaml` and `plan.yaml`."""
+        """Return the contents of `events.yaml`, `properties.yaml` and `plan.yaml`."""
         events: list[str] = []
         rules: list[str] = []
         sections = Counter((kind, name) for kind, name, _ in drawn)
         for (kind, name, section), values in drawn.items():
             if sections[kind, name] > 1 and section == "context.traits":
-                continue  # one rule for each event: the usual place counts
+                continue  # one rule per event: the most common section wins
             id = self._id(name or kind)
             named = f", name: {_text(name)}" if name else ""
             events.append(f"    - {{id: {id}{named}, event_type: {kind}}}  # {values.count} events")
@@ -181,7 +181,7 @@ class _Writer:
                 yield from self._members(inner, f"{indent}    ")
 
     def _declare(self, name: str, values: _Values) -> str:
-        """The id of a property, which is declared where it is new."""
+        """Return the id of a property. A new property is declared."""
         members = [f"name: {_text(name)}", f"types: {_list(values.type_names)}"]
         if values.items and "array" in values.types:
             kinds = set(values.items)
@@ -204,7 +204,7 @@ class _Writer:
 
 
 def _is_name(name: Any) -> bool:
-    """Whether a project can have the name: not too long, and nothing that it would fill in."""
+    """Whether a project can use the name: not too long, and without variables."""
     return isinstance(name, str) and 1 <= len(name) <= _LONGEST_NAME and "{{" not in name
 
 

@@ -1,4 +1,4 @@
-"""An event as JSON text, line by line, with its violations at the lines that they are about."""
+"""An event as JSON text, line by line, with its violations at the lines they refer to."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from svctoolkit.plans.violation import Violation
 
 
 class Line(NamedTuple):
-    """A line of JSON, and what is wrong there."""
+    """A line of JSON, and its violations."""
 
     text: str
     violations: Sequence[Violation]
 
 
 def marked_lines(event: Mapping[str, Json], violations: Sequence[Violation]) -> list[Line]:
-    """The lines of an event. A property too much is marked at its own line, one that is missing at its owner's."""
+    """Return the lines of an event. Superfluous properties are marked at their line, missing ones at their owner's."""
     by_path: dict[str, list[Violation]] = {}
     for violation in violations:
         own = f"{violation.path}/{pointer_token(violation.property)}"
@@ -29,7 +29,7 @@ def marked_lines(event: Mapping[str, Json], violations: Sequence[Violation]) -> 
 
 
 def _lines(value: Any, path: str, indent: str, label: str, end: str) -> Iterator[tuple[str, str]]:
-    """Pointer and text of each line; a closing bracket has no pointer of its own."""
+    """Yield pointer and text of each line. A closing bracket has no pointer."""
     if not isinstance(value, (Mapping, list)) or not value:
         yield path, f"{indent}{label}{json.dumps(value, ensure_ascii=False, default=str)}{end}"
         return

@@ -1,4 +1,4 @@
-"""A tracking plan: what events may look like, and what is wrong with one that does not."""
+"""Tracking plans, and the verdict on an event that is checked against one."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class Verdict(Displayed):
-    """What a plan says about one event.
+    """The result of checking one event against a plan.
 
-    `dropped` says that the event goes no further; `unchecked` why nothing could be said about it, where that is so;
-    `rule` which one it was held against. `plan` is the version that was used.
+    `dropped` says that the event is dropped. `unchecked` is the reason if the event could not be checked. `rule` is
+    the rule it was checked against, and `plan` the version that was used.
     """
 
     __slots__ = ("_event", "_is_altered", "_marks", "dropped", "plan", "rule", "unchecked", "violations")
@@ -46,28 +46,28 @@ class Verdict(Displayed):
 
     @property
     def mark(self) -> dict[str, Json] | None:
-        """What the service adds to the event's `context`: plan, version and violations. None where it adds nothing."""
+        """What RudderStack adds to the event's `context`: plan, version and violations. None if it adds nothing."""
         return self.plan.mark(self.violations) if self._marks else None
 
     @property
     def event(self) -> Mapping[str, Json]:
-        """The event as it goes on: marked, perhaps altered by `ajvOptions`, or as it came."""
+        """The event as it continues: with the mark, perhaps altered by `ajvOptions`, or unchanged."""
         return mark_event(self._event, self.mark)
 
     @property
     def change(self) -> Mapping[str, Json] | None:
-        """What `change_event` makes `event` of the event as it came with: the mark; with an altered event that, too."""
+        """What `change_event` needs to turn the original event into `event`: the mark, and any altered event."""
         return {"event": self._event, "mark": self.mark} if self._is_altered else self.mark
 
     @property
     def reason(self) -> str:
-        """The types of the violations, and the first message: one line."""
+        """The types of the violations and the first message, in one line."""
         kinds = ", ".join(dict.fromkeys(violation.type for violation in self.violations))
         return f"{kinds}: {self.violations[0].message}" if self.violations else ""
 
     # Any: cells of a frame
     def rows(self, place: int, event: Mapping[str, Json]) -> list[dict[str, Any]]:
-        """One row per violation, for a frame; `place` is that of the event, `event` as it came."""
+        """Return one row per violation, for a frame. `place` is the event's index, `event` the original event."""
         return [
             {
                 "event": place,
@@ -90,7 +90,7 @@ class Verdict(Displayed):
 
 
 def mark_event(event: Mapping[str, Json], mark: Mapping[str, Json] | None) -> Mapping[str, Json]:
-    """The event with a mark in its `context`; itself where there is none, or a context that is no object."""
+    """Return the event with a mark in its `context`; unchanged without a mark or if the context is not an object."""
     context = event.get("context")
     if mark is None or (context is not None and not isinstance(context, Mapping)):
         return event
@@ -98,7 +98,7 @@ def mark_event(event: Mapping[str, Json], mark: Mapping[str, Json] | None) -> Ma
 
 
 def change_event(event: Mapping[str, Json], change: Mapping[str, Json] | None) -> Mapping[str, Json]:
-    """The event as it goes on: see `Verdict.change`."""
+    """Return the event as it continues: see `Verdict.change`."""
     altered = change.get("event") if change is not None else None
     if change is not None and isinstance(altered, Mapping):
         mark = change["mark"]
@@ -108,7 +108,7 @@ def change_event(event: Mapping[str, Json], change: Mapping[str, Json] | None) -
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Displayed):
-    """A tracking plan: its rules, the first that fits counts. `versions` are other versions of it by number."""
+    """A tracking plan. The first rule that matches an event applies. `versions` has its other versions by number."""
 
     id: str
     rules: Sequence[Rule]
@@ -126,22 +126,22 @@ class Plan(Displayed):
         return {rule.type: rule for rule in reversed(self.rules) if rule.type != "track"}
 
     def rule(self, event: Mapping[str, Json]) -> Rule | None:
-        """The rule for an event: a track event's by its exact name, others' by their type alone."""
+        """Return the rule for an event: a track event's by its exact name, others' by their type alone."""
         kind = event.get("type")
         name = event.get("event") if kind == "track" else kind
         return (self._tracks if kind == "track" else self._others).get(name) if isinstance(name, str) else None
 
     def rule_by_name(self, name: str) -> Rule | None:
-        """The rule of a track event, or of an event type: `Order Done`, `identify`."""
+        """Return the rule of a track event, or of an event type: `Order Done`, `identify`."""
         return self._tracks.get(name) or self._others.get(name)
 
     @property
     def names(self) -> list[str]:
-        """What `rule_by_name` takes, in the order of the rules."""
+        """Return the names that `rule_by_name` accepts, in the order of the rules."""
         return list(dict.fromkeys(rule.name or rule.type for rule in self.rules))
 
     def for_event(self, event: Mapping[str, Json]) -> Plan:
-        """This plan, or the version of it that a generated client says it was made from."""
+        """Return this plan, or the version of it that the event's generated client was created from."""
         context = event.get("context")
         client = context.get("ruddertyper") if isinstance(context, Mapping) else None
         if not isinstance(client, Mapping) or client.get("trackingPlanId") != self.id:
@@ -150,10 +150,10 @@ class Plan(Displayed):
         return self.versions.get(version, self) if isinstance(version, int) and version > 0 else self
 
     def check(self, event: Mapping[str, Json], settings: Settings = FORWARDING) -> Verdict:
-        """What the plan says about an event, which is never changed: the marked one is a copy.
+        """Check an event against the plan. The event is never changed: the marked one is a copy.
 
-        As the service: events of a type without rules pass, only track events must be planned, and an event whose rule
-        cannot be compiled passes unchecked.
+        As in RudderStack, events of a type without rules pass, only track events must be planned, and an event whose
+        rule cannot be compiled passes unchecked.
         """
         plan = self.for_event(event) if self.versions else self
         kind = event.get("type")
@@ -174,7 +174,7 @@ class Plan(Displayed):
         return Verdict(plan, event, violations, dropped, own.marks, rule, unchecked, is_altered)
 
     def mark(self, violations: Sequence[Violation]) -> dict[str, Json]:
-        """What the service adds to the context of an event with these violations."""
+        """Return what RudderStack adds to the context of an event with these violations."""
         return {
             "trackingPlanId": self.id,
             "trackingPlanVersion": self.version,
@@ -182,13 +182,13 @@ class Plan(Displayed):
         }
 
     def frame(self) -> pd.DataFrame:
-        """One row for each planned property: event, type, section, property, types, required, values, where."""
+        """Return one row per planned property: event, type, section, property, types, required, values, where."""
         from svctoolkit.plans.frames import plan_frame
 
         return plan_frame(self.rules)
 
     def report(self, events: Iterable[Mapping[str, Json]], settings: Settings = FORWARDING) -> pd.DataFrame:
-        """One row for each violation of these events, with the event's place among them."""
+        """Return one row per violation of these events, with the event's index."""
         from svctoolkit.plans.frames import violation_frame
 
         rows = [row for place, event in enumerate(events) for row in self.check(event, settings).rows(place, event)]
@@ -213,7 +213,7 @@ def _check(
         return checker.violations(event), event, ""
     except TooMuch as error:
         return (), event, str(error)
-    except KeyError:  # a value that JSON does not have: other kinds of mappings, dates
+    except KeyError:  # a value that JSON does not have: other mapping types, dates
         event = _plain(event)
         return checker.violations(event), event, ""
 

@@ -1,4 +1,4 @@
-"""What a reader of plans gives: plans, and which source has which of them."""
+"""The result of reading plans: the plans, and which source uses which of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svctoolkit.plans.settings import Settings
 
 @dataclass(frozen=True)
 class Link:
-    """A source's plan, with what becomes of events that break it. Without a plan nothing is checked."""
+    """A source's plan, and what happens to events that violate it. Without a plan nothing is checked."""
 
     plan: Plan | None
     settings: Settings
@@ -21,7 +21,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Project:
-    """Plans by id, links by source id, and the files that all of it was read from."""
+    """Plans by id, links by source id, and the files that they were read from."""
 
     plans: dict[str, Plan] = field(default_factory=dict)
     links: dict[str, Link] = field(default_factory=dict)
@@ -29,9 +29,9 @@ class Project:
     name: str = ""
 
     def plan(self, id: str | None = None) -> Plan:
-        """The plan with this id (or name); without one the only plan.
+        """Return the plan with this id (or name); without an id, the only plan.
 
-        Raises `UnknownName` for one that is not there, `InvalidPlan` where there are several to choose from.
+        Raises `UnknownName` if it does not exist, `InvalidPlan` if there are several and none is named.
         """
         if id is not None:
             named = next((plan for plan in self.plans.values() if plan.name == id), None)
@@ -41,5 +41,5 @@ class Project:
             return plan
         if len(self.plans) != 1:
             names = ", ".join(self.plans) or "none"
-            raise InvalidPlan(f"say which plan is meant: there are {len(self.plans)} ({names})", where=self.name)
+            raise InvalidPlan(f"name one of the {len(self.plans)} plans: {names}", where=self.name)
         return next(iter(self.plans.values()))

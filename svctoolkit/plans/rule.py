@@ -1,4 +1,4 @@
-"""The rule of a tracking plan for one event."""
+"""A tracking plan's rule for one event."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rule:
-    """What one event may look like: `schema` is a JSON Schema over the whole event.
+    """The allowed form of one event: `schema` is a JSON Schema for the whole event.
 
     `type` is the event type, `name` the name of a track event (empty for others), `section` where its properties are
-    (`properties`, `traits`, `context.traits`). `where` is `file:line:col`, and `locate` gives that of a part of
-    the schema by its path in it, where the format tells.
+    (`properties`, `traits`, `context.traits`). `where` is `file:line:col`, and `locate` returns the position of a part
+    of the schema by its path, if the format supports that.
     """
 
     type: str
@@ -37,7 +37,7 @@ class Rule:
 
     @property
     def title(self) -> str:
-        """The rule as texts call it: `track 'Order Done'`, `identify`."""
+        """The name of the rule in messages: `track 'Order Done'`, `identify`."""
         return f"{self.type} {self.name!r}" if self.name else self.type
 
     def __repr__(self) -> str:
@@ -50,21 +50,21 @@ class Rule:
 
     @cached_property
     def body(self) -> Mapping[str, Json]:
-        """The schema of the section: properties by name, and what is required."""
+        """The schema of the section: properties by name, and the required ones."""
         node: Any = self.schema
         for step in self.section_path:
             node = node.get(step, {}) if isinstance(node, Mapping) else {}
         return node if isinstance(node, Mapping) else {}
 
     def place_of(self, violation: Violation) -> str:
-        """`file:line:col` of what the violation breaks, or of the nearest thing around it."""
+        """Return `file:line:col` of the violated part of the schema, or of the nearest part around it."""
         path = list(pointer_tokens(violation.schema_path))
         if violation.type == REQUIRED_MISSING:
             path = [*path[:-1], "properties", violation.property]
         return self.place(path)
 
     def place(self, path: Iterable[str | int], *, key: bool = False) -> str:
-        """`file:line:col` of a part of the schema (or of its key), or of the nearest thing around it."""
+        """Return `file:line:col` of a part of the schema (or of its key), or of the nearest part around it."""
         if self.locate is None:
             return self.where
         sought = tuple(path), key
@@ -77,7 +77,7 @@ class Rule:
         return {}
 
     def _steps(self, path: Place) -> Place:
-        """A path as the schema has it: a pointer writes the places of lists as text."""
+        """Convert the list indexes in a path, which a pointer writes as text, to integers."""
         node: Any = self.schema
         steps: list[str | int] = []
         for step in path:
@@ -90,7 +90,7 @@ class Rule:
         return tuple(steps)
 
     def checker(self, options: Options = DEFAULT_OPTIONS) -> Compiled:
-        """The compiled schema, or why the service refuses it."""
+        """Return the compiled schema, or why RudderStack rejects it."""
         if options is DEFAULT_OPTIONS:
             return self._checker
         if options not in self._checkers:
@@ -107,19 +107,19 @@ class Rule:
 
 
 class Compiled(NamedTuple):
-    """A schema ready to check with, or the text of its first refusal."""
+    """A compiled schema, or the message of its first rejection."""
 
     checker: Checker | None
     refusal: str
 
 
 def rule_schema(schema: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The schema as the service compiles it: without the `version` that may stand in it."""
+    """Return the schema as RudderStack compiles it: without a top-level `version`."""
     return {key: value for key, value in schema.items() if key != "version"} if "version" in schema else schema
 
 
 def _compile(schema: Mapping[str, Any], options: Options) -> Compiled:
-    from svctoolkit.plans.schema.compiler import Checker  # only where there is an event to check
+    from svctoolkit.plans.schema.compiler import Checker  # imported lazily: only needed to check an event
     from svctoolkit.plans.schema.strictness import refusals
 
     schema = rule_schema(schema)

@@ -1,4 +1,4 @@
-"""What becomes of an event that breaks its plan: the settings of a source, by event type."""
+"""A source's settings, by event type: what happens to an event that violates the plan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svctoolkit.plans.schema.dialect import DEFAULT_OPTIONS, Options
 from svctoolkit.plans.schema.javascript import text_of
 from svctoolkit.plans.violation import ADDITIONAL_PROPERTIES, UNPLANNED_EVENT, Violation
 
-#: keys of settings for one event type, as the service spells them
+#: keys of settings for one event type, in RudderStack's spelling
 KEYS = (
     "allowUnplannedEvents",
     "unplannedProperties",
@@ -22,20 +22,20 @@ KEYS = (
     "sendViolatedEventsTo",
     "ajvOptions",
 )
-#: how rudder-cli spells them, with the service's key, and its words for true and false
+#: rudder-cli's spelling -> RudderStack's key, and its words for true and false
 CLI_KEYS = {
     "propagate_violations": ("propagateValidationErrors", "true", "false"),
     "drop_unplanned_properties": ("unplannedProperties", "drop", "forward"),
     "drop_other_violations": ("anyOtherViolation", "drop", "forward"),
     "drop_unplanned_events": ("allowUnplannedEvents", "false", "true"),
 }
-#: what settings can be for, beside `global`
+#: what settings can apply to, in addition to `global`
 TYPES = ("track", "identify", "page", "screen", "group")
 
 
 @dataclass(frozen=True)
 class TypeSettings:
-    """The settings of one event type, merged. None at all, and events of the type are not checked."""
+    """The merged settings of one event type. If there are none, events of the type are not checked."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
 
@@ -46,17 +46,17 @@ class TypeSettings:
 
     @cached_property
     def marks(self) -> bool:
-        """Whether violations are written into `context`: always, unless the text "false" says no."""
+        """Whether violations are written into `context`: always, unless set to the text "false"."""
         return self.values.get("propagateValidationErrors") != "false"
 
     @cached_property
     def options(self) -> Options:
-        """How schemas are to be read."""
+        """The options for compiling schemas."""
         options = self.values.get("ajvOptions")
         return Options.of(options) if isinstance(options, dict) and options else DEFAULT_OPTIONS
 
     def drops(self, violations: Sequence[Violation]) -> bool:
-        """Whether an event with these violations goes no further."""
+        """Whether an event with these violations is dropped."""
         return any(self._dropping(violation.type) for violation in violations)
 
     def _dropping(self, kind: str) -> bool:
@@ -71,20 +71,20 @@ class TypeSettings:
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a source as the service stores them: `{"global": {...}, "track": {...}, ...}`.
+    """The settings of a source as RudderStack stores them: `{"global": {...}, "track": {...}, ...}`.
 
-    Nothing is dropped unless it says so, and without any settings nothing is checked.
+    Nothing is dropped unless a setting says so, and without any settings nothing is checked.
     """
 
     by_type: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def of_words(cls, data: Mapping[str, Mapping[str, Json]]) -> Settings:
-        """Settings in the service's spelling or in that of rudder-cli."""
+        """Read settings in the spelling of RudderStack or of rudder-cli."""
         return cls({kind: dict(_service_words(words)) for kind, words in data.items()})
 
     def of(self, event_type: Json) -> TypeSettings:
-        """The settings of an event type: those of `global`, key by key replaced by its own."""
+        """Return the settings of an event type: those of `global`, overridden key by key."""
         return self._merged.get(event_type, self._global) if isinstance(event_type, str) else self._global
 
     @cached_property
@@ -113,13 +113,13 @@ def _service_words(words: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def setting_problems(data: Mapping[str, Json]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What is wrong with settings in either spelling: the path of a key, and a text."""
+    """Yield what is wrong with settings in either spelling: the path of a key, and a message."""
     kinds = ("global", *TYPES)
     for kind, words in data.items():
         if kind not in kinds:
-            yield (kind,), f"settings are for {', '.join(kinds)}, not {kind!r}.{did_you_mean(kind, kinds)}"
+            yield (kind,), f"settings apply to {', '.join(kinds)}, not {kind!r}.{did_you_mean(kind, kinds)}"
         elif not isinstance(words, Mapping):
-            yield (kind,), "settings of an event type are an object"
+            yield (kind,), "the settings of an event type must be an object"
         else:
             for key, value in words.items():
                 if key not in KEYS and key not in CLI_KEYS:
@@ -128,5 +128,5 @@ def setting_problems(data: Mapping[str, Json]) -> Iterator[tuple[tuple[str, ...]
                     yield (kind, key), f"{key!r} must be true or false"
 
 
-#: a plan without settings of its own is checked, and everything goes on
+#: default of a plan without settings: events are checked, and all are forwarded
 FORWARDING = Settings({"global": {"allowUnplannedEvents": "true"}})

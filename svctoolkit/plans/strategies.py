@@ -1,4 +1,4 @@
-"""Events of a plan for property tests: Hypothesis strategies.
+"""Hypothesis strategies that generate events of a plan for property tests.
 
     @given(strategies.conforming(plan))
     def test_no_planned_event_breaks_the_mapping(event): ...
@@ -22,14 +22,14 @@ from svctoolkit.plans.rule import Rule
 
 
 def conforming(plan: Plan, *names: str) -> st.SearchStrategy[dict[str, Json]]:
-    """Events that conform, of the planned events with these names (`Order Done`, `identify`), or of all."""
+    """Generate conforming events, of the planned events with these names (`Order Done`, `identify`), or of all."""
     return st.tuples(st.sampled_from(_rules(plan, names)), st.randoms(use_true_random=False)).map(
         lambda drawn: generate.conforming(plan, drawn[0], Random(drawn[1].getrandbits(64)))
     )
 
 
 def near_misses(plan: Plan, *names: str) -> st.SearchStrategy[NearMiss]:
-    """Events that break exactly one thing, with what that is."""
+    """Generate events with exactly one violation, and say which one."""
 
     def misses(drawn: tuple[Rule, Any]) -> st.SearchStrategy[NearMiss]:
         misses = generate.near_misses(plan, drawn[0], Random(drawn[1].getrandbits(64)))

@@ -1,4 +1,4 @@
-"""Many events against a plan: violations of one kind are one line, with how many events have it."""
+"""Check many events against a plan: violations of one kind are grouped, with the number of events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLACE = re.compile(r"/[0-9]+(?=/|$)")
 
 
 def hint(verdict: Verdict, violation: Violation) -> str:
-    """What helps with a violation: the nearest planned name, and where the rule stands."""
+    """Return a hint on a violation: the nearest planned name, and the position of the rule."""
     rule = verdict.rule
     near = nearest(verdict.plan, rule, violation)
     place = rule.place_of(violation) if rule is not None else ""
@@ -27,7 +27,7 @@ def hint(verdict: Verdict, violation: Violation) -> str:
 
 
 def nearest(plan: Plan, rule: Rule | None, violation: Violation) -> str:
-    """` Did you mean 'x'?` for a name that nobody has planned, or an empty text."""
+    """Return ` Did you mean 'x'?` for an unplanned name, or an empty string."""
     if violation.type == UNPLANNED_EVENT:
         name = violation.message.partition(": ")[2]
         return did_you_mean(name, [planned.name for planned in plan if planned.name])
@@ -38,14 +38,14 @@ def nearest(plan: Plan, rule: Rule | None, violation: Violation) -> str:
 
 
 def section_steps(section: str, path: str) -> tuple[str, ...]:
-    """The path of a field below its section, from a JSON pointer into the event."""
+    """Return the path of a field below its section, from a JSON pointer into the event."""
     steps = path.split("/")[1 + len(section.split(".")) :]
     return tuple(ITEMS if step.isdecimal() else step.replace("~1", "/").replace("~0", "~") for step in steps)
 
 
 @dataclass(slots=True)
 class Finding:
-    """Violations of one kind: `path` with `[]` for the places of lists; `place` is where the first event stands."""
+    """Violations of one kind. `path` has `[]` for list indexes; `place` is the position of the first event."""
 
     event: str
     type: str
@@ -65,7 +65,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Survey:
-    """What a plan says of many events. `counts` are events by the title of their rule, unplanned ones by name."""
+    """The result of checking many events. `counts` are events by the title of their rule, unplanned ones by name."""
 
     plan: Plan
     settings: Settings = FORWARDING
@@ -78,7 +78,7 @@ class Survey:
     unchecked: Counter[str] = field(default_factory=Counter)
 
     def add(self, event: Mapping[str, Json], place: str = "") -> Verdict:
-        """Check one event, which stands at `place`."""
+        """Check one event; `place` is its position."""
         verdict = self.plan.check(event, self.settings)
         title = verdict.rule.title if verdict.rule else event_title(event)
         self.counts[title] += 1
@@ -106,16 +106,16 @@ class Survey:
             finding.dropped += verdict.dropped
 
     def of(self, title: str) -> list[Finding]:
-        """The findings of one rule, the most frequent first."""
+        """Return the findings of one rule, the most frequent first."""
         return sorted((f for f in self.findings.values() if f.event == title), key=lambda f: -f.count)
 
     @property
     def absent(self) -> list[str]:
-        """Planned events that did not come."""
+        """Return the planned events that did not occur."""
         return [rule.title for rule in self.plan if not self.counts[rule.title]]
 
 
 def event_title(event: Mapping[str, Json]) -> str:
-    """An event without a rule as texts call it, in the way of `Rule.title`."""
+    """Return the title of an event without a rule, in the form of `Rule.title`."""
     kind = event.get("type")
     return f"{kind} {event.get('event')!r}" if kind == "track" else str(kind)

@@ -1,4 +1,4 @@
-"""Plans in lines of text."""
+"""Plans as lines of text."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _MOST_VALUES = 6
 
 
 def values_text(field: Field) -> str:
-    """The values of an enum, the first of them where there are many."""
+    """Return the values of an enum, only the first of them if there are many."""
     values = field.values or ()
     more = f" and {len(values) - _MOST_VALUES} more" if len(values) > _MOST_VALUES else ""
     return ", ".join(text_of(value) for value in values[:_MOST_VALUES]) + more
 
 
 def limits_text(field: Field) -> str:
-    """Values, format and variant of a property, as far as it has them."""
+    """Return the values, format and variant of a property, as far as it has them."""
     case = f"if {field.case.text}" if field.case else ""
     return ", ".join(filter(None, [values_text(field), field.format, case]))
 
 
 def rule_lines(rule: Rule) -> Iterator[str]:
-    """An event with its properties, a line each."""
+    """Yield an event and its properties, one line each."""
     yield f"{rule.title} ({rule.section})  {rule.where}"
     rows = [
         (field.name, " or ".join(field.types) or "any", "required" if field.required else "", limits_text(field))

@@ -1,4 +1,4 @@
-"""One breach of a tracking plan, by the names of the service."""
+"""One violation of a tracking plan, under RudderStack's names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ADDITIONAL_PROPERTIES = "Additional-Properties"
 ADVANCE_RULES = "Advance-Rules-Violation"
 UNKNOWN = "Unknown-Violation"
 
-#: every type there is, as the service spells them
+#: all types, in RudderStack's spelling
 VIOLATION_TYPES = (
     UNPLANNED_EVENT,
     REQUIRED_MISSING,
@@ -38,10 +38,10 @@ _TYPES = {
 
 
 class Violation(NamedTuple):
-    """One breach: its type and message, the property that is missing or too much, and where.
+    """One violation: its type and message, the missing or superfluous property, and its position.
 
-    `path` is a JSON pointer into the event (`/properties/items/1`), `schema_path` one into the rule's schema, with `#`
-    in front. All but type and message are empty for an event that nobody has planned.
+    `path` is a JSON pointer into the event (`/properties/items/1`), `schema_path` one into the rule's schema, starting
+    with `#`. All but type and message are empty for an unplanned event.
     """
 
     type: str
@@ -51,18 +51,18 @@ class Violation(NamedTuple):
     schema_path: str = ""
 
     def meta(self) -> dict[str, str]:
-        """`instancePath` and `schemaPath`, as the service names them; empty for an unplanned event."""
+        """`instancePath` and `schemaPath`, under RudderStack's names; empty for an unplanned event."""
         if self.type == UNPLANNED_EVENT:
             return {}
         return {"instancePath": self.path, "schemaPath": self.schema_path}
 
     def as_json(self) -> dict[str, Json]:
-        """The violation as the service writes it into `context.violationErrors`."""
+        """Return the violation as RudderStack writes it into `context.violationErrors`."""
         return {"type": self.type, "message": self.message, "meta": self.meta(), "property": self.property}
 
     @classmethod
     def of_json(cls, data: Mapping[str, Json]) -> Violation:
-        """The violation that `as_json` gave."""
+        """Return the violation from the output of `as_json`."""
         meta = data["meta"]
         return cls(
             data["type"], data["message"], data["property"], meta.get("instancePath", ""), meta.get("schemaPath", "")
@@ -70,5 +70,5 @@ class Violation(NamedTuple):
 
 
 def type_of(keyword: str) -> str:
-    """The type of a violation of this JSON Schema keyword."""
+    """Return the type of a violation of this JSON Schema keyword."""
     return _TYPES.get(keyword, UNKNOWN)

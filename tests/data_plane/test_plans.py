@@ -267,7 +267,7 @@ def test_a_project_links_its_sources(tmp_path: Path) -> None:
     ("text", "instead", "said"),
     [
         ("trackingPlan: shop", "trackingPlan: shp", "5:42: no tracking plan is called 'shp'. Did you mean 'shop'?"),
-        ("plan.json", "plans.json", "3:16: cannot be used:\nplans.json: there is no such file or folder"),
+        ("plan.json", "plans.json", "3:16: cannot be used:\nplans.json: no such file or folder"),
         ("{file: plan.json}", "{}", "give either 'project' (a folder) or 'file'"),
         ("plan.json}", "plan.json, format: segmnt}", "plans is called 'segmnt'. Did you mean 'segment'?"),
         ("plan.json}", "plan.json, plan: other}", "no tracking plan is called 'other'"),

@@ -167,13 +167,16 @@ NARROW, WIDER = "name: total, types: [number", "name: total, types: [string, num
         (
             "[card, cash]",
             "[card, bill]",
-            ["breaking: 'method': 'cash' is no value any more", "harmless: 'method': 'bill' is a value now"],
+            [
+                "breaking: 'method': 'cash' is no longer an allowed value",
+                "harmless: 'method': 'bill' is an allowed value now",
+            ],
         ),
         ("minimum: 0", "minimum: 1", ["breaking: its rules have changed"]),
         (
             "name: Order Paid",
             "name: Order Done",
-            ["breaking: is not planned any more", "harmless: track 'Order Done': is planned now"],
+            ["breaking: is no longer planned", "harmless: track 'Order Done': is planned now"],
         ),
     ],
 )

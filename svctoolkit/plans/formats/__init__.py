@@ -1,6 +1,6 @@
-"""Formats of tracking plans. To add one is to add a file here, with a `format`.
+"""Formats of tracking plans. To add one, add a file here with a `format`.
 
-Other packages add theirs with an entry point in the group `svctoolkit.plans.formats`.
+Other packages can register formats through the entry point group `svctoolkit.plans.formats`.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ __all__ = ["FORMATS", "Format", "load", "of_service"]
 
 
 def load(path: Path | str, *, format: str | None = None, strict: bool = True) -> Project:
-    """The plans in a file or a folder. `format` is found out where it is not said.
+    """Read the plans in a file or a folder. Without `format`, the format is detected.
 
-    Raises `InvalidPlan` with every problem at once, each with file, line and column; with `strict` also for schemas
-    that the service refuses, whose events it lets pass unchecked. `UnknownName` for a format that is not there.
+    Raises `InvalidPlan` with all problems, each with file, line and column; with `strict` also for schemas that
+    RudderStack rejects (it lets their events pass unchecked). Raises `UnknownName` for an unknown format.
     """
     path = Path(path)
     name = yamlfile.display_name(path)
     if not path.exists():
-        raise InvalidPlan("there is no such file or folder", where=name)
+        raise InvalidPlan("no such file or folder", where=name)
     reader = FORMATS[format] if format else _format_of(path)
     notebook = Notebook()
     project = reader.read(path, notebook)
@@ -43,7 +43,7 @@ def load(path: Path | str, *, format: str | None = None, strict: bool = True) ->
     if notebook.problems:
         raise InvalidPlan(yamlfile.cap(_in_order(notebook.problems)))
     if not project.plans and not project.links:
-        raise InvalidPlan("there is no tracking plan in it", where=name)
+        raise InvalidPlan("no tracking plan found in it", where=name)
     return replace(project, files=notebook.files, name=name)
 
 
@@ -52,12 +52,12 @@ def _format_of(path: Path) -> Format:
         if FORMATS[name].folder >= path.is_dir() and FORMATS[name].looks_like(path):
             return FORMATS[name]
     raise InvalidPlan(
-        f"looks like no tracking plan; say its format: {', '.join(FORMATS.names())}", where=yamlfile.display_name(path)
+        f"unknown tracking plan format; set its format: {', '.join(FORMATS.names())}", where=yamlfile.display_name(path)
     )
 
 
 def _in_order(problems: list[Problem]) -> list[Problem]:
-    """By file, line and column, each once."""
+    """Sort by file, line and column, without duplicates."""
 
     def key(problem: Problem) -> tuple[str, int, int]:
         file, _, rest = problem.where.partition(":")
@@ -68,7 +68,7 @@ def _in_order(problems: list[Problem]) -> list[Problem]:
 
 
 def of_service(data: Mapping[str, Json], *, name: str = "", strict: bool = True) -> Plan:
-    """A plan in the service's JSON, as an object. `name` is what errors call it. Raises `InvalidPlan` as `load`."""
+    """Return a plan from an object in RudderStack's JSON. `name` is used in errors. Raises `InvalidPlan` as `load`."""
     from svctoolkit.plans.formats import service
 
     notebook = Notebook()

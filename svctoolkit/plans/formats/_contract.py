@@ -1,4 +1,4 @@
-"""What a format of tracking plans is made of, and what all readers need."""
+"""The interface of a format of tracking plans, and helpers for all readers."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _MOST_FILES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format: whether a file or folder looks like it, and how it is read.
+    """A format: whether a file or folder looks like it, and how to read it.
 
-    `read` takes what came, and a `Notebook` for what is wrong with it; it raises nothing that it can note instead.
+    `read` accepts the path and a `Notebook` that collects problems. It notes every problem it can instead of raising.
     """
 
     looks_like: Callable[[Path], bool]
@@ -39,7 +39,7 @@ class Notebook:
     files: list[Path] = field(default_factory=list)
 
     def load(self, path: Path) -> Document | None:
-        """The document of a YAML or JSON file; None where it cannot be read, which is noted."""
+        """Return the document of a YAML or JSON file; None if it cannot be read, which is noted."""
         self.files.append(path)
         try:
             return yamlfile.load(path, error=InvalidPlan)
@@ -48,10 +48,10 @@ class Notebook:
             return None
 
     def load_object(self, path: Path) -> Document | None:
-        """The same for a file that must hold an object."""
+        """Like `load`, for a file that must contain an object."""
         document = self.load(path)
         if document is not None and not isinstance(document.data, dict):
-            self.note(document, (), "a tracking plan is an object")
+            self.note(document, (), "a tracking plan must be an object")
             return None
         return document
 
@@ -59,9 +59,9 @@ class Notebook:
         self.problems.append(document.problem(path, message, key=key))
 
     def value(self, document: Document, data: Json, path: Steps, name: str, kind: type, default: Json = None) -> Json:
-        """A member of an object if it has the right type, else `default`; what is wrong with it is noted.
+        """Return a member of an object if it has the right type, else `default`. A wrong type is noted.
 
-        Without a default the member must be there.
+        Without a default the member is required.
         """
         value = data.get(name) if isinstance(data, Mapping) else None
         if value is None and default is not None:
@@ -89,7 +89,7 @@ def rule_of(
     description: str = "",
     under: Steps = (),
 ) -> Rule:
-    """A rule whose schema stands at `path` of a document; `under` is what was put around it here."""
+    """Return a rule for the schema at `path` of a document. `under` is the path of the wrapper added around it."""
 
     def locate(steps: Steps, key: bool) -> str:
         inside = steps[len(under) :] if steps[: len(under)] == under else ()
@@ -100,7 +100,7 @@ def rule_of(
 
 
 def section_of(schema: Mapping[str, Json]) -> str:
-    """Where a schema over the whole event has its properties: the first section that it says anything about."""
+    """Return the section of a schema for the whole event: the first one that it describes."""
     members = schema.get("properties")
     members = members if isinstance(members, Mapping) else {}
     for section in ("properties", "traits"):
@@ -112,14 +112,14 @@ def section_of(schema: Mapping[str, Json]) -> str:
 
 
 def default_section(kind: str) -> str:
-    """Where events of a type have their properties."""
+    """Return the section in which events of a type have their properties."""
     return "traits" if kind in ("identify", "group") else "properties"
 
 
 def wrap(body: Mapping[str, Json], section: str, draft: str = "") -> tuple[dict[str, Json], Steps]:
-    """A schema of a section as one over the whole event, and the path in it that the section's stands at.
+    """Wrap the schema of a section in one for the whole event. Returns it and the path of the section's schema in it.
 
-    Definitions stay reachable: they move to the top. The section itself is not required.
+    Definitions move to the top so that they stay reachable. The section itself is not required.
     """
     inner = {key: value for key, value in body.items() if key not in ("$schema", "$defs", "definitions", "$id", "id")}
     steps: Steps = ()
@@ -133,7 +133,7 @@ def wrap(body: Mapping[str, Json], section: str, draft: str = "") -> tuple[dict[
 
 
 def refusal_problems(plan: Plan) -> Iterator[Problem]:
-    """Why the service would let events pass unchecked, rule by rule."""
+    """Yield why RudderStack would let events pass unchecked, rule by rule."""
     from svctoolkit.plans.schema.strictness import refusals
 
     for rule in plan.rules:
@@ -143,7 +143,7 @@ def refusal_problems(plan: Plan) -> Iterator[Problem]:
 
 
 def files_below(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
-    """The files of a folder and all below it, but for hidden ones, sorted; not more than 10,000."""
+    """Return the files of a folder and its subfolders except hidden ones, sorted; at most 10,000."""
     files = []
     for path in sorted(folder.rglob("*")):
         hidden = any(step.startswith(".") or step == "node_modules" for step in path.relative_to(folder).parts)
@@ -155,7 +155,7 @@ def files_below(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
 
 
 def parse_start(path: Path) -> Json:
-    """The JSON value of a file, or None: to see what it looks like."""
+    """Return the JSON value of a file, or None, to detect its format."""
     try:
         return yamlfile.load(path).data if path.is_file() and path.suffix in (".json", ".yaml", ".yml", "") else None
     except ConfigError:

@@ -1,4 +1,4 @@
-"""Avo: what its export API and its webhook "JSON Schema" give."""
+"""Avo: the JSON of its export API and of its webhook "JSON Schema"."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A folder of JSON Schemas: `track/Order Done.json`, `identify.json`, `page.json`.
 
-A schema with one of `properties`, `traits` or `context` among its properties is over the event, any other is of the
-section where its event type has its properties. `title` names a track event where a file's name cannot.
+A schema with `properties`, `traits` or `context` among its properties describes the whole event. Any other describes
+the section in which its event type has its properties. `title` names a track event if a file name cannot.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _kind(folder: Path, path: Path) -> str:
-    """The event type that a file's place says: the folder that it is in, or its own name."""
+    """Return the event type that a file's location implies: its folder's name, or its own name."""
     steps = path.relative_to(folder).parts
     return steps[-2] if len(steps) > 1 else path.stem
 
@@ -54,7 +54,7 @@ def _load(folder: Path, notebook: Notebook) -> Project:
         if rule is None:
             continue
         if (rule.type, rule.name) in rules:
-            said = f"{rule.title} has a schema in {rules[rule.type, rule.name].where} already"
+            said = f"{rule.title} already has a schema in {rules[rule.type, rule.name].where}"
             notebook.problems.append(Problem(said, rule.where))
         rules.setdefault((rule.type, rule.name), rule)
     name = folder.resolve().name
@@ -68,7 +68,7 @@ def _rule(folder: Path, path: Path, notebook: Notebook) -> Rule | None:
     kind, schema = _kind(folder, path), document.data
     if kind not in RULE_TYPES:
         near = did_you_mean(kind, RULE_TYPES)
-        notebook.note(document, (), f"its place must name an event type ({', '.join(RULE_TYPES)}), not {kind!r}.{near}")
+        notebook.note(document, (), f"its name must be an event type ({', '.join(RULE_TYPES)}), not {kind!r}.{near}")
         return None
     if not isinstance(schema, dict):
         notebook.note(document, (), "a schema must be an object")

@@ -1,6 +1,6 @@
-"""Snowplow's Iglu: self-describing schemas, as files `vendor/name/jsonschema/1-0-2` or with another ending.
+"""Snowplow's Iglu: self-describing schemas in files `vendor/name/jsonschema/1-0-2`, with or without an extension.
 
-The newest version of each name counts. The schema is that of a track event's properties.
+The newest version of each name is used. The schema describes a track event's properties.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _load(path: Path, notebook: Notebook) -> Project:
         version = _VERSION.fullmatch(str(about.get("version")))
         name = notebook.value(document, about, ("self",), "name", str)
         if version is None:
-            notebook.note(document, ("self", "version"), "a version is MODEL-REVISION-ADDITION, such as 1-0-2")
+            notebook.note(document, ("self", "version"), "a version must be MODEL-REVISION-ADDITION, such as 1-0-2")
             continue
         numbers = tuple(map(int, version.groups()))
         if name not in newest or newest[name][0] < numbers:

@@ -1,4 +1,4 @@
-"""mParticle's data plans: custom events, screen views and user attributes; other data points have no event here."""
+"""mParticle's data plans: custom events, screen views and user attributes. Other data points map to no event."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _load(path: Path, notebook: Notebook) -> Project:
 
 
 def _rule(document: Document, point: Any, path: Steps, notebook: Notebook) -> tuple[Rule | None, str]:
-    """The rule of a data point, and the name of its screen."""
+    """Return the rule of a data point, and the name of its screen."""
     match = notebook.value(document, point, path, "match", dict)
     if match.get("type") not in _POINTS:
         return None, ""
@@ -76,7 +76,7 @@ def _rule(document: Document, point: Any, path: Steps, notebook: Notebook) -> tu
 
 
 def _screens(document: Document, path: Steps, schemas: Mapping[str, Mapping[str, Any]]) -> Rule:
-    """One rule for all screens, which are told apart by their names."""
+    """Return a single rule for all screens, which it distinguishes by name."""
     cases = [
         {
             "if": {"properties": {"name": {"const": name}}, "required": ["name"]},

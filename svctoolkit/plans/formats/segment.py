@@ -1,4 +1,4 @@
-"""Segment Protocols: the Public API's JSON (also as Terraform has it), and that of the older Config API."""
+"""Segment Protocols: JSON of the Public API (also as exported by Terraform) and of the older Config API."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def _load(path: Path, notebook: Notebook) -> Project:
 
 
 def _newer(document: Document, notebook: Notebook) -> tuple[list[Rule], list[Mapping[str, Any]]]:
-    """A rule for each type and key, in its highest version, and what is common to all."""
+    """Return a rule for each type and key, in its highest version, and the rules common to all."""
     highest: dict[tuple[str, str], tuple[int, Rule]] = {}
     common: list[Mapping[str, Any]] = []
     for place, item in enumerate(notebook.value(document, document.data, (), "rules", list)):
         path: Steps = ("rules", place)
         if not isinstance(item, Mapping):
-            notebook.note(document, path, "a rule is an object with type, key and jsonSchema")
+            notebook.note(document, path, "a rule must be an object with type, key and jsonSchema")
             continue
         spelling = "json_schema" if "json_schema" in item else "jsonSchema"
         schema = without_unknown(notebook.value(document, item, path, spelling, dict))
@@ -53,7 +53,7 @@ def _newer(document: Document, notebook: Notebook) -> tuple[list[Rule], list[Map
         if kind == "common":
             common.append(schema)
         elif kind not in RULE_TYPES:
-            notebook.note(document, (*path, "type"), f"no type of rules is called {item.get('type')!r}")
+            notebook.note(document, (*path, "type"), f"unknown rule type {item.get('type')!r}")
         else:
             rule = rule_of(document, (*path, spelling), schema, type=kind, name=key)
             version = notebook.value(document, item, path, "version", int, 1)
@@ -78,7 +78,7 @@ def _older(document: Document, notebook: Notebook) -> tuple[list[Rule], list[Map
 
 
 def _with(rule: Rule, common: list[Mapping[str, Any]]) -> Rule:
-    """The rule with what is asked of every event."""
+    """Return the rule combined with what every event must satisfy."""
     if not common:
         return rule
     shared = [{key: value for key, value in schema.items() if key != "$schema"} for schema in common]

@@ -1,4 +1,4 @@
-"""The service's JSON: what its Data Catalog API gives, and the older form of plans."""
+"""RudderStack's JSON: the response of its Data Catalog API, and the older form of plans."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _is_plan(data: Mapping[str, Any]) -> bool:
 
 
 def _plans(data: Any) -> list[Any]:
-    """A file holds one plan, or a list of them."""
+    """Return the plans of a file, which holds one plan or a list of them."""
     if isinstance(data, Mapping) and isinstance(data.get("trackingPlans"), list):
         data = data["trackingPlans"]
     return data if isinstance(data, list) else [data]
@@ -53,12 +53,12 @@ def _load(path: Path, notebook: Notebook) -> Project:
 
 
 def plan_of(document: Document, path: Steps, notebook: Notebook) -> Plan:
-    """The plan at a path of a document. What is wrong is noted, and the rest read."""
+    """Return the plan at a path of a document. Problems are noted, and everything else is read."""
     data: Any = document.data
     for step in path:
         data = data[step]
     if not isinstance(data, Mapping):
-        notebook.note(document, path, "a tracking plan is an object")
+        notebook.note(document, path, "a tracking plan must be an object")
         return Plan("", ())
     if isinstance(data.get("rules"), Mapping):
         rules = list(_older(document, data, path, notebook))
@@ -76,7 +76,7 @@ def plan_of(document: Document, path: Steps, notebook: Notebook) -> Plan:
 
 def _rule(document: Document, event: Any, path: Steps, notebook: Notebook) -> Rule | None:
     if not isinstance(event, Mapping):
-        notebook.note(document, path, "a rule is an object with name, eventType and rules")
+        notebook.note(document, path, "a rule must be an object with name, eventType and rules")
         return None
     kind = event.get("eventType", "track")
     if kind not in RULE_TYPES:
@@ -95,7 +95,7 @@ def _rule(document: Document, event: Any, path: Steps, notebook: Notebook) -> Ru
 
 
 def _older(document: Document, data: Mapping[str, Any], path: Steps, notebook: Notebook) -> Iterator[Rule]:
-    """`{rules: {events: [{name, rules}], identify: {...}, ...}}`; each event has a version of its own."""
+    """Read `{rules: {events: [{name, rules}], identify: {...}, ...}}`, in which each event has its own version."""
     rules = data["rules"]
     for place, event in enumerate(notebook.value(document, rules, (*path, "rules"), "events", list, [])):
         rule = _rule(document, event, (*path, "rules", "events", place), notebook)

@@ -1,4 +1,4 @@
-"""JSON Schema with the semantics of the service's validator: what it refuses, what it reports, in which words.
+"""JSON Schema with the semantics of RudderStack's validator: what it rejects, what it reports, in the same words.
 
-`compiler` makes closures of a schema, `strictness` says what the service refuses. Both are loaded when first needed.
+`compiler` turns a schema into closures, `strictness` lists what RudderStack rejects. Both are loaded on first use.
 """

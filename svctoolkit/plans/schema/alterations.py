@@ -1,4 +1,4 @@
-"""What `ajvOptions` can do to an event on its way: `coerceTypes`, `useDefaults`, `removeAdditional`."""
+"""How `ajvOptions` can change an event during the check: `coerceTypes`, `useDefaults`, `removeAdditional`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svctoolkit.plans.schema.scalars import types_of
 
 
 def of_objects(schema: Mapping[str, Json], options: Options) -> Iterator[Check]:
-    """Checks that break nothing, but alter an object before others look at it."""
+    """Yield checks that report nothing, but alter an object before other checks see it."""
     own = schema.get("properties", {})
     if options.defaults:
         yield _fill_in({name: rule["default"] for name, rule in own.items() if _has_default(rule)})
@@ -49,7 +49,7 @@ def _coerce(types: Mapping[str, list[str]]) -> Check:
 
 
 def coerce_items(types: list[str]) -> Check:
-    """The same for every item of a list."""
+    """Coerce every item of a list."""
 
     def coerce(value: Any, _path: str, _errors: Errors, _trace: Trace | None) -> None:
         value[:] = [coerce_value(item, types) for item in value]
@@ -68,7 +68,7 @@ def _remove(names: Mapping[str, Any], fitting: Mapping[str, Any]) -> Check:
 
 
 def coerce_value(value: Json, types: list[str]) -> Json:
-    """The value as the first of the types that it can become; itself where it has one of them, or can become none."""
+    """Return the value converted to the first possible type; unchanged if it fits already or none is possible."""
     if value.__class__ in classes_of(types) or (isinstance(value, float) and "integer" in types and value.is_integer()):
         return value
     for name in types:

@@ -1,4 +1,4 @@
-"""From a JSON Schema to closures, with the semantics of the service's validator (ajv 8: all errors, strict)."""
+"""Compiles a JSON Schema to closures, with the semantics of RudderStack's validator (ajv 8: all errors, strict)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from svctoolkit.plans.schema.node import ANYTHING, CLASSES, Check, Errors, Node,
 from svctoolkit.plans.schema.references import References, is_inline
 from svctoolkit.plans.violation import Violation
 
-#: how often one event may lead through a reference: enough for a tree of thousands of nodes
+#: how many references may be followed for one event: enough for a tree of thousands of nodes
 MAX_REFERENCES: Final = 20_000
 
-#: keywords beside `properties` that look at members of an object: without them it is known beforehand which
+#: keywords that evaluate members of an object, other than `properties`: without them the names are known in advance
 _LOOKING_TEXT: Final = """
     $ref $recursiveRef $dynamicRef allOf anyOf oneOf if additionalProperties patternProperties dependencies
     dependentSchemas unevaluatedItems
@@ -25,7 +25,7 @@ _LOOKING: Final = frozenset(_LOOKING_TEXT.split())
 
 
 class Checker:
-    """A compiled schema. `violations` gives what a value breaks."""
+    """A compiled schema. `violations` returns a value's violations."""
 
     def __init__(self, schema: Json, options: Options = DEFAULT_OPTIONS) -> None:
         self._options = options
@@ -33,16 +33,16 @@ class Checker:
         self._run = self._compiler.node(schema, "#", self._compiler.references.base).run
 
     def violations(self, value: Json) -> Errors:
-        """Every violation of an event, which is plain JSON. Options may alter the event on the way.
+        """Return every violation of an event, which must be plain JSON. Some options alter the event.
 
-        Raises `TooMuch` where a schema that refers to itself takes too long.
+        Raises `TooMuch` if a recursive schema takes too long.
         """
         errors: Errors = []
         self._compiler.steps = MAX_REFERENCES
         try:
             self._run(value, "", errors, None)
         except RecursionError as error:
-            raise TooMuch("the event and the schema nest too deep") from error
+            raise TooMuch("the event and the schema nest too deeply") from error
         return errors if self._options.all_errors else errors[:1]
 
 
@@ -55,7 +55,7 @@ class _Compiler:
         self._called: dict[int, Node] = {}
 
     def node(self, schema: Any, where: str, base: str) -> Node:
-        """The node of a schema; `where` is its JSON pointer as violations name it."""
+        """Return the node of a schema; `where` is its JSON pointer as used in violations."""
         if not has_rules(schema):
             return ANYTHING
         if schema is False:
@@ -90,8 +90,8 @@ class _Compiler:
 
     def _reference(self, reference: str, base: str) -> Check:
         target = self.references.target(reference, base)
-        if target is None:  # only where the schema was not looked at before
-            raise ValueError(f"nothing is at {reference!r}")
+        if target is None:  # only if the schema was not checked first
+            raise ValueError(f"{reference!r} does not exist")
         if is_inline(target.schema):
             return self.node(target.schema, reference, target.base).run
         key, called = id(target.schema), self._called
@@ -99,11 +99,11 @@ class _Compiler:
         def call(value: Any, path: str, errors: Errors, trace: Trace | None) -> None:
             self.steps -= 1
             if self.steps < 0:
-                raise TooMuch(f"the schema leads through more than {MAX_REFERENCES:,} references")
+                raise TooMuch(f"checking the event follows more than {MAX_REFERENCES:,} references")
             called[key].run(value, path, errors, trace)
 
         if key not in called:
-            called[key] = ANYTHING  # so that a schema that holds itself ends here
+            called[key] = ANYTHING  # so that a schema that contains itself ends here
             called[key] = self.node(target.schema, "#", target.base)
         return call
 
@@ -202,7 +202,7 @@ class _Compiler:
 
 
 def _runner(table: Mapping[type, tuple[Check, ...]], *, tracks: bool) -> Check:
-    """What asks the checks for a value's class. With `tracks` they share what they have looked at."""
+    """Return a check that runs the checks for a value's class. With `tracks` they share a trace."""
 
     def run(value: Any, path: str, errors: list[Violation], trace: Trace | None) -> None:
         for check in table[value.__class__]:

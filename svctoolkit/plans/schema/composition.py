@@ -1,4 +1,4 @@
-"""Checks that are made of other schemas: each reports what is inside, as the service does."""
+"""Checks that combine other schemas. Like RudderStack, each reports the violations inside."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def all_of(nodes: list[Node]) -> Check:
 
 
 def any_of(nodes: list[Node], schema_path: str) -> Check:
-    """Where none fits: what each of them says, and one more."""
+    """If no branch matches, report the violations of every branch, and one more."""
     kind = type_of("anyOf")
 
     def check(value: Any, path: str, errors: Errors, trace: Trace | None) -> None:
@@ -36,7 +36,7 @@ def any_of(nodes: list[Node], schema_path: str) -> Check:
 
 
 def one_of(nodes: list[Node], schema_path: str) -> Check:
-    """Where none fits, or a second one does: what those that do not fit say, and one more."""
+    """If no branch or more than one matches, report the violations of the branches that do not, and one more."""
     kind = type_of("oneOf")
 
     def check(value: Any, path: str, errors: Errors, trace: Trace | None) -> None:
@@ -54,7 +54,7 @@ def one_of(nodes: list[Node], schema_path: str) -> Check:
 
 
 def _holds(node: Node, value: Any, path: str, errors: Errors, trace: Trace | None) -> bool:
-    """Whether a branch fits; only then counts what it has looked at."""
+    """Whether a branch matches. Only then is what it evaluated recorded."""
     before, own = len(errors), None if trace is None else Trace()
     node.run(value, path, errors, own)
     fits = len(errors) == before
@@ -76,7 +76,7 @@ def not_(node: Node, schema_path: str) -> Check:
 
 
 def if_(condition: Node, then: Node | None, other: Node | None, schema_path: str) -> Check:
-    """What `then` or `else` says, and one more for it. What `if` has looked at counts whether or not it fits."""
+    """Report the violations of `then` or `else`, and one more. What `if` evaluated is recorded in either case."""
     kind = type_of("if")
 
     def check(value: Any, path: str, errors: Errors, trace: Trace | None) -> None:

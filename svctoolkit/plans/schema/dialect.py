@@ -1,4 +1,4 @@
-"""Which drafts of JSON Schema the service knows, and which keywords each of them has."""
+"""The drafts of JSON Schema that RudderStack supports, and the keywords of each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from svctoolkit.json_types import Json
 
 DRAFT_4: Final = "draft-04"
 
-#: what the service takes as `$schema`, beside everything that has draft-04 in it
+#: the values of `$schema` that RudderStack accepts, in addition to everything that contains draft-04
 _KNOWN: Final = frozenset(
     {
         "http://json-schema.org/draft-06/schema",
@@ -35,7 +35,7 @@ _NEWER_TEXT: Final = """
 """
 _NEWER: Final = frozenset(_NEWER_TEXT.split())
 
-#: keywords that say nothing about an event: a schema with only these takes everything
+#: keywords that do not restrict an event: a schema with only these accepts everything
 _SILENT_TEXT: Final = """
     $schema $id id $defs $vocabulary $comment $async definitions $anchor $recursiveAnchor $dynamicAnchor nullable
     title description default deprecated readOnly writeOnly examples contentMediaType contentEncoding contentSchema
@@ -46,7 +46,7 @@ _SILENT: Final = frozenset(_SILENT_TEXT.split())
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`ajvOptions` of the service, as far as they change what becomes of an event. The defaults are the service's."""
+    """RudderStack's `ajvOptions` that affect what happens to an event. The defaults are RudderStack's."""
 
     all_errors: bool = True
     strict: bool = True
@@ -58,7 +58,7 @@ class Options:
 
     @classmethod
     def of(cls, options: Mapping[str, Json]) -> Options:
-        """From the names that the service gives them; others change nothing here."""
+        """Read the options under RudderStack's names. Others have no effect here."""
         strict = options.get("strict", True) is not False
         return cls(
             options.get("allErrors", True) is not False,
@@ -72,11 +72,11 @@ class Options:
 
     @property
     def alters(self) -> bool:
-        """Whether events are changed on their way."""
+        """Whether events may be changed during the check."""
         return bool(self.coerce or self.defaults or self.remove_additional)
 
 
-#: what the service does unless it is told otherwise
+#: RudderStack's behavior unless configured otherwise
 DEFAULT_OPTIONS: Final = Options()
 
 
@@ -85,17 +85,17 @@ def is_draft_4(schema: Json) -> bool:
 
 
 def is_known(address: str) -> bool:
-    """Whether the service knows a `$schema`."""
+    """Whether RudderStack supports this `$schema`."""
     if DRAFT_4 in address:
         return address.removesuffix("#") == "http://json-schema.org/draft-04/schema"
     return address.removesuffix("#") in _KNOWN
 
 
 def keywords(*, draft_4: bool) -> frozenset[str]:
-    """The keywords that the service takes."""
+    """Return the keywords that RudderStack accepts."""
     return _COMMON | {"id"} if draft_4 else _COMMON | _NEWER
 
 
 def has_rules(schema: Json) -> bool:
-    """Whether there is anything in a schema that an event could break, as the service sees it."""
+    """Whether RudderStack finds anything in the schema that an event could violate."""
     return schema is False or (isinstance(schema, dict) and not schema.keys() <= _SILENT)

@@ -1,7 +1,7 @@
-"""The formats of JSON Schema as the service's validator takes them (ajv-formats 2.1, mode "full").
+"""The formats of JSON Schema as RudderStack's validator implements them (ajv-formats 2.1, mode "full").
 
-They differ from the RFCs: a date-time needs no zone, an e-mail address needs a dot in its domain, and more. What is
-not in `FORMATS` makes the service refuse a schema.
+They differ from the RFCs: for example, a date-time needs no zone, and an e-mail address needs a dot in its domain.
+A format that is not in `FORMATS` makes RudderStack reject the schema.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Format: TypeAlias = Callable[[Any], bool]
 _DAYS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?(?:[zZ]|[+-][0-9]{2}(?::?[0-9]{2})?)?")
-# what JavaScript's \s is, which Python's is not: U+FEFF is in, the four separators are out
+# JavaScript's \s: unlike Python's, it includes U+FEFF and excludes the four separators
 _BETWEEN = re.compile("[tT\t\n\v\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]")
 _URN = r"(?:urn:uuid:)?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
 _LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
@@ -39,13 +39,13 @@ _DURATION = re.compile(
     r"P(?!$)(?:(?:[0-9]+Y)?(?:[0-9]+M)?(?:[0-9]+D)?(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+S)?)?|[0-9]+W)"
 )
 _WORD = "[a-z0-9¡-\uffff]+(?:-+[a-z0-9¡-\uffff]+)*"
-# an address that is not private: a URL of one is refused
+# matches public addresses only: a URL with a private one is invalid
 _PUBLIC = (
     r"(?!(?:10|127)(?:\.[0-9]{1,3}){3})(?!(?:169\.254|192\.168)(?:\.[0-9]{1,3}){2})"
     rf"(?!172\.(?:1[6-9]|2[0-9]|3[01])(?:\.[0-9]{{1,3}}){{2}})(?!0|22[4-9]|2[3-9][0-9]){_IPV4}"
 )
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-#: longer texts are no addresses of anything, and the patterns above take quadratic time for some of them
+#: longer strings are never valid addresses, and the patterns above take quadratic time for some of them
 _LONGEST = 4096
 
 
@@ -77,7 +77,7 @@ def _date_time(text: str) -> bool:
 
 
 def _ipv6(text: str) -> bool:
-    """An address without a zone; its last 32 bits may be written as an IPv4 address."""
+    """Whether the text is an address without a zone. Its last 32 bits may be written as an IPv4 address."""
     if len(text) > 45 or text.count("::") > 1 or ":::" in text:
         return False
     front, gap, back = text.partition("::")
@@ -123,7 +123,7 @@ def _is_pattern(text: str) -> bool:
     return not re.search(r"[^\\]\\Z", text) and not patterns.problem(text, unicode=False)
 
 
-#: formats of texts
+#: formats of strings
 FORMATS: Mapping[str, Format] = {
     "date": _date,
     "time": _time,
@@ -154,12 +154,12 @@ FORMATS: Mapping[str, Format] = {
 
 
 def _compare(one: str, other: str) -> int | None:
-    """Below, at or above 0, as the one is earlier or later; None where they cannot be compared."""
+    """Return a value below, at or above 0 if `one` is earlier, equal or later; None if they cannot be compared."""
     return (one > other) - (one < other) if one and other else None
 
 
 def _compare_times(one: str, other: str) -> int | None:
-    """Without a look at their zones."""
+    """Compare times and ignore their zones."""
     matches = _TIME.fullmatch(one), _TIME.fullmatch(other)
     clocks = ["".join(part or "" for part in match.groups()) for match in matches if match]
     return _compare(*clocks) if len(clocks) == 2 else None
@@ -171,13 +171,13 @@ def _compare_date_times(one: str, other: str) -> int | None:
     return _compare_times(time, other_time) if order == 0 else order
 
 
-#: formats whose texts have an order
+#: formats whose values can be compared
 ORDERED_FORMATS: Mapping[str, Callable[[str, str], int | None]] = {
     "date": _compare,
     "time": _compare_times,
     "date-time": _compare_date_times,
 }
-#: keyword -> how its message says it, and what it takes
+#: keyword -> its symbol in messages, and the comparison results that it allows
 FORMAT_LIMITS: Mapping[str, tuple[str, Callable[[int, int], bool]]] = {
     "formatMaximum": ("<=", operator.le),
     "formatMinimum": (">=", operator.ge),
@@ -187,7 +187,7 @@ FORMAT_LIMITS: Mapping[str, tuple[str, Callable[[int, int], bool]]] = {
 
 
 def within(keyword: str, limit: str, name: str) -> Format:
-    """Whether a text is within a limit of its format: what cannot be compared is, as in the service."""
+    """Whether a string is within a limit of its format. As in RudderStack, incomparable values are."""
     compare, holds = ORDERED_FORMATS[name], FORMAT_LIMITS[keyword][1]
 
     def is_within(text: str) -> bool:

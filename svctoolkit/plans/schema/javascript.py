@@ -1,4 +1,4 @@
-"""How JavaScript writes and compares JSON values: the service's validator is a JavaScript program."""
+"""How JavaScript writes and compares JSON values, because RudderStack's validator is a JavaScript program."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from svctoolkit.json_types import Json
 
 
 def number_text(value: float) -> str:
-    """A number as JavaScript writes it: `1.0` is `1`, `5e-07` is `5e-7`."""
+    """Return a number as JavaScript writes it: `1.0` is `1`, `5e-07` is `5e-7`."""
     if isinstance(value, int):
         if abs(value) < 10**21:
             return str(value)
@@ -24,7 +24,7 @@ def number_text(value: float) -> str:
 
 
 def text_of(value: Json) -> str:
-    """What `String(value)` gives for a JSON value; None is JSON's null."""
+    """Return the result of `String(value)` for a JSON value; None is JSON's null."""
     if isinstance(value, str):
         return value
     if value is None or isinstance(value, bool):
@@ -37,7 +37,7 @@ def text_of(value: Json) -> str:
 
 
 def identity(value: Json) -> Hashable:
-    """Equal for values that JSON Schema calls equal: 1 and 1.0 are, 1 and true are not, keys have no order."""
+    """Return a key that is equal for equal JSON Schema values: 1 equals 1.0 but not true, key order is ignored."""
     if isinstance(value, bool) or value is None:
         return "constant", value
     if isinstance(value, (int, float)):
@@ -50,11 +50,11 @@ def identity(value: Json) -> Hashable:
 
 
 def pointer_token(name: str) -> str:
-    """One step of a JSON pointer."""
+    """Escape one step of a JSON pointer."""
     return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
 
 
 def pointer_tokens(pointer: str) -> Iterator[str]:
-    """The steps of a JSON pointer, as they were before they became one."""
+    """Yield the unescaped steps of a JSON pointer."""
     for token in pointer.split("/")[1:]:
         yield token.replace("~1", "/").replace("~0", "~")

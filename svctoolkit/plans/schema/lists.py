@@ -29,7 +29,7 @@ def size_checks(schema: Schema, where: str) -> Checks:
 
 
 def _unique(schema: Schema, schema_path: str) -> Check:
-    """Which two doubles are named depends, as in the service, on whether the items' type is known to be simple."""
+    """Check `uniqueItems`. As in RudderStack, the pair that is reported depends on whether the item type is simple."""
     items = schema.get("items")
     types = classes_of(types_of(items)) if isinstance(items, dict) else frozenset[type]()
     simple = bool(types) and types <= _SCALARS
@@ -45,7 +45,7 @@ def _unique(schema: Schema, schema_path: str) -> Check:
 
 
 def _first_double(items: list[Any]) -> tuple[int, int] | None:
-    """The last item that has an equal one before it, named behind that one."""
+    """Return the indexes of the last item that has an equal one before it, after that one's index."""
     last: dict[Hashable, int] = {}
     doubles = None
     for place, item in enumerate(items):
@@ -57,7 +57,7 @@ def _first_double(items: list[Any]) -> tuple[int, int] | None:
 
 
 def _last_double(items: list[Any], types: frozenset[type]) -> tuple[int, int] | None:
-    """The last item that has an equal one behind it, named behind that one. Items of another type do not count."""
+    """Return the index of the last item with an equal one after it, preceded by that one's. Ignores other types."""
     later: dict[Hashable, int] = {}
     for place in range(len(items) - 1, -1, -1):
         item = items[place]
@@ -71,7 +71,7 @@ def _last_double(items: list[Any], types: frozenset[type]) -> tuple[int, int] | 
 
 
 def every_item(node: Node, start: int = 0) -> Check:
-    """`items` that is one schema, for all items from `start` on."""
+    """Check `items` with a single schema, for all items from `start` on."""
     run, trivial = node.run, node.trivial
 
     def check(value: Any, path: str, errors: Errors, trace: Trace | None) -> None:
@@ -85,7 +85,7 @@ def every_item(node: Node, start: int = 0) -> Check:
 
 
 def tuple_items(nodes: list[Node]) -> Check:
-    """`items` that is a list of schemas."""
+    """Check `items` with a list of schemas."""
 
     def check(value: Any, path: str, errors: Errors, trace: Trace | None) -> None:
         if trace is not None:
@@ -110,7 +110,7 @@ def no_more_items(keyword: str, most: int, schema_path: str) -> Check:
 
 
 def unevaluated_items(node: Node | None, schema_path: str) -> Check:
-    """`unevaluatedItems`: with a schema, or false (None)."""
+    """Check `unevaluatedItems`: with a schema, or false (None)."""
     kind = type_of("unevaluatedItems")
 
     def check(value: Any, path: str, errors: Errors, trace: Trace | None) -> None:
@@ -130,7 +130,7 @@ def unevaluated_items(node: Node | None, schema_path: str) -> Check:
 
 
 def contains(node: Node, least: int, most: int | None, schema_path: str) -> Check:
-    """`contains`, with how many items must and may fit. What items that do not fit break is reported, too."""
+    """Check `contains`, with the limits on matching items. Violations of items that do not match are also reported."""
     more = f" and no more than {most}" if most is not None else ""
     kind, said = type_of("contains"), f"must contain at least {least}{more} valid item(s)"
 

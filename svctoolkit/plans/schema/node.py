@@ -1,4 +1,4 @@
-"""What a schema is compiled to: checks, by the class of the value that they look at."""
+"""What a schema is compiled to: checks, by the class of the value that they apply to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CLASSES_OF: Mapping[str, frozenset[type]] = {
     "array": frozenset({list}),
     "string": frozenset({str}),
     "number": frozenset({int, float}),
-    "integer": frozenset({int}),  # and floats without a fraction, which only the value tells
+    "integer": frozenset({int}),  # and floats without a fraction, which only the value shows
     "boolean": frozenset({bool}),
     "null": frozenset({NoneType}),
 }
@@ -30,13 +30,13 @@ NUMBERS: Final = (int, float)
 
 
 def classes_of(types: list[str]) -> frozenset[type]:
-    """The classes whose values are all of one of these types."""
+    """Return the classes whose values are always of one of these types."""
     return frozenset[type]().union(*(_CLASSES_OF.get(name, frozenset()) for name in types))
 
 
 @dataclass(slots=True)
 class Trace:
-    """Which members of an object and items of a list some keyword has looked at: names, a count; or all."""
+    """Which members of an object and items of a list have been evaluated: names and a count, or all."""
 
     names: set[str] = field(default_factory=set)
     items: int = 0
@@ -44,7 +44,7 @@ class Trace:
     all_items: bool = False
 
     def add(self, other: Trace) -> None:
-        """What another branch has looked at."""
+        """Add what another branch evaluated."""
         self.names |= other.names
         self.items = max(self.items, other.items)
         self.all_names |= other.all_names
@@ -52,16 +52,16 @@ class Trace:
 
 
 Errors: TypeAlias = list[Violation]
-#: `(value, its JSON pointer, violations to add to, what was looked at or None where nobody asks)`
+#: `(value, its JSON pointer, list of violations to extend, trace of what was evaluated, or None if not needed)`
 Check: TypeAlias = Callable[[Any, str, Errors, "Trace | None"], None]
 
 
 class Node(NamedTuple):
-    """A compiled schema. Values of a class in `trivial` never break it, and need not be looked at."""
+    """A compiled schema. Values of a class in `trivial` always pass, and can be skipped."""
 
     run: Check
     trivial: frozenset[type]
-    tracks: bool = False  # whether it tells what it has looked at
+    tracks: bool = False  # whether it records what it evaluated
 
 
 def _pass(_value: Any, _path: str, _errors: Errors, _trace: Trace | None) -> None:
@@ -72,7 +72,7 @@ ANYTHING: Final = Node(_pass, frozenset(CLASSES))
 
 
 def refusal(keyword: str, message: str, schema_path: str) -> Check:
-    """A check that nothing passes."""
+    """Return a check that always fails."""
     kind = type_of(keyword)
 
     def refuse(_value: Any, path: str, errors: Errors, _trace: Trace | None) -> None:
@@ -82,7 +82,7 @@ def refusal(keyword: str, message: str, schema_path: str) -> Check:
 
 
 def demand(keyword: str, message: str, schema_path: str, holds: Callable[[Json], bool]) -> Check:
-    """A check of the value alone."""
+    """Return a check that depends on the value alone."""
     kind = type_of(keyword)
 
     def check(value: Any, path: str, errors: Errors, _trace: Trace | None) -> None:
@@ -93,4 +93,4 @@ def demand(keyword: str, message: str, schema_path: str, holds: Callable[[Json],
 
 
 class TooMuch(Exception):
-    """An event cannot be checked within bounds: a schema that refers to itself takes too many steps for it."""
+    """An event cannot be checked within the limits: a recursive schema takes too many steps for it."""

@@ -11,7 +11,7 @@ from svctoolkit.plans.schema.scalars import Checks, Schema
 from svctoolkit.plans.violation import ADDITIONAL_PROPERTIES, REQUIRED_MISSING, Violation, type_of
 
 _OBJECT = (dict,)
-#: JavaScript objects have these without having them: they are never missing
+#: names that JavaScript objects inherit: they never count as missing
 _INHERITED_TEXT = """
     __proto__ constructor hasOwnProperty isPrototypeOf propertyIsEnumerable toLocaleString toString
     valueOf __defineGetter__ __defineSetter__ __lookupGetter__ __lookupSetter__
@@ -32,7 +32,7 @@ def size_checks(schema: Schema, where: str) -> Checks:
 
 
 def require(names: list[str], schema_path: str) -> Check:
-    """One violation for each name that is missing."""
+    """Report one violation per missing name."""
     needed = [(name, f"must have required property '{name}'") for name in names if name not in INHERITED]
 
     def check(value: Any, path: str, errors: Errors, _trace: Trace | None) -> None:
@@ -44,12 +44,12 @@ def require(names: list[str], schema_path: str) -> Check:
 
 
 def properties(nodes: Mapping[str, Node]) -> Check:
-    """Each property that is there, against its schema."""
+    """Check each present property against its schema."""
     names = set(nodes)
     members = [
         (name, f"/{pointer_token(name)}", node.run, node.trivial)
         for name, node in nodes.items()
-        if len(node.trivial) < 7  # a schema that takes everything need not be asked
+        if len(node.trivial) < 7  # a schema that accepts everything can be skipped
     ]
 
     def check(value: Any, path: str, errors: Errors, trace: Trace | None) -> None:
@@ -65,7 +65,7 @@ def properties(nodes: Mapping[str, Node]) -> Check:
 
 
 def pattern_properties(nodes: list[tuple[Callable[[str], bool], Node]]) -> Check:
-    """Each property whose name fits a pattern, against its schema."""
+    """Check each property whose name matches a pattern against its schema."""
 
     def check(value: Any, path: str, errors: Errors, trace: Trace | None) -> None:
         for fits, node in nodes:
@@ -81,7 +81,7 @@ def pattern_properties(nodes: list[tuple[Callable[[str], bool], Node]]) -> Check
 def additional_properties(
     node: Node | None, names: Collection[str], patterns: list[Callable[[str], bool]], schema_path: str
 ) -> Check:
-    """`additionalProperties`: with a schema, or false (None)."""
+    """Check `additionalProperties`: with a schema, or false (None)."""
     planned = frozenset(names)
 
     def check(value: Any, path: str, errors: Errors, trace: Trace | None) -> None:
@@ -100,7 +100,7 @@ def additional_properties(
 
 
 def unevaluated_properties(node: Node | None, names: Collection[str] | None, schema_path: str) -> Check:
-    """`unevaluatedProperties`: with a schema, or false (None). `names` are those looked at, where that is known."""
+    """Check `unevaluatedProperties`: with a schema, or false (None). `names` are the evaluated ones, if known."""
     planned = frozenset(names or ())
 
     def check(value: Any, path: str, errors: Errors, trace: Trace | None) -> None:
@@ -125,13 +125,13 @@ def unevaluated_properties(node: Node | None, names: Collection[str] | None, sch
 
 
 def extra(kind: str, name: str, path: str, schema_path: str) -> Violation:
-    """A property that nobody has planned. The service knows no empty name."""
+    """Return the violation for an unplanned property. RudderStack reports an empty name as 'undefined'."""
     said = f"must NOT have {kind} properties '{name or 'undefined'}'"
     return Violation(ADDITIONAL_PROPERTIES, said, name, path, schema_path)
 
 
 def property_names(node: Node, schema_path: str) -> Check:
-    """`propertyNames`: what a name breaks, and one more for it."""
+    """Check `propertyNames`: reports the violations of a name, and one more for the name itself."""
     kind = type_of("propertyNames")
 
     def check(value: Any, path: str, errors: Errors, _trace: Trace | None) -> None:
@@ -145,7 +145,7 @@ def property_names(node: Node, schema_path: str) -> Check:
 
 
 def dependent_required(keyword: str, needs: Mapping[str, list[str]], schema_path: str) -> Check:
-    """One violation for each property that another one needs and that is missing; each names all that are needed."""
+    """Report one violation per missing property that another requires. Each message lists all required ones."""
     kind = type_of(keyword)
     rules = []
     for name, others in needs.items():
@@ -163,7 +163,7 @@ def dependent_required(keyword: str, needs: Mapping[str, list[str]], schema_path
 
 
 def dependent_schemas(nodes: Mapping[str, Node]) -> Check:
-    """A schema for an object that has a property."""
+    """Apply a schema to an object that has a certain property."""
 
     def check(value: Any, path: str, errors: Errors, trace: Trace | None) -> None:
         for name, node in nodes.items():

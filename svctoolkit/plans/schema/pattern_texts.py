@@ -1,4 +1,4 @@
-"""A text that a pattern matches."""
+"""Generate a string that matches a pattern."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _CATEGORIES: Final = {
 
 
 def pattern_text(pattern: str, random: Random) -> str:
-    """A text that matches, as far as the pattern is made of what is common; else some text that may not."""
-    parser: Any = import_module("re._parser")  # the one parser of patterns that there is in Python
+    """Return a string that matches if the pattern uses only common constructs; otherwise one that may not match."""
+    parser: Any = import_module("re._parser")  # Python's only parser for patterns
     try:
         return _sequence(parser.parse(pattern), random)
-    except Exception:  # noqa: BLE001 - JavaScript's patterns are not all Python's; what is made is checked anyway
+    except Exception:  # noqa: BLE001 - not every JavaScript pattern is valid in Python; the result is checked anyway
         return "x"
 
 
@@ -45,7 +45,7 @@ def _node(code: str, argument: Any, random: Random) -> str:
         "BRANCH": lambda: _sequence(random.choice(argument[1]), random),
     }
     maker = makers.get(code)
-    return maker() if maker else ""  # anchors and what is looked at ahead have no text of their own
+    return maker() if maker else ""  # anchors and lookaheads match no text
 
 
 def _repeat(argument: Any, random: Random) -> str:

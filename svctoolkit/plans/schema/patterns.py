@@ -1,6 +1,6 @@
-"""JavaScript's regular expressions, in Rust: no pattern takes more than a bounded time.
+"""JavaScript's regular expressions, run in Rust with a limited number of steps.
 
-Python's `re` is another language (`\\d` takes Arabic digits) and has no bound.
+Python's `re` has other semantics (`\\d` matches Arabic digits) and no limit.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _QUANTIFIER = re.compile(r"\{[0-9]+(?:,[0-9]*)?\}")
 
 @lru_cache(maxsize=2048)
 def search(pattern: str) -> Callable[[str], bool]:
-    """Whether a text has a match. Raises `ValueError` for what is no pattern.
+    """Return a function that tells whether a string has a match. Raises `ValueError` for an invalid pattern.
 
-    A search that takes too many steps gives false, as does a text that is no Unicode.
+    It returns False if the search takes too many steps, or if the string is not valid Unicode.
     """
     matches: Callable[[Any], bool] = _validator(pattern).is_valid
 
     def has_match(text: str) -> bool:
         try:
             return matches(text)
-        except UnicodeEncodeError:  # half of a surrogate pair
+        except UnicodeEncodeError:  # a lone surrogate
             return False
 
     return has_match
@@ -40,7 +40,7 @@ def _validator(pattern: str) -> Any:
     import jsonschema_rs
 
     schema = {"pattern": pattern}
-    try:  # in linear time, where a pattern allows it
+    try:  # in linear time, if the pattern allows it
         return jsonschema_rs.Draft201909Validator(schema, pattern_options=jsonschema_rs.RegexOptions(size_limit=_SIZE))
     except ValueError:
         options = jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKS, size_limit=_SIZE)
@@ -48,14 +48,14 @@ def _validator(pattern: str) -> Any:
 
 
 def problem(pattern: str, *, unicode: bool = True) -> str:
-    """Why JavaScript would not take the pattern, or an empty text. `unicode` is its flag `u`, which is stricter."""
+    """Return why JavaScript rejects the pattern, or an empty string. `unicode` is its flag `u`, which is stricter."""
     wrong = _strict_problem(pattern) if unicode else ""
     if wrong:
         return wrong
     try:
         search(pattern)
     except ValueError:
-        return "no regular expression, or one that grows too large"
+        return "not a regular expression, or too large when compiled"
     return ""
 
 
@@ -67,7 +67,7 @@ def _strict_problem(pattern: str) -> str:
         if character == "\\":
             following = _ESCAPED.match(pattern, at + 1)
             if following is None and not (in_class and pattern[at + 1 : at + 2] == "-"):
-                return f"{pattern[at : at + 2]!r} means nothing"
+                return f"{pattern[at : at + 2]!r} is not a valid escape"
             at = following.end() if following else at + 2
             continue
         if in_class:
@@ -78,6 +78,6 @@ def _strict_problem(pattern: str) -> str:
             at = quantifier.end()
             continue
         elif character in "{}]":
-            return f"{character!r} alone means nothing: write a backslash in front"
+            return f"{character!r} must be escaped with a backslash"
         at += 1
     return "a '[' is never closed" if in_class else ""

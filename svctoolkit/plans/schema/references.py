@@ -1,4 +1,4 @@
-"""What `$ref` leads to inside of a schema. Nothing is ever fetched."""
+"""Resolves `$ref` inside a schema. Nothing is ever fetched."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from svctoolkit.plans.schema.dialect import is_draft_4
 from svctoolkit.plans.schema.javascript import pointer_tokens
 
 _REFERRING = frozenset({"$ref", "$recursiveRef", "$recursiveAnchor", "$dynamicRef", "$dynamicAnchor"})
-_CONTENT = frozenset({"enum", "const", "default", "examples"})  # what looks like a schema there is none
+_CONTENT = frozenset({"enum", "const", "default", "examples"})  # values of these keywords are data, not schemas
 
 
 class Target(NamedTuple):
-    """A part of a schema that is referred to: where it stands, and its base address."""
+    """A referenced part of a schema: its position and its base address."""
 
     schema: Any
     path: tuple[str | int, ...]
@@ -34,7 +34,7 @@ class References:
             self._targets.setdefault(anchor, target)
 
     def target(self, reference: str, base: str) -> Target | None:
-        """What a reference leads to as trace from `base`, or None."""
+        """Return the target of a reference, resolved against `base`, or None."""
         address, fragment = urldefrag(urljoin(base, reference))
         start = self._targets.get(address)
         if start is None or not fragment:
@@ -44,7 +44,7 @@ class References:
         return self._follow(start, fragment)
 
     def base_of(self, schema: Json, base: str) -> str:
-        """The base address inside of a schema that stands where the base is `base`."""
+        """Return the base address inside a schema whose surrounding base address is `base`."""
         return self._address(schema, base)
 
     def _follow(self, start: Target, pointer: str) -> Target | None:
@@ -68,7 +68,7 @@ class References:
         return urldefrag(urljoin(base, address))[0]
 
     def _addresses(self, node: Any, path: tuple[str | int, ...], base: str) -> Iterator[tuple[Target, str]]:
-        """Everything that has an address of its own: the root, `$id`s, anchors."""
+        """Yield everything that has its own address: the root, `$id`s, anchors."""
         if isinstance(node, list):
             for place, item in enumerate(node):
                 yield from self._addresses(item, (*path, place), base)
@@ -88,7 +88,7 @@ class References:
 
 
 def is_inline(schema: Json) -> bool:
-    """Whether the service copies the target of a reference to where the reference stands: it refers to nothing."""
+    """Whether RudderStack inlines the target of a reference, because the target itself contains no references."""
     if isinstance(schema, list):
         return all(map(is_inline, schema))
     if not isinstance(schema, dict):

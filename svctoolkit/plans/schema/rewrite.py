@@ -1,4 +1,4 @@
-"""A schema changed in every place that has one."""
+"""Apply a change to every schema inside a schema."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DRAFT_2020: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 def rewrite(schema: Json, change: Callable[[dict[str, Json]], dict[str, Json]]) -> Json:
-    """A copy, with `change` applied to every schema in it, the outer ones first."""
+    """Return a copy with `change` applied to every schema in it, the outer ones first."""
     if not isinstance(schema, Mapping):
         return schema
     changed = change(dict(schema))
@@ -43,14 +43,14 @@ def rewrite(schema: Json, change: Callable[[dict[str, Json]], dict[str, Json]]) 
 
 
 def without_unknown(schema: Mapping[str, Json]) -> dict[str, Json]:
-    """A copy without the keywords that the service refuses: notes of the tool that it comes from."""
+    """Return a copy without the keywords that RudderStack rejects: notes of the tool that exported it."""
     draft_4 = "draft-04" in str(schema.get("$schema", ""))
     known = keywords(draft_4=draft_4)
     return dict(rewrite(schema, lambda inner: {key: value for key, value in inner.items() if key in known}))
 
 
 def as_2019(schema: Mapping[str, Json]) -> Mapping[str, Json]:
-    """A schema of draft 2020-12, which the service does not know, in the words of 2019-09; any other as it is."""
+    """Convert a schema of draft 2020-12, which RudderStack does not support, to 2019-09. Return others unchanged."""
     if str(schema.get("$schema", "")).removesuffix("#") != _DRAFT_2020:
         return schema
     return {**rewrite(schema, _older), "$schema": _DRAFT_2019}

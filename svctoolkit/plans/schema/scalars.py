@@ -1,4 +1,4 @@
-"""Checks of numbers, texts and single values."""
+"""Checks of numbers, strings and single values."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from svctoolkit.plans.schema.node import CLASSES, NUMBERS, Check, classes_of, de
 from svctoolkit.plans.violation import Violation, type_of
 
 Schema: TypeAlias = Mapping[str, Any]
-#: a check with the classes of values that it is for
+#: a check with the classes of values that it applies to
 Checks: TypeAlias = Iterator[tuple[tuple[type, ...], Check]]
 
 _TEXT = (str,)
 
 
 def types_of(schema: Schema) -> list[str]:
-    """The types that a schema names, `nullable` included."""
+    """Return the types that a schema allows, including `nullable`."""
     named = schema.get("type", [])
     types = [named] if isinstance(named, str) else list(named)
     if schema.get("nullable") is True and types and "null" not in types:
@@ -28,7 +28,7 @@ def types_of(schema: Schema) -> list[str]:
 
 
 def type_checks(schema: Schema, where: str) -> Checks:
-    """A value of a wrong class breaks the rule; of the right ones only a float that should be whole is looked at."""
+    """Check types by class. Only for a float that should be an integer is the value checked, too."""
     types = types_of(schema)
     if not types:
         return
@@ -40,7 +40,7 @@ def type_checks(schema: Schema, where: str) -> Checks:
 
 
 def number_checks(schema: Schema, where: str) -> Checks:
-    """`minimum` and its kin; draft 4 has a flag for exclusive limits. `multipleOf` divides as JavaScript does."""
+    """Check `minimum` and similar; draft 4 has a flag for exclusive limits. `multipleOf` divides like JavaScript."""
     for keyword, flag, sign, strict in (
         ("minimum", "exclusiveMinimum", ">=", ">"),
         ("maximum", "exclusiveMaximum", "<=", "<"),
@@ -56,7 +56,7 @@ def number_checks(schema: Schema, where: str) -> Checks:
 
 def _limit(keyword: str, sign: str, limit: float, schema_path: str) -> Check:
     holds = {">=": limit.__le__, "<=": limit.__ge__, ">": limit.__lt__, "<": limit.__gt__}[sign]
-    if isinstance(limit, int):  # an int knows no float: its comparison says NotImplemented
+    if isinstance(limit, int):  # comparing an int with a float returns NotImplemented
         as_float = {
             ">=": lambda v: v >= limit,
             "<=": lambda v: v <= limit,
@@ -79,7 +79,7 @@ def _multiple(divisor: float, schema_path: str) -> Check:
 
 
 def text_checks(schema: Schema, where: str) -> Checks:
-    """Lengths in characters, and patterns."""
+    """Check lengths in characters, and patterns."""
     if "maxLength" in schema:
         most = schema["maxLength"]
         said = f"must NOT have more than {number_text(most)} characters"
@@ -94,7 +94,7 @@ def text_checks(schema: Schema, where: str) -> Checks:
 
 
 def format_checks(schema: Schema, where: str) -> Checks:
-    """A format of texts says nothing about numbers, and the other way round."""
+    """Check formats. A string format does not apply to numbers, and vice versa."""
     name = str(schema.get("format"))
     if name in FORMATS:
         yield _TEXT, demand("format", f'must match format "{name}"', f"{where}/format", FORMATS[name])
@@ -107,7 +107,7 @@ def format_checks(schema: Schema, where: str) -> Checks:
 
 
 def value_checks(schema: Schema, where: str) -> Checks:
-    """`const` and `enum`, for values of every class."""
+    """Check `const` and `enum`, for values of every class."""
     if "const" in schema:
         constant = identity(schema["const"])
         said = "must be equal to constant"

@@ -1,7 +1,7 @@
-"""What makes the service refuse a schema: it then lets every event pass unchecked, and only its log says so.
+"""Finds what makes RudderStack reject a schema. It then lets every event pass unchecked, and only logs the reason.
 
-The walk goes the way of the service's compiler, so that it finds what the compiler finds: a part of a schema that no
-keyword leads to is not looked at, and `required` must name properties that stand where the compiler has seen them.
+The walk follows RudderStack's compiler, so that it finds the same problems: a part of a schema that no keyword
+leads to is not checked, and `required` must name properties that the compiler has already seen.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from svctoolkit.plans.schema.dialect import DEFAULT_OPTIONS, Options, has_rules,
 from svctoolkit.plans.schema.formats import FORMAT_LIMITS, FORMATS, NUMBER_FORMATS, ORDERED_FORMATS
 from svctoolkit.plans.schema.references import References, is_inline
 
-#: subschemas, references followed: what a few kilobytes of references can grow to has no bound
+#: limit on subschemas when references are followed: a few kilobytes of references can expand without bound
 MAX_SUBSCHEMAS: Final = 50_000
 MAX_DEPTH: Final = 60
-_LONGEST: Final = 80  # characters of a pattern that are quoted
+_LONGEST: Final = 80  # characters of a pattern to quote
 
 Path: TypeAlias = tuple[str | int, ...]
 
 
 class Refusal(NamedTuple):
-    """Why a schema is refused, at a path in it; with `key` at the key there."""
+    """Why a schema is rejected, at a path in it; with `key`, at the key there."""
 
     path: Path
     message: str
@@ -34,25 +34,25 @@ class Refusal(NamedTuple):
 
 
 class _Full(Exception):
-    """There is too much to look at."""
+    """The schema is too large to check."""
 
 
 def refusals(schema: Json, options: Options = DEFAULT_OPTIONS) -> list[Refusal]:
-    """Everything that the service would refuse in a schema, or that cannot be checked within bounds."""
+    """Return everything that RudderStack would reject in a schema, or that cannot be checked within the limits."""
     if not isinstance(schema, dict):
         return [Refusal((), "a rule's schema must be an object")]
     if _too_deep(schema):
         return [Refusal((), f"the schema nests more than {MAX_DEPTH} levels deep")]
     address = schema.get("$schema", "")
     if address != "" and not (isinstance(address, str) and is_known(address)):
-        return [Refusal(("$schema",), f"the service does not know {address!r}: it takes drafts 4, 6, 7 and 2019-09")]
+        return [Refusal(("$schema",), f"RudderStack does not support {address!r}, only drafts 4, 6, 7 and 2019-09")]
     wrong = list(_shape(schema))
     return wrong or _Walk(schema, options).refusals()
 
 
 def _too_deep(schema: Any) -> bool:
     level = [schema]
-    for _ in range(MAX_DEPTH * 2):  # a property costs two levels: its name, and its schema
+    for _ in range(MAX_DEPTH * 2):  # a property costs two levels: its name and its schema
         level = [
             child
             for node in level
@@ -79,7 +79,7 @@ def _metaschema(draft: str) -> Any:
 
 
 def _shape(schema: Mapping[str, Any]) -> Iterator[Refusal]:
-    """What the draft's own schema says: wrong types of keywords."""
+    """Yield violations of the draft's own schema: keywords with wrong types."""
     draft = str(schema.get("$schema", "")).removesuffix("/schema").removesuffix("/schema#").rpartition("/")[2]
     places: set[Path] = set()
     for error in _metaschema(draft).iter_errors(schema):
@@ -91,7 +91,7 @@ def _shape(schema: Mapping[str, Any]) -> Iterator[Refusal]:
 
 
 class _Place:
-    """Where in an event a schema is asked. `names` are properties that were planned there, as the compiler sees it."""
+    """The position in an event that a schema applies to. `names` are the properties planned there so far."""
 
     def __init__(self, names: set[str]) -> None:
         self.names = names
@@ -112,9 +112,9 @@ class _Walk:
         try:
             self._visit(self._root, (), _Place(set()), self._references.base)
         except _Full:
-            self._refuse((), f"the schema grows beyond {MAX_SUBSCHEMAS:,} subschemas when its references are followed")
+            self._refuse((), f"following its references, the schema has more than {MAX_SUBSCHEMAS:,} subschemas")
         except RecursionError:
-            self._refuse((), "the schema nests too deep when its references are followed")
+            self._refuse((), "following its references, the schema nests too deeply")
         return list(self._refusals.values())
 
     def _refuse(self, path: Path, message: str, *, key: bool = False) -> None:
@@ -149,36 +149,36 @@ class _Walk:
     def _check_keywords(self, schema: Mapping[str, Any], path: Path) -> None:
         for name in schema:
             if name == "id" and not self._draft_4:
-                self._refuse((*path, name), "'id' is of draft 4: the service refuses it in others", key=True)
+                self._refuse((*path, name), "'id' belongs to draft 4: RudderStack rejects it in other drafts", key=True)
             elif name not in self._keywords:
                 near = did_you_mean(name, self._keywords)
                 self._refuse((*path, name), f"unknown keyword {name!r}.{near}", key=True)
 
     def _check_ignored(self, schema: Mapping[str, Any], path: Path) -> None:
-        """Keywords that the service calls mistakes because nothing comes of them."""
+        """Check keywords that RudderStack rejects because they have no effect."""
         if not self._options.strict:
             return
         for name in ("then", "else"):
             if name in schema and "if" not in schema:
-                self._refuse((*path, name), f"{name!r} without 'if' is ignored, so the service refuses it", key=True)
+                self._refuse((*path, name), f"{name!r} without 'if' is ignored, so RudderStack rejects it", key=True)
 
     def _check_values(self, schema: Mapping[str, Any], path: Path) -> None:
         self._check_ignored(schema, path)
         strict = self._options.strict
         if strict and "if" in schema and "then" not in schema and "else" not in schema:
             self._refuse(
-                (*path, "if"), "'if' without 'then' and 'else' is ignored, so the service refuses it", key=True
+                (*path, "if"), "'if' without 'then' and 'else' is ignored, so RudderStack rejects it", key=True
             )
         for name in ("minContains", "maxContains"):
             if strict and name in schema and "contains" not in schema:
                 self._refuse((*path, name), f"{name!r} without 'contains' is ignored", key=True)
         if strict and "additionalItems" in schema and not isinstance(schema.get("items"), list):
-            said = "'additionalItems' is ignored where 'items' is no list of schemas"
+            said = "'additionalItems' is ignored if 'items' is not a list of schemas"
             self._refuse((*path, "additionalItems"), said, key=True)
         self._check_contains(schema, path)
         self._check_types(schema, path)
         if schema.get("enum") == []:
-            self._refuse((*path, "enum"), "an enum needs a value")
+            self._refuse((*path, "enum"), "'enum' must have at least one value")
         form = schema.get("format", "date")
         if self._options.formats and strict and form not in FORMATS and form not in NUMBER_FORMATS:
             near = did_you_mean(str(form), [*FORMATS, *NUMBER_FORMATS])
@@ -193,12 +193,12 @@ class _Walk:
     def _check_format_limits(self, schema: Mapping[str, Any], path: Path) -> None:
         for name in FORMAT_LIMITS.keys() & schema.keys():
             if "format" not in schema:
-                self._refuse((*path, name), f"{name!r} needs a 'format' beside it", key=True)
+                self._refuse((*path, name), f"{name!r} requires a 'format' in the same schema", key=True)
             elif not isinstance(schema[name], str):
-                self._refuse((*path, name), f"{name!r} must be a text")
+                self._refuse((*path, name), f"{name!r} must be a string")
             elif self._options.formats and schema["format"] not in ORDERED_FORMATS:
                 known = ", ".join(ORDERED_FORMATS)
-                self._refuse((*path, name), f"the format {schema['format']!r} has no order; these have: {known}")
+                self._refuse((*path, name), f"the format {schema['format']!r} cannot be compared; these can: {known}")
 
     def _check_contains(self, schema: Mapping[str, Any], path: Path) -> None:
         if self._draft_4 or "contains" not in schema or not self._options.strict:
@@ -207,16 +207,16 @@ class _Walk:
         if least == 0 and most is None:
             self._refuse((*path, "contains"), "'contains' with 'minContains: 0' alone is ignored", key=True)
         elif most is not None and least > most:
-            self._refuse((*path, "minContains"), "'minContains' is more than 'maxContains'")
+            self._refuse((*path, "minContains"), "'minContains' is greater than 'maxContains'")
 
     def _check_types(self, schema: Mapping[str, Any], path: Path) -> None:
         if "nullable" not in schema:
             return
         types = schema.get("type", [])
         if not types:
-            self._refuse((*path, "nullable"), "'nullable' needs a 'type' beside it", key=True)
+            self._refuse((*path, "nullable"), "'nullable' requires a 'type' in the same schema", key=True)
         elif schema["nullable"] is False and "null" in (types if isinstance(types, list) else [types]):
-            self._refuse((*path, "nullable"), "'nullable: false' beside a type that can be null")
+            self._refuse((*path, "nullable"), "'nullable: false' contradicts a type that can be null")
 
     def _check_required(self, schema: Mapping[str, Any], path: Path, place: _Place) -> None:
         if not (self._options.strict and self._options.strict_required):
@@ -225,13 +225,13 @@ class _Walk:
         for index, name in enumerate(schema.get("required", [])):
             if name not in own and name not in place.names:
                 near = did_you_mean(name, own) if len(own) <= 500 else ""
-                said = f"required property {name!r} is not among the 'properties' beside it.{near}"
+                said = f"required property {name!r} is not among the 'properties' of the same schema.{near}"
                 self._refuse((*path, "required", index), said)
 
     def _follow(self, reference: str, path: Path, place: _Place, base: str) -> None:
         target = self._references.target(reference, base)
         if target is None:
-            self._refuse(path, f"nothing in this schema is at {reference!r}; nothing outside of it is fetched")
+            self._refuse(path, f"{reference!r} is not in this schema; external references are not fetched")
             return
         key = id(target.schema)
         if is_inline(target.schema):
@@ -273,11 +273,11 @@ class _Walk:
             self._inside(inner, (*path, "patternProperties", text), place, base)
             if self._options.strict and not patterns.problem(text):
                 for name in filter(patterns.search(text), own):
-                    said = f"the property {name!r} fits the pattern {text!r}, too: the service refuses both together"
+                    said = f"the property {name!r} also matches the pattern {text!r}; RudderStack rejects that"
                     self._refuse((*path, "patternProperties", text), said, key=True)
 
     def _inside(self, schema: Any, path: Path, place: _Place, base: str) -> None:
-        """A schema of a member or an item: what is planned there starts anew, here, too, once it was gone into."""
+        """Visit the schema of a member or an item with new planned names; those of the parent are reset, too."""
         if isinstance(schema, dict) and has_rules(schema):
             place.names = set()
             opened, self._open = self._open, []

@@ -1,4 +1,4 @@
-"""Projects of rudder-cli: YAML files of the versions rudder/v0.1 and rudder/v1, as they are."""
+"""Projects of rudder-cli: YAML files of the versions rudder/v0.1 and rudder/v1."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _load(path: Path, notebook: Notebook) -> Project:
         if file.kind in ("tp", "tracking-plan"):
             plan = _plan(file.spec, catalog, usable=not circles)
             if plan.id in plans:
-                file.spec.note(f"the tracking plan {plan.id!r} stands in {plans[plan.id].where} already", "id")
+                file.spec.note(f"the tracking plan {plan.id!r} is already defined in {plans[plan.id].where}", "id")
             plans.setdefault(plan.id, plan)
         elif file.kind == "event-stream-source":
             sources.append(file.spec)
@@ -53,11 +53,11 @@ def _rule(item: Item, catalog: Catalog, ids: set[str], events: set[str], *, usab
     if not item.fits(*(_RULE_KEYS if item.file.old else _NEW_RULE_KEYS), needs=("type", "id", "event")):
         return None
     if item.data.get("type") != "event_rule":
-        item.note("the type of a rule is 'event_rule'", "type")
+        item.note("the type of a rule must be 'event_rule'", "type")
     if "includes" in item.data:
-        item.note("'includes' is not taken any more: list the properties", "includes", key=True)
+        item.note("'includes' is no longer supported: list the properties", "includes", key=True)
     if item.text("id") in ids:
-        item.note(f"the rule {item.text('id')!r} stands in this plan already", "id")
+        item.note(f"the rule {item.text('id')!r} is already defined in this plan", "id")
     ids.add(item.text("id"))
     head = item
     reference: tuple[str | int, ...] = ("event",)
@@ -69,10 +69,10 @@ def _rule(item: Item, catalog: Catalog, ids: set[str], events: set[str], *, usab
         head, reference = item.at("event"), ("$ref",)
     event = catalog.refer(head, "event", head.data.get(reference[0]), *reference)
     if event is None:
-        Schemas(catalog).event_schema(item, "properties", additional=False)  # what else is wrong is noted, too
+        Schemas(catalog).event_schema(item, "properties", additional=False)  # reports further problems
         return None
     if event.id in events:
-        head.note(f"the event {event.id!r} has a rule in this plan already", *reference)
+        head.note(f"the event {event.id!r} already has a rule in this plan", *reference)
     events.add(event.id)
     section = head.text("identity_section", default_section(event.event_type))
     if section not in _SECTIONS:
@@ -91,7 +91,7 @@ def _rule(item: Item, catalog: Catalog, ids: set[str], events: set[str], *, usab
 
 
 def _links(sources: list[Item], plans: dict[str, Plan]) -> dict[str, Link]:
-    """The sources of a project, by id; one without governance has no plan."""
+    """Return the sources of a project, by id. One without governance has no plan."""
     catalog = Catalog()
     catalog.kinds["tracking-plan"] = {plan.id: plan for plan in plans.values()}  # type: ignore[misc]
     links: dict[str, Link] = {}
@@ -99,7 +99,7 @@ def _links(sources: list[Item], plans: dict[str, Plan]) -> dict[str, Link]:
         if not spec.fits("id", "name", "type", "enabled", "governance", needs=("id", "name", "type")):
             continue
         if spec.text("id") in links:
-            spec.note(f"the source {spec.text('id')!r} stands in this project already", "id")
+            spec.note(f"the source {spec.text('id')!r} is already defined in this project", "id")
         links.setdefault(spec.text("id"), _link(spec, catalog))
     return links
 

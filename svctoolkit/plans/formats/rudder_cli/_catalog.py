@@ -1,4 +1,4 @@
-"""What a project declares: properties, custom types, events, categories; each checked, all by their ids."""
+"""The declarations of a project: properties, custom types, events and categories, checked and indexed by id."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CONFIG: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _COUNTS: Final = ("minLength", "maxLength", "minItems", "maxItems")
 _CUSTOM_NAME: Final = re.compile(r"[A-Z][A-Za-z0-9_-]{1,64}")
-#: kind of what is referred to -> how the old version spells it
+#: kind of a reference -> its spelling in the old version
 _OLD_KINDS: Final = {
     "property": "properties",
     "event": "events",
@@ -39,7 +39,7 @@ _OLD_KINDS: Final = {
 
 @dataclass
 class Shape:
-    """What values there may be: types, or a custom type by id; the same for the items of lists; and limits."""
+    """The allowed values: types, or a custom type by id; the same for list items; and limits."""
 
     types: list[str] = field(default_factory=list)
     custom: str = ""
@@ -49,14 +49,14 @@ class Shape:
 
     @property
     def holds_properties(self) -> bool:
-        """Whether there can be properties inside: of an object, or of objects in a list."""
+        """Whether it can contain properties: as an object, or as a list of objects."""
         lists = "array" in self.types and (not (self.item_types or self.item_custom) or "object" in self.item_types)
         return "object" in self.types or lists
 
 
 @dataclass
 class Declaration:
-    """Something with an id. `item` is where it stands."""
+    """Something with an id. `item` is its part of the file."""
 
     id: str
     name: str
@@ -71,20 +71,20 @@ D = TypeVar("D", bound=Declaration)
 
 @dataclass
 class Catalog:
-    """Everything that a project declares, by kind and id."""
+    """All declarations of a project, by kind and id."""
 
     kinds: dict[str, dict[str, Declaration]] = field(default_factory=lambda: {kind: {} for kind in _OLD_KINDS})
 
     def add(self, kind: str, declaration: Declaration) -> None:
         first = self.kinds[kind].get(declaration.id)
         if first is not None:
-            said = f"{kind.replace('-', ' ')} {declaration.id!r} stands in {first.item.where} already"
+            said = f"{kind.replace('-', ' ')} {declaration.id!r} is already defined in {first.item.where}"
             declaration.item.note(said, "id")
         elif declaration.id:
             self.kinds[kind][declaration.id] = declaration
 
     def refer(self, item: Item, kind: str, reference: Json, *steps: str | int) -> Declaration | None:
-        """What a reference leads to; None where it leads nowhere, which is noted."""
+        """Return the target of a reference; None if it does not exist, which is noted."""
         id = reference_id(item, kind, reference, *steps)
         if id is None:
             return None
@@ -96,20 +96,20 @@ class Catalog:
 
 
 def reference_id(item: Item, kind: str, reference: Json, *steps: str | int) -> str | None:
-    """The id that a reference names in the spelling of its file's version; None, and a note, for another."""
+    """Return the id in a reference, in the spelling of its file's version; None, and a note, for an invalid one."""
     if item.file.old:
         pattern, right = rf"#/{_OLD_KINDS[kind]}/[^/]+/([^/]+)", f"#/{_OLD_KINDS[kind]}/<group>/<id>"
     else:
         pattern, right = rf"#{kind}:([^:/\s]+)", f"#{kind}:<id>"
     match = re.fullmatch(pattern, reference) if isinstance(reference, str) else None
     if match is None:
-        item.note(f"a reference to a {kind.replace('-', ' ')} is written {right}, not {reference!r}", *steps)
+        item.note(f"a reference to a {kind.replace('-', ' ')} must be written {right}, not {reference!r}", *steps)
         return None
     return match[1]
 
 
 def declare(files: list[SpecFile]) -> Catalog:
-    """What the files declare. What is wrong is noted."""
+    """Return what the files declare. Problems are noted."""
     catalog = Catalog()
     for file in files:
         spec = file.spec
@@ -137,7 +137,7 @@ def _declare_event(catalog: Catalog, item: Item) -> None:
     if kind and kind not in RULE_TYPES:
         item.note(f"'event_type' must be one of {', '.join(RULE_TYPES)}.{did_you_mean(kind, RULE_TYPES)}", "event_type")
     elif kind == "track" and not 1 <= len(name) <= 64:
-        item.note("a track event's name has 1 to 64 characters", *(["name"] if "name" in item.data else []))
+        item.note("a track event's name must have 1 to 64 characters", *(["name"] if "name" in item.data else []))
     elif kind != "track" and name:
         item.note(f"only track events have names: a {kind} event is planned by its type", "name")
     catalog.add(
@@ -152,7 +152,7 @@ def _declare_property(catalog: Catalog, item: Item) -> None:
         return
     name = item.text("name")
     if len(name) > 65:
-        item.note("a property's name has 1 to 65 characters", "name")
+        item.note("a property's name must have 1 to 65 characters", "name")
     catalog.add("property", Declaration(item.text("id"), name, item, _shape(item, "propConfig" if old else "config")))
 
 
@@ -163,25 +163,25 @@ def _declare_type(catalog: Catalog, item: Item) -> None:
         return
     name = item.text("name")
     if name and not _CUSTOM_NAME.fullmatch(name):
-        item.note("a custom type's name is a capital letter, and 1 to 64 more letters, digits, '_' or '-'", "name")
+        item.note("a custom type's name must be a capital letter and 1 to 64 more letters, digits, '_' or '-'", "name")
     shape = _shape(item, "config")
     if shape.custom:
-        item.note("a custom type is made of one of JSON's types", "type")
+        item.note("a custom type must be based on one of JSON's types", "type")
     for member in ("properties", "variants"):
         if item.data.get(member) and "object" not in shape.types:
-            item.note(f"{member!r} need the type object", member, key=True)
+            item.note(f"{member!r} requires the type 'object'", member, key=True)
     catalog.add("custom-type", Declaration(item.text("id"), name, item, shape))
 
 
 def _shape(item: Item, config: str) -> Shape:
-    """Types and limits, in the spelling of the file's version."""
+    """Return types and limits, in the spelling of the file's version."""
     shape = Shape()
     limits = item.data.get(config) or {}
     if not isinstance(limits, dict):
         item.note(f"{config!r} must be an object", config)
         limits = {}
     if "type" in item.data and "types" in item.data:
-        item.note("'type' and 'types' exclude each other: give one of them", "types", key=True)
+        item.note("'type' and 'types' cannot be combined: use one of them", "types", key=True)
     elif "type" not in item.data and "types" not in item.data and not item.file.old:
         shape.types = list(TYPES)
     elif "type" in item.data:
@@ -194,19 +194,19 @@ def _shape(item: Item, config: str) -> Shape:
                 shape.item_types, shape.item_custom = _types(item, limits[name], config, name)
         limits = {key: value for key, value in limits.items() if key not in ("itemTypes", "item_types")}
     elif "item_type" in item.data and "item_types" in item.data:
-        item.note("'item_type' and 'item_types' exclude each other: give one of them", "item_types", key=True)
+        item.note("'item_type' and 'item_types' cannot be combined: use one of them", "item_types", key=True)
     else:
         for name in ("item_type", "item_types"):
             if name in item.data:
                 shape.item_types, shape.item_custom = _types(item, item.data[name], name)
     if (shape.item_types or shape.item_custom) and shape.types and "array" not in shape.types:
-        item.note("types of items need the type array")
+        item.note("item types require the type 'array'")
     shape.limits = _limits(item, shape, limits, config)
     return shape
 
 
 def _types(item: Item, value: Any, *steps: str | int) -> tuple[list[str], str]:
-    """Types of JSON, or the id of a custom type."""
+    """Return JSON types, or the id of a custom type."""
     if isinstance(value, str):
         if value.startswith("#"):
             return [], reference_id(item, "custom-type", value, *steps) or ""
@@ -219,7 +219,7 @@ def _types(item: Item, value: Any, *steps: str | int) -> tuple[list[str], str]:
     types = []
     for name in value:
         if name not in TYPES:
-            said = "a custom type stands alone" if str(name).startswith("#") else f"no type is called {name!r}."
+            said = "a custom type must be the only type" if str(name).startswith("#") else f"unknown type {name!r}."
             item.note(f"{said}{did_you_mean(str(name), TYPES)}", *steps)
         else:
             types.append(name)
@@ -237,7 +237,7 @@ def _limits(item: Item, shape: Shape, limits: Mapping[str, Any], config: str) ->
             item.note(f"unknown key {key!r}.{did_you_mean(key, names)}", config, key, key=True)
         elif name not in allowed and (shape.types or shape.custom):
             what = "a custom type" if shape.custom else " or ".join(shape.types)
-            item.note(f"{key!r} is not for {what}", config, key, key=True)
+            item.note(f"{key!r} does not apply to {what}", config, key, key=True)
         elif wrong := _value_problem(name, value):
             item.note(f"{key!r} {wrong}", config, key)
         else:
@@ -265,7 +265,7 @@ def _value_problem(name: str, value: Any) -> str:
     if name == "format":
         return "" if value in _FORMATS else f"must be one of {', '.join(_FORMATS)}.{did_you_mean(str(value), _FORMATS)}"
     if name == "pattern":
-        wrong = pattern_problem(value) if isinstance(value, str) else "it is no text"
+        wrong = pattern_problem(value) if isinstance(value, str) else "it is not a string"
         return f"does not compile: {wrong}" if wrong else ""
     if name == "multipleOf" and number and value <= 0:
         return "must be more than 0"
@@ -273,7 +273,7 @@ def _value_problem(name: str, value: Any) -> str:
 
 
 def _check_references(catalog: Catalog) -> None:
-    """That every custom type and category that is named is there."""
+    """Check that every referenced custom type and category exists."""
     for kind in ("property", "custom-type"):
         for declaration in catalog.kinds[kind].values():
             for id in filter(None, (declaration.shape.custom, declaration.shape.item_custom)):

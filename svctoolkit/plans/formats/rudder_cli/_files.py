@@ -1,4 +1,4 @@
-"""The files of a project: which of them are its, and the variables in their values."""
+"""Finds the files of a project, and fills in the variables in their values."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from svctoolkit.yamlfile import Document
 
 OLD, NEW = "rudder/v0.1", "rudder/v1"
 _VERSIONS: Final = {"rudder/0.1": OLD, "rudder/v0.1": OLD, "rudder/v1": NEW}
-#: kinds that plans are made of, by the version that has them
+#: kinds that plans are built from, by version
 _KINDS: Final = {
     OLD: {"properties", "custom-types", "events", "categories", "tp", "event-stream-source"},
     NEW: {"properties", "custom-types", "events", "categories", "tracking-plan", "event-stream-source"},
 }
-#: kinds that a project may have beside them
+#: other kinds that a project may contain
 _OTHERS: Final = {"transformation", "transformation-library", "retl-source-sql-model", "data-graph"}
 _VARIABLE: Final = re.compile(r"\{\{\s*\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _TOP: Final = {"version", "kind", "metadata", "spec"}
 
 
 class Item(NamedTuple):
-    """A part of a file: what it says, and where."""
+    """A part of a file: its data and its position."""
 
     file: SpecFile
     data: Any
     path: tuple[str | int, ...]
 
     def at(self, *steps: str | int) -> Item:
-        """A part of this part."""
+        """Return a part of this part."""
         data = self.data
         for step in steps:
             data = data[step]
         return Item(self.file, data, (*self.path, *steps))
 
     def items(self, name: str) -> Iterator[Item]:
-        """The items of a list in it; what is no list is noted."""
+        """Yield the items of a list in it. A problem is noted if it is not a list."""
         value = self.data.get(name)
         if value is None:
             return
@@ -58,7 +58,7 @@ class Item(NamedTuple):
         self.file.notebook.note(self.file.document, (*self.path, *steps), message, key=key)
 
     def text(self, name: str, default: str = "") -> str:
-        """A text in it; what is none is noted."""
+        """Return a string in it. A problem is noted if it is not a string."""
         value = self.data.get(name)
         if value is None:
             return default
@@ -75,14 +75,14 @@ class Item(NamedTuple):
         return value
 
     def fits(self, *names: str, needs: tuple[str, ...] = ()) -> bool:
-        """Whether it is an object; keys that it may not or must have are noted."""
+        """Whether it is an object. Unknown and missing keys are noted."""
         if not isinstance(self.data, dict):
             self.note(f"must be an object with {', '.join(needs or names)}")
             return False
         for name in self.data:
             if name not in names:
                 near = did_you_mean(name, names)
-                self.note(f"unknown key {name!r}.{near or ' Known here: ' + ', '.join(names) + '.'}", name, key=True)
+                self.note(f"unknown key {name!r}.{near or ' Known keys: ' + ', '.join(names) + '.'}", name, key=True)
         for name in needs:
             if self.data.get(name) in (None, ""):
                 self.note(f"{name!r} is missing", *([name] if name in self.data else []))
@@ -107,7 +107,7 @@ class SpecFile(NamedTuple):
 
 
 def spec_files(folder: Path, notebook: Notebook, environ: Mapping[str, str] = os.environ) -> list[SpecFile]:
-    """The files of a project that plans are made of. What is wrong with them as files is noted."""
+    """Return the files of a project that plans are built from. Problems with the files themselves are noted."""
     paths = files_below(folder, (".yaml", ".yml")) if folder.is_dir() else [folder]
     variables = _variables(paths, notebook)
     variables |= {name.removeprefix("RUDDER_"): text for name, text in environ.items() if name.startswith("RUDDER_")}
@@ -130,7 +130,7 @@ def _variables(paths: list[Path], notebook: Notebook) -> dict[str, str]:
 
 
 def is_spec(path: Path) -> bool:
-    """Whether a file says that it is one of a project, without reading all of it."""
+    """Whether a file declares itself part of a project, without reading all of it."""
     try:
         with path.open("rb") as file:
             return re.search(rb"(?m)^[\"']?version[\"']?\s*:\s*[\"']?rudder/", file.read(4000)) is not None
@@ -148,7 +148,7 @@ def _spec_file(path: Path, notebook: Notebook, variables: Mapping[str, str]) -> 
     version = _VERSIONS.get(str(data.get("version")))
     if version is None:
         known = ", ".join(sorted(_VERSIONS))
-        notebook.note(document, ("version",), f"{data.get('version')!r} is no version: {known}")
+        notebook.note(document, ("version",), f"{data.get('version')!r} is not a supported version: {known}")
         return None
     kind = data.get("kind")
     if kind in _OTHERS:
@@ -171,14 +171,14 @@ def _wrong_kind(kind: str, version: str) -> str:
     other = NEW if version == OLD else OLD
     if kind in _KINDS[other]:
         instead = "tracking-plan" if version == NEW else "tp"
-        return f"kind {kind!r} belongs to {other}; {version} says {instead!r}"
-    return f"no kind is called {kind!r}.{did_you_mean(kind, [*_KINDS[version], *_OTHERS])}"
+        return f"kind {kind!r} belongs to {other}; {version} uses {instead!r}"
+    return f"unknown kind {kind!r}.{did_you_mean(kind, [*_KINDS[version], *_OTHERS])}"
 
 
 def _fill_in(
     document: Document, data: Any, path: tuple[str | int, ...], variables: Mapping[str, str], notebook: Notebook
 ) -> bool:
-    """Put values in the place of `{{ .NAME }}`. Whether one is missing, which is noted."""
+    """Replace `{{ .NAME }}` with values. Returns whether one is missing, which is noted."""
     missing = False
     for step, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
         if isinstance(value, (dict, list)):
@@ -186,7 +186,7 @@ def _fill_in(
         elif isinstance(value, str) and "{{" in value:
             unknown = [name for name in _VARIABLE.findall(value) if name not in variables]
             for name in unknown:
-                said = f"nothing fills {{{{ .{name} }}}}: set RUDDER_{name}, or put it into a file *.vars.yaml"
+                said = f"{{{{ .{name} }}}} has no value: set RUDDER_{name}, or add it to a *.vars.yaml file"
                 notebook.note(document, (*path, step), said)
             missing |= bool(unknown)
             if not unknown:
@@ -195,6 +195,6 @@ def _fill_in(
 
 
 def describes(folder: Path) -> bool:
-    """Whether a folder, or a file, belongs to a project."""
+    """Whether a folder or file belongs to a project."""
     paths = files_below(folder, (".yaml", ".yml")) if folder.is_dir() else [folder]
     return any(map(is_spec, paths))

@@ -1,4 +1,4 @@
-"""The JSON Schemas that a project means."""
+"""Builds the JSON Schemas that a project describes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VARIANT_KEYS: Final = ("type", "discriminator", "cases", "default")
 
 
 class Schemas:
-    """Makes the schema of one rule. `places` has where its parts were declared; what is wrong is noted."""
+    """Builds the schema of one rule. `places` maps its parts to their declarations. Problems are noted."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -24,7 +24,7 @@ class Schemas:
         self.places: dict[Place, str] = {}
 
     def event_schema(self, rule: Item, section: str, *, additional: bool) -> dict[str, Json]:
-        """The schema over the whole event of one rule."""
+        """Return the schema of one rule, for the whole event."""
         steps = tuple(step for name in section.split(".") for step in ("properties", name))
         body = {"type": "object", **self._members(rule, "properties", steps, level=0)}
         self._add_variants(rule, body, steps)
@@ -35,7 +35,7 @@ class Schemas:
         return {"$schema": _DRAFT, **body, **self._definitions()}
 
     def _members(self, item: Item, name: str, steps: Place, level: int) -> dict[str, Any]:
-        """`properties` and `required` of a list of references."""
+        """Return `properties` and `required` for a list of references."""
         properties: dict[str, Any] = {}
         required: list[str] = []
         ids: set[str] = set()
@@ -51,7 +51,7 @@ class Schemas:
         return {"properties": properties, "required": required}
 
     def _entry(self, entry: Item, ids: set[str]) -> Declaration | None:
-        """The property that an entry of a list names."""
+        """Return the property that a list entry refers to."""
         old = entry.file.old
         key = "$ref" if old else "property"
         others = ("additionalProperties", "additional_properties") if old else ("additional_properties",)
@@ -60,7 +60,7 @@ class Schemas:
         declaration = self._catalog.refer(entry, "property", entry.data[key], key)
         if declaration is not None:
             if declaration.id in ids:
-                entry.note(f"the property {declaration.id!r} stands in this list already", key)
+                entry.note(f"the property {declaration.id!r} is already in this list", key)
             ids.add(declaration.id)
         return declaration
 
@@ -77,10 +77,10 @@ class Schemas:
             return schema
         if not shape.holds_properties:
             what = "nested properties" if nested is not None else repr(spelling)
-            entry.note(f"{what} need an object, or a list of objects: {declaration.id!r} is neither")
+            entry.note(f"{what} require an object or a list of objects; {declaration.id!r} is neither")
             return schema
         if nested is not None and level == _MOST_LEVELS:
-            entry.note(f"properties nest {_MOST_LEVELS} levels deep at most", "properties", key=True)
+            entry.note(f"properties can nest at most {_MOST_LEVELS} levels deep", "properties", key=True)
             return schema
         inside = "object" in shape.types
         place = steps if inside else (*steps, "items")
@@ -102,13 +102,13 @@ class Schemas:
 
     def _reference(self, id: str) -> dict[str, Any]:
         declaration = self._catalog.kinds["custom-type"].get(id)
-        if declaration is None:  # noted where it is named
+        if declaration is None:  # noted at the reference
             return {}
         self._types[declaration.name] = declaration
         return {"$ref": f"#/$defs/{declaration.name}"}
 
     def _definitions(self) -> dict[str, Any]:
-        """The custom types that were named, and those that they name."""
+        """Return the custom types that are referenced, directly or by each other."""
         definitions: dict[str, Any] = {}
         while missing := [name for name in self._types if name not in definitions]:
             for name in missing:
@@ -127,7 +127,7 @@ class Schemas:
     def _add_variants(self, item: Item, schema: dict[str, Any], steps: Place) -> None:
         variants = list(item.items("variants"))
         if len(variants) > 1:
-            item.note("there can be one variant only", "variants", 1)
+            item.note("only one variant is allowed", "variants", 1)
         if variants and variants[0].fits(*_VARIANT_KEYS, needs=("type", "discriminator", "cases")):
             cases = self._cases(variants[0], (*steps, "allOf", 0))
             if cases:
@@ -135,7 +135,7 @@ class Schemas:
 
     def _cases(self, variant: Item, steps: Place) -> list[dict[str, Any]]:
         if variant.data.get("type") != "discriminator":
-            variant.note("the type of a variant is 'discriminator'", "type")
+            variant.note("the type of a variant must be 'discriminator'", "type")
         chooser = self._catalog.refer(variant, "property", variant.data.get("discriminator"), "discriminator")
         cases: list[dict[str, Any]] = []
         matches: list[Any] = []
@@ -156,7 +156,7 @@ class Schemas:
         return cases if chooser is not None else []
 
     def _default(self, variant: Item) -> tuple[Item | None, str]:
-        """What holds the default's properties: the variant itself in the old version."""
+        """Return the part with the default's properties: in the old version, the variant itself."""
         if variant.file.old:
             return variant, "default"
         default = variant.at("default")
@@ -172,7 +172,7 @@ class Schemas:
 
 
 def note_circles(catalog: Catalog) -> bool:
-    """Note custom types that hold themselves, by way of their properties or items. Whether there are any."""
+    """Note custom types that contain themselves through their properties or items. Returns whether there are any."""
     types = catalog.kinds["custom-type"]
     done: set[str] = set()
     circles = False
@@ -182,7 +182,7 @@ def note_circles(catalog: Catalog) -> bool:
             if circle:
                 circles = True
                 names = " > ".join(circle)
-                declaration.item.note(f"the custom type {declaration.name!r} holds itself: {names}")
+                declaration.item.note(f"the custom type {declaration.name!r} contains itself: {names}")
     return circles
 
 
@@ -200,7 +200,7 @@ def _circle(catalog: Catalog, id: str, way: list[str], done: set[str]) -> list[s
 
 
 def _inner_types(catalog: Catalog, declaration: Declaration) -> Iterator[tuple[str, str]]:
-    """The custom types inside of one, each with where the property in between stands."""
+    """Yield the custom types inside a custom type, each with the position of the property between them."""
     if declaration.shape.item_custom:
         yield "", declaration.shape.item_custom
     for reference in _references(declaration.item.data):
@@ -212,7 +212,7 @@ def _inner_types(catalog: Catalog, declaration: Declaration) -> Iterator[tuple[s
 
 
 def _references(data: Any) -> Iterator[str]:
-    """Every text below `property` or `$ref`."""
+    """Yield every string under `property` or `$ref`."""
     if isinstance(data, dict):
         for key, value in data.items():
             if key in ("property", "$ref") and isinstance(value, str):
