@@ -42,7 +42,7 @@ def recorder(item: Recorder) -> Html:
     head = f"{len(exchanges) + item.forgotten:,} requests recorded, nothing left the machine"
     blocks = [display.message(head, "info")]
     if len(exchanges) > _SHOWN:
-        blocks.append(display.message(f"the last {_SHOWN} of them:", "plain"))
+        blocks.append(display.message(f"the last {_SHOWN} requests:", "plain"))
     for exchange in exchanges[-_SHOWN:]:
         request = exchange.request
         target = display.html(masker.text(public_url(request.url, path=True)))
@@ -60,7 +60,7 @@ def _exchange(item: Recorded, masker: Masker) -> Html:
 
 def _status(answer: HttpResponse | None) -> Html:
     if answer is None:
-        return pill("no answer", "error")
+        return pill("no response", "error")
     return pill(answer.status, "ok" if 200 <= answer.status < 300 else "error")
 
 

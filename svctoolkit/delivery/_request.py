@@ -155,7 +155,7 @@ def _as_json(content: str) -> str:
 
 
 def _content(body: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return the name and content of the last non-empty member, or no content if there is no known, non-empty one."""
+    """Return the name and content of the last non-empty member, or no content if all known members are empty."""
     filled = [name for name, value in body.items() if value and isinstance(value, _CONTENTS)]
     kind = filled[-1] if filled else ""
     value = body.get(kind)

@@ -202,7 +202,7 @@ def _of_system(cause: BaseException, place: str) -> DeliveryError:
 def transport_for(allow: tuple[str, ...], loopback: bool = True) -> LiveTransport:
     """Return the process's transport for these arguments. Raises `ConfigError` for a bad entry of `allow`.
 
-    `loopback` says that the server listens on loopback only, or that there is no server: then private addresses are
+    `loopback` is true if the server listens on loopback only, or without a server: then private addresses are
     allowed.
     """
     transport = LiveTransport(NetworkPolicy(allow, private_allowed=loopback))

@@ -53,10 +53,10 @@ def _flow(warehouse: Warehouse, rows: Mapping[str, int]) -> Html:
     events = [(name, kind) for kind, _, name in (event.partition(" ") for event, _ in flow)]
     boxes = [(table, display.quantity(int(rows.get(table, 0)), "row")) for table in tables]
     lines = [(place, tables.index(table)) for place, (_, of_event) in enumerate(flow) for table in sorted(of_event)]
-    picture = display.flow("What events become", [(name or kind, kind) for name, kind in events], boxes, lines)
+    picture = display.flow("Events and their tables", [(name or kind, kind) for name, kind in events], boxes, lines)
     cells = [(event, " → ", ", ".join(sorted(of_event))) for event, of_event in flow]
-    table = display.table(("event", "", "tables"), cells, caption="What events become")
-    return Html(f"{picture}{display.more('The same as a table', table)}") if picture else table
+    table = display.table(("event", "", "tables"), cells, caption="Events and their tables")
+    return Html(f"{picture}{display.more('As a table', table)}") if picture else table
 
 
 def _cell(value: Any) -> Any:
@@ -81,7 +81,7 @@ def diff_text(diff: Diff) -> str:
 
 def _diff_lines(diff: Diff) -> Iterator[str]:
     if diff.same:
-        yield f"{len(diff.tables)} tables: nothing differs"
+        yield f"{len(diff.tables)} tables: no differences"
         return
     changed = [table for table in diff.tables if table.differs]
     yield (
@@ -114,7 +114,7 @@ def _cells(sample: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
 def diff_page(diff: Diff) -> Html:
     """Show the diff as tables."""
     if diff.same:
-        return display.page(display.message(f"{len(diff.tables)} tables: nothing differs", "ok"))
+        return display.page(display.message(f"{len(diff.tables)} tables: no differences", "ok"))
     columns = [(c.table, c.column, c.change, c.before, c.after) for c in diff.columns]
     conflicts = [
         (c.table, c.column, c.column_type, c.made_by.event_id, c.type, c.count, c.first.event_id)

@@ -333,7 +333,7 @@ def test_reasons_and_places() -> None:
     assert zip_code.reasons == ("joined: address_zipCode", "snake case: address_zip_code")
     assert columns["tracks", "context_app_name"].path == "context.app.name"
     assert columns["tracks", "context_app_name"].column_type == "text"
-    assert columns["tracks", "user_id"].reasons == ("a column of ours",)
+    assert columns["tracks", "user_id"].reasons == ("a RudderStack column",)
 
 
 @pytest.mark.parametrize(

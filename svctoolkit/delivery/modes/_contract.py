@@ -16,7 +16,7 @@ class Setting:
 
     recorder: Recorder
     allow: tuple[str, ...] = ()
-    loopback: bool = True  # the server listens on loopback only, or there is no server
+    loopback: bool = True  # true if the server listens on loopback only, or without a server
     cassette: Path = Path("cassette.json")
     secrets: Callable[[], Iterable[str]] = tuple
     transports: dict[Path, Transport] = field(default_factory=dict)

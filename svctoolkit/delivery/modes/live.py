@@ -12,7 +12,7 @@ def _network(setting: Setting) -> Transport:
     return live.transport_for(setting.allow, loopback=setting.loopback)
 
 
-def _nothing(setting: Setting) -> None:  # noqa: ARG001 - there are no responses without a network
+def _nothing(setting: Setting) -> None:  # noqa: ARG001 - responses need a network
     return None
 
 

@@ -96,7 +96,7 @@ def explain(
 def _reasons(names: Names, column: str, path: str) -> list[str]:
     """Return the steps that formed the name. RudderStack's own columns have a fixed name."""
     if not path or path in own.ORIGINS or path == "context.ip":
-        return ["a column of ours"]
+        return ["a RudderStack column"]
     prefix = next((p for p in _OF_USERS if path.startswith(p)), "")
     joined = path.removeprefix(prefix).replace(".", "_")
     if names.column(joined) != column:  # it is in the context: `context.traits.plan` may be copied without the prefix
