@@ -207,7 +207,7 @@ class Recorder(Displayed):
                 self._scripts.pop((destination, run), None)
 
     def script_of(self, destination: str, run: str = "") -> tuple[Answer, ...]:
-        """The unused answers that `script` set for exactly this destination and run."""
+        """Return the unused answers that `script` set for exactly this destination and run."""
         with self._changed:
             script = self._scripts.get((destination, run))
             return script.remaining() if script else ()

@@ -1,4 +1,4 @@
-"""What prevents an event from reaching a destination: a line of the user's code, or settings."""
+"""Find what keeps an event from reaching a destination: a line of the user's code, or settings."""
 
 from __future__ import annotations
 

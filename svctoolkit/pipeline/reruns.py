@@ -27,7 +27,7 @@ OpenPayload: TypeAlias = Mapping[str, Json]  # see `open_payload`; for a warehou
 
 
 class Way(NamedTuple):
-    """What events run through, and in which context."""
+    """A route for events, and the context they run in."""
 
     route: Route
     context: Context

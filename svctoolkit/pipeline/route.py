@@ -37,7 +37,7 @@ class Route:
 
     @property
     def type(self) -> DestinationType:
-        """What the destination is. Only for one with a mapping."""
+        """The destination's type. Only for a route with a mapping."""
         return CATALOGUE[self.destination.type]
 
     @property

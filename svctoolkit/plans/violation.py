@@ -51,7 +51,7 @@ class Violation(NamedTuple):
     schema_path: str = ""
 
     def meta(self) -> dict[str, str]:
-        """`instancePath` and `schemaPath`, under RudderStack's names; empty for an unplanned event."""
+        """Return `instancePath` and `schemaPath`, under RudderStack's names; empty for an unplanned event."""
         if self.type == UNPLANNED_EVENT:
             return {}
         return {"instancePath": self.path, "schemaPath": self.schema_path}

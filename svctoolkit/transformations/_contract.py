@@ -68,7 +68,7 @@ class Library:
 
 
 class LibraryLike(Protocol):
-    """What a library must have."""
+    """The attributes that a library must have."""
 
     @property
     def code(self) -> str: ...

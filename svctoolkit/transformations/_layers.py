@@ -104,7 +104,7 @@ def first_notice(layers: Layers) -> str:
 
 
 def trust_code() -> None:
-    """From now on run code even if an essential layer is missing, in this process and its child processes."""
+    """Run code even if an essential layer is missing, from now on, in this process and its child processes."""
     os.environ[TRUST_VARIABLE] = "1"
 
 

@@ -71,7 +71,10 @@ class Diff(Displayed):
         return not (self.columns or self.conflicts or rows or self.discards[0] != self.discards[1])
 
     def frame(self) -> pd.DataFrame:
-        """One row per table: `table before after only_before only_after changed new_columns missing_columns types`."""
+        """Return one row per table.
+
+        Columns: `table before after only_before only_after changed new_columns missing_columns types`.
+        """
         import pandas as pd
 
         lines = []

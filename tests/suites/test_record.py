@@ -146,7 +146,7 @@ OTHER = "{name: a, source: web, send: {type: page, name: 'É', userId: u}, expec
     [
         ("scenarios: [{name: a, source: web, send: {type: page, userId: u}, expect: {failed: any}}]\n", "- name"),
         ("scenarios:\n- name: a\n  bad: 1\n", "bad"),
-        ("a: [\n", "bracket is opened"),
+        ("a: [\n", "bracket is never closed"),
         (f"never: [{{event: Order}}]\nscenarios:\n- {OTHER}\n", "not pass"),
     ],
     ids=["flow", "unknown key", "no YAML", "an invariant"],

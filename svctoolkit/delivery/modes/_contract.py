@@ -12,7 +12,7 @@ from svctoolkit.delivery._recorder import Recorder
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a mode may need. `transports` caches the transports of a workspace by file, for reuse."""
+    """The input of a delivery mode. `transports` caches the transports of a workspace by file, for reuse."""
 
     recorder: Recorder
     allow: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """What responds to a workspace's requests.
+    """A delivery mode: what responds to a workspace's requests.
 
     - `transport(setting)`: the transport
     - `offline(setting)`: the transport for use without a network, or None if the mode needs the network

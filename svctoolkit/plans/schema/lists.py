@@ -15,7 +15,7 @@ _SCALARS = {str, int, float, bool, type(None)}
 
 
 def size_checks(schema: Schema, where: str) -> Checks:
-    """`minItems`, `maxItems`, `uniqueItems`."""
+    """Check `minItems`, `maxItems`, `uniqueItems`."""
     if "maxItems" in schema:
         most = schema["maxItems"]
         said = f"must NOT have more than {number_text(most)} items"
@@ -97,7 +97,7 @@ def tuple_items(nodes: list[Node]) -> Check:
 
 
 def no_more_items(keyword: str, most: int, schema_path: str) -> Check:
-    """`additionalItems: false`."""
+    """Check `additionalItems: false`."""
     kind, said = type_of(keyword), f"must NOT have more than {most} items"
 
     def check(value: Any, path: str, errors: Errors, trace: Trace | None) -> None:

@@ -1,4 +1,4 @@
-"""What a schema is compiled to: checks, by the class of the value that they apply to."""
+"""Compiled schemas: checks, by the class of the value that they apply to."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ INHERITED = frozenset(_INHERITED_TEXT.split())
 
 
 def size_checks(schema: Schema, where: str) -> Checks:
-    """`minProperties`, `maxProperties`."""
+    """Check `minProperties`, `maxProperties`."""
     if "maxProperties" in schema:
         most = schema["maxProperties"]
         said = f"must NOT have more than {number_text(most)} properties"

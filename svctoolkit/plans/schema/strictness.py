@@ -26,7 +26,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 class Refusal(NamedTuple):
-    """Why a schema is rejected, at a path in it; with `key`, at the key there."""
+    """A reason to reject a schema, and its path in the schema; with `key`, it refers to the key there."""
 
     path: Path
     message: str

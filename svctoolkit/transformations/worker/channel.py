@@ -20,7 +20,7 @@ Send = Callable[[int, bytes], None]
 
 
 def frames(read: Read, write: Write) -> tuple[Receive, Send]:
-    """Return functions that receive (number, letter, content) and that send. As closures, user code cannot patch them.
+    """Return functions that receive (number, letter, content) and send. User code cannot patch them: they are closures.
 
     When the host disconnects, the process ends.
     """

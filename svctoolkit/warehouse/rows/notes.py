@@ -81,7 +81,7 @@ class Notes:
         self._dropped.append((Loss(path, column, self.table, "shadowed", said, self.event_id), value))
 
     def settle(self, rows: Iterable[Mapping[str, Json]]) -> None:
-        """Finish: dropped values that did not end up in a row in another way are losses."""
+        """Turn dropped values that did not reach a row in another way into losses."""
         if self._dropped:
             data = [row["data"] for row in rows]
             for loss, value in self._dropped:

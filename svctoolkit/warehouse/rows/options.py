@@ -1,4 +1,4 @@
-"""What determines the form of rows: the destination's configuration, the event's options, the operator's settings."""
+"""The options that shape rows: the destination's configuration, the event's options, the operator's settings."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def _offset(zone: str | None) -> timedelta:
 
 
 def looks_like_time(text: str) -> bool:
-    """A quick check that saves most strings the slow one."""
+    """Do a quick check that saves most strings the slow one."""
     return text[4:5] == "-" and text[7:8] == "-"
 
 
