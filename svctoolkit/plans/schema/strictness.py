@@ -1,4 +1,4 @@
-"""Finds what makes RudderStack reject a schema. It then lets every event pass unchecked, and only logs the reason.
+"""Find what makes RudderStack reject a schema. It then lets every event pass unchecked, and only logs the reason.
 
 The walk follows RudderStack's compiler, so that it finds the same problems: a part of a schema that no keyword
 leads to is not checked, and `required` must name properties that the compiler has already seen.
@@ -112,9 +112,9 @@ class _Walk:
         try:
             self._visit(self._root, (), _Place(set()), self._references.base)
         except _Full:
-            self._refuse((), f"following its references, the schema has more than {MAX_SUBSCHEMAS:,} subschemas")
+            self._refuse((), f"the schema has more than {MAX_SUBSCHEMAS:,} subschemas once references are resolved")
         except RecursionError:
-            self._refuse((), "following its references, the schema nests too deeply")
+            self._refuse((), "the schema nests too deeply once references are resolved")
         return list(self._refusals.values())
 
     def _refuse(self, path: Path, message: str, *, key: bool = False) -> None:
