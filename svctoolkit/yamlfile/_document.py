@@ -28,7 +28,7 @@ def cap(problems: Iterable[Problem]) -> list[Problem]:
     """Return the first `MAX_PROBLEMS` problems, and if there are more, a last one that says so."""
     rest = iter(problems)
     first = list(islice(rest, MAX_PROBLEMS))
-    return [*first, Problem("more problems follow, which are not listed")] if next(rest, None) else first
+    return [*first, Problem("more problems are not listed")] if next(rest, None) else first
 
 
 @contextmanager
