@@ -199,7 +199,7 @@ def test_snapshots_are_written_on_demand(pytester: pytest.Pytester, monkeypatch:
     ("options", "said"),
     [
         (["--suite-var", "n"], "--suite-var n: expected NAME=VALUE"),
-        (["--suite-var", "n:=[1"], "--suite-var n:=[1: no JSON: "),
+        (["--suite-var", "n:=[1"], "--suite-var n:=[1: invalid JSON: "),
         (["--suite-base-url", "nonsense"], "base URL nonsense: expected an address like https://api.example.com"),
     ],
 )

@@ -1,13 +1,13 @@
-"""pytest runs `*.suite.yaml` and `*.suite.yml` like test files: every scenario, and every row of it, is a test.
+"""pytest runs `*.suite.yaml` and `*.suite.yml` like test files: every scenario, and every row of one, is a test.
 
-The examples of destination types beside a workspace (`destinations/NAME/examples.yaml`) are tests, too, where code is
-trusted.
+Where code is trusted, the examples of destination types next to a workspace (`destinations/NAME/examples.yaml`) are
+tests, too.
 
-Tags are markers (`-m "orders and not slow"`), `skip` and `xfail` mean what they mean to pytest. The suffix is the
-opt-in: a project without such files pays nothing, for everything else is imported when the first one is found.
+Tags become markers (`-m "orders and not slow"`); `skip` and `xfail` work as usual in pytest. The suffix is the opt-in:
+a project without such files pays nothing, because everything else is imported when the first one is found.
 
-Tests in Python get fixtures: `workspace`, `data_plane`, `recorder`, `warehouse`, `tracking_plan`, `service_client`
-and `run_scenario`; and helpers to import from here: `assert_delivered`, `assert_never_delivered`, `assert_dropped`,
+Python tests get fixtures (`workspace`, `data_plane`, `recorder`, `warehouse`, `tracking_plan`, `service_client` and
+`run_scenario`), and helpers to import from here: `assert_delivered`, `assert_never_delivered`, `assert_dropped`,
 `assert_violations` and `assert_conforms`.
 """
 
@@ -61,28 +61,34 @@ _COVERED = "svctoolkit coverage"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("suites", "suites of svctoolkit (*.suite.yaml)")
+    group = parser.getgroup("suites", "svctoolkit suites (*.suite.yaml)")
     group.addoption(
         "--suite-update",
         nargs="?",
         const="all",
         choices=("all", "new"),
-        help="write snapshots that differ (or only new)",
+        help="write changed snapshots (new: only missing ones)",
     )
-    group.addoption("--suite-live", action="store_true", help="also live scenarios: their requests really go out")
-    group.addoption("--suite-base-url", metavar="URL", help="against the service there (SVC_EMAIL, SVC_TOKEN)")
+    group.addoption("--suite-live", action="store_true", help="also run live scenarios: their requests are really sent")
     group.addoption(
-        "--suite-var", action="append", default=[], metavar="NAME=VALUE", help="a variable; NAME:=JSON is typed"
+        "--suite-base-url", metavar="URL", help="run against the service at this URL (login: SVC_EMAIL, SVC_TOKEN)"
     )
-    group.addoption("--suite-coverage", action="store_true", help="what no scenario touches")
-    group.addoption("--trust-code", action="store_true", help="run transformations even where the sandbox is not whole")
-    parser.addini("suite_workspace", "workspace file of the fixture `workspace`", default="workspace.yaml")
+    group.addoption(
+        "--suite-var",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set a suite variable; NAME:=JSON for a typed value",
+    )
+    group.addoption("--suite-coverage", action="store_true", help="report what no scenario covers")
+    group.addoption("--trust-code", action="store_true", help="run transformations even if the sandbox is incomplete")
+    parser.addini("suite_workspace", "workspace file for the fixture `workspace`", default="workspace.yaml")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--suite-update") and os.environ.get("CI"):
-        raise pytest.UsageError("--suite-update writes what should be reviewed first: not in CI")
-    variables(config)  # a mistake there ends all of it
+        raise pytest.UsageError("--suite-update is not allowed in CI: update snapshots locally and review them first")
+    variables(config)  # fail early: a malformed --suite-var stops the session
     if config.getoption("--trust-code"):
         from svctoolkit.transformations import trust_code
 
@@ -109,7 +115,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Under xdist: what this worker has covered goes to whoever started it."""
+    """Send this xdist worker's coverage to the controller."""
     config = session.config
     if state.COVERAGE in config.stash and hasattr(config, "workeroutput"):
         config.workeroutput[_COVERED] = _coverage_counts(config).counts()
@@ -118,7 +124,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 # Any: xdist's node
 def pytest_testnodedown(node: Any) -> None:
-    """A worker of xdist has ended."""
+    """Merge the coverage of an xdist worker that has ended."""
     counts = getattr(node, "workeroutput", {}).get(_COVERED)
     if counts:
         from svctoolkit import runner
@@ -127,13 +133,13 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
-    """After a run of a part nothing can be said about snapshots that nobody used."""
+    """Remember that only part of the suites ran: unused snapshots cannot be reported then."""
     for item in items[:1]:
         item.config.stash[state.PARTIAL] = True
 
 
 def _unused_snapshots(config: pytest.Config) -> list[Path]:
-    """The snapshots that no scenario looked at, after a run of whole suites in this process."""
+    """Return the snapshots that no scenario used, after a run of whole suites in this process."""
     partial = config.stash.get(state.PARTIAL, False) or any("::" in argument for argument in config.args)
     if partial or state.SNAPSHOTS not in config.stash or getattr(config.option, "numprocesses", None):
         return []
@@ -167,7 +173,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def _coverage_counts(config: pytest.Config) -> Collector:
-    """What scenarios have touched in this process, the lines of user code included."""
+    """Return what scenarios in this process have covered, including the lines of user code."""
     collector = config.stash[state.COVERAGE]
     if state.PLANES in config.stash:
         collector.lines(config.stash[state.PLANES].lines())

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def workspace(pytestconfig: pytest.Config) -> Workspace:
-    """The workspace in the file that the ini option `suite_workspace` names. Define your own fixture at will."""
+    """The workspace in the file that the ini option `suite_workspace` names. Override it with your own fixture."""
     from svctoolkit.errors import ConfigError
     from svctoolkit.workspace import Workspace
 
@@ -34,7 +34,7 @@ def workspace(pytestconfig: pytest.Config) -> Workspace:
 
 @pytest.fixture
 def tracking_plan(workspace: Workspace) -> Plan:
-    """The tracking plan of `workspace`, where it has one alone; define your own fixture to choose another."""
+    """The tracking plan of `workspace` if it has exactly one; to choose another, define your own fixture."""
     from svctoolkit.errors import UsageError
 
     if len(workspace.tracking_plans) != 1:
@@ -48,9 +48,9 @@ def tracking_plan(workspace: Workspace) -> Plan:
 def data_plane(workspace: Workspace, pytestconfig: pytest.Config) -> Generator[DataPlane]:
     """A data plane that serves `workspace` while the test runs: `data_plane.url`, `data_plane.write_key("web")`.
 
-    Retries do not wait. Everything is recorded, nothing leaves the machine. One server does it for all tests of a
-    session, and each finds it empty: what comes late with a write key that `write_key()` gave to an earlier test is
-    refused, and switches, answers and time are as at the beginning.
+    Retries do not wait. Everything is recorded and nothing leaves the machine. All tests of a session share one server,
+    but each test starts with an empty one: switches, responses and the clock are reset, and a late event with a write
+    key that `write_key()` gave to an earlier test is rejected.
     """
     with state.shared_planes(pytestconfig).lend(workspace) as plane:
         yield plane
@@ -58,15 +58,16 @@ def data_plane(workspace: Workspace, pytestconfig: pytest.Config) -> Generator[D
 
 @pytest.fixture
 def recorder(data_plane: DataPlane) -> Recorder:
-    """What stands in for every destination's server: `recorder.requests`, `recorder.answer(host, ...)`."""
+    """The stand-in for every destination's server: `recorder.requests`, `recorder.answer(host, ...)`."""
     return data_plane.recorder
 
 
 @pytest.fixture
 def warehouse(data_plane: DataPlane) -> Callable[..., Warehouse]:
-    """The tables of a warehouse destination, once nothing is under way: `warehouse("wh").sql("select ...")`.
+    """Return a function that opens a warehouse destination's tables: `warehouse("wh").sql("select ...")`.
 
-    The only one of the workspace needs no name.
+    It waits until no event of the test is in progress. If the workspace has only one warehouse, the name may be
+    omitted.
     """
 
     def ask(destination: str = "", *, timeout: float = 10.0) -> Warehouse:
@@ -75,7 +76,7 @@ def warehouse(data_plane: DataPlane) -> Callable[..., Warehouse]:
 
         keys = [key for key, d in data_plane.workspace.destinations.items() if is_warehouse(d.type)]
         if not destination and len(keys) != 1:
-            raise UsageError(f"say which warehouse: {', '.join(keys) or 'the workspace has none'}")
+            raise UsageError(f"name the warehouse destination: {', '.join(keys) or 'the workspace has none'}")
         data_plane.drain(timeout)
         return data_plane.warehouse(destination or keys[0])
 
@@ -84,10 +85,10 @@ def warehouse(data_plane: DataPlane) -> Callable[..., Warehouse]:
 
 @pytest.fixture
 def service_client(data_plane: DataPlane) -> Generator[ServiceClient]:
-    """A `ServiceClient` that sends to `data_plane`, for the workspace's first source; nothing of it is kept.
+    """A `ServiceClient` that sends to `data_plane` for the workspace's first source. It writes nothing to disk.
 
-    `service_client(source="app")` gives one for another source, `service_client(source="app", flush_queue_size=1)`
-    with settings of its own.
+    `service_client(source="app")` returns one for another source; `service_client(source="app", flush_queue_size=1)`
+    also overrides settings.
     """
     from svctoolkit.errors import UnknownName
     from svctoolkit.sdk import ServiceClient
@@ -118,9 +119,10 @@ def service_client(data_plane: DataPlane) -> Generator[ServiceClient]:
 
 @pytest.fixture
 def run_scenario(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> Callable[..., Outcome]:
-    """Run one scenario, and fail with its text if it does: `run_scenario("suites/orders.suite.yaml::refund")`.
+    """Run one scenario and fail with its explanation: `run_scenario("suites/orders.suite.yaml::refund")`.
 
-    Or one written in Python, for the fixture `workspace`: `run_scenario({"name": ..., "send": ..., "expect": ...})`.
+    A scenario can also be written in Python, for the fixture `workspace`: `run_scenario({"name": ..., "send": ...,
+    "expect": ...})`.
     """
 
     def run(scenario: str | Mapping[str, Any]) -> Outcome:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 _LEFT_OUT = ("filtered", "dropped")
-_LONGEST = 300  # characters of what matched
+_LONGEST = 300  # characters of the first match that a message shows
 
 
 def assert_delivered(
@@ -27,13 +27,15 @@ def assert_delivered(
     timeout: float = 10.0,
     failed: Literal["", "any"] = "",
 ) -> None:
-    """That exactly these requests arrived, in this order, once nothing is under way; without any, that none did.
+    """Assert that exactly these requests arrived, in this order; without any, that none did.
 
-    Each is an expectation as in a suite (`{"body": {"event": "Order Completed"}}`, matchers included) of `method`,
-    `url`, `headers`, `query`, `body`. `destination` (key) and `run` narrow down which requests are meant. With
-    `any_order` they may come in any, with `at_least` others may come as well; with `count` that many requests match
-    the one expectation (or there are that many, without one). Within `timeout` seconds nothing must be under way.
-    Nothing may have failed there, unless `failed` is "any".
+    Each argument is an expectation as in a suite (`{"body": {"event": "Order Completed"}}`, matchers included) of
+    `method`, `url`, `headers`, `query`, `body`. `destination` (a key) and `run` limit which requests are compared. With
+    `any_order` they may arrive in any order; with `at_least` other requests may arrive as well. With `count` that many
+    requests must match the one expectation (or arrive at all, if there is no expectation).
+
+    The helper first waits up to `timeout` seconds until no event is in progress. It fails if any delivery failed,
+    unless `failed` is "any".
     """
     __tracebackhide__ = True
     results = _results("delivered", data_plane, expected, destination, run, timeout)
@@ -50,9 +52,9 @@ def assert_never_delivered(
     timeout: float = 10.0,
     failed: Literal["", "any"] = "",
 ) -> None:
-    """That no request arrived that matches any of these; without any, that none arrived.
+    """Assert that no request matching any of these arrived; without any, that none arrived.
 
-    Nothing may have failed there, unless `failed` is "any": of what failed nothing could arrive.
+    It also fails if any delivery failed, unless `failed` is "any": a failed event could not have arrived anyway.
     """
     __tracebackhide__ = True
     results = _results("delivered", data_plane, expected, destination, run, timeout)
@@ -71,9 +73,9 @@ def assert_dropped(
     timeout: float = 10.0,
     failed: Literal["", "any"] = "",
 ) -> None:
-    """That exactly these were left out on the way: expectations of `by`, `reason`, `destination`, `event`, `fate`.
+    """Assert that exactly these were dropped: expectations of `by`, `reason`, `destination`, `event`, `fate`.
 
-    The rest as for `assert_delivered`.
+    The other parameters are those of `assert_delivered`.
     """
     __tracebackhide__ = True
     results = _results("dropped", data_plane, expected, destination, run, timeout)
@@ -83,9 +85,9 @@ def assert_dropped(
 def _results(
     what: str, data_plane: DataPlane, expected: Sequence[Any], destination: str, run: str | None, timeout: float
 ) -> Mapping[str, Any]:
-    """What became of the events, by destination.
+    """Return the results of the events by destination.
 
-    Raises `UsageError` for expectations that are none or have members that nothing has, `UnknownName`.
+    Raises `UsageError` for expectations that are invalid or name unknown members, and `UnknownName`.
     """
     __tracebackhide__ = True
     from svctoolkit import runner
@@ -123,7 +125,7 @@ def _assert(
     hide = data_plane.workspace.masker.mask
     if count is not None:
         if len(expected) > 1:
-            raise UsageError("count goes with one expectation")
+            raise UsageError(f"count needs exactly one expectation, not {len(expected)}")
         matching = [r for r in actual if not expected or not runner.differences(expected[0], r)]
         like = f" that match {json_line(expected[0])}" if expected and expected[0] != {} else ""
         first = f": {json_line(matching[0])[:_LONGEST]}" if matching else ""

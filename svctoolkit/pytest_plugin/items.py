@@ -22,7 +22,7 @@ ANNOTATION = "svctoolkit annotation"
 
 
 class SuiteFile(pytest.File):
-    """A suite file. A mistake in it is told at collection, with its place."""
+    """A suite file. Mistakes in it are reported at collection, with their position."""
 
     def collect(self) -> Iterator[ScenarioItem]:
         from svctoolkit import runner
@@ -41,7 +41,7 @@ class SuiteFile(pytest.File):
 
 
 def variables(config: pytest.Config) -> dict[str, Json]:
-    """What `--suite-var` says: `NAME=VALUE`, or `NAME:=JSON`. Raises `pytest.UsageError`."""
+    """Return the variables given with `--suite-var NAME=VALUE` or `NAME:=JSON`. Raises `pytest.UsageError`."""
     values: dict[str, Json] = {}
     for text in config.getoption("--suite-var"):
         name, equals, value = text.partition("=")
@@ -50,14 +50,14 @@ def variables(config: pytest.Config) -> dict[str, Json]:
         try:
             values[name.removesuffix(":")] = json.loads(value) if name.endswith(":") else value
         except (ValueError, RecursionError) as error:
-            raise pytest.UsageError(f"--suite-var {text}: no JSON: {error}") from None
+            raise pytest.UsageError(f"--suite-var {text}: invalid JSON: {error}") from None
     return values
 
 
 class ScenarioItem(pytest.Item):
     """One scenario, or one row of its `cases` or `matrix`."""
 
-    # Any: what pytest gives every item
+    # Any: the arguments that pytest passes to every item
     def __init__(self, *, scenario: Scenario, **given: Any) -> None:
         super().__init__(**given)
         self.scenario = scenario
@@ -73,7 +73,7 @@ class ScenarioItem(pytest.Item):
         self.user_properties += [("suite", scenario.suite.title), ("title", scenario.title)]
 
     def _declare(self, tag: str) -> None:
-        """Tell pytest of the marker: it warns of those that nobody declared, and refuses them where it is strict."""
+        """Register the marker: pytest warns about undeclared markers, and rejects them in strict mode."""
         declared = self.config.stash.setdefault(state.TAGS, set())
         if tag not in declared:
             declared.add(tag)
@@ -102,7 +102,7 @@ class ScenarioItem(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Json:
         from svctoolkit.errors import ToolkitError
 
-        if isinstance(excinfo.value, (AssertionError, ToolkitError)):  # they say it all; where in here is no news
+        if isinstance(excinfo.value, (AssertionError, ToolkitError)):  # a traceback would only show this plugin
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
@@ -111,7 +111,7 @@ class ScenarioItem(pytest.Item):
 
 
 class ExamplesFile(pytest.File):
-    """`destinations/NAME/examples.yaml` beside a workspace: the examples of a type of the team's own."""
+    """`destinations/NAME/examples.yaml` next to a workspace: the examples of the team's own destination type."""
 
     def collect(self) -> Iterator[ExampleItem]:
         from svctoolkit.destinations import CATALOGUE, examples
@@ -131,9 +131,9 @@ class ExamplesFile(pytest.File):
 
 
 class ExampleItem(pytest.Item):
-    """One example: its event gives its payloads, or its refusal."""
+    """One example: its event must produce its payloads, or its refusal."""
 
-    # Any: what pytest gives every item
+    # Any: the arguments that pytest passes to every item
     def __init__(self, *, kind: DestinationType, example: Example, **given: Any) -> None:
         super().__init__(**given)
         self._kind, self._example = kind, example
@@ -153,7 +153,7 @@ class ExampleItem(pytest.Item):
         return self.path, 0, self.name
 
 
-class AssertionError(builtins.AssertionError):  # editors tell a failure from an error by this very name
-    """A scenario or helper that failed; the text says why."""
+class AssertionError(builtins.AssertionError):  # editors distinguish failures from errors by this name
+    """A scenario or helper failed; the text says why."""
 
-    __module__ = "builtins"  # pytest writes the whole name before the text, and cuts the text to fit a line
+    __module__ = "builtins"  # pytest prefixes the qualified name and truncates the text to one line

@@ -21,10 +21,11 @@ def assert_violations(
     at_least: bool = False,
     timeout: float = 10.0,
 ) -> None:
-    """That exactly these breaches of tracking plans came, in this order; without any, that none did.
+    """Assert that exactly these tracking plan violations occurred, in this order; without any, that none did.
 
-    Expectations of `type` (such as `Required-Missing`), `property`, `path`, `message`, `event`, `place`, `dropped`.
-    The rest as for `assert_delivered`. Raises `UsageError` for expectations that are none.
+    Each argument is an expectation of `type` (such as `Required-Missing`), `property`, `path`, `message`, `event`,
+    `place`, `dropped`. The other parameters are those of `assert_delivered`. Raises `UsageError` for an invalid
+    expectation.
     """
     __tracebackhide__ = True
     from svctoolkit import runner
@@ -44,7 +45,10 @@ def assert_violations(
 
 
 def assert_conforms(event: Mapping[str, Json], plan: Plan) -> None:
-    """That an event breaks nothing of a plan; the text names the line of each rule, and the nearest planned name."""
+    """Assert that an event breaks no rule of a plan.
+
+    The failure text names the line of each broken rule, and the most similar planned name.
+    """
     __tracebackhide__ = True
     from svctoolkit.plans.survey import hint
 

@@ -1,4 +1,4 @@
-"""One data plane for the tests of a session, which each of them has as if it were its own."""
+"""One data plane shared by the tests of a session; each test sees an empty one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from svctoolkit.server import DataPlane
 from svctoolkit.server.worker import Backoff
 from svctoolkit.workspace import Destination, Source, Workspace
 
-_SECONDS = 1.0  # for what a test has left under way
+_SECONDS = 1.0  # how long to wait for events that a test left in progress
 _STOP_SECONDS = 0.1
 
 
 class SharedPlanes:
-    """The data planes of a session: one, or one for each kind of limits that workspaces set. `close()` ends them."""
+    """The data planes of a session: one for each set of limits that workspaces configure. `close()` stops them."""
 
     def __init__(self) -> None:
         self._planes: list[tuple[object, SharedPlane]] = []
@@ -25,9 +25,9 @@ class SharedPlanes:
 
     @contextmanager
     def lend(self, workspace: Workspace) -> Iterator[DataPlane]:
-        """A data plane that serves `workspace`, with nothing in it."""
+        """Lend an empty data plane that serves `workspace`."""
         recording = workspace.in_mode("record")
-        limits = (recording.delivery, recording.data_plane)  # a data plane has these from its start to its end
+        limits = (recording.delivery, recording.data_plane)  # fixed when a data plane starts
         plane = next((plane for other, plane in self._planes if other == limits), None)
         if plane is None:
             plane = SharedPlane(recording)
@@ -46,7 +46,7 @@ class SharedPlanes:
 
 
 class SharedPlane(DataPlane):
-    """A data plane that is lent to one test after the other. Each has a run of its own, which ends with it."""
+    """A data plane that is lent to one test after another. Each test has its own run, which ends with the test."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace, backoff=Backoff(scale=0))
@@ -62,7 +62,7 @@ class SharedPlane(DataPlane):
             self._undo.callback(setattr, item, "enabled", item.enabled)
 
     def end(self) -> bool:
-        """Be as at the beginning. Whether that was possible: not where the test has stopped it, or events are left."""
+        """Reset to the initial state. Return False if the test stopped the server, or events are still in progress."""
         self._engine.closed_runs.add(self._test)
         self._undo.close()
         if self.stopped:

@@ -1,4 +1,4 @@
-"""What a session of pytest has: data planes, snapshots, counts. Each is made when it is first asked for."""
+"""State of a pytest session: data planes, snapshots, counts. Each is created on first use."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ PARTIAL: pytest.StashKey[bool] = pytest.StashKey()
 
 
 def planes(config: pytest.Config) -> Planes:
-    """The data planes of this session, made for the first scenario.
+    """Return the data planes of this session, created for the first scenario.
 
-    Raises `UsageError` where `--suite-base-url` gives no answer or refuses the login; it is asked once.
+    Raises `UsageError` if the service at `--suite-base-url` does not respond or rejects the login; this is tried once.
     """
     if PLANES not in config.stash:
         from svctoolkit import runner
@@ -50,7 +50,7 @@ def planes(config: pytest.Config) -> Planes:
 
 
 def shared_planes(config: pytest.Config) -> SharedPlanes:
-    """The data planes that the tests of this session take in turn."""
+    """Return the data planes that the tests of this session share."""
     if SHARED not in config.stash:
         from svctoolkit.pytest_plugin.shared_planes import SharedPlanes
 
@@ -59,7 +59,7 @@ def shared_planes(config: pytest.Config) -> SharedPlanes:
 
 
 def snapshots(config: pytest.Config) -> Snapshots:
-    """`--suite-update`; or syrupy's options for the same thing, where syrupy is installed."""
+    """Return the snapshots, updated by `--suite-update` or, if syrupy is installed, by its options."""
     if SNAPSHOTS not in config.stash:
         from svctoolkit import runner
 

@@ -5,7 +5,7 @@
         for notice in run(scenarios, planes):
             ...
 
-`collect -> select -> run -> report`: the command line and pytest are two listeners of the same run.
+`collect -> select -> run -> report`: the command line and pytest consume the notices of the same run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from svctoolkit.runner.report.text import explanation, first_wrong_stage, github_commands
     from svctoolkit.runner.suite.editor import editor_schema
 
-#: Imported when first used: most runs pass, send nothing elsewhere and count no coverage.
+#: Imported on first use: most runs pass, use no remote service and measure no coverage.
 _HOME = {
     "Collector": "coverage.collector",
     "Coverage": "coverage.collector",

@@ -1,4 +1,4 @@
-"""How suites and what came of them show themselves. Secrets are masked."""
+"""Displays of suites, scenarios and their outcomes. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svctoolkit.runner.suite.model import Scenario, Suite
 
 @shows(Suite)
 def suite(subject: Suite) -> Html:
-    """Its scenarios."""
+    """A table of its scenarios."""
     rows = [
         [scenario.id, subject.masker.mask(scenario.title), ", ".join(scenario.tags), scenario.line]
         for scenario in subject.scenarios
@@ -26,7 +26,7 @@ def suite(subject: Suite) -> Html:
 
 @shows(Scenario)
 def scenario(subject: Scenario) -> Html:
-    """What is given and what is expected, step by step."""
+    """The input and the expectation of each step."""
     masker = subject.suite.masker
     columns = []
     for number, step in enumerate(subject.steps, 1):
@@ -37,13 +37,13 @@ def scenario(subject: Scenario) -> Html:
 
 @shows(Outcome)
 def outcome(subject: Outcome) -> Html:
-    """Whether it is well, why it is not, and what was seen."""
+    """The status, the reasons for a failure, and the values of each stage."""
     return display.page(view.outcome(subject))
 
 
 @shows(Finished)
 def summary(subject: Finished) -> Html:
-    """The counts."""
+    """The number of scenarios by status."""
     state = "interrupted" if subject.interrupted else "finished"
     rows = [(view.status(status), count) for status, count in subject.counts.items()]
     caption = f"{subject.total} scenarios, {state} in {subject.seconds:.2f} s"
@@ -52,12 +52,12 @@ def summary(subject: Finished) -> Html:
 
 @shows(Coverage)
 def coverage(subject: Coverage) -> Html:
-    """What the scenarios touch and miss."""
+    """What the scenarios cover and miss."""
     return display.page(view.coverage(subject))
 
 
 @shows(Recording)
 def recording(subject: Recording) -> Html:
-    """How many scenarios it has, and their YAML."""
+    """The number of scenarios and their YAML."""
     head = display.message(repr(subject).strip("<>"), "warning" if subject.skipped else "ok")
     return display.page(head, display.code(writer.dump(subject.suite), "YAML"))

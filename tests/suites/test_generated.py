@@ -64,7 +64,7 @@ def test_a_limit_is_not_about_an_event() -> None:
     """No event is the smallest for which the time was over."""
     outcome = attempt(f"source: web, generate: {{like: {LIKE}, runs: 50}}, limit: 1ms")
 
-    assert "it takes longer than its limit of 0.001 s" in runner.explanation(outcome)
+    assert "it took longer than its limit of 0.001 s" in runner.explanation(outcome)
     assert "made-up events" not in runner.explanation(outcome)
 
 

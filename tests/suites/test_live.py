@@ -53,5 +53,5 @@ def test_a_lost_order_ends_the_waiting(served: Callable[..., Service], capsys: p
     service = served("new", "lost", "active")
 
     assert main(["run", "--live"]) == 1
-    assert "an answer that ends it" in capsys.readouterr().out
+    assert "a response that matches" in capsys.readouterr().out
     assert service.states == ["active"]

@@ -145,7 +145,7 @@ def test_what_a_suite_says_in_vain_is_told(run: Callable[..., tuple[int, str, st
     code, _, err = run()
 
     assert code == 0
-    assert err.splitlines() == ["svctoolkit: s.suite.yaml:4:27: ignore: no scenario has 'timestmp' in its results"]
+    assert err.splitlines() == ["svctoolkit: s.suite.yaml:4:27: ignore: 'timestmp' is not in any result"]
     assert "ignore" not in run("-k", "one")[2]
 
 
@@ -155,5 +155,5 @@ def test_answers_of_a_suite_that_nobody_asks_for(run: Callable[..., tuple[int, s
     (folder / "s.suite.yaml").write_text(text, encoding="utf-8")
 
     assert run()[2].splitlines() == [
-        "svctoolkit: s.suite.yaml:3:18: recorder: no scenario asks 'hook' for more than 1 of its 2 answers"
+        "svctoolkit: s.suite.yaml:3:18: recorder: no scenario uses more than 1 of the 2 responses for 'hook'"
     ]

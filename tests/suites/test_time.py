@@ -101,7 +101,7 @@ def test_attempts_are_records(recorder: str, expect: str, said: str) -> None:
         ("destinationConfig: {webhookUrl: https://other.example/x}, send: {type: track, event: A, userId: u1}, "
          "expect: {delivered: [{}]}", "whose? Name the `destination`, too"),
         ("limit: 0.000001, send: {type: track, event: A, userId: u1}, expect: {delivered: [{}]}",
-         "it takes longer than its limit of 1e-06 s"),
+         "it took longer than its limit of 1e-06 s"),
         ("limit: 60s, send: {type: track, event: A, userId: u1}, expect: {delivered: [{}]}", ""),
     ],
 )  # fmt: skip
@@ -147,7 +147,7 @@ def test_the_limit_of_a_scenario_is_one_for_all_of_its_steps() -> None:
     with within(5 * 0.5, time.monotonic):
         (outcome,) = outcomes(text)
 
-    assert "it takes longer than its limit of 0.5 s" in explanations([outcome])[0]
+    assert "it took longer than its limit of 0.5 s" in explanations([outcome])[0]
 
 
 def test_destinations_that_wait_at_once_wait_together() -> None:
@@ -176,5 +176,5 @@ def test_who_takes_too_long_is_told_once() -> None:
         (said,) = explanations(outcomes(text))
 
     assert [line for line in said.splitlines() if line.startswith("suite:")] == [
-        "suite:3:22: it takes longer than its limit of 0.2 s: events are still under way after 0.2 s: 1 to hook"
+        "suite:3:22: it took longer than its limit of 0.2 s: events are still under way after 0.2 s: 1 to hook"
     ]

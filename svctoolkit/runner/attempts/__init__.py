@@ -1,1 +1,1 @@
-"""One scenario, tried: its steps, and what came of them."""
+"""Run one scenario: its steps and their outcomes."""

@@ -1,4 +1,4 @@
-"""One scenario: its setup, its steps with what they capture, its teardown."""
+"""Run one scenario: setup, steps with the values that they capture, teardown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def attempt(
     snapshots: Snapshots | None = None,
     clock: Callable[[], float] = perf_counter,
 ) -> Outcome:
-    """Run one scenario, whatever it says of skip and xfail: `passed`, `failed` or `error`."""
+    """Run one scenario, ignoring its skip and xfail: the status is `passed`, `failed` or `error`."""
     began = clock()
     run = f"{scenario.id}-{secrets.token_hex(4)}"
     outcomes: list[StepOutcome] = []
@@ -55,8 +55,8 @@ def attempt(
             whole.run_all()
     except ToolkitError as error:
         reason = str(error)
-    except Exception as error:  # noqa: BLE001 - one scenario that breaks the data plane is no reason to lose the others
-        reason = f"the data plane broke: {type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001 - a scenario that crashes the data plane must not stop others
+        reason = f"the data plane crashed: {type(error).__name__}: {error}"
     failed = any(step.differences for step in outcomes)
     status = "error" if reason else "failed" if failed else "passed"
     if status == "passed":
@@ -65,7 +65,7 @@ def attempt(
 
 
 def _resources(scenario: Scenario) -> resources.Resources:
-    """What the matchers of a scenario may look at."""
+    """Return what the matchers of a scenario may use: its folder and its tracking plans."""
     workspace = scenario.suite.workspace
 
     def plans() -> list[Plan]:
@@ -75,43 +75,45 @@ def _resources(scenario: Scenario) -> resources.Resources:
 
 
 class Result(Protocol):
-    """What came of a step."""
+    """The result of a step."""
 
     @property
     def answer(self) -> Answer | None:
-        """The answer of the data plane, where there is one."""
+        """The data plane's response, if there is one."""
         ...
 
     @property
     def everywhere(self) -> Mapping[str, Json] | None:
-        """A plane's results at every destination that was reached; None where nothing was sent through it."""
+        """A plane's results at every destination that was reached; None if nothing was sent through it."""
         ...
 
     def results(self, expected: Mapping[str, Json]) -> dict[str, Json]:
-        """The results under the names that expectations use, in the form in which `expected` has them."""
+        """Return the results under the names that expectations use, in the form that `expected` has."""
         ...
 
     def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:
-        """What is expected although nobody wrote it."""
+        """Return what is expected unless the scenario says otherwise."""
         ...
 
     def causes(self) -> Sequence[Cause]:
-        """What failed, and what was left out, where that is not one of the results."""
+        """Return the failed and dropped events, unless the results contain them."""
         ...
 
     def unexpected_failures(self, expected: Mapping[str, Json]) -> Iterator[Difference]:
-        """A difference for each failure of which `expected` says nothing."""
+        """Yield a difference for each failure that `expected` does not mention."""
         ...
 
     def request_counts(self) -> Mapping[str, int]:
-        """How many requests went to each destination."""
+        """Return the number of requests to each destination."""
         ...
 
 
 @dataclass
 class _Attempt:
-    """One scenario on a plane. `outcomes` gets what came of its steps, and of setup and teardown where they failed,
-    `requests` how many each destination got, `checked` the invariants that there was something for.
+    """One scenario on a plane.
+
+    `outcomes` collects the outcomes of its steps, and of setup and teardown if they fail. `requests` counts the
+    requests to each destination. `checked` has the invariants that were compared with at least one value.
     """
 
     scenario: Scenario
@@ -131,7 +133,7 @@ class _Attempt:
     def run_all(self) -> None:
         try:
             if not self._hooks("setup", self.scenario.setup):
-                return  # the rest would only show what a failed setup leads to
+                return  # later failures would only be consequences of the failed setup
             if self.scenario.recorder:
                 self.plane.script(self.run, self.scenario.recorder)
             if self._steps():
@@ -151,7 +153,7 @@ class _Attempt:
             self._hooks("teardown", self.scenario.teardown)
 
     def _hooks(self, when: Literal["setup", "teardown"], steps: Sequence[Step]) -> bool:
-        """Do what stands in `setup` or `teardown`; only what fails is told. Whether all went well."""
+        """Run the steps of `setup` or `teardown` and return whether all passed. Only failures are reported."""
         well = True
         for step in steps:
             outcome = self._perform(step, f"{self.run}/{when}", prefix=f"{when}.")
@@ -162,18 +164,18 @@ class _Attempt:
         return well
 
     def _steps(self) -> bool:
-        """Whether every step could be done, however it ended."""
+        """Return whether every step could run, whatever its outcome."""
         several = len(self.scenario.steps) > 1
         for number, step in enumerate(self.scenario.steps, 1):
             run, prefix = (f"{self.run}/{number}", f"step{number}.") if several else (self.run, "")
             self.outcomes.append(self._perform(step, run, prefix=prefix))
             if any(d.expectation[:1] == ("capture",) or d.path == ("limit",) for d in self.outcomes[-1].differences):
-                return False  # what follows would only repeat that the variable, or the time, is not there
+                return False  # later steps would only repeat that the variable is missing, or that the time is up
         return True
 
     def _perform(self, step: Step, run: str, *, prefix: str) -> StepOutcome:
         if step.spec.generate is not UNSET:
-            from svctoolkit.runner.attempts.generate import generate  # few suites make up events
+            from svctoolkit.runner.attempts.generate import generate  # few suites generate events
 
             return generate(step, lambda sends, number: self._perform(sends, f"{run}/g{number}", prefix=prefix))
         began = self.clock()
@@ -215,19 +217,19 @@ class _Attempt:
         yield from broken_invariants(self.scenario, step, result.everywhere, results, self.checked)
 
     def _remaining(self) -> float:
-        """The seconds that may be waited. A limit that the scenario names is one for all of its steps."""
+        """Return the seconds left to wait. A limit that the scenario sets applies to all of its steps together."""
         if self.scenario.limit is None:
             return self.limit
         return max(0.0, self.limit - (self.clock() - self._began))
 
     def _too_long(self, why: str) -> Difference:
-        text = f"it takes longer than its limit of {self.limit:g} s: {why}"
+        text = f"it took longer than its limit of {self.limit:g} s: {why}"
         return Difference(
             (), ("limit",), f"{self.limit:g} s", "more", text=text, place=(*self.scenario.written, "limit")
         )
 
     def _capture(self, step: Step, results: dict[str, Any], everything: dict[str, Any]) -> list[Difference]:
-        """Keeps what a step captures for those after it; what is not there is a difference."""
+        """Store what a step captures for later steps; a missing value is a difference."""
         missing = []
         for name, path in step.expect["capture"].items():
             value = at(everything, path)
@@ -239,23 +241,26 @@ class _Attempt:
         return missing
 
     def _poll(self) -> None:
-        """Ask the real service, where the scenario is live and all was well so far."""
+        """Poll the real service if the scenario is live and has passed so far."""
         live_check = self.scenario.live
         if not live_check or not live_check.verify or any(step.differences for step in self.outcomes):
             return
-        from svctoolkit.runner.attempts import live  # 50 ms, and only what is live needs the network
+        from svctoolkit.runner.attempts import live  # 50 ms, and only live scenarios need the network
 
         differing = live.poll(live_check, self.captured, hide=self.scenario.suite.masker.mask)
         self.outcomes[-1] = replace(self.outcomes[-1], differences=differing)
 
     def _add(self, differing: Sequence[Difference]) -> None:
-        """Differences of the scenario as a whole stand with its last step."""
+        """Attach differences of the scenario as a whole to its last step."""
         if differing:
             last = self.outcomes[-1]
             self.outcomes[-1] = replace(last, differences=[*last.differences, *differing])
 
     def _slowness(self) -> Iterator[Difference]:
-        """Only a scenario that names its limit is measured: a busy machine is no fault of the others."""
+        """Yield a difference if the scenario exceeded its own limit.
+
+        Others are not measured: they must not fail because a machine is busy.
+        """
         if self.scenario.limit is None:
             return
         spent = self.clock() - self._began

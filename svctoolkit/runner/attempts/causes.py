@@ -1,4 +1,4 @@
-"""Why something else came than was expected: what became of the events, where, and the reason."""
+"""Why a result differs: which events failed or were dropped, where, and the reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Place: TypeAlias = tuple[str, int]  # a destination, and the number of a failur
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """An event's end that is not a delivery: `fate` is failed, dead, filtered, dropped... in a `stage`."""
+    """The end of an event that was not delivered: `fate` is failed, dead, filtered, dropped... in a `stage`."""
 
     destination: str
     fate: str
@@ -31,7 +31,7 @@ class Cause:
 
 
 def causes(results: Mapping[str, Json]) -> list[Cause]:
-    """All that failed and then all that was left out, each once; `results` are those of a plane."""
+    """Return all failures, then everything that was dropped, without duplicates; `results` are those of a plane."""
     ends = [record for what in ("failed", "dropped") for records in results[what].values() for record in records]
     return list(dict.fromkeys(_cause(record) for record in ends))
 
@@ -39,14 +39,14 @@ def causes(results: Mapping[str, Json]) -> list[Cause]:
 def _cause(record: Mapping[str, Any]) -> Cause:
     tries = record.get("attempts") or 0
     fate = f"dead after {tries} attempts" if record["fate"] == "dead" and tries > 1 else str(record["fate"])
-    reason = record.get("error") or record.get("reason") or "no reason is known"
+    reason = record.get("error") or record.get("reason") or "unknown reason"
     return Cause(str(record["destination"]), fate, str(record["by"] or "delivery"), str(reason))
 
 
 def unexpected_failures(results: Mapping[str, Json], expected: Mapping[str, Json]) -> Iterator[Difference]:
-    """A difference for each failure (20 at most) of which `failed` says nothing: a scenario implies that nothing fails.
+    """Yield a difference for each failure (20 at most) that `failed` does not mention: by default nothing may fail.
 
-    `failed: any` allows every failure; `$contains` or a map of destinations says something of those only that fit.
+    `failed: any` allows every failure; `$contains` or a map of destinations only allows the failures that match.
     """
     records: Mapping[str, list[Any]] = results["failed"]
     if expected.get("failed") == ANY or not any(records.values()):
@@ -58,7 +58,7 @@ def unexpected_failures(results: Mapping[str, Json], expected: Mapping[str, Json
     wanted = {"failed": expected["failed"]} if "failed" in expected else {}
 
     def shape(other: list[Json], places: Container[_Place]) -> dict[str, Json]:
-        """What came, with something else in these places."""
+        """Return the results with other records in these places."""
         return shape_results({**results, "failed": _replace(records, other, places)}, wanted)
 
     everything = {place for places in failures.values() for place in places}
@@ -77,5 +77,5 @@ def _replace(records: Mapping[str, list[Json]], other: list[Json], places: Conta
 
 
 def failure(cause: Cause) -> Difference:
-    """That something failed of which nothing is said."""
+    """Return the difference for a failure that the scenario does not mention."""
     return Difference(("failed",), ("failed",), "nothing to fail", str(cause), text=str(cause))

@@ -1,4 +1,4 @@
-"""A step that sends generated events, until one of them breaks something; then the smallest that does."""
+"""A step that sends generated events until one of them fails, and then finds the smallest that fails."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from svctoolkit.runner.suite.model import Step
 
 
 class _Broken(Exception):
-    """An event for which something differs."""
+    """The results of an event differ."""
 
 
 def generate(step: Step, perform: Callable[[Step, int], StepOutcome]) -> StepOutcome:
-    """What came of the smallest event that breaks something, or of the last one. `perform` gets a step that sends one.
+    """Return the outcome of the smallest event that fails, or of the last one. `perform` runs a step with one event.
 
-    Raises `ToolkitError` where Hypothesis is not installed.
+    Raises `ToolkitError` if Hypothesis is not installed.
     """
     try:
         from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -30,7 +30,7 @@ def generate(step: Step, perform: Callable[[Step, int], StepOutcome]) -> StepOut
     except ImportError as error:
         raise ToolkitError("`generate` needs Hypothesis: pip install hypothesis") from error
     spec = step.spec.generate
-    assert spec is not UNSET  # noqa: S101 - the caller asked
+    assert spec is not UNSET  # noqa: S101 - the caller has checked
     event = events.sample(spec.like) if isinstance(spec.like, str) else spec.like
     outcomes: list[StepOutcome] = []
 
@@ -52,7 +52,7 @@ def generate(step: Step, perform: Callable[[Step, int], StepOutcome]) -> StepOut
 
     try:
         check()
-    except _Broken:  # the smallest event was tried last
+    except _Broken:  # Hypothesis tries the smallest event last
         smallest = next(outcome for outcome in reversed(outcomes) if outcome.differences)
         return replace(smallest, generated=len(outcomes))
     return outcomes[-1]

@@ -1,4 +1,4 @@
-"""What a suite says and nothing needed: answers that nobody asked for, paths to ignore, invariants of nothing."""
+"""Parts of a suite without any effect: unused recorder responses, ignored paths that never occur, idle invariants."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svctoolkit.runner.suite.model import Place, Scenario, Suite, as_list
 
 
 def idle_ignores(scenario: Scenario, steps: Sequence[StepOutcome]) -> Iterator[Difference]:
-    """A path to ignore that is nowhere is misspelt, or what it was written for is gone."""
+    """Report ignored paths that occur in no result: misspelt, or obsolete."""
     for index, rule in enumerate(scenario.own_ignores):
         if not any(is_in(rule, step.results) for step in steps):
             text = f"ignore: {'.'.join(rule)!r} is nowhere in the results"
@@ -23,35 +23,35 @@ def idle_ignores(scenario: Scenario, steps: Sequence[StepOutcome]) -> Iterator[D
 
 
 def idle_answers(scenario: Scenario, requests: Mapping[str, int]) -> Iterator[Difference]:
-    """Answers that nobody asked for are a difference: what they were written for did not happen."""
+    """Report recorder responses that no request received: the case that they were written for did not happen."""
     for key in scenario.scripted:
         uses, count = _uses(scenario.recorder[key]), requests.get(key, 0)
         if count < len(uses):
-            text = f"recorder: {len(uses) - count} of {key}'s {len(uses)} answers came to no use: take them away"
+            text = f"recorder: {key} used {count} of its {len(uses)} responses: remove the rest"
             place = (*scenario.written, "recorder", key, uses[count])
             yield Difference((), ("recorder", key), f"{len(uses)} requests", str(count), text=text, place=place)
 
 
 def idle_invariants(scenario: Scenario, checked: Set[Place]) -> Iterator[Difference]:
-    """What a scenario itself says of a stage that gives nothing shows nothing."""
+    """Report a scenario's own invariants for a stage that produced no value: they test nothing."""
     for invariant in scenario.invariants:
         if invariant.kind == "always" and len(invariant.place) > _OF_SUITE and invariant.place not in checked:
             text = f"always: {_NOTHING.format(invariant.stage)}"
             yield Difference((), ("always", invariant.stage), "something", "nothing", text=text, place=invariant.place)
 
 
-_OF_SUITE = 2  # steps to `always: {delivered: ...}` of a suite; to that of a scenario there are more
-_NOTHING = "nothing came of {} that it could hold for (what no transformation touches is what went in)"
+_OF_SUITE = 2  # length of the path to a suite's `always: {delivered: ...}`; a scenario's is longer
+_NOTHING = "{} had no values to check (without a transformation, the output is just the input)"
 
 
 def _uses(script: Sequence[_format.RecorderAnswer]) -> list[int]:
-    """For each request that a script is written for, the number of its answer."""
+    """Return, for each request that a script covers, the number of its response."""
     return [index for index, answer in enumerate(script) for _ in range(answer.times or 1)]
 
 
 @dataclass
 class IdleParts:
-    """Hears outcomes; then `lines` tells what a suite says for all of its scenarios and none of them needed."""
+    """Collect outcomes; `lines` then reports which suite-wide settings no scenario needed."""
 
     _results: dict[int, list[Any]] = field(default_factory=dict)
     _requests: dict[int, dict[str, int]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class IdleParts:
     _checked: dict[int, set[Place]] = field(default_factory=dict)
 
     def add(self, outcome: Outcome) -> None:
-        """Hear what one scenario came to. One that was skipped or could not run says nothing."""
+        """Add the outcome of one scenario. Scenarios that were skipped or could not run are not counted."""
         suite, scenario = outcome.scenario.suite, outcome.scenario
         if outcome.status in ("skipped", "error") or not _says_for_all(suite):
             return
@@ -75,18 +75,18 @@ class IdleParts:
                 most[key] = max(most.get(key, 0), count)
 
     def lines(self, suites: Iterable[Suite]) -> Iterator[str]:
-        """A line with its place for each, of those suites all of whose scenarios ran."""
+        """Yield a line with its position for each unused part, for suites whose scenarios all ran."""
         for suite in suites:
             if not _says_for_all(suite) or len(self._ran.get(id(suite), ())) < len(suite.scenarios):
                 continue
             for index, rule in enumerate(_ignores(suite)):
                 if rule not in self._results[id(suite)]:
-                    yield f"{suite.document.where(['ignore', index])}: ignore: no scenario has {rule!r} in its results"
+                    yield f"{suite.document.where(['ignore', index])}: ignore: {rule!r} is not in any result"
             for key, script in suite.document.data.get("recorder", {}).items():
                 answers = sum(int(answer.get("times") or 1) for answer in as_list(script))
                 most = self._requests[id(suite)].get(key, 0)
                 if most < answers:
-                    text = f"no scenario asks {key!r} for more than {most} of its {answers} answers"
+                    text = f"no scenario uses more than {most} of the {answers} responses for {key!r}"
                     yield f"{suite.document.where(['recorder', key])}: recorder: {text}"
             for stage in suite.document.data.get("always", ()):
                 if ("always", stage) not in self._checked[id(suite)]:

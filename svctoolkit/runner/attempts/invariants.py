@@ -1,4 +1,4 @@
-"""What a suite says once for all: values that never leave, and what every event, payload and request has."""
+"""Suite-wide rules: values that must never leave, and what every event, payload and request must match."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers.values.anywhere import places
 from svctoolkit.runner.suite.model import Invariant, Place, Scenario, Step
 
-#: The results in which forbidden values are looked for: all that a stage makes, and all that is sent.
+#: The results that are searched for forbidden values: the output of each stage, and every request.
 _LEAVES = ("user_transform", "dest_transform", "tries", "send_to_destination", "delivered")
 
 
@@ -24,9 +24,9 @@ def broken_invariants(
     results: Mapping[str, Json],
     checked: set[Place],
 ) -> Iterator[Difference]:
-    """A difference for each stage and destination in which something is that never may, or is not what always is.
+    """Yield a difference for each stage and destination where a `never` or `always` rule is broken.
 
-    `checked` gets the places of those that there was something for.
+    `checked` collects the places of the rules that were compared with at least one value.
     """
     if not scenario.invariants:
         return
@@ -41,7 +41,7 @@ def broken_invariants(
 def _values(
     scenario: Scenario, step: Step, everywhere: Mapping[str, Any] | None, results: Mapping[str, Any]
 ) -> Iterator[tuple[tuple[str, str], list[Any]]]:
-    """What each stage gave, by its name and the destination."""
+    """Yield the values of each stage, by stage name and destination."""
     if everywhere is None:
         keys = list(scenario.destinations_of(step))
         for name in _LEAVES:
@@ -51,20 +51,20 @@ def _values(
     transformed = {key for key, d in scenario.suite.workspace.destinations.items() if d.transformation}
     for name in _LEAVES:
         for key, values in everywhere.get(name, {}).items():
-            if name != "user_transform" or key in transformed:  # else it is only the event that the scenario sent
+            if name != "user_transform" or key in transformed:  # otherwise it is the event as the scenario sent it
                 yield (name, key), values
 
 
 def _forbidden(invariant: Invariant, values: Mapping[tuple[str, str], list[Any]]) -> Iterator[Difference]:
     for (name, key), made in values.items():
         if name == "delivered" and ("tries", key) in values:
-            continue  # every request is among the tries
+            continue  # the tries include every delivered request
         stage = "send_to_destination" if name == "tries" else name
         for place in _places(invariant.operand, made):
             where = ".".join(map(str, (stage, key, *place.path)))
             text = f"never: {json_line(invariant.operand)} is at {where}"
             yield Difference((), (stage, key, *place.path), "nothing like that", "it", text=text, place=invariant.place)
-            break  # one place of a stage is enough to find it
+            break  # one match per stage is enough to locate the problem
 
 
 def _places(operand: Any, made: list[Any]) -> Iterator[Comparison]:

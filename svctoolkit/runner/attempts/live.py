@@ -1,4 +1,4 @@
-"""Asking a real service until it has what was sent: `live: {within, every, verify}`."""
+"""Poll a real service until it has received what was sent: `live: {within, every, verify}`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.planes.plane import parse_body
 from svctoolkit.runner.suite.model import Live
 
-_MOST = 30.0  # seconds for one answer
+_MOST = 30.0  # seconds to wait for one response
 
 
 def poll(
@@ -27,10 +27,10 @@ def poll(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[Difference]:
-    """What still differs when the time is over; an empty list as soon as the service has what is expected.
+    """Return the differences that remain when the time is up; an empty list as soon as the response matches.
 
-    An answer that `fail_when` matches ends the waiting. The differences' places are those under `live` in the suite.
-    `hide` masks secrets in texts.
+    A response that `fail_when` matches ends the polling. The places of the differences are those under `live` in the
+    suite. `hide` masks secrets in texts.
     """
     verify = live_check.variables.extend(captured).apply(live_check.verify)
     expected = {"status": 200, **{k: verify[k] for k in ("status", "body") if k in verify}}
@@ -43,7 +43,7 @@ def poll(
             return []
         bad = verify.get("fail_when")
         if bad and not differences(bad, answer):
-            ended = Difference(("fail_when",), ("verify",), "to wait on", f"an answer that ends it: {answer}")
+            ended = Difference(("fail_when",), ("verify",), "no match", f"a response that matches: {answer}")
             return [_move_under_live(ended.shorten(hide))]
         if clock() + live_check.every > deadline:
             return [_move_under_live(replace(d, got=f"{d.got} after {live_check.within:g} s")) for d in differing]
@@ -59,5 +59,5 @@ def _ask(send: Transport, verify: Mapping[str, Any], timeout: float) -> dict[str
 
 
 def _move_under_live(difference: Difference) -> Difference:
-    """The expectation stands beside `expect`, not in it."""
+    """Return the difference with its place under `live`, which is next to `expect` rather than in it."""
     return replace(difference, expectation=("..", "live", "verify", *difference.expectation))

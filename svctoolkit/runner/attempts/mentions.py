@@ -1,6 +1,7 @@
-"""Whether an expectation says something of a failure: only if it would not hold all the same without it.
+"""Whether an expectation mentions a failure: only if the result of the comparison changes without that failure.
 
-What names a failure's reason or status does; `{}`, `$type: object`, or the error of another stage does not.
+An expectation of a failure's reason or status mentions it; `{}`, `$type: object`, or the error of another stage does
+not.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from svctoolkit.runner.expect.compare import Comparison, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import MISSING
 
-#: A reason and a status that nobody expects: what holds with them, too, says nothing of the failure.
+#: A reason and a status that cannot be expected: an expectation that matches them, too, does not mention the failure.
 OTHER_REASON: Final = "another reason \N{REPLACEMENT CHARACTER}"
 OTHER_STATUS: Final = 598
-#: Where a failure that is expected differs from the one that came.
+#: The members that distinguish one failure from another.
 _OWN = {"error", "rule", "field", "setting", "status", "by", "fate", "message"}
 
-#: Failures that are told. Each is asked about by comparing everything anew, and a scenario fails for the first already.
+#: Failures that are reported at most: each needs a comparison of everything, and the first one fails the scenario.
 MOST_FAILURES: Final = 20
 
 T = TypeVar("T")
@@ -27,10 +28,10 @@ Key = TypeVar("Key")
 
 
 class Mentions(Generic[T]):
-    """Asks of failures whether `expected` says something of them.
+    """Decide which failures `expected` mentions.
 
-    `variants(failures)` gives the results as they would be without these failures, or with others in their place (or,
-    where `results` have none, with these alone).
+    `variants(failures)` returns the results without these failures, and with others in their place (or, if `results`
+    have no failures, with only these).
     """
 
     def __init__(
@@ -43,7 +44,10 @@ class Mentions(Generic[T]):
         self._now = self._differing(results)
 
     def unmentioned(self, failures: Mapping[Key, Sequence[T]]) -> Iterator[Key]:
-        """The keys of those of which nothing is said. Failures under one key are alike: `$contains` is about all."""
+        """Yield the keys of the failures that are not mentioned.
+
+        Failures with the same key are alike: `$contains` covers all of them.
+        """
         for key, alike in failures.items():
             said = [self._is_mentioned([failure]) for failure in alike]
             if not all(said) and (any(said) or not self._is_mentioned(alike)):
@@ -53,7 +57,7 @@ class Mentions(Generic[T]):
         return any(self._differing(results) != self._now for results in self._variants(failures))
 
     def _differing(self, results: Mapping[str, Any]) -> set[tuple[Any, ...]]:
-        """Where the expectation does not hold; and what came there, if that is a failure's own member, or a number."""
+        """Return where the expectation fails; with the text if the value is a failure's own member, or a number."""
         comparison = Comparison(snapshots=_Whole())
         return {
             (d.expectation, d.path, str(d) if {*d.path[-1:]} & _OWN or "$length" in d.expectation[-1:] else "")
@@ -64,14 +68,14 @@ class Mentions(Generic[T]):
 
 
 class _Whole:
-    """Stands for snapshots: one is about all that there is."""
+    """A stand-in for snapshots: a snapshot covers the entire value."""
 
     def differences(self, name: str, actual: Json, comparison: Comparison) -> Iterator[Difference]:  # noqa: ARG002
         yield Difference(comparison.expectation, (*comparison.path, json_line(actual)), "", "")
 
 
 def with_value(value: Json, path: Sequence[str | int], new: Json) -> Json:
-    """A copy of `value` with `new` at `path`, or nothing there where `new` is `MISSING`."""
+    """Return a copy of `value` with `new` at `path`; `MISSING` removes the member."""
     if not path:
         return new
     step = path[0]

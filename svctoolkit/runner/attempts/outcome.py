@@ -1,4 +1,4 @@
-"""What is told about a run."""
+"""The notices of a run: started, one outcome per scenario, coverage, finished."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Status: TypeAlias = Literal["passed", "failed", "error", "skipped", "xfailed"]
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """What came of one step: `seen` has the results under the names that expectations use, secrets in clear text."""
+    """The outcome of one step: `results` are under the names that expectations use, with secrets in clear text."""
 
     step: Step
     results: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -30,10 +30,10 @@ class StepOutcome:
     milliseconds: float = 0.0
     causes: Sequence[Cause] = ()
     hook: Literal["", "setup", "teardown"] = ""
-    generated: int = 0  # how many events were made up until this one
+    generated: int = 0  # number of generated events up to this one
 
     def place(self, difference: Difference) -> Place:
-        """Where the expectation of a difference is written."""
+        """Return where the expectation of a difference is written."""
         if difference.place:
             return difference.place
         where = difference.expectation
@@ -42,14 +42,14 @@ class StepOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Displayed):
-    """What became of one scenario.
+    """The outcome of one scenario.
 
     - `failed`: a step has `differences`, or it passed although it has `xfail`
-    - `error`: it could not be run to its end, through no fault of the suite
+    - `error`: it could not run to the end, for a reason outside the suite
     - `skipped`, `xfailed`: as the scenario says
 
-    `reason` is the text of skip or xfail, or what the error was. `run` is the id under which a data plane knows it.
-    `requests` says how many each destination got, `checked` of which invariants there was something to check.
+    `reason` is the text of skip or xfail, or the error. `run` is the data plane's id of this run. `requests` has the
+    number of requests to each destination, `checked` the invariants that were compared with at least one value.
     """
 
     scenario: Scenario
@@ -70,7 +70,7 @@ class Outcome(Displayed):
 
     @property
     def differences(self) -> list[Difference]:
-        """Everything that differs, in the order of the steps."""
+        """All differences, in the order of the steps."""
         return [difference for step in self.steps for difference in step.differences]
 
 
@@ -83,7 +83,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Finished(Displayed):
-    """The run is over. `counts` has the number of scenarios by status; those that did not run are in none."""
+    """The run has ended. `counts` has the number of scenarios by status; those that did not run are not counted."""
 
     counts: Counter[str]
     seconds: float
@@ -93,7 +93,7 @@ class Finished(Displayed):
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """What the scenarios touch and miss; comes before `Finished`, where it was asked for."""
+    """What the scenarios cover and miss; comes before `Finished`, if coverage was requested."""
 
     coverage: Coverage
 

@@ -1,4 +1,4 @@
-"""A step that sends: events through the data plane, or calls of `ServiceClient`, to the end of the line."""
+"""A step that sends events through the data plane, or calls of `ServiceClient`, and follows them to the destination."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class SendResult:
-    """The answer to what was sent, and what became of it. `seen(expected)` has both under the names of expectations."""
+    """The data plane's response and the results of the events; `results(expected)` has both."""
 
     answer: Answer | None
     run_results: Mapping[str, Any]
-    everywhere: Mapping[str, Any]  # also at destinations that the step does not look at
+    everywhere: Mapping[str, Any]  # including destinations that the step does not name
     tables: Mapping[str, Any] = field(default_factory=dict)  # what the step expects of warehouses
 
     def results(self, expected: Mapping[str, Json]) -> dict[str, Json]:
@@ -46,20 +46,20 @@ class SendResult:
         return {key: len(tries) for key, tries in self.everywhere["tries"].items()}
 
     def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:
-        """That the data plane takes what is sent. That nothing fails is said by `unexpected_failures`."""
+        """Expect that the data plane accepts the events. `unexpected_failures` covers failed deliveries."""
         return {} if self.answer is None or "response" in expected else {"response": {"status": 200}}
 
     def causes(self) -> list[Cause]:
-        """What failed, and what was left out."""
+        """Return the failed events, then the dropped ones."""
         return causes(self.everywhere)
 
     def unexpected_failures(self, expected: Mapping[str, Json]) -> Iterator[Difference]:
-        """A difference for each failure of which nothing is said."""
+        """Yield a difference for each failure that `expected` does not mention."""
         return unexpected_failures(self.everywhere, expected)
 
 
 def perform(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float) -> SendResult:
-    """Send, wait until nothing of it is under way, and look what became of it."""
+    """Send, wait until none of it is in progress, and return the results."""
     spec, workspace = step.spec, scenario.suite.workspace
     assert spec.source is not UNSET  # noqa: S101 - checked when the suite was loaded
     source = workspace.source(spec.source)
@@ -76,7 +76,7 @@ def perform(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float
     keys = [d.key for d in workspace.destinations_of(source)]
     tables: dict[str, Any] = {}
     if "warehouse" in step.expect:
-        from svctoolkit.runner.attempts.warehouse import warehouse_results  # DuckDB, and few suites look into tables
+        from svctoolkit.runner.attempts.warehouse import warehouse_results  # loads DuckDB, and few suites check tables
 
         plane.run_results(run, keys, limit)
         tables["warehouse"] = warehouse_results(step.expect["warehouse"], workspace, source, plane, run, limit)
@@ -86,18 +86,18 @@ def perform(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float
     if spec.destination is UNSET:
         everywhere = plane.run_results(run, keys, limit)
         return SendResult(answer, everywhere, everywhere, tables)
-    chosen = workspace.destination(spec.destination).key  # what is looked at comes first, in causes too
+    chosen = workspace.destination(spec.destination).key  # the destination that the step names comes first
     everywhere = plane.run_results(run, sorted(keys, key=lambda key: key != chosen), limit)
     return SendResult(answer, _at_destination(everywhere, chosen), everywhere, tables)
 
 
 def _at_destination(run_results: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """What became of it at one destination."""
+    """Return the results at one destination."""
     return {name: {key: values[key]} for name, values in run_results.items()}
 
 
 def _make_calls(calls: list[dict[str, Any]], write_key: str, plane: Plane, run: str) -> None:
-    """Make the calls with a client of their own, which keeps nothing. Raises `ToolkitError` for one that it refuses."""
+    """Make the calls with a new client that writes nothing to disk. Raises `ToolkitError` if it rejects one."""
     from svctoolkit.sdk import ServiceClient
 
     faults: list[ToolkitError] = []
@@ -120,7 +120,7 @@ def _make_calls(calls: list[dict[str, Any]], write_key: str, plane: Plane, run: 
 
 
 def _call(client: Any, name: str, arguments: Any) -> None:
-    """A map has named arguments, in either spelling; a list positional ones; anything else is the only one."""
+    """Call with named arguments (a map, in either spelling), positional ones (a list), or a single one."""
     method = getattr(client, name)
     try:
         if isinstance(arguments, dict):
@@ -134,7 +134,7 @@ def _call(client: Any, name: str, arguments: Any) -> None:
 
 
 class InProcess:
-    """Answers the client's requests with a data plane in this process. No socket, no waiting."""
+    """Answer the client's requests with a data plane in this process, without sockets or waiting."""
 
     embedded = True
 
@@ -142,7 +142,7 @@ class InProcess:
         self._plane, self._run = plane, run
 
     def send(self, request: Request) -> Response:
-        """The data plane's answer."""
+        """Return the data plane's response."""
         from svctoolkit.sdk import Response
 
         path = "/" + request.url.partition("://")[2].partition("/")[2]

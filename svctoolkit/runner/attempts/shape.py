@@ -1,4 +1,4 @@
-"""Results as the expectation is written: one value alone needs no list, one destination no key."""
+"""Give results the form of the expectation: a single value needs no list, a single destination no key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svctoolkit.runner.suite.claims import ANY
 from svctoolkit.runner.suite.format import seconds
 from svctoolkit.runner.suite.model import as_list
 
-#: Stands for an expectation where everything is wanted as it is, in lists.
+#: An expectation that keeps every result unchanged, as a list.
 ANY_LIST: Final[Mapping[str, Any]] = {"$each": {}}
 EVERYTHING: Final[Mapping[str, Any]] = dict.fromkeys(
     ("user_transform", "dest_transform", "send_to_destination", "delivered", "dropped", "failed"), ANY_LIST
@@ -22,7 +22,7 @@ _ABOUT_LISTS = ("$contains", "$length", "$each", "$snapshot", "$unique", "$unord
 
 
 def wants_list(expected: Json) -> bool:
-    """Whether an expectation is about a list, even where there is one value only."""
+    """Return whether an expectation is about a list, even if there is only one value."""
     if not isinstance(expected, Mapping) or not is_matchers(expected):
         return isinstance(expected, list)
     name, operand = next(iter(expected.items()))
@@ -34,12 +34,12 @@ def wants_list(expected: Json) -> bool:
 
 
 def unwrap_single(values: list[Json], expected: Json) -> Json:
-    """The only one of `values` where no list is expected."""
+    """Return the only element of `values`, unless a list is expected."""
     return values[0] if len(values) == 1 and not wants_list(expected) else values
 
 
 def shape_results(results: Mapping[str, Json], expected: Mapping[str, Json]) -> dict[str, Json]:
-    """What became of what was sent, in the form in which it is expected: a list, by destination, or one value alone.
+    """Return results in the form of the expectation: a list, a map by destination, or a single value.
 
     `results` are those of a plane: lists by destination, `attempts` as numbers and `tries` as the requests themselves.
     """
@@ -65,19 +65,19 @@ def _shape(values: Mapping[str, list[Any]], wanted: Any) -> Any:
 
 
 def is_keyed(wanted: Json, keys: Container[str]) -> bool:
-    """Whether what is expected stands by destination."""
+    """Return whether the expectation is a map by destination."""
     return isinstance(wanted, Mapping) and bool(wanted) and all(key in keys for key in wanted)
 
 
 def _is_about_map(wanted: Any, keys: Container[str]) -> bool:
-    """Whether a matcher is about which destinations got something: `$only` and `$exact` of a map of them."""
+    """Return whether a matcher is about which destinations got something: `$only` or `$exact` with a map of them."""
     if not isinstance(wanted, Mapping) or len(wanted) != 1:
         return False
     return is_keyed(wanted.get("$only") or wanted.get("$exact"), keys)
 
 
 def _shape_attempts(counts: Mapping[str, int], tries: Mapping[str, list[Any]], wanted: Any) -> Any:
-    """Numbers, or the requests where a list is expected."""
+    """Return the number of attempts, or the requests if a list is expected."""
 
     def count_or_tries(key: str, expected: Any) -> Any:
         return _with_times(tries[key], expected) if wants_list(expected) else counts[key]
@@ -92,7 +92,7 @@ def _shape_attempts(counts: Mapping[str, int], tries: Mapping[str, list[Any]], w
 
 
 def _with_times(tries: list[Any], expected: Any) -> list[Any]:
-    """With `after` as it is expected: as a text (`10s`) where a text stands there."""
+    """Return the tries with `after` as a duration text (`10s`) wherever the expectation has a text there."""
     if not isinstance(expected, list):
         return tries
     wanted = [item.get("after") if isinstance(item, Mapping) else None for item in expected]
@@ -103,7 +103,7 @@ def _with_times(tries: list[Any], expected: Any) -> list[Any]:
 
 
 def _as_text(after: float, expected: str) -> str:
-    """The time as it is written where that is right to the millisecond."""
+    """Return the expected text if it is right to the millisecond, otherwise the time in the same style."""
     try:
         right = abs(after - seconds(expected)) <= 0.0005
     except ValueError:
@@ -114,7 +114,7 @@ def _as_text(after: float, expected: str) -> str:
 
 
 def as_lists(values: Json, keys: Sequence[str]) -> dict[str, list[Json]]:
-    """Results of the Test API as lists by destination; nothing for a stage that has none."""
+    """Return results of the Test API as lists by destination; an empty map for a stage without results."""
     if values is None:
         return {}
     if is_keyed(values, keys):
@@ -123,9 +123,10 @@ def as_lists(values: Json, keys: Sequence[str]) -> dict[str, list[Json]]:
 
 
 def exact_part(actual: Json, wanted: Json, name: str, keys: Container[str]) -> Json:
-    """As much of a result as an exact expectation is about: other destinations only where something came there.
+    """Return the part of a result that an exact expectation covers: other destinations only if something reached them.
 
-    Of a request what is named, whole: nobody lists the headers that belong to the transport. `keys` are destinations'.
+    Of a request, only the named members are compared, but completely, so that transport headers need not be listed.
+    `keys` are the destination keys.
     """
     if name in ("response", "dropped", "failed", "attempts"):
         return actual

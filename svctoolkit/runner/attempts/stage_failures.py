@@ -1,4 +1,4 @@
-"""What failed in an answer of the Test API, where that stands in its body, and the body as it would be otherwise."""
+"""The failures in a Test API response, their place in its body, and the body without them or with others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svctoolkit.runner.suite.model import Place
 
 NO_TRANSFORMATION: Final = "Transformation VersionID not found"
 DROPPED: Final = "event dropped by user_transformation"
-#: What is no failure of its stage: what an earlier one led to, or nothing at all.
+#: Errors that are not failures of their stage: consequences of an earlier failure, or no failure at all.
 _NO_FAILURES = (
     NO_TRANSFORMATION,
     DROPPED,
@@ -29,12 +29,12 @@ _MEMBERS = {
 }
 _MENDED = {"reason": MISSING, "value": {}, "status": 200}
 _OTHERWISE = {"reason": OTHER_REASON, "value": {"error": OTHER_REASON}, "status": OTHER_STATUS}
-_SUCCESS: Final = {"success": True}  # what the recorder answers where nothing else is said
+_SUCCESS: Final = {"success": True}  # the recorder's default response
 
 
 @dataclass(frozen=True, slots=True)
 class StageFailure:
-    """One failure. `place` leads to it in the body, where its reason, a value that holds one, or a status is."""
+    """One failure. `place` is its path in the body: to a reason, to a value that contains one, or to a status."""
 
     cause: Cause
     place: Place
@@ -42,7 +42,10 @@ class StageFailure:
 
 
 def stage_failures(body: Json, keys: Mapping[str, str], target: str) -> Iterator[StageFailure]:
-    """All failures in an answer: `keys` are those of destinations by their ids, `target` that of the only one."""
+    """Yield all failures in a response.
+
+    `keys` maps destination ids to keys; `target` is the key of a single destination.
+    """
     several = isinstance(body, list)
     for index, result in enumerate(body if several else [body]):
         if not isinstance(result, Mapping):
@@ -58,7 +61,7 @@ def stage_failures(body: Json, keys: Mapping[str, str], target: str) -> Iterator
 
 
 def _of_entry(entry: Mapping[str, Any], key: str) -> Iterator[StageFailure]:
-    """What failed in one entry of `data`; an event that is dropped does not fail."""
+    """Yield the failures in one entry of `data`; a dropped event is not a failure."""
     for stage in STAGES:
         member = _MEMBERS[stage]
         for index, value in enumerate(stage_values(entry, stage) or ()):
@@ -78,19 +81,19 @@ def _refuses(answer: Mapping[str, Any]) -> bool:
 
 
 def variants(body: Json, failures: Sequence[StageFailure]) -> Iterator[Json]:
-    """The body without these failures, and with others in their place."""
+    """Yield the body without these failures, and with others in their place."""
     for values in (_MENDED, _OTHERWISE):
         changed = body
         for failure in failures:
             changed = with_value(changed, failure.place, values[failure.kind])
-            if values is _MENDED and failure.kind == "status":  # what says why belongs to it: `{success: false}`
+            if values is _MENDED and failure.kind == "status":  # the reason goes with the status: `{success: false}`
                 *entry, _, index = failure.place
                 changed = with_value(changed, (*entry, _MEMBERS["send_to_destination"], index), _SUCCESS)
         yield changed
 
 
 def entries(result: Mapping[str, Json]) -> Iterator[tuple[int, Mapping[str, Json]]]:
-    """The entries of `data`, with their places. An answer of another kind may have members of that name, too."""
+    """Yield the entries of `data` with their index. Other kinds of responses may also have a member of that name."""
     data = result.get("data")
     for number, entry in enumerate(data if isinstance(data, list) else ()):
         if isinstance(entry, Mapping):
@@ -98,7 +101,7 @@ def entries(result: Mapping[str, Json]) -> Iterator[tuple[int, Mapping[str, Json
 
 
 def stage_values(entry: Mapping[str, Json], stage: str) -> list[Json] | None:
-    """The values of one stage in one entry of `data`; None where the stage has none."""
+    """Return the values of one stage in one entry of `data`; None if the stage has no values."""
     value = entry.get(_MEMBERS[stage])
     if stage == "user_transform":
         return [value] if _MEMBERS[stage] in entry else None
@@ -111,6 +114,6 @@ def stage_values(entry: Mapping[str, Json], stage: str) -> list[Json] | None:
 
 
 def statuses(entry: Mapping[str, Json]) -> list[int]:
-    """The statuses that a destination has answered."""
+    """Return the statuses with which a destination responded."""
     values = entry.get("destination_response_status")
     return [value for value in values if isinstance(value, int)] if isinstance(values, list) else []

@@ -1,4 +1,4 @@
-"""A step that verifies: an event, or a request as it is, to the Test API of a data plane; and what its answer says."""
+"""A step that verifies an event, or sends a raw request, with the Test API of a data plane, and reads the response."""
 
 from __future__ import annotations
 
@@ -41,31 +41,34 @@ from svctoolkit.runner.suite.model import Scenario, Step, as_list
 
 @dataclass(frozen=True, slots=True)
 class VerifyResult:
-    """An answer. `seen(expected)` has it under the names that expectations use."""
+    """A response. `results(expected)` returns it under the names that expectations use."""
 
     scenario: Scenario
     answer: Answer
-    everywhere: Mapping[str, Any] | None = None  # of a request to the data plane: what became of what it sent
-    target: str = ""  # the key of the destination that was asked for
-    verifies: bool = False  # whether it is the answer to an event, and not to a request as it is
+    everywhere: Mapping[str, Any] | None = None  # for a request to the data plane: the results of its events
+    target: str = ""  # the key of the destination that the step names
+    verifies: bool = False  # whether it is the response to an event, not to a raw request
 
     def results(self, expected: Mapping[str, Json]) -> dict[str, Json]:
         values = _results(self.scenario, self.answer, expected)
         return values if self.everywhere is None else {**values, **shape_results(self.everywhere, expected)}
 
     def request_counts(self) -> dict[str, int]:
-        """By destination; the Test API says how many answers there were to an event for one destination."""
+        """Return the number of requests by destination.
+
+        A Test API response shows it for a single destination only.
+        """
         if self.everywhere is not None:
             return {key: len(tries) for key, tries in self.everywhere["tries"].items()}
         result = self.answer.body if isinstance(self.answer.body, Mapping) else {}
         return {self.target: sum(len(statuses(entry)) for _, entry in entries(result))} if self.target else {}
 
     def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:
-        """No refusal."""
+        """Expect status 200, unless the step expects a status or an error."""
         return {} if "status" in expected or "error" in expected else {"status": 200}
 
     def causes(self) -> list[Cause]:
-        """What failed first at each destination, or what failed and was left out of what a request sent."""
+        """Return the first failure at each destination; for a raw request, its failed and dropped events."""
         if self.everywhere is not None:
             return causes(self.everywhere)
         first: dict[str, Cause] = {}
@@ -74,7 +77,7 @@ class VerifyResult:
         return list(first.values())
 
     def unexpected_failures(self, expected: Mapping[str, Json]) -> Iterator[Difference]:
-        """A difference for each failure of which nothing is said, in an answer that says 200."""
+        """Yield a difference for each failure that `expected` does not mention, in a response with status 200."""
         if self.everywhere is not None:
             yield from unexpected_failures(self.everywhere, expected)
             return
@@ -88,19 +91,19 @@ class VerifyResult:
             yield from map(failure, islice(mentions.unmentioned(failures), MOST_FAILURES))
 
     def _variants(self, expected: Mapping[str, Json], failures: Sequence[StageFailure]) -> Iterator[dict[str, Json]]:
-        """The results without these failures, and with others in their place."""
+        """Yield the results without these failures, and with others in their place."""
         for body in variants(self.answer.body, failures):
             yield replace(self, answer=replace(self.answer, body=body)).results(expected)
 
     def _failures(self) -> list[StageFailure]:
-        """What failed in the answer to an event."""
+        """Return the failures in the response to an event."""
         keys = {d.id: d.key for d in self.scenario.suite.workspace.destinations.values()}
         return list(stage_failures(self.answer.body, keys, self.target)) if self.verifies else []
 
 
 @dataclass(frozen=True, slots=True)
 class TransformationResult:
-    """What one transformation made of its events."""
+    """The output of one transformation."""
 
     events: list[Any]
     errors: list[str]
@@ -117,22 +120,22 @@ class TransformationResult:
         return {}
 
     def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:
-        """No error."""
+        """Expect no error."""
         return {} if "error" in expected else {"error": {"$absent": True}}
 
     def causes(self) -> list[Cause]:
-        """None: its errors are a result."""
+        """Return an empty list: a transformation's errors are among its results."""
         return []
 
     def unexpected_failures(self, expected: Mapping[str, Json]) -> Iterator[Difference]:  # noqa: ARG002 - see above
-        """None, by the same token."""
+        """Return nothing, for the same reason as `causes`."""
         return iter(())
 
 
 def perform(
     scenario: Scenario, step: Step, plane: Plane, run: str, limit: float
 ) -> VerifyResult | TransformationResult:
-    """What the data plane answers to a step."""
+    """Return the data plane's response to a step."""
     spec, workspace = step.spec, scenario.suite.workspace
     if step.kind == "request":
         answer = _raw(scenario, step, plane, run)
@@ -157,7 +160,7 @@ def perform(
 
 
 def _reachable_keys(scenario: Scenario, step: Step) -> list[str]:
-    """The destinations that a request to the data plane may reach: those of the source that sends it, or all."""
+    """Return the destinations that a raw request may reach: those of the source that sends it, or all."""
     workspace, request = scenario.suite.workspace, step.spec.request
     if request is not UNSET and isinstance(request.auth, dict) and "source" in request.auth:
         return [d.key for d in workspace.destinations_of(workspace.source(request.auth["source"]))]
@@ -166,7 +169,7 @@ def _reachable_keys(scenario: Scenario, step: Step) -> list[str]:
 
 def _transform(step: Step, plane: Plane, run: str) -> TransformationResult:
     spec = step.spec
-    assert spec.transformation is not UNSET  # noqa: S101 - the caller asked
+    assert spec.transformation is not UNSET  # noqa: S101 - the caller has checked
     path = f"/v0/testDestination/{quote(transformation_id(spec.transformation), safe='')}"
     stages = {"user_transform": True, "dest_transform": False, "send_to_destination": False}
     events: list[Any] = []
@@ -189,7 +192,7 @@ def _transform(step: Step, plane: Plane, run: str) -> TransformationResult:
 
 def _raw(scenario: Scenario, step: Step, plane: Plane, run: str) -> Answer:
     request = step.spec.request
-    assert request is not UNSET  # noqa: S101 - the caller asked
+    assert request is not UNSET  # noqa: S101 - the caller has checked
     headers = {name.lower(): value for name, value in request.headers.items()}
     if request.auth is True:
         headers.setdefault("authorization", plane.authorization)
@@ -207,7 +210,7 @@ def _raw(scenario: Scenario, step: Step, plane: Plane, run: str) -> Answer:
 
 
 def _results(scenario: Scenario, answer: Answer, expected: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer under the names that expectations use."""
+    """Return the response under the names that expectations use."""
     written = expected.get("headers")
     spelt = {n: answer.headers[n.lower()] for n in written if n.lower() in answer.headers} if written else {}
     values = {"status": answer.status, "headers": {**answer.headers, **spelt}, "body": answer.body}
@@ -227,7 +230,7 @@ def _objects(items: Iterable[Json]) -> Iterator[Mapping[str, Any]]:
 
 
 def _with_causes(result: Mapping[str, Any], causes: Mapping[str, Mapping[int, FailureCause]]) -> Mapping[str, Any]:
-    """A result of one destination whose failed stages say which rule was broken, where the data plane gave causes."""
+    """Return a destination's result in which failed stages name the broken rule, if the data plane reported causes."""
     of_result = causes.get(str(result.get("destinationId")), {})
     if not of_result:
         return result
@@ -241,7 +244,7 @@ def _with_causes(result: Mapping[str, Any], causes: Mapping[str, Mapping[int, Fa
 
 
 def _by_destination(results: Mapping[str, Mapping[str, Any]], name: str, expected: Any) -> Any:
-    """What each destination's result says under one name, by its key; an only one needs no key."""
+    """Return one stage's values by destination key; a single destination needs no key."""
     by_key = isinstance(expected, Mapping) and expected.keys() <= results.keys()
     if len(results) == 1 and not by_key:
         return _member(next(iter(results.values())), name, expected)
@@ -251,7 +254,7 @@ def _by_destination(results: Mapping[str, Mapping[str, Any]], name: str, expecte
 
 
 def _member(result: Mapping[str, Any], name: str, expected: Any) -> Any:
-    """What one result says of a stage: the values of all entries, or the only one where no list is expected."""
+    """Return one stage's values of a result: those of all entries, or the only one if no list is expected."""
     if name == "error":
         return result.get("error", result.get("message", MISSING))
     lists = [stage_values(entry, name) for _, entry in entries(result)]
@@ -263,13 +266,13 @@ def _member(result: Mapping[str, Any], name: str, expected: Any) -> Any:
 
 
 def trouble(answer: Answer) -> str:
-    """What the answer itself says went wrong first, for whoever reads why an expectation failed; or an empty text."""
+    """Return the first problem that a response reports, to help explain a failed expectation; or an empty text."""
     if isinstance(answer.body, str) and answer.status >= 400:
-        return f"the answer says: {answer.body.strip()}"
+        return f"the response says: {answer.body.strip()}"
     if not isinstance(answer.body, Mapping):
         return ""
     if isinstance(answer.body.get("message"), str):
-        return f"the answer says: {answer.body['message']}"
+        return f"the response says: {answer.body['message']}"
     for _, entry in entries(answer.body):
         for stage in STAGES:
             for value in stage_values(entry, stage) or ():

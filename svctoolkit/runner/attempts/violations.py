@@ -1,4 +1,4 @@
-"""What a step expects of the violations of its events, and what it says where others came."""
+"""Compare the violations of a step's events with the expected ones, and explain unexpected ones."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ FORBID = "forbid"
 
 
 def is_forbidden(scenario: Scenario) -> bool:
-    """Whether no event of a scenario may break its plan, unless a step says otherwise."""
+    """Return whether events of a scenario must not break their plan, unless a step says otherwise."""
     return bool(scenario.suite.document.data.get("violations") == FORBID)
 
 
 def forbidden_violations(
     scenario: Scenario, step: Step, violations: Sequence[Mapping[str, Json]], *, written: bool
 ) -> Iterator[Difference]:
-    """One for each violation where there may be none: with the line of the rule, and the nearest planned name."""
+    """Yield a difference for each violation where none is allowed, with the rule's line and the closest name."""
     if not violations:
         return
-    from svctoolkit.plans.survey import nearest  # a tenth of what starting costs, and few suites have plans
+    from svctoolkit.plans.survey import nearest  # a tenth of the start-up time, and few suites have plans
 
     plan = _plan(scenario, step)
     for found in violations:

@@ -1,4 +1,4 @@
-"""What a step expects of warehouses: rows of tables, columns, discards, losses, and what SQL gives.
+"""A step's expectations of warehouses: rows of tables, columns, discards, losses, and results of SQL queries.
 
     warehouse:
       wh:
@@ -8,7 +8,7 @@
         losses: []
         sql: {query: select count(*) as n from tracks, rows: [{n: 1}]}
 
-The tables hold what this scenario has sent, its earlier steps included, and nothing else.
+The tables only contain what this scenario has sent, including its earlier steps.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _LOSS = ("event_id", "path", "table", "column", "kind")
 def warehouse_results(
     expected: Json, workspace: Workspace, source: Source, plane: Plane, run: str, limit: float
 ) -> dict[str, Json]:
-    """What there is, by destination, in the form in which it is expected. Raises `ConfigError` for SQL that is wrong.
+    """Return the contents of warehouses by destination, in the form of the expectation.
 
-    One warehouse alone needs no key.
+    A single warehouse needs no key. Raises `ConfigError` for invalid SQL.
     """
     warehouses = {key: item for key, item in workspace.destinations.items() if is_warehouse(item.type)}
 
     def warehouse(destination: Destination) -> Warehouse:
-        """With the rows of the scenario's steps so far, loaded step by step."""
+        """Return a warehouse with the rows of the scenario's steps so far, loaded step by step."""
         settings, known = workspace.warehouses.for_rows(), metadata(destination, source)
         item = Warehouse(destination.type, destination.config, name=destination.key, settings=settings, metadata=known)
         for step in _runs(run):
@@ -58,7 +58,7 @@ def warehouse_results(
 
 
 def _runs(run: str) -> Iterator[str]:
-    """The runs of this step and those before it: `order-1f/1`, `order-1f/2`."""
+    """Yield the runs of earlier steps and of this one: `order-1f/1`, `order-1f/2`."""
     scenario, _, number = run.rpartition("/")
     if scenario and number.isdigit():
         yield from (f"{scenario}/{earlier}" for earlier in range(1, int(number)))
@@ -66,7 +66,7 @@ def _runs(run: str) -> Iterator[str]:
 
 
 def _stage(warehouse: Warehouse, rows: Iterable[Row], events: Iterable[Mapping[str, Json]]) -> None:
-    """The rows as the plane has made them, with what is known of the events that they come from."""
+    """Stage the rows that the plane produced, with the notes about the events that they come from."""
     id = warehouse.rows.usual.names.own("id")
     known = Metadata.of(warehouse.metadata or {})
     origins: dict[tuple[str, Any], list[tuple[dict[str, str], Notes]]] = defaultdict(list)
@@ -79,7 +79,7 @@ def _stage(warehouse: Warehouse, rows: Iterable[Row], events: Iterable[Mapping[s
         of_row = origins[row["table"], row["data"].get(id)]
         paths, notes = of_row.pop(0) if of_row else ({}, Notes())
         warehouse.stage([(row, paths)], notes, merge=known.extracts)
-        notes.losses = []  # those of making the rows are told once
+        notes.losses = []  # losses from building the rows are reported only once
 
 
 def _shape(expected: Any, warehouse: Warehouse) -> Any:
@@ -96,7 +96,7 @@ def _shape(expected: Any, warehouse: Warehouse) -> Any:
 
 
 def _columns(warehouse: Warehouse, wanted: Any) -> Any:
-    """The columns' types: neutral ones, where the provider's own is not what is expected."""
+    """Return the column types: neutral ones, unless the expectation names the provider's own type."""
     types, kinds = warehouse.types(), warehouse.provider.column_types
     names = {table.lower(): table for table in types}
     shaped = {}
@@ -124,7 +124,7 @@ def _losses(warehouse: Warehouse, wanted: Any) -> list[dict[str, Any]]:
 
 
 def _sql(warehouse: Warehouse, wanted: Any) -> Any:
-    """Each query with its rows, in the order that it gives."""
+    """Return each query with its rows, in the order of the result."""
     if isinstance(wanted, list):
         return [_sql(warehouse, query) for query in wanted]
     query = wanted.get("query") if isinstance(wanted, Mapping) else wanted
@@ -142,20 +142,20 @@ def _rows(warehouse: Warehouse, table: str) -> list[dict[str, Any]]:
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row as JSON has it: times in UTC as texts, nothing for NULL."""
+    """Return a row as JSON values: times as UTC texts, null for NULL."""
     return {name: _json_value(value) for name, value in row.items() if value is not None}
 
 
 def _json_value(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    if isinstance(value, Decimal):  # what DuckDB's sums of whole numbers are
+    if isinstance(value, Decimal):  # DuckDB returns sums of integers as Decimal
         return int(value) if value == value.to_integral_value() else float(value)
     return value
 
 
 def _like(wanted: Any, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows in the order of the expected ones that they match, the others behind them; names spelt as there."""
+    """Return rows in the order of the expected ones that they match, others last, with names spelt as expected."""
     expected = wanted if isinstance(wanted, list) else [wanted] if isinstance(wanted, Mapping) else []
     remaining = list(rows)
     ordered = []
@@ -173,7 +173,7 @@ def _matches(wanted: Any, row: Mapping[str, Any]) -> bool:
 
 
 def _cells(row: Mapping[str, Any], wanted: Any) -> dict[str, Any]:
-    """A row with the names as they are written, and JSON parsed where a list or an object is expected."""
+    """Return a row with the expected spelling of names, and JSON parsed where a list or an object is expected."""
     return {
         name: _parse(value) if isinstance(value, str) and isinstance(_named(wanted, name), (list, dict)) else value
         for name, value in _spell(wanted, row).items()
@@ -181,7 +181,7 @@ def _cells(row: Mapping[str, Any], wanted: Any) -> dict[str, Any]:
 
 
 def _spell(wanted: Any, named: Mapping[str, Any]) -> dict[str, Any]:
-    """Names as `wanted` writes them: a warehouse does not tell case apart."""
+    """Return names as `wanted` spells them: warehouses ignore case in names."""
     spelt = {name.lower(): name for name in wanted} if isinstance(wanted, Mapping) else {}
     return {spelt.get(name.lower(), name): value for name, value in named.items()}
 
