@@ -388,7 +388,7 @@ def test_a_known_bad_state_ends_the_waiting(write: Callable[..., Path]) -> None:
     found, asked = poll(write(LIVE), "new", "gone", "active")
 
     assert len(asked) == 2
-    assert "an answer that ends it" in found[0]
+    assert "a response that matches" in found[0]
 
 
 def test_live_scenarios_run_on_demand(write: Callable[..., Path]) -> None:
@@ -414,12 +414,12 @@ def test_live_scenarios_run_on_demand(write: Callable[..., Path]) -> None:
         ("{name: a, event: {}, live: {within: soon}, expect: {status: 1}}", "must match the pattern"),
         ("{name: a, event: {}, setup: [{event: {}, expect: {body: {}}}], expect: {status: 1}}",
          "expects that all goes well"),
-        ("{name: a, event: {}, expect: {status: {$tol: 1}}}", "$tol stands beside $approx only"),
+        ("{name: a, event: {}, expect: {status: {$tol: 1}}}", "$tol can only be used together with $approx"),
         ("{name: a, transformation: clean, event: {}, expect: {error: x}}", "no transformation is called 'clean'"),
-        ("{name: a, event: {}, expect: {status: {$regexx: x}}}", "8:44: no matcher is called '$regexx'. Did you mean"),
+        ("{name: a, event: {}, expect: {status: {$regexx: x}}}", "8:44: unknown matcher '$regexx'. Did you mean"),
         ("{name: a, event: {}, live: {verify: {get: x, body: {$lenght: 1}}}, expect: {status: 1}}", "$length"),
         ("{name: a, steps: [{event: {}, expect: {capture: {n: status}}}, {event: {}, "
-         "expect: {status: {$any: [{$typ: $(n)}]}}}]}", "no matcher is called '$typ'"),
+         "expect: {status: {$any: [{$typ: $(n)}]}}}]}", "unknown matcher '$typ'"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_told(write: Callable[..., Path], scenario: str, problem: str) -> None:

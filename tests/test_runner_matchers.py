@@ -306,49 +306,52 @@ def test_a_misspelt_matcher_is_a_problem(written: str, meant: str) -> None:
     ((path, message),) = runner.problems({"a": {"$all": [{written: "x"}, 1]}})
 
     assert path == ("a", "$all", 0, written)
-    assert message.startswith(f"no matcher is called {written!r}. Did you mean {meant}?")
+    assert message.startswith(f"unknown matcher {written!r}. Did you mean {meant}?")
 
 
 @pytest.mark.parametrize(
     ("expected", "message"),
     [
-        ({"$absent": 1}, "$absent takes true or false"),
-        ({"$all": []}, "$all takes a list of expectations, at least one"),
-        ({"$any": {}}, "$any takes a list of alternatives, at least one"),
-        ({"$approx": "1"}, "$approx takes a number"),
-        ({"$approx": True}, "$approx takes a number"),
-        ({"$approx": 1, "$tol": -1}, "$tol takes a number from 0 up"),
-        ({"$approx": 1, "$tol": True}, "$tol takes a number from 0 up"),
-        ({"$tol": 1}, "$tol stands beside $approx only"),
-        ({"$ends": 1}, "$ends takes a text, not an empty one"),
-        ({"$ends": ""}, "$ends takes a text, not an empty one"),
-        ({"$starts": 1}, "$starts takes a text, not an empty one"),
-        ({"$starts": ""}, "$starts takes a text, not an empty one"),
-        ({"$contains": ""}, "$contains takes what is looked for; this is in every text and every list"),
-        ({"$contains": []}, "$contains takes what is looked for; this is in every text and every list"),
-        ({"$anywhere": ""}, "$anywhere takes what is looked for; this is everywhere"),
-        ({"$only": {}}, "$only takes an object of members, at least one"),
-        ({"$only": []}, "$only takes an object of members, at least one"),
-        ({"$keys": {}}, "$keys takes a list of names, or an expectation of it"),
-        ({"$length": {}}, "$length takes a number from 0 up"),
-        ({"$regex": ""}, "$regex takes a pattern, a text"),
-        ({"$gt": True}, "$gt takes a number, a text or a time"),
-        ({"$lte": []}, "$lte takes a number, a text or a time"),
-        ({"$keys": "a"}, "$keys takes a list of names, or an expectation of it"),
-        ({"$length": -1}, "$length takes a number from 0 up"),
-        ({"$length": True}, "$length takes a number from 0 up"),
-        ({"$query": {}}, "$query takes an object of paths and what is expected there"),
-        ({"$regex": 1}, "$regex takes a pattern, a text"),
-        ({"$regex": "("}, "$regex takes a pattern that can be read: missing ), unterminated subpattern at position 0"),
-        ({"$snapshot": "a/b"}, "$snapshot takes true, or a name of letters, digits, _ . and -"),
-        ({"$snapshot": False}, "$snapshot takes true, or a name of letters, digits, _ . and -"),
+        ({"$absent": 1}, "$absent must be true or false"),
+        ({"$all": []}, "$all must be a list of at least one expectation"),
+        ({"$any": {}}, "$any must be a list of at least one alternative"),
+        ({"$approx": "1"}, "$approx must be a number"),
+        ({"$approx": True}, "$approx must be a number"),
+        ({"$approx": 1, "$tol": -1}, "$tol must be a number (0 or more)"),
+        ({"$approx": 1, "$tol": True}, "$tol must be a number (0 or more)"),
+        ({"$tol": 1}, "$tol can only be used together with $approx"),
+        ({"$ends": 1}, "$ends must be a non-empty string"),
+        ({"$ends": ""}, "$ends must be a non-empty string"),
+        ({"$starts": 1}, "$starts must be a non-empty string"),
+        ({"$starts": ""}, "$starts must be a non-empty string"),
+        ({"$contains": ""}, "$contains must not be empty: every string and list would match"),
+        ({"$contains": []}, "$contains must not be empty: every string and list would match"),
+        ({"$anywhere": ""}, "$anywhere must not be empty: everything would match"),
+        ({"$only": {}}, "$only must be an object with at least one member"),
+        ({"$only": []}, "$only must be an object with at least one member"),
+        ({"$keys": {}}, "$keys must be a list of names, or an expectation of it"),
+        ({"$length": {}}, "$length must be a number (0 or more)"),
+        ({"$regex": ""}, "$regex must be a pattern (a non-empty string)"),
+        ({"$gt": True}, "$gt must be a number, a string or a time"),
+        ({"$lte": []}, "$lte must be a number, a string or a time"),
+        ({"$keys": "a"}, "$keys must be a list of names, or an expectation of it"),
+        ({"$length": -1}, "$length must be a number (0 or more)"),
+        ({"$length": True}, "$length must be a number (0 or more)"),
+        ({"$query": {}}, "$query must be an object of paths and their expected values"),
+        ({"$regex": 1}, "$regex must be a pattern (a non-empty string)"),
+        ({"$regex": "("}, "$regex must be a valid pattern: missing ), unterminated subpattern at position 0"),
+        ({"$snapshot": "a/b"}, "$snapshot must be true, or a name of letters, digits, _ . and -"),
+        ({"$snapshot": False}, "$snapshot must be true, or a name of letters, digits, _ . and -"),
         (
             {"$type": "uid"},
-            "$type takes one of string, number, integer, boolean, null, object, array, uuid, datetime, ",
+            "$type must be one of string, number, integer, boolean, null, object, array, uuid, datetime, ",
         ),
-        ({"$unique": 1}, "$unique takes true or a path"),
-        ({"$unordered": {}}, "$unordered takes a list"),
-        ({"$regex": "a", "b": 1}, "the matcher $regex stands beside other keys. For a key of this name use $literal"),
+        ({"$unique": 1}, "$unique must be true or a path"),
+        ({"$unordered": {}}, "$unordered must be a list"),
+        (
+            {"$regex": "a", "b": 1},
+            "the matcher $regex cannot be combined with other keys. For a key of this name use $literal",
+        ),
     ],
 )
 def test_what_a_matcher_does_not_take_is_a_problem(expected: Any, message: str) -> None:
@@ -440,34 +443,35 @@ def test_what_a_negated_matcher_says_nothing_about_is_named() -> None:
     """Null is neither more nor less than three: that it is not more shows nothing."""
     (difference,) = differences({"n": {"$not": {"$gt": 3}}}, {"n": None})
 
-    assert "null, which $gt says nothing about" in str(difference)
+    assert "null, which $gt does not apply to" in str(difference)
 
 
 @pytest.mark.parametrize(
     ("expected", "said"),
     [
-        ({"$absent": 1}, "$absent takes true or false"),
-        ({"$all": []}, "$all takes a list of expectations, at least one"),
-        ({"$any": {}}, "$any takes a list of alternatives, at least one"),
-        ({"$anywhere": ""}, "$anywhere takes what is looked for; this is everywhere"),
-        ({"$approx": True}, "$approx takes a number"),
-        ({"$contains": []}, "$contains takes what is looked for; this is in every text and every list"),
-        ({"$ends": ""}, "$ends takes a text, not an empty one"),
-        ({"$gt": None}, "$gt takes a number, a text or a time"),
-        ({"$keys": "id"}, "$keys takes a list of names, or an expectation of it: {$contains: email}"),
-        ({"$length": -1}, "$length takes a number from 0 up"),
-        ({"$only": {}}, "$only takes an object of members, at least one"),
-        ({"$query": []}, "$query takes an object of paths and what is expected there"),
-        ({"$regex": ""}, "$regex takes a pattern, a text that is not empty"),
-        ({"$regex": ".*"}, "$regex takes a pattern; this one is found in every text: write {$type: string} for that"),
-        ({"$starts": ""}, "$starts takes a text, not an empty one"),
-        ({"$tol": 1}, "$tol stands beside $approx only"),
-        ({"$unique": False}, "$unique takes true or a path"),
-        ({"$contains": {"$regexx": "x"}}, "no matcher is called '$regexx'. Did you mean $regex? A key of this name "
-         "goes into $literal"),
-        ({"$json": {"$lenght": 1}}, "no matcher is called '$lenght'. Did you mean $length? A key of this name "
-         "goes into $literal"),
-        ({"$each": 1, "id": 2}, "the matcher $each stands beside other keys. For a key of this name use $literal"),
+        ({"$absent": 1}, "$absent must be true or false"),
+        ({"$all": []}, "$all must be a list of at least one expectation"),
+        ({"$any": {}}, "$any must be a list of at least one alternative"),
+        ({"$anywhere": ""}, "$anywhere must not be empty: everything would match"),
+        ({"$approx": True}, "$approx must be a number"),
+        ({"$contains": []}, "$contains must not be empty: every string and list would match"),
+        ({"$ends": ""}, "$ends must be a non-empty string"),
+        ({"$gt": None}, "$gt must be a number, a string or a time"),
+        ({"$keys": "id"}, "$keys must be a list of names, or an expectation of it: {$contains: email}"),
+        ({"$length": -1}, "$length must be a number (0 or more)"),
+        ({"$only": {}}, "$only must be an object with at least one member"),
+        ({"$query": []}, "$query must be an object of paths and their expected values"),
+        ({"$regex": ""}, "$regex must be a pattern (a non-empty string)"),
+        ({"$regex": ".*"}, "$regex must not match every string: to accept any string, write {$type: string}"),
+        ({"$starts": ""}, "$starts must be a non-empty string"),
+        ({"$tol": 1}, "$tol can only be used together with $approx"),
+        ({"$unique": False}, "$unique must be true or a path"),
+        ({"$contains": {"$regexx": "x"}}, "unknown matcher '$regexx'. Did you mean $regex? For a key of this "
+         "name use $literal"),
+        ({"$json": {"$lenght": 1}}, "unknown matcher '$lenght'. Did you mean $length? For a key of this "
+         "name use $literal"),
+        ({"$each": 1, "id": 2}, "the matcher $each cannot be combined with other keys. For a key of this "
+         "name use $literal"),
     ],
 )  # fmt: skip
 def test_a_wrong_operand_is_told(expected: Any, said: str) -> None:
@@ -479,45 +483,46 @@ def test_a_wrong_operand_is_told(expected: Any, said: str) -> None:
     ("expected", "actual", "said"),
     [
         ({"$gt": 1}, "a", 'expected a number more than 1, got "a"'),
-        ({"$lt": "b"}, 1, 'expected a text less than "b", got 1'),
+        ({"$lt": "b"}, 1, 'expected a string less than "b", got 1'),
         ({"$lte": 1}, 2, "expected a number at most 1, got 2"),
         ({"$gte": 1}, 0, "expected a number at least 1, got 0"),
-        ({"$snapshot": True}, 0, "expected a snapshot, got no place to look for one"),
+        ({"$snapshot": True}, 0, "expected a snapshot, got no folder for snapshots"),
         ({"$type": "url"}, "ftp://a.example/", 'expected a url, got "ftp://a.example/"'),
         ({"$type": "url"}, "https:///path", 'expected a url, got "https:///path"'),
         ({"$type": "url"}, "http://a.example", ""),
         ({"$type": "datetime"}, "2026-01-01", 'expected a datetime, got "2026-01-01"'),
         ({"$type": "date"}, "2026-01-01", ""),
         ({"$not": {"$not": {"$starts": "x"}}}, {}, 'expected not {"$not":{"$starts":"x"}}, got an object, which '
-         "$starts says nothing about; $anywhere looks inside"),
+         "$starts does not apply to; use $anywhere to look inside"),
         ("x" * 158, "", 'expected "' + "x" * 158 + '", got ""'),
         ("x" * 159, "", 'expected "' + "x" * 158 + '…, got ""'),
         ("x" * 158, "x" * 157 + "y", 'expected "' + "x" * 158 + '", got "' + "x" * 157 + 'y"'),
         ({"$gte": "2026-01-01T00:00:00Z"}, "x", 'expected a time at least "2026-01-01T00:00:00Z", got "x"'),
         ({"$unique": True}, 1, "expected a list, got 1"),
-        ({"$unique": True}, [], "expected elements that could be alike, got none"),
+        ({"$unique": True}, [], "expected elements to compare, got none"),
         ({"$contains": [{"a": 1}]}, [{"a": 2}], 'expected an element {"a":1}, got [{"a":2}]'),
-        ({"$contains": "x"}, 1, 'expected a text or list with "x", got 1'),
-        ({"$each": "x"}, [], 'expected at least one that is "x", got none ($length: {$gte: 0} beside $each allows it)'),
+        ({"$contains": "x"}, 1, 'expected a string or list with "x", got 1'),
+        ({"$each": "x"}, [], 'expected at least one that is "x", got none (to allow that, add '
+         "$length: {$gte: 0} to $each)"),
         ({"$each": "x"}, 1, "expected a list or an object, got 1"),
         ({"$keys": ["a"]}, [], "expected an object, got []"),
         ({"$keys": ["b", "a"]}, {"c": 1, "d": 2}, "expected the members b, a, got c, d"),
         ({"$keys": ["a"]}, {}, "expected the members a, got none"),
-        ({"$keys": {"$contains": "a"}}, {"c": 1, "d": 2}, 'expected members that fit {"$contains":"a"}, got c, d'),
-        ({"$not": {"$unique": "a"}}, [{}], 'expected not {"$unique":"a"}, got fewer than two elements, which cannot be '
-         "alike"),
-        ({"$json": {"a": 1}}, "x", 'expected a text that is JSON, got "x"'),
+        ({"$keys": {"$contains": "a"}}, {"c": 1, "d": 2}, 'expected members matching {"$contains":"a"}, got c, d'),
+        ({"$not": {"$unique": "a"}}, [{}], 'expected not {"$unique":"a"}, got fewer than two elements, so no '
+         "duplicates are possible"),
+        ({"$json": {"a": 1}}, "x", 'expected a string of JSON, got "x"'),
         ({"$json": None}, "null", ""),
         ({"$approx": 1}, True, "expected about 1, got true"),
         ({"$contains": 5}, "5", 'expected a list with 5, got "5"'),
         ({"$not": "x"}, None, ""),
-        ({"$not": [1]}, "x", 'expected not [1], got a text, and a list is negated'),
+        ({"$not": [1]}, "x", 'expected not [1], got a string, and a list is negated'),
         ({"$not": {"a": 1}}, True, 'expected not {"a":1}, got true or false, and an object is negated'),
         ({"$not": {"a": 1}}, 1.5, 'expected not {"a":1}, got a number, and an object is negated'),
-        ({"$not": {"a": 1}}, {"b": 1}, 'expected not {"a":1}, got nothing, and so there is nothing to negate (at a)'),
-        ({"$not": {"$starts": "x"}}, [1], 'expected not {"$starts":"x"}, got a list, which $starts says nothing about; '
-         "$anywhere looks inside"),
-        ({"$not": {"$starts": "x"}}, 1, 'expected not {"$starts":"x"}, got a number, which $starts says nothing about'),
+        ({"$not": {"a": 1}}, {"b": 1}, 'expected not {"a":1}, got nothing, so there is nothing to negate (at a)'),
+        ({"$not": {"$starts": "x"}}, [1], 'expected not {"$starts":"x"}, got a list, which $starts does not apply to; '
+         "use $anywhere to look inside"),
+        ({"$not": {"$starts": "x"}}, 1, 'expected not {"$starts":"x"}, got a number, which $starts does not apply to'),
     ],
 )  # fmt: skip
 def test_the_texts_of_differences(expected: Any, actual: Any, said: str) -> None:
@@ -547,7 +552,7 @@ def test_what_is_not_there_cannot_be_negated() -> None:
     """Neither as a value nor by a matcher; that it is not absent can."""
     texts = [str(d) for e in ("x", {"$starts": "x"}) for d in differences({"n": {"$not": e}}, {})]
 
-    assert texts == [f"n: expected not {e}, got nothing, and so there is nothing to negate"
+    assert texts == [f"n: expected not {e}, got nothing, so there is nothing to negate"
                      for e in ('"x"', '{"$starts":"x"}')]  # fmt: skip
     assert [str(d) for d in differences({"n": {"$not": {"$absent": True}}}, {})] == [
         'n: expected not {"$absent":true}, got nothing'

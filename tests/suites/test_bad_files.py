@@ -67,7 +67,7 @@ def test_the_last_of_100_000_lines_has_its_place(told: Callable[..., str]) -> No
          "s.suite.yaml:4:65: unknown key 'statu'. Did you mean 'status'?"),
         (HEAD.encode("utf-16"), "s.suite.yaml:1:1: not UTF-8"),
         (HEAD + SCENARIO.replace("{status: 200}", "{error: {$regex: '(a'}}"),
-         "s.suite.yaml:4:73: $regex takes a pattern that can be read: missing )"),
+         "s.suite.yaml:4:73: $regex must be a valid pattern: missing )"),
         ("fixtures: {a: {$use: b}, b: [{$use: a}]}\n" + HEAD + SCENARIO.replace("{type: track}", "{$use: a}"),
          "s.suite.yaml:1:37: this fixture uses itself: a -> b -> a"),
         ("fixtures: {a: none.json}\n" + HEAD + SCENARIO.replace("{type: track}", "{$use: a}"),

@@ -1,1 +1,1 @@
-"""Which destinations, fields and lines of transformations the scenarios showed."""
+"""Which destinations, fields and lines of transformations the scenarios cover."""

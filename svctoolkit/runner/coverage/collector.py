@@ -1,4 +1,4 @@
-"""What no scenario touches: destinations, event types, stages, event names, fields, fixtures, lines of user code."""
+"""What scenarios cover: destinations, event types, stages, event names, fields, fixtures, lines of user code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN = 8
 
 @dataclass(slots=True)
 class Group:
-    """One kind of thing: what scenarios touch, and what they miss."""
+    """One kind of thing: the items that scenarios cover, and those that they miss."""
 
     name: str
     covered: set[str] = field(default_factory=set)
@@ -32,7 +32,7 @@ class Group:
         return len(self.covered) + len(self.missing)
 
     def count(self, item: str, covered: bool) -> None:
-        """Count an item; once covered it stays so."""
+        """Count an item. An item that is covered once stays covered."""
         if covered:
             self.covered.add(item)
             self.missing.discard(item)
@@ -42,17 +42,17 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Coverage(Displayed):
-    """Groups that have anything in them. `percent` is over all of it.
+    """The groups that have any items. `percent` is over all of them.
 
-    `lost` are the fields of events (`Order Completed properties.coupon`) that reach no destination which a scenario
-    sends them to: worth knowing, and no fault of the scenarios, so they do not count.
+    `lost` lists event fields (`Order Completed properties.coupon`) that reach none of the destinations that a scenario
+    sends them to. They are useful to know, but not a gap in the scenarios, so they do not count.
     """
 
     groups: Sequence[Group]
     lost: Sequence[str] = ()
 
     def display_text(self) -> str:
-        """What is covered and what is not, by group."""
+        """Return what is covered and what is missing, by group."""
         return "\n".join(coverage_lines(self))
 
     @property
@@ -62,7 +62,7 @@ class Coverage(Displayed):
 
 
 def coverage_lines(coverage: Coverage) -> Iterator[str]:
-    """Coverage as lines of text."""
+    """Yield coverage as lines of text."""
     yield f"coverage {coverage.percent:.1f} %"
     for group in coverage.groups:
         missing = sorted(group.missing)
@@ -78,7 +78,7 @@ def _first(names: Sequence[str]) -> str:
 
 
 class Collector:
-    """Hears outcomes, and tells the coverage when the run is over."""
+    """Collect outcomes and compute the coverage at the end of the run."""
 
     def __init__(self, suites: Sequence[Suite]) -> None:
         self._groups = {
@@ -90,7 +90,7 @@ class Collector:
             self.include(suite)
 
     def include(self, suite: Suite) -> None:
-        """Count all that there is to be touched in a suite's workspace: not what nothing makes requests for."""
+        """Count what scenarios can cover in a suite's workspace; destinations that get no requests are left out."""
         from svctoolkit.destinations import CATALOGUE, definitions
 
         for key, destination in suite.workspace.destinations.items():
@@ -110,9 +110,9 @@ class Collector:
         for name, used in suite.fixtures.items():
             self._groups["fixtures"].count(name, used)
 
-    # Any: an outcome of a run, which is a room above
+    # Any: an Outcome, which belongs to a layer above this one
     def add(self, outcome: Any) -> None:
-        """Count what one scenario touched; one that was skipped touched nothing."""
+        """Count what one scenario covered; skipped scenarios cover nothing."""
         for step in outcome.steps:
             keys = _destination_keys(outcome.scenario, step.step)
             events = [event for event in _events(step.step.spec) if isinstance(event, Mapping)]
@@ -129,7 +129,7 @@ class Collector:
                     self._groups[group].count(item, True)
                 if isinstance(event.get("event"), str):
                     self._count_existing("event names", event["event"])
-            if step.step.spec.calls is UNSET:  # what the client adds to a call is not known here
+            if step.step.spec.calls is UNSET:  # calls are left out: the client adds fields that are unknown here
                 self._count_reached(outcome.scenario, keys, events)
             for name, as_sent in _FIELDS.items():
                 self._fields(keys, step.step.expect.get(name), step.results.get(name), as_sent)
@@ -151,7 +151,7 @@ class Collector:
             counts.count(item, True)
 
     def _fields(self, keys: Sequence[str], expected: Any, results: Any, as_sent: Callable[[Any], Any]) -> None:
-        """Count the fields of what destinations get: those that an expectation looks at, and the others."""
+        """Count the fields that destinations receive: those that an expectation checks, and the others."""
         if results is None:
             return
         several = len(keys) > 1 or (isinstance(results, Mapping) and results.keys() <= set(keys))
@@ -164,12 +164,12 @@ class Collector:
                     self._groups["fields"].count(f"{key} {path}", looked_at)
 
     def counts(self) -> dict[str, tuple[list[str], list[str]]]:
-        """By group what is covered and what is missing, as plain values: for another process to `merge`."""
+        """Return the covered and missing items by group, as plain values for `merge` in another process."""
         groups = {**self._groups, self._reached.name: self._reached}
         return {name: (sorted(group.covered), sorted(group.missing)) for name, group in groups.items()}
 
     def merge(self, counts: Mapping[str, Sequence[Sequence[str]]]) -> None:
-        """Count what another process has found."""
+        """Add the counts of another process."""
         groups = {**self._groups, self._reached.name: self._reached}
         for name, (covered, missing) in counts.items():
             for item in missing:
@@ -191,7 +191,7 @@ def _destination_keys(scenario: Scenario, step: Any) -> list[str]:
 
 
 def _plan_of(scenario: Scenario, step: Any) -> Plan | None:
-    """The tracking plan that the events of a step are held against."""
+    """Return the tracking plan that the events of a step are checked against."""
     if step.spec.source is UNSET:
         return None
     link = scenario.suite.workspace.plan_link(scenario.suite.workspace.source(step.spec.source))
@@ -207,14 +207,14 @@ def _events(spec: Any) -> list[Any]:
 
 
 def _event(name: str, arguments: Any) -> dict[str, Any]:
-    """As much as coverage wants to know of the event that a call of `ServiceClient` makes."""
+    """Return the parts that coverage needs of the event that a `ServiceClient` call sends."""
     if isinstance(arguments, Mapping):
         return {"type": name, "event": arguments.get("name")}
     return {"type": name, "event": next(iter(as_list(arguments)), None)}
 
 
 def _event_names(config: Any) -> Iterator[str]:
-    """Names of events that a configuration mentions: in lists to allow or deny, and in mappings of names."""
+    """Yield the event names in a configuration: in allow and deny lists, and in mappings of names."""
     if isinstance(config, Mapping):
         for key, value in config.items():
             if key == "eventName" and isinstance(value, str) and value.strip():
@@ -232,7 +232,7 @@ def _is_name(value: Any) -> bool:
 
 
 def _payload_fields(payload: Any) -> Any:
-    """A payload by what the destination gets of it, under the names that a request has; constant members are left out.
+    """Return the parts of a payload that the destination receives, named as in a request, without constant members.
 
     >>> _payload_fields({"version": "1", "endpoint": "https://x.example", "body": {"JSON": {"n": 1}, "XML": {}}})
     {'url': 'https://x.example', 'body': {'n': 1}}
@@ -247,7 +247,7 @@ def _payload_fields(payload: Any) -> Any:
 
 
 def _request_fields(request: Any) -> Any:
-    """A request that was delivered, without what belongs to the transport: most of the headers, the status."""
+    """Return a delivered request without transport details: most headers, and the status."""
     if not isinstance(request, Mapping) or is_matchers(request):
         return request
     return {name: request[name] for name in ("method", "url", "query", "body") if name in request}
@@ -257,7 +257,7 @@ _FIELDS = {"dest_transform": _payload_fields, "delivered": _request_fields}
 
 
 def _leaves(expected: Any, actual: Any, path: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
-    """Each leaf of `actual` with whether `expected` looks at it; elements of a list are one field."""
+    """Yield each leaf of `actual`, and whether `expected` checks it; all elements of a list count as one field."""
     looks = expected is not None and not isinstance(expected, (Mapping, list))
     if isinstance(expected, Mapping) and is_matchers(expected):
         looks = True

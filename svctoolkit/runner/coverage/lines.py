@@ -1,4 +1,4 @@
-"""How often each line of user code has run, over every data plane of a run."""
+"""How often each line of user code ran, over all data planes of a run."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from svctoolkit.yamlfile import display_name
 if TYPE_CHECKING:
     from svctoolkit.runner.suite.model import Suite
 
-#: By file and line.
+#: Number of runs by file and line.
 Counts: TypeAlias = Mapping[str, Mapping[int, int]]
 
 
 class Lines:
-    """Adds up `counts`. Files are called by their path; code without a file of its own by where it is written."""
+    """Sums of line counts. Code in a file is listed under its path, inline code under its place in the workspace."""
 
     def __init__(self) -> None:
         self.counts: dict[str, dict[int, int]] = {}
         self._lock = threading.Lock()
 
     def add(self, suite: Suite, *counted: Counts) -> None:
-        """Add what data planes that serve the workspace of `suite` have counted."""
+        """Add the counts of data planes that serve the workspace of `suite`."""
         names = dict(_names(suite))
         with self._lock:
             for counts in counted:

@@ -1,4 +1,4 @@
-"""Which fields of the events that scenarios send reach a destination: measured, once for each shape of an event."""
+"""Which event fields reach a destination, measured once for each shape of event."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svctoolkit.workspace import Workspace
 
 
 class Reach:
-    """Measures lineage, and remembers what it has measured. Nothing is sent."""
+    """Measure and cache lineage. Nothing is sent."""
 
     def __init__(self) -> None:
         self._pipelines: dict[int, Pipeline] = {}
@@ -22,9 +22,9 @@ class Reach:
     def fields(
         self, workspace: Workspace, destinations: Sequence[str], event: Mapping[str, Json]
     ) -> Iterator[tuple[str, bool]]:
-        """Each field of the event, as `Order Completed properties.total`, with whether it reaches a destination.
+        """Yield each field of the event, as `Order Completed properties.total`, and whether it reaches a destination.
 
-        Nothing for a shape that was measured before, and for an event that no destination makes a payload of.
+        Yields nothing for a shape that was measured before, or an event that no destination converts to a payload.
         """
         name = str(event.get("event") or event.get("type"))
         for key in destinations:
@@ -38,5 +38,5 @@ class Reach:
         pipeline = self._pipelines.setdefault(id(workspace), Pipeline(workspace))
         try:
             return pipeline.lineage(key, [event])
-        except ToolkitError:  # the scenario says what is wrong with it
+        except ToolkitError:  # the scenario reports this error
             return None

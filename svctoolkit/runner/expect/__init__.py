@@ -1,1 +1,1 @@
-"""What a scenario expects: matchers, differences, snapshots."""
+"""Expectations of scenarios: matchers, differences, snapshots."""

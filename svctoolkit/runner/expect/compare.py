@@ -1,9 +1,9 @@
-"""What came against what was expected: every difference, each with its place in the expectation.
+"""Compare results with expectations; every difference has its place in the expectation.
 
-Objects match as subsets: every key that is expected must be there and match, others do not matter. Lists match element
-by element. Numbers compare by value (`10` is `10.0`), true is no number. A map whose keys are all names of matchers
-(`{$regex: "^o-"}`) is matched by them; other `$` keys are keys (`expectation.problems` finds misspelt ones). Paths to
-ignore match at the end of a path, `*` any one step of it; what is below them is ignored, too.
+Objects match as subsets: every expected key must exist and match, other keys do not matter. Lists match element by
+element. Numbers compare by value (`10` is `10.0`); true is not a number. A map whose keys are all names of matchers
+(`{$regex: "^o-"}`) is evaluated by them; other `$` keys are ordinary keys (`expectation.problems` finds misspelt ones).
+Ignored paths match at the end of a path, and `*` matches any one step; everything below them is ignored, too.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from svctoolkit.runner.expect.difference import Difference, Path
 from svctoolkit.runner.expect.headers import same_name
 from svctoolkit.runner.expect.matchers import MATCHERS, MISSING
 
-_MOST_NUMBERS = 5  # of elements that are told
-_MOST_ALIGNED = 2500  # pairs of elements: each is a comparison
+_MOST_NUMBERS = 5  # unmatched elements that a message lists
+_MOST_ALIGNED = 2500  # pairs of elements; each pair needs a comparison
 
 
 class Snapshots(Protocol):
-    """Where `$snapshot` finds what is expected."""
+    """The source of the values that `$snapshot` expects."""
 
     def differences(self, name: str, actual: Json, comparison: Comparison) -> Iterator[Difference]:
-        """What differs from the snapshot for this place; it is written instead where that was asked for."""
+        """Yield the differences from the snapshot for this place, or write it if an update was requested."""
         ...
 
 
@@ -39,7 +39,9 @@ def differences(
     snapshots: Snapshots | None = None,
     hide: Callable[[str], str] = str,
 ) -> list[Difference]:
-    """Everything in which `actual` does not match `expected`; an empty list if it does. `hide` masks secrets in texts.
+    """Return all differences between `actual` and `expected`; an empty list if they match.
+
+    `hide` masks secrets in texts.
 
     >>> for found in differences({"body": {"revenue": 10}}, {"body": {"revenue": 11, "currency": "EUR"}}): print(found)
     body.revenue: expected 10, got 11
@@ -52,7 +54,7 @@ def differences(
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A place in the expectation and in the value, and how strictly they are compared from here on."""
+    """A place in the expectation and in the value, and how strictly they are compared below it."""
 
     expectation: Path = ()
     path: Path = ()
@@ -60,17 +62,17 @@ class Comparison:
     literal: bool = False
     ignore: tuple[tuple[str, ...], ...] = ()
     snapshots: Snapshots | None = field(default=None, repr=False)
-    siblings: Mapping[str, Any] = field(default_factory=dict, repr=False)  # the matcher with those next to it
+    siblings: Mapping[str, Any] = field(default_factory=dict, repr=False)  # the matchers in the same map
 
     def stricter(self, *, exact: bool = False, literal: bool = False) -> Comparison:
         return replace(self, exact=self.exact or exact, literal=self.literal or literal)
 
     def member(self, name: str, *, exact: bool = False) -> Comparison:
-        """The place of what stands under one name, in the expectation and in the value."""
+        """Return the comparison of one member, in the expectation and in the value."""
         return replace(self._inner(name), exact=self.exact or exact)
 
     def at_element(self, index: int) -> Comparison:
-        """The place of one element of a matcher's operand; the value stays the same."""
+        """Return the comparison with one element of a matcher's operand; the value stays the same."""
         return replace(self, expectation=(*self.expectation, index))
 
     def _inner(self, step: str | int) -> Comparison:
@@ -79,11 +81,11 @@ class Comparison:
         )
 
     def child(self, *steps: str | int) -> Comparison:
-        """The place of a part of the value, named by `steps`; the expectation stays the same."""
+        """Return the comparison with a part of the value, at `steps`; the expectation stays the same."""
         return replace(self, path=(*self.path, *steps))
 
     def is_ignored(self) -> bool:
-        """Whether this place is not compared."""
+        """Return whether this place is not compared."""
         return any(
             len(rule) <= len(self.path)
             and all(r in ("*", str(p)) for r, p in zip(rule, self.path[len(self.path) - len(rule) :], strict=True))
@@ -94,7 +96,7 @@ class Comparison:
         return next(self.differences(expected, actual), None) is None
 
     def finds(self, expected: Json, actual: Json) -> bool:
-        """Whether this is what is looked for among others: it matches, and not for what is ignored alone."""
+        """Return whether `actual` is the wanted element: it matches, and not only because of ignored paths."""
         if not self.matches(expected, actual):
             return False
         if not self.ignore:
@@ -103,11 +105,11 @@ class Comparison:
         return not self.matches(expected, other) or replace(self, ignore=()).matches(expected, other)
 
     def difference(self, expected: str, actual: Json, *, got: str = "") -> Difference:
-        """That something else was expected here; `expected` says what, in words."""
+        """Return a difference at this place; `expected` describes in words what was expected."""
         return Difference(self.expectation, self.path, expected, got or json_line(actual))
 
     def differences(self, expected: Json, actual: Json) -> Iterator[Difference]:
-        """What differs from here on. `actual` may be `MISSING`."""
+        """Yield the differences from this place on. `actual` may be `MISSING`."""
         if self.ignore and self.is_ignored():
             return
         if type(expected) in LEAVES:
@@ -157,7 +159,7 @@ class Comparison:
             yield from place.differences(expected[index], actual[other])
 
     def _anchors(self, expected: list[Any], actual: list[Any]) -> list[tuple[int, int]]:
-        """The longest sequence of pairs that match, in order."""
+        """Return the longest sequence of matching pairs, in order."""
         best: list[list[tuple[tuple[int, int], ...]]] = [[()] * (len(actual) + 1) for _ in range(len(expected) + 1)]
         for i in reversed(range(len(expected))):
             for j in reversed(range(len(actual))):
@@ -169,14 +171,14 @@ class Comparison:
 
 
 def _hollowed(value: Json) -> Json:
-    """A value of the same shape in which nothing else is as it was."""
+    """Return a value of the same shape in which every other value is replaced."""
     if isinstance(value, dict):
         return {key: _hollowed(inner) for key, inner in value.items()}
     return [_hollowed(inner) for inner in value] if isinstance(value, list) else {"\N{REPLACEMENT CHARACTER}": None}
 
 
 def is_matchers(value: Mapping[Json, Json]) -> bool:
-    """Whether an expected map is matched by matchers: it has keys, and each names one."""
+    """Return whether an expected map consists of matchers: it has keys, and each names a matcher."""
     for key in value:
         if not (isinstance(key, str) and key[:1] == "$" and key[1:] in MATCHERS):
             return False
@@ -184,14 +186,14 @@ def is_matchers(value: Mapping[Json, Json]) -> bool:
 
 
 def printable(text: str) -> str:
-    """Control characters but line ends as escapes: what a destination answers must not steer the terminal."""
-    if text.isprintable():  # nearly all are, and long ones come by the hundred
+    """Escape control characters except line breaks: a destination's response must not control the terminal."""
+    if text.isprintable():  # fast path: nearly all texts are, and there may be hundreds of long ones
         return text
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def json_line(value: Json) -> str:
-    """A value on one line, as JSON."""
+    """Return a value as JSON on one line."""
     if value is MISSING:
         return "nothing"
     try:
@@ -206,21 +208,21 @@ def _elements(expected: list[Any]) -> str:
 
 
 def _pairs_between(anchors: list[tuple[int, int]], expected: int, actual: int) -> list[tuple[int, int]]:
-    """Which other elements of lists of such lengths are compared, where those that match anchor the rest between them.
+    """Return the pairs of elements to compare between the matching pairs (the anchors) of two lists.
 
-    With one element missing at the front, the rest would all differ from their neighbours and nothing be learnt.
+    Comparing by index alone would report every element after a missing one as different.
     """
     pairs: list[tuple[int, int]] = []
     done = other_done = 0
     for index, other in [*anchors, (expected, actual)]:
-        if index - done == other - other_done:  # as many on both sides: they are each other's
+        if index - done == other - other_done:  # equal numbers on both sides pair up in order
             pairs += zip(range(done, index), range(other_done, other), strict=True)
         done, other_done = index + 1, other + 1
     return pairs
 
 
 def _unpaired(pairs: list[tuple[int, int]], expected: int, actual: int) -> str:
-    """Which elements have no partner in the other list, each by its number from 0."""
+    """Return the numbers, from 0, of the elements without a partner in the other list."""
     fewer = sorted({*range(expected)} - {index for index, _ in pairs})
     more = sorted({*range(actual)} - {other for _, other in pairs})
     lists = ((more, "unexpected: element"), (fewer, "missing: expected element"))

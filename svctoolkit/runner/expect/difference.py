@@ -1,4 +1,4 @@
-"""One difference between what was expected and what came."""
+"""One difference between the expected and the actual value."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _LONGEST = 160
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """`path` leads to the value that differs, `expectation` to what expected it. `str()` is one line.
+    """A difference at `path` in the value, found by `expectation`. `str()` is one line.
 
-    `text` says it in other words than "expected this, got that"; `place` is where that is written in the file, if it
-    is not below the step's `expect`.
+    `text` replaces the wording "expected this, got that"; `place` is its position in the file, if that is not below the
+    step's `expect`.
     """
 
     expectation: Path
@@ -26,7 +26,7 @@ class Difference:
     place: Path = ()
 
     def shorten(self, hide: Callable[[str], str]) -> Difference:
-        """With secrets hidden, and then cut: half a secret would not be found. Long texts show where they part."""
+        """Hide secrets, then truncate (a cut secret would not be recognized). Long texts show where they differ."""
         expected, got = hide(self.expected), hide(self.got)
         if max(len(expected), len(got)) > _LONGEST:
             same = next((n for n, (a, b) in enumerate(zip(expected, got, strict=False)) if a != b), 0)

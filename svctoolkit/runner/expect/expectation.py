@@ -1,10 +1,10 @@
-"""What is wrong with an expectation as it is written, before anything is compared with it.
+"""Find mistakes in an expectation before anything is compared with it.
 
-Payloads have keys that begin with `$`, such as `$os`, so not every such key is a matcher. One that is a single slip
-away from a matcher's name (a letter too many, too few, wrong or in the wrong place; capitals) is taken for a mistake:
+Payloads have keys that start with `$`, such as `$os`, so not every such key is a matcher. A key that is one typo away
+from a matcher's name (an extra, missing, wrong or swapped letter, or capitals) is reported as a mistake:
 
 >>> list(problems({"id": {"$regexx": "^o-"}}))
-[(('id', '$regexx'), "no matcher is called '$regexx'. Did you mean $regex? A key of this name goes into $literal")]
+[(('id', '$regexx'), "unknown matcher '$regexx'. Did you mean $regex? For a key of this name use $literal")]
 >>> list(problems({"$os": "Android", "$set": {"$key_of_mine": 1}}))
 []
 """
@@ -19,11 +19,14 @@ from svctoolkit.runner.expect.compare import is_matchers
 from svctoolkit.runner.expect.difference import Path
 from svctoolkit.runner.expect.matchers import MATCHERS, Matcher
 
-_SHORT = 4  # letters: names below this have too many neighbours that payloads use
+_SHORT = 4  # letters; shorter names are too similar to keys of payloads
 
 
 def problems(expected: Json, path: Path = (), *, pending: bool = False) -> Iterator[tuple[Path, str]]:
-    """`(path, message)` of each. With `pending` operands are left alone: variables in them may have no value yet."""
+    """Yield `(path, message)` of each problem.
+
+    With `pending`, operands are not checked: variables in them may not be set yet.
+    """
     if type(expected) in LEAVES:
         return
     if isinstance(expected, list):
@@ -37,7 +40,7 @@ def problems(expected: Json, path: Path = (), *, pending: bool = False) -> Itera
             if matcher is not None:
                 yield from (((*path, key), wrong) for wrong in _misuse(matcher, key, value, expected, alone, pending))
             elif name and (near := slip(name)):
-                message = f"no matcher is called {key!r}. Did you mean ${near}? A key of this name goes into $literal"
+                message = f"unknown matcher {key!r}. Did you mean ${near}? For a key of this name use $literal"
                 yield (*path, key), message
             if matcher is None or matcher.nested:
                 yield from problems(value, (*path, key), pending=pending)
@@ -47,20 +50,20 @@ def _misuse(
     matcher: Matcher, key: str, operand: Any, siblings: Mapping[str, Any], alone: bool, pending: bool
 ) -> Iterator[str]:
     if not alone:
-        yield f"the matcher {key} stands beside other keys. For a key of this name use $literal"
+        yield f"the matcher {key} cannot be combined with other keys. For a key of this name use $literal"
     elif not pending and (wrong := matcher.problem(operand)):
         yield f"{key} {wrong}"
     elif matcher.goes_with and f"${matcher.goes_with}" not in siblings:
-        yield f"{key} stands beside ${matcher.goes_with} only"
+        yield f"{key} can only be used together with ${matcher.goes_with}"
 
 
 def is_reserved(name: str) -> bool:
-    """Whether `$name` can be a key of a payload inside `$literal` only."""
+    """Return whether a payload's key `$name` must be written inside `$literal`."""
     return name in MATCHERS or bool(slip(name))
 
 
 def slip(name: str) -> str:
-    """The matcher that `name` is one slip away from, or an empty text.
+    """Return the matcher that `name` is one typo away from, or an empty text.
 
     >>> slip("lenght"), slip("Regex"), slip("set"), slip("ltv")
     ('length', 'regex', '', '')

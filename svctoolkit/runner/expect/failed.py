@@ -12,8 +12,8 @@ from svctoolkit.json_types import Json
 class Failed(dict[str, Any]):
     """A record or stage value that failed for a known cause.
 
-    What the cause says (`rule`, and of a refusal `field`, `setting`, `expected`) can be asked for; it is not listed, so
-    `$exact` is about the record alone. A snapshot keeps the cause and not the wording.
+    The members of the cause (`rule`; for a refusal also `field`, `setting`, `expected`) can be expected, but they are
+    not listed, so that `$exact` only covers the record itself. A snapshot stores the cause instead of the wording.
     """
 
     def __init__(self, record: Mapping[str, Json], cause: Mapping[str, Json]) -> None:
@@ -27,7 +27,7 @@ class Failed(dict[str, Any]):
         return self.cause[name]
 
     def without_wording(self) -> dict[str, Json]:
-        """The members that stay the same when a message is reworded."""
+        """Return the members that stay the same when a message is reworded."""
         return {
             **{name: value for name, value in self.items() if name != "error"},
             **{name: value for name, value in self.cause.items() if name != "expected"},
@@ -35,7 +35,7 @@ class Failed(dict[str, Any]):
 
 
 def with_cause(record: Mapping[str, Json], cause: Cause | None, rule: str) -> Mapping[str, Json]:
-    """A record with what its cause says, and the rule that it broke, as members that can be expected."""
+    """Return a record whose cause and broken rule can be expected as members."""
     if cause is None:
         return record
     members: dict[str, Json] = {"rule": rule}

@@ -1,4 +1,4 @@
-"""Headers of a request or an answer: their names mean the same in any case."""
+"""Headers of a request or a response; their names are case-insensitive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from svctoolkit.json_types import Json
 
 
 class Headers(dict[str, Any]):
-    """Headers with lower-case names, which are found under any spelling.
+    """Headers with lower-case names that are found in any case.
 
     >>> headers = Headers({"content-type": "text/plain"})
     >>> "Content-Type" in headers, headers["CONTENT-TYPE"], "Authorization" in headers
@@ -26,5 +26,5 @@ class Headers(dict[str, Any]):
 
 
 def same_name(names: Json, name: str) -> str:
-    """A member's name as it is compared: headers know no capitals."""
+    """Return a member's name for comparison: header names in lower case, others unchanged."""
     return name.lower() if isinstance(names, Headers) else name

@@ -10,7 +10,7 @@ from svctoolkit.runner.expect.matchers._contract import MISSING
 
 
 def at(value: Json, path: str) -> Json:
-    """What stands at `path`, or `MISSING`. With `*` in it, the list of what stands there.
+    """Return the value at `path`, or `MISSING`. With `*` in the path, return the list of all values there.
 
     >>> at({"products": [{"sku": "A1"}, {}]}, "products.0.sku"), at({"products": [{"sku": "A1"}, {}]}, "products.*.sku")
     ('A1', ['A1'])
@@ -34,7 +34,7 @@ def _at(value: Any, steps: list[str]) -> Any:
 
 
 def is_in(end: Sequence[str], value: Json) -> bool:
-    """Whether some path in `value` ends with these steps; `*` is any one step.
+    """Return whether some path in `value` ends with these steps; `*` is any one step.
 
     >>> is_in(["library", "version"], {"context": [{"library": {"version": 1}}]}), is_in(["version", "x"], {"x": 1})
     (True, False)

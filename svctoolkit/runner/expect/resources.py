@@ -1,4 +1,4 @@
-"""What matchers may look at beside a value: the folder of the suite, and the tracking plans of its workspace."""
+"""What matchers may use besides the value: the suite's folder, and the tracking plans of its workspace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Resources(NamedTuple):
-    """`plans` is asked only when a matcher needs one."""
+    """A folder, and `plans`, which is called only when a matcher needs a plan."""
 
     folder: Path
     plans: Callable[[], Sequence[Plan]]
@@ -28,13 +28,13 @@ _CURRENT: ContextVar[Resources] = ContextVar("resources")
 
 
 def current() -> Resources:
-    """Those of the scenario that runs; outside of any, the working directory and no plan."""
+    """Return the resources of the running scenario; outside a scenario, the working directory and no plans."""
     return _CURRENT.get(_NOTHING)
 
 
 @contextmanager
 def use(resources: Resources) -> Iterator[None]:
-    """Have matchers look at these."""
+    """Use these resources for matchers inside the block."""
     token = _CURRENT.set(resources)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Golden files: one JSON file for each scenario and place, in `__snapshots__` beside the suite."""
+"""Snapshots: one JSON file for each scenario and place, in `__snapshots__` next to the suite."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Update: TypeAlias = Literal["none", "new", "all"]
 
 @dataclass(slots=True)
 class Snapshots:
-    """The snapshots of a run. `update` says which are written: none, those that are not there, or all that differ.
+    """The snapshots of a run. `update` selects which are written: none, missing ones, or all that differ.
 
-    `new_files` has those that were written, `files_in_use` those that a scenario looked at, `complete` how the files of
-    each scenario begin that passed, and so looked at all that it has.
+    `new_files` lists the written files, `files_in_use` those that a scenario used. `complete` has the file name
+    prefixes of scenarios that passed, and so have used all of their snapshots.
     """
 
     update: Update = "none"
@@ -33,9 +33,10 @@ class Snapshots:
     complete: set[Path] = field(default_factory=set)
 
     def find_unused(self, folder: Path, scenarios: Iterable[str] = ()) -> list[Path]:
-        """The files in a suite's folder that no scenario looked at; worth asking after a run of all of it.
+        """Return the files in a suite's folder that no scenario used; only meaningful after a run of the whole suite.
 
-        `scenarios` are the ids of those it has: what one may look at that did not run, or not to its end, is not told.
+        `scenarios` are the ids of the suite's scenarios. Files of a scenario that did not run to its end are not
+        returned.
         """
         others = tuple(f"{id_}." for id_ in scenarios if folder / id_ not in self.complete)
         unused = (path for path in folder.glob("*.json") if path not in self.files_in_use)
@@ -44,7 +45,7 @@ class Snapshots:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioSnapshots:
-    """Finds and writes the snapshots of one scenario: files in `folder` whose names begin with `prefix`."""
+    """Read and write the snapshots of one scenario: files in `folder` whose names start with `prefix`."""
 
     run: Snapshots
     folder: Path
@@ -91,7 +92,7 @@ def _without_ignored(value: Any, comparison: Comparison) -> Any:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all. Raises `ConfigError` where it cannot be written."""
+    """Write a file atomically. Raises `ConfigError` if it cannot be written."""
     import tempfile  # 10 ms, and most runs write nothing
 
     try:

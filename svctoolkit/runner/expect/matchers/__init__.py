@@ -1,8 +1,8 @@
-"""The `$operators` of expectations. To add one is to add a file: `regex.py` is `$regex`, its `matcher` is a `Matcher`.
+"""The `$operators` of expectations. To add one, add a file: `regex.py` is `$regex`, and its `matcher` is a `Matcher`.
 
-It may stand here or in any of the folders.
+The file may be in this folder or in any folder below it.
 
-Other packages add theirs with an entry point in the group `svctoolkit.matchers`.
+Other packages add matchers with an entry point in the group `svctoolkit.matchers`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a matcher is made of."""
+"""The interface of a matcher."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class _Missing:
         return False
 
 
-#: What stands in the place of a value that did not come.
+#: Represents a missing value.
 MISSING: Final[Any] = _Missing()
 
-#: `(operand, actual, comparison)` to what differs; `actual` may be `MISSING`. The `Comparison` is Any here, because it
-#: compares with matchers.
+#: `(operand, actual, comparison)` to differences; `actual` may be `MISSING`. The `Comparison` is Any here, because it
+#: imports the matchers.
 Differences: TypeAlias = Callable[[Any, Any, Any], Iterable[Difference]]
 
 
@@ -37,13 +37,13 @@ def _not_hollow(_operand: Any, _actual: Any) -> str:
 class Matcher:
     """One `$operator`.
 
-    - `differences(operand, actual, comparison)`: what differs. `comparison.differences` compares what is nested;
-      `comparison.difference` says what this matcher expected
-    - `problem(operand)`: what is wrong with the operand as it is written, or an empty text
-    - `nested`: whether there may be expectations inside the operand
-    - `goes_with`: the matcher that this one only goes with, whose operand is in `comparison.siblings`
-    - `about`: the types of values that it says anything about, where `$not` of it must not pass for others
-    - `hollow(operand, actual)`: why it says nothing about a value of such a type, for the same; or an empty text
+    - `differences(operand, actual, comparison)`: the differences. `comparison.differences` compares nested values;
+      `comparison.difference` reports what this matcher expected
+    - `problem(operand)`: what is wrong with the operand as it is written ("must be a number"), or an empty text
+    - `nested`: whether the operand may contain expectations
+    - `goes_with`: the matcher that this one must be combined with; its operand is in `comparison.siblings`
+    - `about`: the types of values that it applies to; `$not` of it fails for other types
+    - `hollow(operand, actual)`: why it cannot match a value of such a type, so that `$not` must fail; or an empty text
     """
 
     differences: Differences

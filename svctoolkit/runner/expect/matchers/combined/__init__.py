@@ -1,1 +1,1 @@
-"""Matchers made of other expectations."""
+"""Matchers that combine other expectations."""

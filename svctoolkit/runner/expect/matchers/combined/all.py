@@ -1,4 +1,4 @@
-"""`$all: [EXPECTATION, ...]`: each of them.
+"""`$all: [EXPECTATION, ...]`: a value that matches all of them.
 
 >>> from svctoolkit.runner import differences
 >>> expected = {"id": {"$all": [{"$regex": "^o-"}, {"$length": 4}]}}
@@ -22,7 +22,7 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
 
 
 def _problem(operand: Any) -> str:
-    return "" if isinstance(operand, list) and operand else "takes a list of expectations, at least one"
+    return "" if isinstance(operand, list) and operand else "must be a list of at least one expectation"
 
 
 matcher = Matcher(_differences, _problem, nested=True)

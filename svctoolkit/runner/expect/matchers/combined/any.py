@@ -1,4 +1,4 @@
-"""`$any: [VALUE, ...]`: one of them. Each may be an expectation of its own.
+"""`$any: [VALUE, ...]`: a value that matches one of them. Each may be an expectation.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"note": {"$any": [None, {"$regex": "^o-"}]}}, {"note": "x"}): print(found)
@@ -21,7 +21,7 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
 
 
 def _problem(operand: Any) -> str:
-    return "" if isinstance(operand, list) and operand else "takes a list of alternatives, at least one"
+    return "" if isinstance(operand, list) and operand else "must be a list of at least one alternative"
 
 
 matcher = Matcher(_differences, _problem, nested=True)

@@ -1,13 +1,13 @@
 """`$not: VALUE`: a value that does not match VALUE.
 
-There must be a value that VALUE says something about: `$not: {$contains: "4111"}` of an object, or of a member that is
-not there, shows nothing, and fails. Where a member may be missing, say `{$any: [{$absent: true}, {$not: VALUE}]}`.
+VALUE must be able to match a value of that type. `$not: {$contains: "4111"}` proves nothing about an object or a
+missing member, so it fails. If a member may be missing, write `{$any: [{$absent: true}, {$not: VALUE}]}`.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"plan": {"$not": {"$regex": "^test"}}}, {"plan": "test-1"}): print(found)
 plan: expected not {"$regex":"^test"}, got "test-1"
 >>> for found in differences({"body": {"$not": {"$contains": "4111"}}}, {"body": {"card": "4111"}}): print(found)
-body: expected not {"$contains":"4111"}, got an object, which $contains says nothing about; $anywhere looks inside
+body: expected not {"$contains":"4111"}, got an object, which $contains does not apply to; use $anywhere to look inside
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from svctoolkit.runner.expect.compare import Comparison, is_matchers, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import MATCHERS, MISSING, Matcher
 
-_KINDS = ((str, "a text"), (bool, "true or false"), (int, "a number"), (float, "a number"), (list, "a list"))
+_KINDS = ((str, "a string"), (bool, "true or false"), (int, "a number"), (float, "a number"), (list, "a list"))
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
@@ -32,21 +32,21 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
 
 
 def _empty_reason(operand: Any, actual: Any, comparison: Comparison) -> str:
-    """Why `operand` could not match, whatever the value is: then its negation shows nothing. Else an empty text."""
+    """Return why `operand` cannot match any value of this type, so its negation proves nothing; or ""."""
     if isinstance(operand, Mapping) and is_matchers(operand) and not comparison.literal:
         if actual is MISSING:
-            return "" if "$absent" in operand else "nothing, and so there is nothing to negate"
+            return "" if "$absent" in operand else "nothing, so there is nothing to negate"
         return next(filter(None, (_of_matcher(*pair, actual, comparison) for pair in operand.items())), "")
     if actual is MISSING:
-        return "nothing, and so there is nothing to negate"
+        return "nothing, so there is nothing to negate"
     for kind, name in ((Mapping, "an object"), (list, "a list")):
         if isinstance(operand, kind) and not isinstance(actual, kind):
             return f"{_kind(actual)}, and {name} is negated"
     if operand is not None and not isinstance(operand, (Mapping, list)) and isinstance(actual, (Mapping, list)):
-        return f"{_kind(actual)}, and {_kind(operand)} is negated; $anywhere looks inside"
+        return f"{_kind(actual)}, and {_kind(operand)} is negated; use $anywhere to look inside"
     if isinstance(operand, list) and operand:
         if not actual:
-            return "an empty list, and so there is nothing to negate"
+            return "an empty list, so there is nothing to negate"
         for inner, value in zip(operand, actual, strict=False):
             if reason := _empty_reason(inner, value, comparison):
                 return reason
@@ -67,8 +67,8 @@ def _of_matcher(name: str, operand: Any, actual: Any, comparison: Comparison) ->
         return _empty_reason(operand, actual, replace(comparison, literal=True))
     if isinstance(actual, MATCHERS[name[1:]].about):
         return MATCHERS[name[1:]].hollow(operand, actual)
-    inside = "; $anywhere looks inside" if isinstance(actual, (list, Mapping)) else ""
-    return f"{_kind(actual)}, which {name} says nothing about{inside}"
+    inside = "; use $anywhere to look inside" if isinstance(actual, (list, Mapping)) else ""
+    return f"{_kind(actual)}, which {name} does not apply to{inside}"
 
 
 def _kind(value: Any) -> str:
@@ -79,7 +79,7 @@ def _kind(value: Any) -> str:
 
 def _problem(operand: Any) -> str:
     if isinstance(operand, Mapping) and "$snapshot" in operand:
-        return "of a snapshot holds wherever none is written: write what must not be there"
+        return "cannot negate a snapshot: it would pass as long as none is written; write the value that must not occur"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""`$contains: VALUE`: in a text, that text; in a list, an element for each value given (one alone needs no list).
+"""`$contains: VALUE`: a string with that substring, or a list with each given element (a single one needs no list).
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"tags": {"$contains": ["vip", "new"]}}, {"tags": ["vip", "eu"]}): print(found)
@@ -25,12 +25,12 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
                 yield place.difference(f"an element {json_line(value)}", actual)
     elif not (isinstance(actual, str) and isinstance(operand, str) and operand in actual):
         yield comparison.difference(
-            f"{'a text or list' if isinstance(operand, str) else 'a list'} with {json_line(operand)}", actual
+            f"{'a string or list' if isinstance(operand, str) else 'a list'} with {json_line(operand)}", actual
         )
 
 
 def _problem(operand: Any) -> str:
-    return "" if operand not in ("", []) else "takes what is looked for; this is in every text and every list"
+    return "" if operand not in ("", []) else "must not be empty: every string and list would match"
 
 
 matcher = Matcher(_differences, _problem, nested=True, about=(str, list))

@@ -1,6 +1,6 @@
 """`$each: VALUE`: a list in which every element matches, or an object in which every value does.
 
-There must be one at least; where there may be none, say so with `$length`: `{$each: VALUE, $length: {$gte: 0}}`.
+There must be at least one. To allow none, add `$length`: `{$each: VALUE, $length: {$gte: 0}}`.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"$each": {"sku": {"$type": "string"}}}, [{"sku": "A1"}, {"sku": 2}]): print(found)
@@ -23,13 +23,13 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
         return
     if not actual and "$length" not in comparison.siblings:
         some = f"at least one that is {json_line(operand)}"
-        yield comparison.difference(some, actual, got="none ($length: {$gte: 0} beside $each allows it)")
+        yield comparison.difference(some, actual, got="none (to allow that, add $length: {$gte: 0} to $each)")
     for step, value in actual.items() if isinstance(actual, dict) else enumerate(actual):
         yield from comparison.child(step).differences(operand, value)
 
 
 def _hollow(_operand: Any, actual: Any) -> str:
-    return "" if actual else "none in it"
+    return "" if actual else "an empty list or object"
 
 
 matcher = Matcher(_differences, nested=True, about=(list, dict), hollow=_hollow)

@@ -1,4 +1,4 @@
-"""`$length: N`: how many elements, keys or characters. N may be an expectation of its own.
+"""`$length: N`: the number of elements, keys or characters. N may be an expectation.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"products": {"$length": 2}}, {"products": [1, 2, 3]}): print(found)
@@ -25,7 +25,7 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
 
 def _problem(operand: Any) -> str:
     number = isinstance(operand, int) and not isinstance(operand, bool) and operand >= 0
-    return "" if number or (isinstance(operand, dict) and is_matchers(operand)) else "takes a number from 0 up"
+    return "" if number or (isinstance(operand, dict) and is_matchers(operand)) else "must be a number (0 or more)"
 
 
 matcher = Matcher(_differences, _problem, nested=True, about=(str, list, dict))

@@ -1,4 +1,4 @@
-"""`$unique: true`: a list in which no two elements are alike. `$unique: PATH`: no two have the same value there.
+"""`$unique: true`: a list without duplicates. `$unique: PATH`: no two elements have the same value at PATH.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"$unique": "sku"}, [{"sku": "A1"}, {"sku": "B2"}, {"sku": "A1"}]): print(found)
@@ -22,7 +22,7 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
         yield comparison.difference("a list", actual)
         return
     if not actual and "$length" not in comparison.siblings:
-        yield comparison.difference("elements that could be alike", actual, got="none")
+        yield comparison.difference("elements to compare", actual, got="none")
     first: dict[str, int] = {}
     for index, element in enumerate(actual):
         part = at(element, operand) if isinstance(operand, str) else element
@@ -32,16 +32,16 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
         value = json.dumps(part, sort_keys=True, default=repr)
         other = first.setdefault(value, index)
         if other != index:
-            what = f"a different {operand} in each element" if isinstance(operand, str) else "no two elements alike"
+            what = f"a different {operand} in each element" if isinstance(operand, str) else "no duplicate elements"
             yield comparison.difference(what, actual, got=f"{value} in {other} and {index}")
 
 
 def _problem(operand: Any) -> str:
-    return "" if operand is True or isinstance(operand, str) else "takes true or a path"
+    return "" if operand is True or isinstance(operand, str) else "must be true or a path"
 
 
 def _hollow(_operand: Any, actual: Any) -> str:
-    return "" if len(actual) > 1 else "fewer than two elements, which cannot be alike"
+    return "" if len(actual) > 1 else "fewer than two elements, so no duplicates are possible"
 
 
 matcher = Matcher(_differences, _problem, about=(list,), hollow=_hollow)

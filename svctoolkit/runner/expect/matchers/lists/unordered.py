@@ -1,4 +1,4 @@
-"""`$unordered: [VALUE, ...]`: a list of as many elements, each pairing with one of these, in any order.
+"""`$unordered: [VALUE, ...]`: a list of the same length whose elements match these values, in any order.
 
 >>> from svctoolkit.runner import differences
 >>> expected = {"$unordered": [{"sku": "A1"}, {"sku": "B2"}]}
@@ -34,7 +34,7 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
 
 
 def _nearest(expected: Any, actual: list[Any], free: list[int], comparison: Comparison) -> str:
-    """What came, and of the elements that nothing else pairs with the one that differs least."""
+    """Return the actual list, and the unpaired element that differs least."""
     candidates = [(n, list(comparison.child(n).differences(expected, actual[n]))) for n in free]
     if not candidates:
         return json_line(actual)
@@ -43,7 +43,10 @@ def _nearest(expected: Any, actual: list[Any], free: list[int], comparison: Comp
 
 
 def _pair(expectation: int, candidates: list[list[int]], pairs: dict[int, int], tried: set[int]) -> bool:
-    """Give `one` an element, moving those that have another choice: each expectation pairs if any assignment exists."""
+    """Pair an expectation with an element, moving others if necessary.
+
+    These are augmenting paths: a complete pairing is found if one exists.
+    """
     for element in candidates[expectation]:
         if element not in tried:
             tried.add(element)
@@ -54,7 +57,7 @@ def _pair(expectation: int, candidates: list[list[int]], pairs: dict[int, int], 
 
 
 def _problem(operand: Any) -> str:
-    return "" if isinstance(operand, list) else "takes a list"
+    return "" if isinstance(operand, list) else "must be a list"
 
 
 matcher = Matcher(_differences, _problem, nested=True, about=(list,))

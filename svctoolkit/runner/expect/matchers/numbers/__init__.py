@@ -1,1 +1,1 @@
-"""Matchers of numbers, and of times, which compare alike."""
+"""Matchers of numbers, and of times, which compare the same way."""

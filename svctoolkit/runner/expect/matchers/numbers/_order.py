@@ -1,4 +1,4 @@
-"""How `$gt`, `$gte`, `$lt` and `$lte` compare: numbers with numbers, texts with texts, times by the clock."""
+"""How `$gt`, `$gte`, `$lt` and `$lte` compare: numbers with numbers, strings with strings, times chronologically."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def order_matcher(words: str, holds: Callable[[Json, Json], bool]) -> Matcher:
-    """A matcher that wants a value which `holds` of `(value, operand)`; `words` name the relation."""
+    """Return a matcher that requires `holds(value, operand)`; `words` name the relation in messages."""
 
     def differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
         value, limit = _comparable(actual), _comparable(operand)
@@ -46,9 +46,9 @@ def _hollow(operand: Any, actual: Any) -> str:
 
 def _kind(value: Any) -> str:
     if value is None:
-        return "neither a number nor a text"
-    return "a number" if isinstance(value, (int, float)) else "a text" if isinstance(value, str) else "a time"
+        return "neither a number nor a string"
+    return "a number" if isinstance(value, (int, float)) else "a string" if isinstance(value, str) else "a time"
 
 
 def _problem(operand: Any) -> str:
-    return "" if _comparable(operand) is not None else "takes a number, a text or a time"
+    return "" if _comparable(operand) is not None else "must be a number, a string or a time"

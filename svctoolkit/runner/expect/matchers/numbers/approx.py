@@ -1,8 +1,8 @@
-"""`$approx: NUMBER`: a number that is nearly that; `$tol` beside it says how far off it may be (default: a millionth).
+"""`$approx: NUMBER`: a number close to NUMBER. `$tol` sets the allowed distance (default: relative, one millionth).
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"revenue": {"$approx": 22.5, "$tol": 0.01}}, {"revenue": 22.6}): print(found)
-revenue: expected 22.5 give or take 0.01, got 22.6
+revenue: expected 22.5 ± 0.01, got 22.6
 >>> differences({"revenue": {"$approx": 0.3}}, {"revenue": 0.1 + 0.2})
 []
 """
@@ -22,11 +22,11 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
     tolerance = comparison.siblings.get("$tol")
     if tolerance is None:
         near = _is_number(actual) and math.isclose(actual, operand, rel_tol=1e-6, abs_tol=1e-9)
-    else:  # the last digits of a binary fraction are nobody's fault
+    else:  # tolerates rounding errors of binary fractions
         near = _is_number(actual) and abs(actual - operand) <= tolerance + 1e-9 * max(1.0, abs(operand))
     if not near:
         number = json_line(operand)
-        within = f"about {number}" if tolerance is None else f"{number} give or take {json_line(tolerance)}"
+        within = f"about {number}" if tolerance is None else f"{number} ± {json_line(tolerance)}"
         yield comparison.difference(within, actual)
 
 
@@ -35,11 +35,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _problem(operand: Any) -> str:
-    return "" if _is_number(operand) else "takes a number"
+    return "" if _is_number(operand) else "must be a number"
 
 
 def _hollow(_operand: Any, actual: Any) -> str:
-    return "" if _is_number(actual) else "no number that can be near another"
+    return "" if _is_number(actual) else "a value that is not a number"
 
 
 matcher = Matcher(_differences, _problem, about=(int, float), hollow=_hollow)

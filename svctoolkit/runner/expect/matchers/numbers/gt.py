@@ -1,4 +1,4 @@
-"""`$gt: VALUE`: more than VALUE. Numbers compare with numbers, texts with texts, ISO 8601 times by the clock.
+"""`$gt: VALUE`: more than VALUE. Numbers compare with numbers, strings with strings, ISO 8601 times chronologically.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"total": {"$gt": 10}}, {"total": 10}): print(found)

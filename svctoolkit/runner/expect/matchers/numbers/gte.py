@@ -1,4 +1,4 @@
-"""`$gte: VALUE`: at least VALUE. Numbers compare with numbers, texts with texts, ISO 8601 times by the clock.
+"""`$gte: VALUE`: at least VALUE. Numbers compare with numbers, strings with strings, ISO 8601 times chronologically.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"total": {"$gte": 10}}, {"total": 9}): print(found)

@@ -1,4 +1,4 @@
-"""`$lt: VALUE`: less than VALUE. Numbers compare with numbers, texts with texts, ISO 8601 times by the clock.
+"""`$lt: VALUE`: less than VALUE. Numbers compare with numbers, strings with strings, ISO 8601 times chronologically.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"total": {"$lt": 10}}, {"total": 10}): print(found)

@@ -1,4 +1,4 @@
-"""`$lte: VALUE`: at most VALUE. Numbers compare with numbers, texts with texts, ISO 8601 times by the clock.
+"""`$lte: VALUE`: at most VALUE. Numbers compare with numbers, strings with strings, ISO 8601 times chronologically.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"total": {"$lte": 10}}, {"total": 11}): print(found)

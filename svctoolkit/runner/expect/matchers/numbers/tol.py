@@ -1,4 +1,4 @@
-"""`$tol: NUMBER`, beside `$approx`: how far off the number may be.
+"""`$tol: NUMBER`, next to `$approx`: the greatest allowed distance from the number.
 
 >>> from svctoolkit.runner import differences
 >>> differences({"$approx": 100, "$tol": 5}, 104)
@@ -21,7 +21,7 @@ def _differences(_operand: Any, _actual: Any, _comparison: Comparison) -> Iterat
 
 def _problem(operand: Any) -> str:
     number = isinstance(operand, (int, float)) and not isinstance(operand, bool) and 0 <= operand < 1e300
-    return "" if number else "takes a number from 0 up"
+    return "" if number else "must be a number (0 or more)"
 
 
 matcher = Matcher(_differences, _problem, goes_with="approx")

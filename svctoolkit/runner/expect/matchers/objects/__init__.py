@@ -1,1 +1,1 @@
-"""Matchers of the members of an object."""
+"""Matchers of objects and their members."""

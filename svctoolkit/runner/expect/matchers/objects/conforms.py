@@ -1,11 +1,11 @@
-"""`$conforms: Order Done`: what that event of a tracking plan may be: a whole event, or its properties.
+"""`$conforms: Order Done`: an event, or its properties, that conforms to that event of a tracking plan.
 
-The plan is one of the workspace's `trackingPlans`; `$conforms: {plan: tracking/, event: Order Done}` names another by
-its path, from the suite's folder.
+The plan is one of the workspace's `trackingPlans`; `$conforms: {plan: tracking/, event: Order Done}` names another
+plan by its path relative to the suite's folder.
 
 >>> from svctoolkit.runner import differences
 >>> list(differences({"$conforms": "Order Done"}, {"total": 3}))[0].expected
-"what 'Order Done' plans, but no tracking plan of the workspace has such an event"
+"the planned event 'Order Done', but no tracking plan of the workspace has it"
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
     try:
         plans = resources.current().plans() if isinstance(operand, str) else [_load(operand["plan"])]
     except ConfigError as error:
-        yield comparison.difference(f"what {name!r} plans, but the plan cannot be used: {error}", actual)
+        yield comparison.difference(f"the planned event {name!r}, but the plan cannot be used: {error}", actual)
         return
     planned = next(((plan, rule) for plan in plans if (rule := plan.rule_by_name(name))), None)
     if planned is None:
         near = did_you_mean(name, [known for p in plans for known in p.names])
-        said = f"what {name!r} plans, but no tracking plan of the workspace has such an event{near}"
+        said = f"the planned event {name!r}, but no tracking plan of the workspace has it{near}"
         yield comparison.difference(said, actual)
     elif not isinstance(actual, Mapping):
-        yield comparison.difference(f"an object as {name!r} plans it", actual)
+        yield comparison.difference(f"an object that conforms to {name!r}", actual)
     else:
         yield from _violations(*planned, actual, comparison)
 
@@ -54,7 +54,7 @@ def _violations(plan: Plan, rule: Rule, value: Mapping[str, Any], comparison: Co
 
 
 def _event_with(rule: Rule, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """An event of the rule's type that has these properties."""
+    """Return an event of the rule's type that has these properties."""
     inner: Mapping[str, Any] = properties
     for step in reversed(rule.section.split(".")):
         inner = {step: inner}
@@ -66,7 +66,7 @@ def _problem(operand: Any) -> str:
         return ""
     if isinstance(operand, dict) and operand.keys() == {"plan", "event"} and all(map(_is_text, operand.values())):
         return ""
-    return "takes the name of a planned event (or identify, page...), or {plan: PATH, event: NAME}"
+    return "must be the name of a planned event (or identify, page...), or {plan: PATH, event: NAME}"
 
 
 def _is_text(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""`$exact: VALUE`: nothing but that, at every depth. Matchers inside it still work.
+"""`$exact: VALUE`: VALUE without any additional members, at every depth. Matchers inside it still work.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"$exact": {"city": "Berlin"}}, {"city": "Berlin", "zip": "10969"}): print(found)

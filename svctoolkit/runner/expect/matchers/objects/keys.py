@@ -1,4 +1,4 @@
-"""`$keys: [NAME, ...]`: an object with these members and no others, whatever they hold. Or an expectation of the list.
+"""`$keys: [NAME, ...]`: an object with exactly these members, whatever their values. Or an expectation of the list.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"$keys": ["email", "plan"]}, {"email": "a@b.example", "phone": "1"}): print(found)
@@ -24,7 +24,7 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
         if sorted(map(str, operand)) != sorted(map(str, actual)):
             yield comparison.difference(f"the members {_join(operand)}", actual, got=_join(actual) or "none")
     elif not comparison.matches(operand, list(actual)):
-        yield comparison.difference(f"members that fit {json_line(operand)}", actual, got=_join(actual) or "none")
+        yield comparison.difference(f"members matching {json_line(operand)}", actual, got=_join(actual) or "none")
 
 
 def _join(names: Any) -> str:
@@ -33,7 +33,7 @@ def _join(names: Any) -> str:
 
 def _problem(operand: Any) -> str:
     good = is_matchers(operand) if isinstance(operand, dict) else isinstance(operand, list)
-    return "" if good else "takes a list of names, or an expectation of it: {$contains: email}"
+    return "" if good else "must be a list of names, or an expectation of it: {$contains: email}"
 
 
 matcher = Matcher(_differences, _problem, nested=True, about=(dict,))

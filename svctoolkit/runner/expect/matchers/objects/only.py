@@ -1,6 +1,6 @@
-"""`$only: {NAME: VALUE, ...}`: an object with these members and no others; what is inside them matches as a subset.
+"""`$only: {NAME: VALUE, ...}`: an object with exactly these members; their values match as subsets.
 
-In `delivered: {$only: {lake: [{}]}}` it says that no other destination got anything.
+In `delivered: {$only: {lake: [{}]}}` it asserts that no other destination received anything.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"$only": {"plan": {}}}, {"plan": {"name": "pro"}, "email": "a@b.example"}): print(found)
@@ -28,7 +28,7 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
 
 
 def _problem(operand: Any) -> str:
-    return "" if isinstance(operand, dict) and operand else "takes an object of members, at least one"
+    return "" if isinstance(operand, dict) and operand else "must be an object with at least one member"
 
 
 matcher = Matcher(_differences, _problem, nested=True, about=(dict,))

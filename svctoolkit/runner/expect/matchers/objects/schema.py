@@ -1,4 +1,4 @@
-"""`$schema: file.json`: what a JSON Schema describes. The file stands beside the suite; YAML is taken, too.
+"""`$schema: file.json`: a value that is valid under a JSON Schema. The file is relative to the suite; YAML works, too.
 
 >>> from svctoolkit.runner import differences
 >>> for difference in differences({"$schema": "no-such-file.json"}, 1): print(difference)
@@ -41,7 +41,7 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
 
 @lru_cache(maxsize=64)
 def _checker(path: Path, _changed: int) -> Any:
-    """The compiled schema of a file. Raises `InvalidPlan` with every reason why it is refused."""
+    """Return the compiled schema of a file. Raises `InvalidPlan` with every reason why it is invalid."""
     from svctoolkit.plans.schema.compiler import Checker
     from svctoolkit.plans.schema.rewrite import as_2019
     from svctoolkit.plans.schema.strictness import refusals
@@ -55,7 +55,7 @@ def _checker(path: Path, _changed: int) -> Any:
 
 
 def _problem(operand: Any) -> str:
-    return "" if isinstance(operand, str) and operand else "takes the path of a JSON Schema"
+    return "" if isinstance(operand, str) and operand else "must be the path of a JSON Schema"
 
 
 matcher = Matcher(_differences, _problem)

@@ -1,1 +1,1 @@
-"""Matchers of texts."""
+"""Matchers of strings."""

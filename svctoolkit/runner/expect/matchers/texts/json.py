@@ -1,4 +1,4 @@
-"""`$json: VALUE`: a text that is JSON, and what it says matches VALUE.
+"""`$json: VALUE`: a string of JSON whose parsed value matches VALUE.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"batch": {"$json": [{"id": 1}]}}, {"batch": '[{"id": 2, "n": 0}]'}): print(found)
@@ -19,13 +19,13 @@ from svctoolkit.runner.expect.matchers import MISSING, Matcher
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
     value = _value(actual)
     if value is MISSING:
-        yield comparison.difference("a text that is JSON", actual)
+        yield comparison.difference("a string of JSON", actual)
     else:
         yield from comparison.differences(operand, value)
 
 
 def _value(text: Any) -> Any:
-    """What a text says, or `MISSING` where it is no JSON."""
+    """Return the parsed text, or `MISSING` if it is not JSON."""
     try:
         return json.loads(text) if isinstance(text, str) else MISSING
     except (ValueError, RecursionError):
@@ -35,9 +35,9 @@ def _value(text: Any) -> Any:
 def _hollow(operand: Any, actual: Any) -> str:
     value = _value(actual)
     if value is MISSING:
-        return "a text that is no JSON"
+        return "a string that is not JSON"
     if isinstance(operand, dict) and isinstance(value, dict) and not is_matchers(operand):
-        absent = (f"nothing at {key}, and so there is nothing to negate" for key in operand if key not in value)
+        absent = (f"nothing at {key}, so there is nothing to negate" for key in operand if key not in value)
         return next(absent, "")
     return ""
 

@@ -1,4 +1,4 @@
-"""`$query: {PATH: VALUE, ...}`: what is found at each path matches. `*` in a path is every element or member: a list.
+"""`$query: {PATH: VALUE, ...}`: the value at each path matches. `*` in a path is every element or member, as a list.
 
 >>> from svctoolkit.runner import differences
 >>> order = {"products": [{"sku": "A1", "price": 5}, {"sku": "B2", "price": 7}]}
@@ -25,12 +25,12 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
 
 
 def _problem(operand: Any) -> str:
-    return "" if isinstance(operand, dict) and operand else "takes an object of paths and what is expected there"
+    return "" if isinstance(operand, dict) and operand else "must be an object of paths and their expected values"
 
 
 def _hollow(operand: Any, actual: Any) -> str:
     absent = (path for path in operand if at(actual, path) in (MISSING, []))
-    return next((f"nothing at {path}, and so there is nothing to negate" for path in absent), "")
+    return next((f"nothing at {path}, so there is nothing to negate" for path in absent), "")
 
 
 matcher = Matcher(_differences, _problem, nested=True, about=(list, dict), hollow=_hollow)

@@ -1,8 +1,8 @@
-"""`$regex: PATTERN`: a text in which the pattern (Python's `re`) is found. `^` and `$` tie it to the very ends.
+"""`$regex: PATTERN`: a string that contains a match (Python's `re`). `^` and `$` match only at the very start and end.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"id": {"$regex": "^o-[0-9]+$"}}, {"id": "x-1"}): print(found)
-id: expected a text matching "^o-[0-9]+$", got "x-1"
+id: expected a string matching "^o-[0-9]+$", got "x-1"
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from svctoolkit.runner.expect.compare import Comparison, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import Matcher
 
-#: A dollar sign, or what may hide one: an escaped character, a class of characters.
+#: A dollar sign, or what may contain a literal one: an escaped character, a character class.
 _DOLLAR = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
 
 
-_ODD = "\x01\ue000"  # what is found in this and in an empty text is found everywhere
+_ODD = "\x01\ue000"  # a pattern that matches this and an empty string matches everything
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
     if not isinstance(actual, str) or re.search(_to_the_very_end(operand), actual) is None:
-        yield comparison.difference(f"a text matching {json_line(operand)}", actual)
+        yield comparison.difference(f"a string matching {json_line(operand)}", actual)
 
 
 @cache
 def _to_the_very_end(pattern: str) -> str:
-    """The pattern with `$` as the end of the text only: Python's also matches before a line end that ends it."""
+    """Return the pattern with `$` matching at the end only: Python's `$` also matches before a trailing newline."""
     if re.compile(pattern).flags & re.MULTILINE:
         return pattern
     return _DOLLAR.sub(lambda match: r"\Z" if match[0] == "$" else match[0], pattern)
@@ -38,13 +38,13 @@ def _to_the_very_end(pattern: str) -> str:
 
 def _problem(operand: Any) -> str:
     if not isinstance(operand, str) or not operand:
-        return "takes a pattern, a text that is not empty"
+        return "must be a pattern (a non-empty string)"
     try:
         re.compile(operand)
     except re.error as error:
-        return f"takes a pattern that can be read: {error}"
+        return f"must be a valid pattern: {error}"
     if all(re.search(_to_the_very_end(operand), text) for text in ("", _ODD)):
-        return "takes a pattern; this one is found in every text: write {$type: string} for that"
+        return "must not match every string: to accept any string, write {$type: string}"
     return ""
 
 

@@ -1,8 +1,8 @@
-"""`$starts: TEXT`: a text that begins with TEXT.
+"""`$starts: TEXT`: a string that starts with TEXT.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"id": {"$starts": "o-"}}, {"id": "x-1"}): print(found)
-id: expected a text that begins with "o-", got "x-1"
+id: expected a string that starts with "o-", got "x-1"
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from svctoolkit.runner.expect.matchers import Matcher
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
     if not (isinstance(actual, str) and actual.startswith(operand)):
-        yield comparison.difference(f"a text that begins with {json_line(operand)}", actual)
+        yield comparison.difference(f"a string that starts with {json_line(operand)}", actual)
 
 
 def _problem(operand: Any) -> str:
-    return "" if isinstance(operand, str) and operand else "takes a text, not an empty one"
+    return "" if isinstance(operand, str) and operand else "must be a non-empty string"
 
 
 matcher = Matcher(_differences, _problem, about=(str,))

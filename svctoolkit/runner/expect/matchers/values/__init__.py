@@ -1,1 +1,1 @@
-"""Matchers of any value: what it is, where it is, whether it is there."""
+"""Matchers of any value: its type, its place, its presence."""

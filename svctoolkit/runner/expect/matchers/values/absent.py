@@ -1,4 +1,4 @@
-"""`$absent: true`: the key must not be there. `$absent: false`: it must be, with any value.
+"""`$absent: true`: the key must be missing. `$absent: false`: it must exist, with any value.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"email": {"$absent": True}}, {"email": None}): print(found)
@@ -21,7 +21,7 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
 
 
 def _problem(operand: Any) -> str:
-    return "" if isinstance(operand, bool) else "takes true or false"
+    return "" if isinstance(operand, bool) else "must be true or false"
 
 
 matcher = Matcher(_differences, _problem)

@@ -1,6 +1,6 @@
-"""`$anywhere: VALUE`: a value that matches, at any depth. A text is also looked for inside of texts, and as a key.
+"""`$anywhere: VALUE`: a matching value at any depth. A string is also found inside strings, and as a key.
 
-So is a number of six digits or more; a shorter one is found as a whole text, too.
+The same goes for a number of at least six digits; a shorter one is only found as a number, or as a string of its own.
 
 >>> from svctoolkit.runner import differences
 >>> event = {"properties": {"cards": [{"number": "4111 1111"}]}}
@@ -18,7 +18,7 @@ from svctoolkit.runner.expect.compare import Comparison, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import MISSING, Matcher
 
-_TELLING = 6  # digits: shorter numbers stand in dates and ids by chance
+_TELLING = 6  # digits; shorter numbers occur in dates and ids by chance
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
@@ -27,7 +27,7 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
 
 
 def places(operand: Json, actual: Json, comparison: Comparison) -> Iterator[Comparison]:
-    """Where in `actual` something matches `operand`; a key that does counts as the place of its value."""
+    """Yield the places in `actual` that match `operand`; for a matching key, the place of its value."""
     if actual is MISSING or comparison.is_ignored():
         return
     if _holds(operand, actual) or comparison.finds(operand, actual):
@@ -44,7 +44,7 @@ def places(operand: Json, actual: Json, comparison: Comparison) -> Iterator[Comp
 
 
 def _holds(operand: Any, actual: Any) -> bool:
-    """Whether a text is in a text, or is how a number is written: card numbers come as either, and are written so."""
+    """Return whether a string contains `operand`, which may be a number: card numbers occur as both."""
     if isinstance(operand, str):
         return operand in actual if isinstance(actual, str) else _is_number(actual) and operand == str(actual)
     if not (_is_number(operand) and isinstance(actual, str)):
@@ -58,7 +58,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _problem(operand: Any) -> str:
-    return "" if operand not in ("", {}, []) else "takes what is looked for; this is everywhere"
+    return "" if operand not in ("", {}, []) else "must not be empty: everything would match"
 
 
 matcher = Matcher(_differences, _problem, nested=True)

@@ -1,4 +1,4 @@
-"""`$literal: VALUE`: that value, in which `$` keys are keys. For payloads that have keys like `$regex`.
+"""`$literal: VALUE`: that value, in which `$` keys are ordinary keys. For payloads that have keys like `$regex`.
 
 >>> from svctoolkit.runner import differences
 >>> differences({"query": {"$literal": {"$regex": "^a"}}}, {"query": {"$regex": "^a"}})

@@ -1,11 +1,11 @@
-"""`$snapshot: true`: exactly what the snapshot file for this place has. `$snapshot: NAME` names the file.
+"""`$snapshot: true`: exactly the value in the snapshot file for this place. `$snapshot: NAME` names the file.
 
-`svctoolkit run --update` writes it (`--update=new` only where there is none). Ignored paths are in no snapshot, and
-secrets are masked.
+`svctoolkit run --update` writes it (`--update=new` only if it is missing). Ignored paths are left out of the snapshot,
+and secrets are masked.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"delivered": {"$snapshot": True}}, {"delivered": []}): print(found)
-delivered: expected a snapshot, got no place to look for one
+delivered: expected a snapshot, got no folder for snapshots
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from svctoolkit.runner.expect.matchers import Matcher
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
     if comparison.snapshots is None:
-        yield comparison.difference("a snapshot", actual, got="no place to look for one")
+        yield comparison.difference("a snapshot", actual, got="no folder for snapshots")
     else:
         name = operand if isinstance(operand, str) else ".".join(map(str, comparison.path))
         yield from comparison.snapshots.differences(name, actual, comparison)
@@ -29,7 +29,7 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
 
 def _problem(operand: Any) -> str:
     named = isinstance(operand, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", operand)
-    return "" if operand is True or named else "takes true, or a name of letters, digits, _ . and -"
+    return "" if operand is True or named else "must be true, or a name of letters, digits, _ . and -"
 
 
 matcher = Matcher(_differences, _problem)

@@ -1,7 +1,7 @@
-"""`$type: NAME`: a value of a kind.
+"""`$type: NAME`: a value of this type.
 
-The kinds of JSON: string, number, integer, boolean, null, object, array. Kinds of text: uuid, datetime and date
-(ISO 8601), url (http or https).
+JSON types: string, number, integer, boolean, null, object, array. Formats of strings: uuid, datetime and date (ISO
+8601), url (http or https).
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"id": {"$type": "uuid"}, "n": {"$type": "number"}}, {"id": "x", "n": 1.5}): print(found)
@@ -65,7 +65,7 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
 def _problem(operand: Any) -> str:
     if isinstance(operand, str) and operand in KINDS:
         return ""
-    return f"takes one of {', '.join(KINDS)}.{did_you_mean(operand, KINDS) if isinstance(operand, str) else ''}"
+    return f"must be one of {', '.join(KINDS)}.{did_you_mean(operand, KINDS) if isinstance(operand, str) else ''}"
 
 
 matcher = Matcher(_differences, _problem)
