@@ -317,7 +317,7 @@ def test_what_a_change_may_have_touched(folder: Path, capsys: pytest.CaptureFixt
     Path("clean.py").write_text("def transformEvent(event, metadata):\n    return None\n", encoding="utf-8")
     assert changed() == ["passes", "fails", "skipped", "gap", "fixed"]
     assert main(["run", "--changed", "nowhere"]) == 4
-    assert "git knows no 'nowhere'" in capsys.readouterr().err
+    assert "unknown revision 'nowhere'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("what", ["suite", "workspace"])
@@ -447,7 +447,11 @@ def test_recorded_suites_have_no_personal_data(events: Callable[..., Path]) -> N
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [("{", "events.ndjson:1:2: no JSON"), ("5", "events.ndjson:1:1: no event"), ("", "there are no events in it")],
+    [
+        ("{", "events.ndjson:1:2: no JSON"),
+        ("5", "events.ndjson:1:1: not an event"),
+        ("", "the file contains no events"),
+    ],
 )
 def test_a_broken_recording_is_told(
     events: Callable[..., Path], capsys: pytest.CaptureFixture[str], line: str, said: str
@@ -535,7 +539,7 @@ def test_without_tests_the_default_events_run(project: Path, capsys: pytest.Capt
     [
         (("language: python\n", "language: pyton\n"), "must be one of"),
         (("file: clean.py", "file: nowhere.py"), "cannot read nowhere.py: there is no such file"),
-        (("input: ./in", "input: ./nowhere"), "there are no .json files in nowhere"),
+        (("input: ./in", "input: ./nowhere"), "no .json files in nowhere"),
     ],
 )
 def test_a_wrong_project_is_told(

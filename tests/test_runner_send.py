@@ -215,7 +215,7 @@ def test_nobody_at_the_base_url(write: Callable[..., Path], capsys: pytest.Captu
     path = write(sends("{delivered: [{}]}"))
 
     assert main(["run", str(path), "--base-url", "http://127.0.0.1:1"]) == 4
-    assert "http://127.0.0.1:1 gave no answer" in capsys.readouterr().err
+    assert "no response from http://127.0.0.1:1" in capsys.readouterr().err
     with pytest.raises(UsageError, match="expected an address"):
         runner.remote_planes("ftp://x", "", "")
 

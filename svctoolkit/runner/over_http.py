@@ -1,4 +1,4 @@
-"""Suites by HTTP: an expectation of a run that is waited for, and an event as a scenario.
+"""Suites over HTTP: wait for an expectation of a run, and download an event as a scenario.
 
 A data plane serves these operations with `DataPlane(workspace, additions=[operations])`; `svctoolkit serve` does.
 """
@@ -39,25 +39,25 @@ _NAMES = ("delivered", "dropped", "failed", "attempts", "user_transform", "dest_
 
 
 class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
-    """What must come of the events of a run."""
+    """What the events of a run must result in."""
 
     expect: Annotated[
         dict[str, Any],
         Meta(
             description="As in a suite: delivered, dropped, failed, attempts, user_transform, dest_transform, "
-            "violations. Nothing may fail unless `failed` says so."
+            "violations. Nothing may fail unless `failed` allows it."
         ),
     ]
-    run: Annotated[str, Meta(description="Whose events; without it, all that came.")] = ""
-    destination: Annotated[str, Meta(description="Key or id: look at this destination only.")] = ""
+    run: Annotated[str, Meta(description="Only events of this run; by default all events.")] = ""
+    destination: Annotated[str, Meta(description="Key or id: check only this destination.")] = ""
     received: Annotated[
-        int, Meta(ge=0, le=2**53, description="Wait until at least so many events of the run have come.")
+        int, Meta(ge=0, le=2**53, description="Wait until at least this many events of the run have arrived.")
     ] = 1
     timeout: Annotated[float, Meta(ge=0, le=_MOST_SECONDS, description="Seconds.")] = 10.0
 
 
 class DifferenceRecord(Struct, frozen=True):
-    """One thing that is not as expected: the path of the value, and all of it in a line."""
+    """One difference: the path of the value, and the whole difference in one line."""
 
     path: list[str | int]
     expected: str
@@ -66,7 +66,7 @@ class DifferenceRecord(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """What came of an expectation; `causes` say why events have not arrived, where some have not."""
+    """The result of an expectation; `causes` say why events did not arrive, if any did not."""
 
     verdict: Literal["passed", "failed"]
     message: str
@@ -76,28 +76,30 @@ class Verdict(Struct, frozen=True):
 
 
 def operations(engine: Engine, guard: Guard) -> list[Operation]:
-    """The operations, for a data plane."""
+    """Return the operations for a data plane."""
     service = _Service(engine)
-    unauthorised = {401: ResponseDoc("Credentials are wrong, or absent where they are needed.", (Refusal,))}
-    seq = Parameter("seq", "query", "The number of an event.", {"type": "integer", "minimum": 1, "maximum": 2**53}, 1)
+    unauthorised = {401: ResponseDoc("Credentials are wrong or missing.", (Refusal,))}
+    seq = Parameter(
+        "seq", "query", "The sequence number of an event.", {"type": "integer", "minimum": 1, "maximum": 2**53}, 1
+    )
     return [
         Operation(
             method="POST",
             path="/inspect/expect",
             id="expect",
-            summary="Expect something of a run",
-            description="Waits until it is so, and answers then; or, when the time is over, with what is different. "
-            "Before something is compared, `received` events must have come and nothing of the run be under way.",
+            summary="Check the results of a run",
+            description="Responds as soon as the expectation is met, or at the timeout with the differences. "
+            "Nothing is compared before `received` events have arrived and no event of the run is in progress.",
             handle=guard.local(service.expect),
             body=Expectation,
             example=lambda: {"run": "checkout-7", "expect": {"delivered": []}, "received": 0},
             responses={
-                200: ResponseDoc("It is so.", (Verdict,)),
-                400: ResponseDoc("The body is wrong, or the expectation can never hold.", (Refusal,)),
-                404: ResponseDoc("There is no such destination.", (Refusal,)),
-                409: ResponseDoc("It is not so.", (Verdict,)),
+                200: ResponseDoc("The expectation is met.", (Verdict,)),
+                400: ResponseDoc("The body is invalid, or the expectation can never be met.", (Refusal,)),
+                404: ResponseDoc("The destination does not exist.", (Refusal,)),
+                409: ResponseDoc("The expectation is not met.", (Verdict,)),
                 413: ResponseDoc("The body is too large.", (Refusal,)),
-                415: ResponseDoc("The body is no JSON.", (Refusal,)),
+                415: ResponseDoc("The body is not JSON.", (Refusal,)),
                 **unauthorised,
             },
         ),
@@ -106,14 +108,14 @@ def operations(engine: Engine, guard: Guard) -> list[Operation]:
             path="/inspect/scenario",
             id="scenario",
             summary="An event as a scenario",
-            description="A suite with one scenario, as `svctoolkit record` writes it: the event runs once more beside "
-            "the data plane, and what came of it is what the scenario expects. Personal data is replaced.",
+            description="A suite with one scenario, as `svctoolkit record` writes it. The event runs again, outside "
+            "the data plane, and the scenario expects its results. Personal data is replaced.",
             handle=guard.local(service.scenario),
             parameters=(seq,),
             responses={
                 200: ResponseDoc("The suite, as YAML."),
                 400: ResponseDoc("The event cannot be written as a scenario.", (Refusal,)),
-                404: ResponseDoc("The event is not kept (any more).", (Refusal,)),
+                404: ResponseDoc("The event is not stored (or no longer).", (Refusal,)),
                 **unauthorised,
             },
         ),
@@ -129,7 +131,7 @@ class _Service:
         try:
             expectation = msgspec.convert(raw, Expectation)
         except msgspec.ValidationError as error:
-            refuse(f"the body is wrong: {error}")
+            refuse(f"invalid body: {error}")
         _check(expectation.expect, self._engine.workspace.destinations)
         keys = self._keys(expectation.destination)
         verdict = await self._wait(expectation, keys)
@@ -143,7 +145,7 @@ class _Service:
             raise RequestError(404, {"message": str(error)}) from error
 
     async def _wait(self, wanted: Expectation, keys: list[str]) -> Verdict:
-        """Compare after every change, while nothing is under way and until it is as expected or the time is over."""
+        """Compare after every change while no event is in progress, until the expectation is met or the time is up."""
         engine, deadline, number = self._engine, monotonic() + wanted.timeout, -1
         run = wanted.run or None
 
@@ -171,7 +173,7 @@ class _Service:
     async def scenario(self, request: Request) -> Response:
         text = request.query_params.get("seq", "")
         if set(request.query_params) != {"seq"} or not (text.isascii() and text.isdigit() and 0 < len(text) < 17):
-            refuse("the only parameter is seq, the number of an event")
+            refuse("seq, the number of an event, is required and the only parameter")
         suite = await asyncio.to_thread(self._suite, int(text))
         return Response(suite, media_type="application/yaml")
 
@@ -180,7 +182,7 @@ class _Service:
         view = View(engine)
         record = next((item for item in view.about(seq)["events"]), None)
         if record is None:
-            raise RequestError(404, {"message": f"nothing is kept of an event {seq}"})
+            raise RequestError(404, {"message": f"event {seq} is not stored"})
         workspace = engine.workspace.in_mode("record")
         event = writer.ReceivedEvent(record["event"], record["source"])
         suite = writer.record_suite([event], workspace)
@@ -188,18 +190,18 @@ class _Service:
 
 
 def _check(expected: Mapping[str, Json], destinations: Collection[str]) -> None:
-    """Raises `RequestError` (400) for an expectation that nothing could meet, or that says nothing."""
+    """Raises `RequestError` (400) for an expectation that can never be met, or is empty."""
     if not expected:
-        refuse(f"expect says nothing; it may have {', '.join(_NAMES)}")
+        refuse(f"expect is empty; it may have {', '.join(_NAMES)}")
     for name, value in expected.items():
         if name not in _NAMES:
-            refuse(f"nothing is called {name[:50]!r}.{did_you_mean(name, _NAMES)} There is {', '.join(_NAMES)}")
+            refuse(f"expect has no member {name[:50]!r}.{did_you_mean(name, _NAMES)} It may have {', '.join(_NAMES)}")
         for path, problem in (*problems(value), *member_problems(name, value, destinations)):
             refuse(f"expect.{'.'.join(map(str, (name, *path)))}: {problem}")
 
 
 def _compare(engine: Engine, wanted: Expectation, keys: Sequence[str]) -> tuple[int, Verdict]:
-    """How many events have come, and how what became of them compares."""
+    """Return the number of received events, and the result of the comparison."""
     view = View(engine, wanted.run or None)
     places = keys or _destinations(engine, view, wanted.expect)
     everywhere = run_results(view, places)
@@ -215,7 +217,7 @@ def _compare(engine: Engine, wanted: Expectation, keys: Sequence[str]) -> tuple[
 
 
 def _destinations(engine: Engine, view: View, expected: Mapping[str, Any]) -> list[str]:
-    """Where events of the run went, and what the expectation names; all destinations where nothing went anywhere."""
+    """Return the destinations that the run's events reached or the expectation names; all if events reached none."""
     destinations = engine.workspace.destinations
     named = {key for value in expected.values() if isinstance(value, Mapping) for key in value if key in destinations}
     reached = {destination for destination, _ in view.fate_counts()}
@@ -233,8 +235,8 @@ def _differences(
 
 
 def _too_early(wanted: Expectation, text: str, verdict: Verdict) -> Verdict:
-    """What was compared is not all that was waited for."""
-    first = DifferenceRecord(["received"], f"{wanted.received} events, and nothing under way", text, text)
+    """Return the verdict of a comparison that timed out before all events had arrived and finished."""
+    first = DifferenceRecord(["received"], f"{wanted.received} events, none in progress", text, text)
     return Verdict("failed", text, wanted.run, [first, *verdict.differences], verdict.causes)
 
 

@@ -1,4 +1,4 @@
-"""Run scenarios, and tell whoever listens: reporters, pytest, a program."""
+"""Run scenarios and yield notices for reporters, pytest or a program."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def run(
     coverage: bool = False,
     clock: Callable[[], float] = perf_counter,
 ) -> Iterator[Notice]:
-    """Run scenarios: one `Started`, one `Outcome` each, in their order, one `Finished`.
+    """Run scenarios: yields one `Started`, one `Outcome` for each in order, and one `Finished`.
 
-    With `fail_fast` the first that fails is the last. With `jobs` that many run side by side; those of one `serial`
-    group never do. With `coverage` there is one `Covered` before `Finished`. An interrupt (Ctrl-C) ends the run, and is
-    told in `Finished`.
+    With `fail_fast` the run ends after the first failure. `jobs` scenarios run in parallel, but never two of one
+    `serial` group. With `coverage` there is one `Covered` before `Finished`. An interrupt (Ctrl-C) ends the run and is
+    reported in `Finished`.
     """
     counts: Counter[str] = Counter()
     began = clock()
@@ -95,7 +95,7 @@ def _side_by_side(
 
     pool = ThreadPoolExecutor(jobs, thread_name_prefix="svctoolkit-suites")
     try:
-        with uninterrupted():  # a thread that starts is known to the pool, which ends it
+        with uninterrupted():  # an interrupt here would leave a thread that the pool does not join
             futures: list[Future[Outcome]] = [pool.submit(attempt_one, scenario) for scenario in scenarios]
         for future in futures:
             yield future.result()
@@ -104,7 +104,7 @@ def _side_by_side(
 
 
 def _judge(scenario: Scenario, planes: Planes, snapshots: Snapshots, clock: Callable[[], float]) -> Outcome:
-    """The outcome with `skip`, `live` and `xfail` taken into account."""
+    """Return the outcome, with `skip`, `live` and `xfail` taken into account."""
     reason = skip_reason(scenario, planes)
     if reason:
         return Outcome(scenario, "skipped", reason=reason)
@@ -117,9 +117,9 @@ def _judge(scenario: Scenario, planes: Planes, snapshots: Snapshots, clock: Call
 
 
 def skip_reason(scenario: Scenario, planes: Planes) -> str:
-    """Why a scenario does not run here, or an empty text."""
+    """Return why a scenario does not run here, or an empty text."""
     if scenario.skip:
         return scenario.skip
     if scenario.live and not planes.live:
-        return "live: it runs with --live only"
+        return "live: only runs with --live"
     return planes.unable(scenario)

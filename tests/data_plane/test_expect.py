@@ -73,10 +73,10 @@ def test_nothing_came_is_no_success(plane: DataPlane) -> None:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ({"expect": {}}, "says nothing"),
+        ({"expect": {}}, "expect is empty"),
         ({"expect": {"delivred": []}}, "Did you mean 'delivered'"),
-        ({"expect": {"delivered": [{"bdy": 1}]}}, "there is no 'bdy' in a request"),
-        ({"expect": {"delivered": {"crm": [{"body": {"$regexx": 1}}]}}}, "no matcher is called"),
+        ({"expect": {"delivered": [{"bdy": 1}]}}, "a request that was delivered has no member 'bdy'"),
+        ({"expect": {"delivered": {"crm": [{"body": {"$regexx": 1}}]}}}, "unknown matcher"),
         ({"expect": {"delivered": []}, "timout": 1}, "timout"),
         ({"expect": {"delivered": []}, "timeout": 1e9}, "timeout"),
         ({}, "expect"),

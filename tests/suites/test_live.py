@@ -43,7 +43,7 @@ def test_without_live_nothing_goes_out(served: Callable[..., Service], capsys: p
 
     assert main(["run"]) == 0
     assert service.received == []
-    assert "skipped: live: it runs with --live only (s.suite.yaml::an-order-arrives-at-the-service)" in (
+    assert "skipped: live: only runs with --live (s.suite.yaml::an-order-arrives-at-the-service)" in (
         capsys.readouterr().out
     )
 

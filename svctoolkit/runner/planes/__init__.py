@@ -1,1 +1,1 @@
-"""Where scenarios run: data planes of this process, or a service elsewhere."""
+"""Where scenarios run: data planes in this process, or a service at a URL."""

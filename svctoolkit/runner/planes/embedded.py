@@ -1,4 +1,4 @@
-"""The data plane that scenarios run against: in this process without a socket, or a service at a URL."""
+"""The data plane that scenarios run against, in this process and without a socket."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from svctoolkit.server import DataPlane
 
 _TEST_API = ("/v0/", "/destination-definitions", "/openapi.json", "/docs")
-_DRAIN_SECONDS = 0.5  # for what a scenario did not wait for; who takes longer does not get another one
-_STOP_SECONDS = 0.5  # scenarios have waited for what they wanted; this is for an interrupt
+_DRAIN_SECONDS = 0.5  # for events that a scenario did not wait for; slower planes are not reused
+_STOP_SECONDS = 0.5  # scenarios wait for their own events; this only matters after an interrupt
 
 
 def transformation_id(key: str) -> str:
-    """The id of the destination that stands behind a transformation which is tested alone."""
+    """Return the id of the destination that is added for testing a transformation alone."""
     return f"transformation alone: {key}"
 
 
 @contextmanager
 def open_planes(*, live: bool = False, limit: float = 10.0) -> Iterator[Planes]:
-    """Data planes in this process, one per workspace, until the block ends. With `live` live scenarios run, too.
+    """Data planes in this process, one per workspace, until the block ends. With `live`, live scenarios run, too.
 
-    `limit`: seconds of real time that a scenario without a limit of its own may take.
+    `limit` is the time in real seconds that scenarios without their own limit may take.
     """
     planes = Planes(live=live, limit=limit)
     try:
@@ -52,11 +52,11 @@ def open_planes(*, live: bool = False, limit: float = 10.0) -> Iterator[Planes]:
 
 
 class Planes:
-    """Data planes in this process, made when they are first asked for. `close()` ends them.
+    """Data planes in this process, created on first use. `close()` stops them.
 
-    A scenario that freezes the clock or tells the recorder what to answer has one for itself while it runs. The next
-    one takes it over, with its own clock, ids and answers: starting a plane and the workers of user code costs most of
-    what a scenario does.
+    A scenario that freezes the clock or scripts the recorder uses a plane exclusively while it runs. The plane is then
+    reused with the next scenario's clock, ids and responses, because starting a plane and its user-code workers takes
+    most of a scenario's time.
     """
 
     def __init__(self, *, live: bool = False, coverage: bool = False, limit: float = 10.0) -> None:
@@ -75,7 +75,7 @@ class Planes:
             yield self._shared_plane(scenario.suite)
             return
         if self._coverage:
-            self._shared_plane(scenario.suite)  # what no scenario runs is counted there
+            self._shared_plane(scenario.suite)  # counts the lines that no scenario runs
         plane = self._borrow(scenario)
         try:
             yield plane
@@ -85,7 +85,7 @@ class Planes:
                     self._free[_pool(scenario)].append(plane)
 
     def _borrow(self, scenario: Scenario) -> EmbeddedPlane:
-        """A plane for this scenario alone: a free or a new one. A live one really sends: it is not used again."""
+        """Return a plane for this scenario alone, free or new. A live plane really sends, so it is not reused."""
         with self._lock:
             free = self._free.setdefault(_pool(scenario), [])
             plane = free.pop() if free and not scenario.live else None
@@ -98,11 +98,11 @@ class Planes:
         return plane
 
     def unable(self, _scenario: Scenario) -> str:
-        """Why a scenario cannot run here, or an empty text. Here every scenario can."""
+        """Return why a scenario cannot run here, or an empty text. In this process every scenario can."""
         return ""
 
     def lines(self) -> Counts:
-        """How often each line of user code ran, by file; as far as the engines can tell. Empty without `coverage`."""
+        """Return how often each line of user code ran, by file, if the engine can count. Empty without `coverage`."""
         for suite, plane in self._planes.values():
             self._lines.add(suite, *plane.lines(all=self._coverage))
         for suite, plane in self._lent:
@@ -110,7 +110,7 @@ class Planes:
         return self._lines.counts
 
     def _shared_plane(self, suite: Suite) -> EmbeddedPlane:
-        """The data plane that serves the workspace of `suite`, which should not change any more."""
+        """Return the data plane for the workspace of `suite`, which must not change from now on."""
         workspace = suite.workspace
         with self._lock:
             entry = self._planes.get(id(workspace))
@@ -121,7 +121,7 @@ class Planes:
         return entry[1]
 
     def _start_loops(self) -> Loops:
-        from svctoolkit.runner.planes.loops import Loops  # asyncio: 20 ms, and most tests of mappings need none
+        from svctoolkit.runner.planes.loops import Loops  # asyncio: 20 ms, rarely needed by tests of mappings
 
         with self._lock:
             self._loops = self._loops or Loops()
@@ -139,21 +139,21 @@ class Planes:
 
 
 def _needs_its_own(scenario: Scenario) -> bool:
-    """Whether it cannot use the plane that all share."""
+    """Return whether the scenario cannot use the shared plane."""
     changes = scenario.freeze or scenario.recorder or scenario.live or scenario.overrides
     return bool(changes) or scenario.batch is not None
 
 
 def _pool(scenario: Scenario) -> tuple[int, str]:
-    """What scenarios have in common that may use the same plane: workspace and configuration."""
+    """Return the key of scenarios that may reuse the same plane: workspace and configuration."""
     changes = [scenario.overrides, scenario.batch]
     return id(scenario.suite.workspace), json.dumps(changes, sort_keys=True) if any(changes) else ""
 
 
 class EmbeddedPlane:
-    """Serves a workspace in record mode, whatever the workspace says; only a live scenario's destination is sent to.
+    """Serves a workspace in record mode, whatever it says; only a live scenario's destination receives requests.
 
-    The Test API is asked directly; the data plane behind it starts with the first request that needs it.
+    The Test API is called directly; the data plane for other requests starts on first use.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class EmbeddedPlane:
         self._workspace = recording_workspace(workspace, scenario)
         self._workspace.people = [*workspace.people, Person.with_token(email, token)]
         self._times = times
-        self._under_way: set[str] = set()  # runs that nobody has waited for
+        self._under_way: set[str] = set()  # runs whose results were not awaited
         self._loops, self._lock = loops, threading.Lock()
         self._coverage = coverage
         self._runs: Pipeline | None = None
@@ -179,12 +179,12 @@ class EmbeddedPlane:
         self.authorization = basic(email, token)
 
     def begin(self, scenario: Scenario) -> None:
-        """Be the plane of this scenario alone, with its clock and ids."""
-        assert self._times is not None  # noqa: S101 - who lends it made it with times
+        """Become the plane of this scenario, with its clock and ids."""
+        assert self._times is not None  # noqa: S101 - lent planes are created with times
         self._times.set(scenario.freeze)
 
     def reset(self) -> bool:
-        """End the scenario: wait for what is under way and forget its answers. Whether another one may have it."""
+        """End the scenario: wait for its events and clear its responses. Return whether the plane can be reused."""
         if self._data_plane is not None and self._under_way:
             try:
                 self._data_plane.drain(_DRAIN_SECONDS)
@@ -225,13 +225,13 @@ class EmbeddedPlane:
         return violation_records(self._plane.of_run(run))
 
     def script(self, run: str, answers: Mapping[str, Sequence[_format.RecorderAnswer]]) -> None:
-        self._script = run, answers  # also for what starts later
+        self._script = run, answers  # also for a data plane that starts later
         for served in (self._data_plane, self._runs):
             if served is not None:
                 self._tell(served.recorder)
 
     def _tell(self, recorder: Recorder) -> None:
-        """The answers of this scenario."""
+        """Give the recorder the responses of this scenario."""
         run, answers = self._script
         for key, script in answers.items():
             recorder.script(key, *_recorder_answers(script), run=run)
@@ -251,11 +251,11 @@ class EmbeddedPlane:
 
     @property
     def _app(self) -> Starlette:
-        """The Test API alone: without a store and the threads that deliver."""
+        """Return the Test API alone, without a store and delivery threads."""
         pipeline = self._pipeline
         with self._lock:
             if self._test_api is None:
-                from svctoolkit.server import app  # 0.1 s, and most tests of mappings need none of it
+                from svctoolkit.server import app  # 0.1 s, and most tests of mappings do not need it
 
                 self._test_api = app(self._workspace, pipeline=pipeline)
             return self._test_api
@@ -282,28 +282,31 @@ class EmbeddedPlane:
         return {"clock": self._times.now, "new_id": self._times.new_id} if self._times else {}
 
     def lines(self, *, all: bool = False) -> tuple[Counts, Counts]:
-        """How often each line of user code ran, in the Test API and behind it. With `all` also of code that did not."""
+        """Return how often each line of user code ran, in the Test API and the data plane.
+
+        With `all`, include code that did not run.
+        """
         for transformation in self._workspace.transformations.values() if all else ():
             self._pipeline.user_code.runnable(transformation).run([], [])  # loads it
         tested = self._runs.user_code.coverage() if self._runs else {}
         return tested, self._data_plane.lines() if self._data_plane else {}
 
     def close(self) -> None:
-        """End the data plane, if there is one."""
+        """Stop the data plane, if it was started."""
         if self._data_plane is not None:
             self._data_plane.stop(_STOP_SECONDS)
 
 
 def recording_workspace(workspace: Workspace, scenario: Scenario | None = None) -> Workspace:
-    """The workspace as suites run it: nothing is really sent, but to the destination of a live scenario.
+    """Return the workspace as suites run it: only a live scenario's destination receives requests.
 
-    Every transformation has a destination behind it, so that it can be tested alone.
+    Every transformation gets its own destination, so that it can be tested alone.
     """
     live = scenario.live if scenario else None
     recording = workspace.in_mode("live" if live else "record")
     if scenario is not None and scenario.batch is not None:
         recording.delivery = replace(recording.delivery, batch=calls_of(scenario.batch))
-    if recording.delivery.batch:  # the same requests on a fast machine and on a slow one: a call waits for its events
+    if recording.delivery.batch:  # a call waits for all of its events, so that requests do not depend on timing
         together = replace(recording.delivery.batch, wait=float("inf"))
         recording.delivery = replace(recording.delivery, batch=together)
     recording.destinations = dict(workspace.destinations)
@@ -326,7 +329,7 @@ def recording_workspace(workspace: Workspace, scenario: Scenario | None = None) 
 
 
 def _recorder_answers(script: Sequence[_format.RecorderAnswer]) -> list[Any]:
-    """The recorder's answers as it takes them."""
+    """Return the responses in the recorder's format."""
     from msgspec import UNSET
 
     from svctoolkit.delivery import Answer as RecorderAnswer

@@ -1,4 +1,4 @@
-"""What a data plane knows of a run, under the names that expectations use."""
+"""The data plane's records of a run, under the names that expectations use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DELIVERY = ("destination", "attempt", "status", "payload", "response", "headers
 
 
 def run_results(view: View, keys: Sequence[str]) -> dict[str, Json]:
-    """What became of the events of a run, at each of the destinations `keys`."""
+    """Return the results of a run's events at each of the destinations `keys`."""
     fates = [{name: getattr(f, name) for name in _FATE} | {"number": f.seq, "event": dict(f.event)} for f in view.fates]
     deliveries = [
         {name: getattr(d, name) for name in _DELIVERY}
@@ -40,7 +40,7 @@ def run_results(view: View, keys: Sequence[str]) -> dict[str, Json]:
 def results_of_records(
     fates: Iterable[Mapping[str, Json]], deliveries: Sequence[Mapping[str, Json]], keys: Sequence[str]
 ) -> dict[str, Json]:
-    """The same from the records that `/inspect/fates` and `/inspect/deliveries` give; each fate with its `event`."""
+    """Return the same from records of `/inspect/fates` and `/inspect/deliveries`; each fate has its `event`."""
     ordered = sorted(fates, key=lambda fate: int(fate["number"]))
     events = dict.fromkeys((fate.get("event") or {}).get("messageId") for fate in ordered)
     places = {message_id: place for place, message_id in enumerate(events)}
@@ -60,18 +60,18 @@ def results_of_records(
 
 
 def violation_record(found: Mapping[str, Json]) -> dict[str, Json]:
-    """A violation as expectations see it, from what `/inspect/violations` gives: `type` is the violation's."""
+    """Return a violation as expectations see it, from a record of `/inspect/violations`; `type` is the violation's."""
     members = {name: found[name] for name in ("property", "path", "message", "place", "dropped")}
     return {"type": found["violation"], "event": found["name"] or found["type"], **members}
 
 
 def violation_records(view: View) -> list[dict[str, Json]]:
-    """Those of everything that a view shows."""
+    """Return the violations in a view."""
     return [violation_record({name: getattr(found, name) for name in _BREACH}) for found in view.violations]
 
 
 class EventPlace(int):
-    """The place of an event among those that were sent, from 0; it is equal to the event's message id, too."""
+    """The index, from 0, of an event among those that were sent; it also equals the event's message id."""
 
     def __new__(cls, place: int, message_id: str) -> EventPlace:
         event = super().__new__(cls, place)
@@ -87,8 +87,10 @@ class EventPlace(int):
 
 
 class RequestRecord(dict[str, Any]):
-    """A request as expectations see it. What it carried can be asked of each, and is listed for several events only: a
-    request of one event looks as it always did, in snapshots, too.
+    """A request as expectations see it.
+
+    The events that it carried can always be expected, but they are only listed if there are several, so that snapshots
+    of single-event requests do not change.
     """
 
     def __init__(self, members: Mapping[str, Json], events: list[Json]) -> None:
@@ -107,14 +109,14 @@ class RequestRecord(dict[str, Any]):
 
 
 def _attempts(fates: Sequence[Mapping[str, Any]], requests: Sequence[Mapping[str, Any]]) -> int:
-    """How often the destination was tried: by event, or by request where events have shared some."""
+    """Return how often the destination was tried: per event, or per request if events share requests."""
     if any(len(_event_ids(request)) > 1 for request in requests):
         return sum(not request["part"] for request in requests)
     return sum(fate["attempts"] for fate in fates)
 
 
 def _event_ids(request: Mapping[str, Any]) -> Sequence[str]:
-    """The message ids of the events that a request carried. A service of an earlier version tells of one."""
+    """Return the message ids of the events that a request carried. Earlier versions of the service record only one."""
     return request.get("events") or [str(request.get("messageId"))]
 
 
@@ -127,7 +129,7 @@ def _drop(fate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _failure(fate: Mapping[str, Any], requests: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """A failure; `status` is what the destination answered last, where it was asked."""
+    """Return a failure; `status` is the destination's last response, if there was any."""
     message_id = (fate.get("event") or {}).get("messageId")
     statuses = [r["status"] for r in requests if "messageId" not in r or message_id in _event_ids(r)]
     failure = {name: fate.get(name) for name in ("by", "destination", "event", "attempts")}
@@ -138,7 +140,7 @@ def _failure(fate: Mapping[str, Any], requests: Sequence[Mapping[str, Any]]) -> 
 
 
 def _tries(requests: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Every request to one destination; `after` are the seconds since the one before it of the same event."""
+    """Return every request to one destination; `after` is the seconds since the same event's previous request."""
     tries, last = [], dict[Any, datetime]()
     for request in requests:
         at, whose = datetime.fromisoformat(str(request["at"])), request.get("messageId")
@@ -156,14 +158,14 @@ def _lower(headers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _transform_output(fate: Mapping[str, Any]) -> Sequence[Any]:
-    """The events after the user transformation; without one, the event itself if it got as far as there."""
+    """Return the events after the user transformation; without one, the event itself if it got that far."""
     if fate.get("transformed") is not None:
         return list(fate["transformed"])
     return [] if fate["status"] == "filtered" else [fate.get("event")]
 
 
 def _request_record(delivery: Mapping[str, Any], places: Mapping[Any, int]) -> dict[str, Any]:
-    """One request as expectations see it: header names in lower case, the body parsed."""
+    """Return a request as expectations see it: header names in lower case, the body parsed."""
     request = delivery["request"]
     headers = Headers(_lower(request["headers"]))
     url = urlsplit(request["url"])
@@ -182,7 +184,7 @@ def _request_record(delivery: Mapping[str, Any], places: Mapping[Any, int]) -> d
 
 
 def _fields(text: str) -> dict[str, Any]:
-    """The fields of a query or a form: a text each, and a list of them where a name comes more than once."""
+    """Return the fields of a query or form: a string each, or a list of strings if a name occurs more than once."""
     values: dict[str, list[str]] = {}
     for name, value in parse_qsl(text, keep_blank_values=True):
         values.setdefault(name, []).append(value)
@@ -190,7 +192,7 @@ def _fields(text: str) -> dict[str, Any]:
 
 
 def _body(body: bytes | str, kind: str) -> Any:
-    """A JSON body parsed, a form as an object, anything else as text."""
+    """Return a JSON body parsed, a form as an object, anything else as text."""
     if isinstance(body, str):
         body = base64.b64decode(body[7:]) if body.startswith("base64:") else body.encode("utf-8", "surrogatepass")
     if "x-www-form-urlencoded" in kind:

@@ -11,9 +11,10 @@ T = TypeVar("T")
 
 
 class Loops:
-    """Event loops for requests: one for each thread that asks, so that no request waits for another thread.
+    """Event loops for requests: one for each calling thread, so that no request waits for another thread.
 
-    Where a loop runs already (notebooks, asynchronous tests) there is one more, in a thread of its own.
+    If a loop is already running in the thread (notebooks, asynchronous tests), the request runs in a loop in another
+    thread.
     """
 
     def __init__(self) -> None:
@@ -22,7 +23,7 @@ class Loops:
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    # Any: what a coroutine yields and is sent is between it and the loop
+    # Any: only the loop deals with the values that a coroutine yields and receives
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         if _is_running():
             return self._run_in_thread(work)
@@ -32,7 +33,7 @@ class Loops:
         task = loop.create_task(work)
         try:
             return loop.run_until_complete(task)
-        except BaseException:  # an interrupt: the request goes no further
+        except BaseException:  # an interrupt: cancel the request
             task.cancel()
             raise
 
@@ -53,10 +54,10 @@ class Loops:
         try:
             return future.result()
         finally:
-            future.cancel()  # does nothing but after an interrupt
+            future.cancel()  # only has an effect after an interrupt
 
     def close(self) -> None:
-        """Close every loop, after what an interrupt left in it has ended."""
+        """Close every loop, after the tasks that an interrupt left in it have ended."""
         if self._thread is not None:
             self._thread_loop.call_soon_threadsafe(self._thread_loop.stop)
             self._thread.join()
@@ -69,7 +70,7 @@ class Loops:
 
 
 def _is_running() -> bool:
-    """Whether a loop runs in this thread."""
+    """Return whether a loop is running in this thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""A data plane as scenarios see it, wherever it is."""
+"""The interface of a data plane that scenarios run against."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, Protocol
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite import format as _format
 
-#: Says whose a request is.
+#: Header with the run that a request belongs to.
 RUN_HEADER = "x-svctoolkit-run"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a data plane answered. Header names are lower-case; `body` is the parsed JSON, or the text if it is none."""
+    """A data plane's response. Header names are lower-case; `body` is the parsed JSON, or text if it is not JSON."""
 
     status: int
     headers: Mapping[str, str]
@@ -25,42 +25,42 @@ class Answer:
 
 
 class Plane(Protocol):
-    """A data plane, wherever it is."""
+    """A data plane in this process or elsewhere."""
 
-    #: The `Authorization` header of someone who may use its Test API.
+    #: The `Authorization` header of a user of its Test API.
     authorization: str
 
     def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        """Its answer. `path` may have a query."""
+        """Return the response to a request. `path` may have a query."""
         ...
 
     def test(self, path: str, body: bytes, run: str) -> Answer:
-        """What its Test API answers to a POST of this JSON; `run` is whose requests to destinations these are."""
+        """Return the Test API's response to a POST of this JSON; requests to destinations belong to `run`."""
         ...
 
     def run_results(self, run: str, keys: Sequence[str], limit: float) -> Mapping[str, Json]:
-        """What became at the destinations `keys` of what was sent as `run`, once nothing of it is under way.
+        """Return the results of `run` at the destinations `keys`, once none of its events is in progress.
 
-        As `shape.shape_results` takes it. Raises `StillWaiting` if that takes more than `limit` seconds.
+        `shape.shape_results` accepts this format. Raises `StillWaiting` if it takes more than `limit` seconds.
         """
         ...
 
     def violations(self, run: str) -> list[dict[str, Json]]:
-        """What the events of `run` break of their tracking plan: `fates.violation_record` of each, in order."""
+        """Return the tracking plan violations of the events of `run`, each a `fates.violation_record`, in order."""
         ...
 
     def script(self, run: str, answers: Mapping[str, Sequence[_format.RecorderAnswer]]) -> None:
-        """Let the recorder answer what `run` and the runs within it send to destinations; no answers: as by default."""
+        """Set the recorder's responses for `run` and the runs within it; an empty map restores the defaults."""
         ...
 
 
 def basic(email: str, token: str) -> str:
-    """The `Authorization` header of the Test API."""
+    """Return the `Authorization` header for the Test API."""
     return f"Basic {base64.b64encode(f'{email}:{token}'.encode()).decode()}"
 
 
 def parse_body(content: bytes) -> Json:
-    """The JSON value, or the text if it is none."""
+    """Return the JSON value, or the text if it is not JSON."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
@@ -68,7 +68,7 @@ def parse_body(content: bytes) -> Json:
 
 
 def post(plane: Plane, path: str, body: bytes, run: str = "") -> Answer:
-    """The answer to a POST of JSON by someone who may use the Test API."""
+    """Return the response to a POST of JSON by a user of the Test API."""
     headers = {"authorization": plane.authorization, "content-type": "application/json"}
     headers |= {RUN_HEADER: run} if run else {}
     return plane.request("POST", path, headers, body)

@@ -1,4 +1,4 @@
-"""Scenarios against a service at a URL: its Test API, by HTTP."""
+"""Run scenarios against the Test API of a service at a URL."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _SECONDS = 60.0
 
 
 def remote_planes(base_url: str, email: str, token: str, *, live: bool = False, limit: float = 10.0) -> Planes:
-    """Planes that are all the one service at `base_url`.
+    """Planes that all use the same service at `base_url`.
 
-    Raises `UsageError` if nothing answers there, or it refuses the login.
+    Raises `UsageError` if the service does not respond or rejects the login.
     """
     if not base_url.startswith(("http://", "https://")):
         raise UsageError(f"base URL {base_url}: expected an address like https://api.example.com")
@@ -43,28 +43,31 @@ class _Remote(Planes):
         self._plane = RemotePlane(base_url, email, token)
 
     def probe(self, *, login: bool) -> None:
-        """Raises `DeliveryError` if nobody is there, or nobody of this name: better once than in each scenario."""
+        """Check the service once, not in each scenario.
+
+        Raises `DeliveryError` if it is down or rejects the login.
+        """
         self._plane.request("GET", "/destination-definitions/WEBHOOK", {}, b"")
         if login and self._plane.test("/v0/testDestination/nobody", b"{}", "").status in (401, 403):
-            raise DeliveryError("the login is refused: see --email and SVC_TOKEN", code="ELOGIN")
+            raise DeliveryError("the login was rejected: check --email and SVC_TOKEN", code="ELOGIN")
 
     @contextmanager
     def open(self, _scenario: Scenario) -> Iterator[Plane]:
         yield self._plane
 
     def unable(self, scenario: Scenario) -> str:
-        """What a service elsewhere does not let us do: freeze its clock, skip its pauses, run loose code."""
+        """Return why a scenario cannot run at a remote service: its clock, delays and configuration are fixed."""
         if scenario.overrides:
-            return "--base-url: the configuration of a service elsewhere stays as it is"
+            return "--base-url: the configuration of a remote service cannot be changed"
         if scenario.batch is not None:
-            return "--base-url: how events share requests at a service elsewhere stays as it is"
+            return "--base-url: batching at a remote service cannot be changed"
         if scenario.freeze:
-            return "--base-url: the clock of a service elsewhere cannot be frozen"
+            return "--base-url: the clock of a remote service cannot be frozen"
         for step in scenario.steps:
             if "after" in json.dumps(step.expect.get("attempts")):
-                return "--base-url: time passes there as it does; `after` is exact only in this process"
+                return "--base-url: a remote service runs in real time; `after` is only exact in this process"
             if step.kind == "transformation":
-                return "--base-url: a transformation is tested alone only in this process"
+                return "--base-url: a transformation can only be tested alone in this process"
         return ""
 
     def close(self) -> None:
@@ -75,24 +78,27 @@ class RemotePlane:
     """A service at a URL. One connection is kept open."""
 
     def __init__(self, base_url: str, email: str, token: str) -> None:
-        import httpx  # 0.1 s, and only this needs it
+        import httpx  # 0.1 s, and only remote runs need it
 
         self.base_url = base_url.rstrip("/")
         self.authorization = basic(email, token)
         self._client = httpx.Client(timeout=_SECONDS, follow_redirects=False, trust_env=True)
 
     def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        """Its answer. Raises `DeliveryError` where there is none."""
+        """Return the response. Raises `DeliveryError` without one."""
         import httpx
 
         try:
             got = self._client.request(method, self.base_url + path, headers=dict(headers), content=body)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise DeliveryError(f"{self.base_url} gave no answer: {error}", code="ENOANSWER") from error
+            raise DeliveryError(f"no response from {self.base_url}: {error}", code="ENOANSWER") from error
         return Answer(got.status_code, {k.lower(): v for k, v in got.headers.items()}, parse_body(got.content))
 
     def test(self, path: str, body: bytes, run: str) -> Answer:
-        """Raises `DeliveryError` also for an answer of the wrong form: who says 200 to anything shows nothing."""
+        """Return the response of the Test API.
+
+        Raises `DeliveryError` also for a response of the wrong form: a server that always returns 200 proves nothing.
+        """
         from svctoolkit.client import check_results
 
         answer = post(self, path, body, run)
@@ -100,15 +106,18 @@ class RemotePlane:
             try:
                 check_results(answer.body)
             except ValueError as error:
-                text = f"{self.base_url} gave no answer of the Test API: {error}"
+                text = f"{self.base_url} did not return a Test API response: {error}"
                 raise DeliveryError(text, code="EBADMSG") from None
         return answer
 
     def run_results(self, run: str, keys: Sequence[str], limit: float) -> Mapping[str, Json]:
-        """What the data plane there tells under `/inspect`. Raises `ToolkitError` where there is no such thing."""
+        """Return the results that the data plane reports under `/inspect`.
+
+        Raises `ToolkitError` if it does not support that.
+        """
         waited = self._inspect("wait", run=run, timeout=limit)
         if waited.status == 504:
-            raise StillWaiting(str(waited.body.get("message", "there are still events under way")))
+            raise StillWaiting(str(waited.body.get("message", "there are still events in progress")))
         with self._reading():
             events = {record["number"]: record["event"] for record in self._list("events", run)}
             records = [{**record, "event": events.get(record["number"])} for record in self._list("fates", run)]
@@ -121,55 +130,55 @@ class RemotePlane:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Of records that somebody else has made, maybe of another version of this package."""
+        """Turn unexpected records, perhaps of another version of this package, into errors."""
         try:
             yield
         except KeyError as error:
-            raise self._unclear(f"its records have no {error}") from None
+            raise self._unclear(f"its records lack {error}") from None
         except (AttributeError, TypeError, ValueError):
-            raise self._unclear("its records have another form") from None
+            raise self._unclear("its records have an unknown format") from None
 
     def _unclear(self, reason: str) -> ToolkitError:
-        return ToolkitError(f"{self.base_url} does not tell what became of what was sent: {reason}")
+        return ToolkitError(f"cannot read the results from {self.base_url}: {reason}")
 
     def _list(self, kind: str, run: str) -> list[dict[str, Any]]:
-        """Every record of a kind, page by page."""
+        """Return all records of a kind, page by page."""
         records: list[dict[str, Any]] = []
         after: int | None = 0
         while after is not None:
             page = self._inspect(kind, run=run, after=after, limit=1000).body
             records += page["items"]
             if page["next"] is not None and page["next"] <= after:
-                raise ValueError(f"the page after {after} is followed by itself")
+                raise ValueError(f"the page after {after} refers to itself")
             after = page["next"]
         return records
 
     def _inspect(self, what: str, **query: Any) -> Answer:
         answer = self.request("GET", f"/inspect/{what}?{urlencode(query)}", {"authorization": self.authorization}, b"")
         if answer.status == 404:
-            raise self._unclear("it is no svctoolkit data plane")
+            raise self._unclear("it is not a svctoolkit data plane")
         if answer.status not in (200, 504):
-            raise self._unclear(f"it answers {answer.status}")
+            raise self._unclear(f"it responded with status {answer.status}")
         if not isinstance(answer.body, Mapping):
-            raise self._unclear("its answer is no object")
+            raise self._unclear("its response is not an object")
         return answer
 
     def script(self, run: str, answers: Mapping[str, Sequence[_format.RecorderAnswer]]) -> None:
-        """By `POST /admin/recorder/<destination>`. Raises `ToolkitError` where that cannot be done."""
+        """Script with `POST /admin/recorder/<destination>`. Raises `ToolkitError` if that fails."""
         for key, script in answers.items():
             body = {"run": run, "answers": [_answer(answer) for answer in script]}
             answer = post(self, f"/admin/recorder/{quote(key, safe='')}", json.dumps(body).encode())
             if answer.status != 200:
                 says = answer.body.get("message") if isinstance(answer.body, Mapping) else None
-                elsewhere = "it is no svctoolkit data plane" if answer.status in (404, 405) else ""
-                reason = says or elsewhere or f"it answers {answer.status}"
-                raise ToolkitError(f"{self.base_url} takes no answers for its recorder: {reason}")
+                elsewhere = "it is not a svctoolkit data plane" if answer.status in (404, 405) else ""
+                reason = says or elsewhere or f"it responded with status {answer.status}"
+                raise ToolkitError(f"cannot script the recorder of {self.base_url}: {reason}")
 
     def close(self) -> None:
         self._client.close()
 
 
 def _answer(answer: _format.RecorderAnswer) -> dict[str, Any]:
-    """An answer as the data plane takes it."""
+    """Return a response in the data plane's format."""
     members: dict[str, Any] = msgspec.to_builtins(answer)
     return {**members, "delay": _format.seconds(answer.delay)}

@@ -1,4 +1,4 @@
-"""Time and ids of a scenario: frozen or real, and waiting that takes no time."""
+"""The clock and ids of a scenario, frozen or real; waiting takes no real time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class Times:
-    """The clock and the ids of a data plane, which each scenario sets anew.
+    """The clock and the ids of a data plane; each scenario resets them.
 
-    The clock stands still, at the time that the scenario freezes or at its beginning, and goes on only by what is
-    waited for (`pass_by`): so the times between attempts are exact, however busy the machine is, and destinations that
-    wait at once wait together.
+    The clock shows the time that the scenario freezes, or its start, and only advances by the time waited for
+    (`pass_by`). So the delays between attempts are exact on any machine, and destinations that wait at the same time
+    wait together.
     """
 
     def __init__(self) -> None:
@@ -27,14 +27,14 @@ class Times:
         self.set(None)
 
     def set(self, freeze: Freeze | None) -> None:
-        """Begin anew, at the time that is frozen or now, with the first id."""
+        """Restart at the frozen time, or now, with the first id."""
         with self._lock:
             self._start = datetime.fromisoformat(freeze.time) if freeze and freeze.time else datetime.now(UTC)
             self._waited = timedelta()
             self._new_id = sequence() if freeze and freeze.ids == "sequence" else _random_id
 
     def pass_by(self, seconds: float) -> None:
-        """Let this much time pass."""
+        """Advance the clock by this much time."""
         with self._lock:
             self._waited += timedelta(seconds=seconds)
 
@@ -48,7 +48,7 @@ class Times:
 
 
 def sequence() -> Callable[[], str]:
-    """Ids that look like UUIDs and count: 00000000-0000-4000-8000-000000000001 and so on."""
+    """Return a function that counts up ids in the form of UUIDs: 00000000-0000-4000-8000-000000000001 and so on."""
     numbers = count(1)
     return lambda: f"00000000-0000-4000-8000-{next(numbers):012x}"
 

@@ -1,1 +1,1 @@
-"""From events that were received to a suite."""
+"""Record received events as a suite."""

@@ -1,4 +1,4 @@
-"""`svctoolkit.record`: what `svctoolkit record` does, from Python."""
+"""`svctoolkit.record`: the command `svctoolkit record` as a Python function."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from svctoolkit.workspace import Workspace
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Recording(Displayed):
-    """What was made of events: `suite` as data, and what was `skipped`; `added` scenarios were new in `file`.
+    """The recorded `suite` as data, and the `skipped` input.
 
-    Secrets of the workspace are masked.
+    `added` is the number of scenarios that were new in `file`. Secrets of the workspace are masked.
     """
 
     suite: Mapping[str, Any]
@@ -32,7 +32,7 @@ class Recording(Displayed):
 
     @property
     def scenarios(self) -> list[dict[str, Json]]:
-        """The scenarios as a suite has them."""
+        """The scenarios, in the format of a suite."""
         return list(self.suite["scenarios"])
 
     def __repr__(self) -> str:
@@ -50,23 +50,23 @@ def record(
     source: str = "",
     personal: bool = False,
 ) -> Recording:
-    """A suite of events: one scenario for each shape of event, with what comes of it as its expectation.
+    """Return a suite with one scenario for each shape of event, which expects the current results.
 
-    `events` are a data plane (whose workspace is known), what it has `received`, events, batches
-    (`{"batch": [...]}`), or an NDJSON file. `source` (a key) sends events of which nobody knows the source; by default
-    it is the first one. Personal data is replaced by made-up values unless `personal`. With `file` the scenarios are
-    written there: to a new suite, or behind those that it has, without those that it has already.
+    `events` are a data plane (its workspace is used), its `received` events, events, batches (`{"batch": [...]}`), or
+    an NDJSON file. `source` (a key) is used for events without a known source; by default it is the workspace's first.
+    Personal data is replaced by made-up values unless `personal`. With `file`, the scenarios are written to a new
+    suite, or appended to an existing one, except those that it already has.
 
-    What is no event is left out and told in `skipped`. Nothing is delivered. Raises `ConfigError` where there is no
-    event or the file cannot take them, `UnknownName` for a source.
+    Items that are not events are left out and listed in `skipped`. Nothing is delivered. Raises `ConfigError` if there
+    is no event or the file cannot be extended, and `UnknownName` for an unknown source.
     """
     if isinstance(events, DataPlane):
         workspace, events = workspace or events.workspace, events.received
     if workspace is None:
-        raise ConfigError("whose events are these? Give the workspace: record(events, workspace)")
+        raise ConfigError("workspace is required: record(events, workspace)")
     bench = workspace if isinstance(workspace, Workspace) else Workspace.load(Path(workspace))
     if not bench.sources:
-        raise ConfigError(f"workspace {bench.name} has no source that could send: workspace.source('web')")
+        raise ConfigError(f"workspace {bench.name} has no source; add one: workspace.source('web')")
     skipped: list[Problem] = []
     named = writer.read_events(Path(events), skipped) if isinstance(events, (Path, str)) else _read(events, skipped)
     suite = writer.record_suite(named, bench, source=source, personal=personal)
@@ -78,17 +78,17 @@ def record(
 
 
 def _read(events: Iterable[Any], skipped: list[Problem]) -> list[ReceivedEvent]:
-    """The events among the items; what is none is told."""
+    """Return the events among the items; items that are not events are added to `skipped`."""
     read: list[ReceivedEvent] = []
     for number, item in enumerate([events] if isinstance(events, Mapping) else events, 1):
         value = item if isinstance(item, Mapping) else {"event": getattr(item, "event", None), "source": _source(item)}
         try:
             found = writer.events_in(json.loads(json.dumps(dict(value), allow_nan=False)))
         except (TypeError, ValueError) as error:
-            skipped.append(Problem(f"no JSON: {error}", f"event {number}"))
+            skipped.append(Problem(f"invalid JSON: {error}", f"event {number}"))
             continue
         if not found:
-            skipped.append(Problem("no event: it has no `type`", f"event {number}"))
+            skipped.append(Problem("not an event: `type` is missing", f"event {number}"))
         read += found
     if not read:
         raise ConfigError(skipped or "there are no events")

@@ -1,4 +1,4 @@
-"""Personal data in recorded events: replaced by made-up values, the same for the same value everywhere."""
+"""Personal data in recorded events: replaced by made-up values, equal values by the same one."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MADE_UP: dict[Kind, Callable[[int], str]] = {
     "user": "user-{}".format,
     "anonymous": "anonymous-{}".format,
     "device": "device-{}".format,
-    "place": lambda n: "0",  # noqa: ARG005 - every place is the same one
+    "place": lambda n: "0",  # noqa: ARG005 - all places get the same value
 }
 
 
 class Pseudonyms:
-    """Replaces personal data. What was replaced once is replaced alike wherever it stands alone.
+    """Replaces personal data. A value that was replaced once is replaced the same way wherever it stands alone.
 
     >>> pseudonyms = Pseudonyms()
     >>> event = {"userId": "ada@x.example", "context": {"traits": {"email": "ada@x.example", "plan": "pro"}}}
@@ -37,7 +37,7 @@ class Pseudonyms:
         self._counts: dict[Kind, int] = {}
 
     def replace(self, value: Json) -> Json:
-        """A copy of a JSON value without personal data: see `svctoolkit.personal`. A number becomes 0."""
+        """Return a copy of a JSON value without personal data (see `svctoolkit.personal`). A number becomes 0."""
         return personal.replace(value, self._pseudonym)
 
     def _pseudonym(self, value: Any, kind: Kind) -> Any:

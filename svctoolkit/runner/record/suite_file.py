@@ -1,4 +1,4 @@
-"""Scenarios into a suite file: a new one, or behind those that a file has already, which stays as people wrote it."""
+"""Write scenarios to a suite file: a new one, or appended to an existing one, which otherwise stays unchanged."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _WORKSPACE_FILE = "workspace.yaml"
 def add_scenarios(
     path: Path, suite: Mapping[str, Json], workspace: Workspace, *, environ: Mapping[str, str] | None = None
 ) -> int:
-    """Write the scenarios of a recorded suite to a file, and say how many it did not have yet.
+    """Write the scenarios of a recorded suite to a file, and return how many were new.
 
-    A new file is for the `workspace.yaml` that the workspace was read from, or holds the workspace itself. In one that
-    is there they stand behind the last one, under names of their own; everything else stays as it is. The file is
-    written as a whole or not at all, and only if what is added passes there; `environ` has what its references name,
-    beside the variables of the process. Raises `ConfigError` or one of its kinds.
+    A new file refers to the `workspace.yaml` that the workspace was read from, or contains the workspace. In an
+    existing file the scenarios are appended with unique names; everything else stays unchanged. The file is written
+    atomically, and only if the new scenarios pass with it. `environ` supplies environment variables for references, in
+    addition to those of the process. Raises `ConfigError` or one of its subclasses.
     """
     name = yamlfile.display_name(path)
     if not path.name.endswith(_ENDINGS):
-        raise ConfigError("the name of a suite ends with .suite.yaml", where=name)
+        raise ConfigError("the name of a suite file must end with .suite.yaml", where=name)
     if path.exists():
         text = yamlfile.load_text(path)
         added = _missing(yamlfile.load(text, name=name).data, suite)
@@ -46,17 +46,17 @@ def add_scenarios(
         added = [*suite["scenarios"]]
         head = _head(path, workspace)
         text = dump({**head, **suite})
-        # its own workspace is this one; secrets that were typed in are in no variable yet
+        # check with the workspace that is loaded: secrets that were typed in are not in a variable yet
         checked = text if "workspace" in head else dump(suite)
     if added:
-        _make_folder(path.parent, name)  # before the check: paths in the suite go through it
+        _make_folder(path.parent, name)  # before the check: relative paths start from this folder
         _check(loads(checked, workspace, name=name, path=path, environ={**os.environ, **(environ or {})}), len(added))
         write(path, text)
     return len(added)
 
 
 def _head(path: Path, workspace: Workspace) -> dict[str, Any]:
-    """What a new suite says of its workspace."""
+    """Return the workspace part of a new suite."""
     file = workspace.folder / _WORKSPACE_FILE if workspace.folder is not None else None
     if file is None or not file.is_file():
         return inline(workspace)
@@ -67,11 +67,11 @@ def _make_folder(folder: Path, name: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigError(f"cannot write it: {error.strerror}", where=name) from error
+        raise ConfigError(f"cannot be written: {error.strerror}", where=name) from error
 
 
 def _missing(data: Any, suite: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The scenarios that a file does not have, as they stand in it: with a name of their own, and their clock."""
+    """Return the scenarios that a file does not have yet, with unique names and their own clock."""
     there = data.get("scenarios") if isinstance(data, dict) else None
     scenarios = [one for one in there if isinstance(one, dict)] if isinstance(there, list) else []
     names = {str(one.get("name")) for one in scenarios}
@@ -96,16 +96,18 @@ def _without_name(scenario: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _append(text: str, scenarios: Sequence[Mapping[str, Any]], name: str) -> str:
-    """The text with more items behind the last one of `scenarios`."""
+    """Return the text with items added after the last one of `scenarios`."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     members = root.value if isinstance(root, yaml.MappingNode) else []
     items = next((value for key, value in members if key.value == "scenarios"), None)
     if not isinstance(items, yaml.SequenceNode) or items.flow_style or not items.value:
-        raise ConfigError("there is no list of `scenarios:` with a line `- name: ...` for each to add to", where=name)
+        raise ConfigError(
+            "cannot add scenarios: expected a list `scenarios:` with a line `- name: ...` for each", where=name
+        )
     column = items.start_mark.column
     lines = text.splitlines(keepends=True)
     end = items.end_mark.line if items.end_mark.column == 0 else items.end_mark.line + 1
-    while _is_between(lines[end - 1], column):  # blank lines and comments in front of what follows
+    while _is_between(lines[end - 1], column):  # blank lines and comments before the next section
         end -= 1
     before = "".join(lines[:end])
     gap = "" if before.endswith("\n") else "\n"
@@ -119,11 +121,13 @@ def _is_between(line: str, column: int) -> bool:
 
 
 def _check(suite: Suite, count: int) -> None:
-    """The last scenarios of a suite pass."""
+    """Raise `ConfigError` unless the last `count` scenarios of a suite pass."""
     with open_planes() as planes:
         for scenario in suite.scenarios[-count:]:
             outcome = attempt(scenario, planes)
             if outcome.status != "passed":
                 why = outcome.reason or next((str(d) for s in outcome.steps for d in s.differences), outcome.status)
-                message = f"{scenario.title!r} would not pass there, so nothing is written: {suite.masker.text(why)}"
+                message = (
+                    f"{scenario.title!r} does not pass with this suite: {suite.masker.text(why)}. Nothing was written."
+                )
                 raise ConfigError(message, where=suite.name)

@@ -1,4 +1,4 @@
-"""What a data plane received, as a suite: one scenario for each shape of event, with what came of it."""
+"""Record received events as a suite: one scenario for each shape of event, which expects its results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from svctoolkit.secrets import Masker, Secret, reveal, secret_texts
 from svctoolkit.workspace import Workspace
 
 _TIME = "2026-01-01T12:00:00Z"
-#: What SDKs and the data plane put into every event: different each time, and made anew when a scenario runs.
+#: Fields that SDKs and the data plane add to every event: they vary, and are generated again when a scenario runs.
 _GENERATED = (
     "messageId",
     "originalTimestamp",
@@ -36,23 +36,23 @@ _GENERATED = (
     "request_ip",
     "channel",
 )
-#: An expectation that holds whatever comes.
+#: An expectation that any result meets.
 _ANYTHING: Mapping[str, Any] = {"response": {"status": {"$type": "integer"}}, "failed": "any"}
 _NOT_REFUSED: Mapping[str, Any] = {"expect": {"status": 200}}
 _GENERATED_CONTEXT = ("sessionId", "sessionStart", "ip")
 
 
 class ReceivedEvent(NamedTuple):
-    """An event and the source (key) that it came from; an empty one where nobody knows."""
+    """An event and the key of its source; an empty one if the source is unknown."""
 
     event: Mapping[str, Any]
     source: str = ""
 
 
 def read_events(path: Path, bad: list[Problem]) -> list[ReceivedEvent]:
-    """The events in an NDJSON file: one a line, or a batch, or what `/inspect/events` gives.
+    """Return the events in an NDJSON file: one per line, or a batch, or records of `/inspect/events`.
 
-    Lines that are none of these are skipped, and told in `bad`. Raises `ConfigError` where there is no event at all.
+    Other lines are skipped and listed in `bad`. Raises `ConfigError` if the file has no events.
     """
     events_read: list[ReceivedEvent] = []
     name = yamlfile.display_name(path)
@@ -66,16 +66,16 @@ def read_events(path: Path, bad: list[Problem]) -> list[ReceivedEvent]:
             continue
         events = events_in(value)
         if not events:
-            message = "no event: a line is an event, {batch: [...]} or {source, event: {...}}"
+            message = "not an event: expected an event, {batch: [...]} or {source, event: {...}}"
             bad.append(Problem(message, f"{name}:{number}:1"))
         events_read += events
     if not events_read:
-        raise ConfigError(bad or [Problem("there are no events in it", name)])
+        raise ConfigError(bad or [Problem("the file contains no events", name)])
     return events_read
 
 
 def events_in(value: Json) -> list[ReceivedEvent]:
-    """The events of an event, a batch, or what `/inspect/events` gives; none for what is neither."""
+    """Return the events of an event, a batch, or a record of `/inspect/events`; an empty list for anything else."""
     if not isinstance(value, dict):
         return []
     if isinstance(value.get("batch"), list):
@@ -88,11 +88,11 @@ def events_in(value: Json) -> list[ReceivedEvent]:
 def record_suite(
     events: Iterable[ReceivedEvent], workspace: Workspace, *, source: str = "", personal: bool = False
 ) -> dict[str, Json]:
-    """A suite (its data, without the workspace) with one scenario for each shape of event.
+    """Return a suite (its data, without the workspace) with one scenario for each shape of event.
 
-    Personal data is replaced unless `personal`; what SDKs generate is left out, and the suite freezes clock and ids, so
-    every run gives the same. What each scenario expects is what came of it just now. `source` sends events of which
-    nobody knows the source. Raises `UnknownName` for a source that the workspace does not have.
+    Personal data is replaced unless `personal`. Fields that SDKs generate are left out, and the suite freezes clock and
+    ids, so every run gives the same results. Each scenario expects the current results. `source` is used for events
+    without a known source. Raises `UnknownName` for a source that the workspace does not have.
     """
     pseudonyms = Pseudonyms()
     scenarios: dict[str, dict[str, Any]] = {}
@@ -121,10 +121,10 @@ def verify_suite(
     force: bool = False,
     expected: bool = True,
 ) -> dict[str, Json]:
-    """A suite (its data, without the workspace) with one scenario: an event through the Test API to one destination.
+    """Return a suite (its data, without the workspace) with one scenario: a Test API event for one destination.
 
-    Clock and ids are frozen, and what it expects is what comes of it just now; with `expected` false, only that it is
-    not refused. A `Secret` in `config` is written as the environment variable of its `origin`. Raises `UnknownName`.
+    Clock and ids are frozen, and the scenario expects the current results; with `expected` false, only that the request
+    succeeds. A `Secret` in `config` is written as the environment variable of its `origin`. Raises `UnknownName`.
     """
     target = workspace.destination(destination)
     name = " ".join(str(p) for p in (event.get("type"), event.get("event") or event.get("name") or "") if p)
@@ -148,7 +148,7 @@ def verify_suite(
 
 
 def _references(value: Any) -> Any:
-    """A configuration as a suite writes it."""
+    """Return a configuration in the format of a suite."""
     if isinstance(value, Secret):
         return value.origin.replace("$(env:", "$(secret:")
     if isinstance(value, Mapping):
@@ -157,7 +157,7 @@ def _references(value: Any) -> Any:
 
 
 def _expected_answer(results: Mapping[str, Any], masker: Masker) -> dict[str, Any]:
-    """What is expected of an answer like this one."""
+    """Return the expectation of a response like this one."""
     if results["status"] != 200:
         return {"status": results["status"], "error": _expectation(results["error"], masker)}
     if "error" in results:
@@ -168,7 +168,7 @@ def _expected_answer(results: Mapping[str, Any], masker: Masker) -> dict[str, An
 
 
 def _without_empty(value: Any) -> Any:
-    """Without members that are empty objects: objects match as subsets, so these say nothing."""
+    """Remove members that are empty objects: objects match as subsets, so these assert nothing."""
     if isinstance(value, dict):
         members = ((key, _without_empty(inner)) for key, inner in value.items())
         return {key: inner for key, inner in members if inner != {}}
@@ -183,7 +183,7 @@ def _without_generated(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shape(value: Any) -> str:
-    """What an event is made of, without its values: events of one shape say the same about a pipeline."""
+    """Return the structure of an event without its values: events of one shape test the same things."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{key}:{_shape(value[key])}" for key in sorted(value)) + "}"
     if isinstance(value, list):
@@ -192,7 +192,7 @@ def _shape(value: Any) -> str:
 
 
 def _with_expectation(head: dict[str, Any], scenario: dict[str, Any], workspace: Workspace) -> dict[str, Any]:
-    """The scenario with what comes of it when it runs."""
+    """Return the scenario with its current results as the expectation."""
     suite = {**head, "scenarios": [{**scenario, "expect": _ANYTHING}]}
     results = _escape(_run_alone(suite, workspace))
     masker = Masker(workspace.secrets())
@@ -207,18 +207,18 @@ def _with_expectation(head: dict[str, Any], scenario: dict[str, Any], workspace:
         expect = {"delivered": [_request(r, masker) for r in delivered]}
     for name, members in (("dropped", ("destination", "by", "reason")), ("failed", ("destination", "by", "error"))):
         records = _records(results[name])
-        if records:  # what failed then has to fail again, until somebody mends it and takes this away
+        if records:  # a recorded failure must fail again, until it is fixed and removed here
             expect[name] = [{member: _expectation(record[member], masker) for member in members} for record in records]
     return {**scenario, "expect": expect}
 
 
 def _records(results: Any) -> list[dict[str, Any]]:
-    """Those of all destinations, where the source has several."""
+    """Return the records of all destinations, if the source has several."""
     return [r for records in results.values() for r in records] if isinstance(results, dict) else results
 
 
 def _run_alone(suite: Mapping[str, Any], workspace: Workspace) -> dict[str, Any]:
-    """What comes of the only scenario when it runs."""
+    """Run the only scenario of a suite and return its results."""
     with open_planes() as planes:
         scenario = suite_of(suite, workspace).scenarios[0]
         outcome = attempt(scenario, planes)
@@ -228,7 +228,7 @@ def _run_alone(suite: Mapping[str, Any], workspace: Workspace) -> dict[str, Any]
 
 
 def _request(request: Mapping[str, Any], masker: Masker) -> dict[str, Any]:
-    """What is expected of a request. Values with a secret in them are expected to be there, and not written down."""
+    """Return the expectation of a request. Values that contain a secret are only expected to exist."""
     return {name: _expectation(request[name], masker) for name in ("method", "url", "body")}
 
 
@@ -243,7 +243,7 @@ def _expectation(value: Any, masker: Masker) -> Any:
 
 
 def _escape(value: Any) -> Any:
-    """`$(name)` as text, where a suite would look for a variable."""
+    """Escape `$(name)`, which a suite would read as a variable."""
     if isinstance(value, dict):
         return {key: _escape(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -252,12 +252,18 @@ def _escape(value: Any) -> Any:
 
 
 def inline(workspace: Workspace) -> dict[str, Json]:
-    """What a suite without a workspace file says of its workspace. Raises `InvalidWorkspace` as `Workspace.dumps`."""
+    """Return the workspace part of a suite without a workspace file.
+
+    Raises `InvalidWorkspace` like `Workspace.dumps`.
+    """
     data = yamlfile.load(workspace.dumps()).data
     return {key: data[key] for key in WORKSPACE_KEYS if key in data}
 
 
 def dump(suite: Mapping[str, Json], workspace_file: str = "") -> str:
-    """The suite as YAML, for the workspace in this file (relative to where the suite will be) or in the suite."""
+    """Return the suite as YAML.
+
+    `workspace_file` is relative to the future suite; without it, the suite contains its workspace.
+    """
     head = {"version": 1, **({"workspace": workspace_file} if workspace_file else {})}
     return yamlfile.dump({**head, **suite})

@@ -1,1 +1,1 @@
-"""What a run tells people and machines: texts, tables, reporters."""
+"""Reports of a run: texts, tables, reporters."""

@@ -1,4 +1,4 @@
-"""Why a scenario failed, for people: every difference with its place, few lines."""
+"""Explains a failed scenario in a few lines: every difference with its position."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _ORDER = ("status", "response", *STAGES, "dropped", "failed", "attempts", "deliv
 
 
 def explanation(outcome: Outcome) -> str:
-    """The lines that say why `outcome` is not ok; the first is enough to find the place. Secrets are masked."""
+    """Return the lines that explain why `outcome` is not ok; the first one has the position. Secrets are masked."""
     scenario = outcome.scenario
     if not outcome.differences:
-        what = f"it passes, but is marked xfail: {outcome.reason}" if outcome.status == "failed" else outcome.reason
+        what = f"it passed, but is marked xfail: {outcome.reason}" if outcome.status == "failed" else outcome.reason
         return printable(scenario.suite.masker.mask(f"{scenario.where}: {what}"))
     lines = [line for step in outcome.steps if step.differences for line in _explain(outcome, step)]
     total = len(outcome.differences)
     if total > MOST:
         lines.append(f"... and {total - MOST} more differences")
     if outcome.reason:
-        lines.append(f"and it broke: {outcome.reason}")
+        lines.append(f"and it ended with an error: {outcome.reason}")
     return printable(str(scenario.suite.masker.mask("\n".join(lines))))
 
 
@@ -49,13 +49,13 @@ def _explain(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
 
 
 def reasons(step: StepOutcome) -> list[tuple[Place, str]]:
-    """What there is to say of a step that differs, each with its place: causes before what they lead to. Not masked."""
+    """Return the reasons why a step differs, each with its place: causes before their consequences. Not masked."""
     differing = sorted(
         ((step.place(d), str(d), d.path[:1] != ("failed",)) for d in step.differences), key=lambda d: d[2]
     )
     lines = [(place, text) for place, text, _ in differing]
     absent = [d for d in step.differences if len(d.path) <= 2 and d.path[:1] and d.path[0] in _ENDS]
-    if absent:  # something did not come: say where it was left out
+    if absent:  # something is missing: show where it was dropped
         unsaid = [str(c) for c in step.causes if not any(str(c) in text for _, text in lines)]
         at = sum(not after for _, _, after in differing)
         lines[at:at] = [(step.place(absent[0]), text) for text in unsaid]
@@ -63,7 +63,7 @@ def reasons(step: StepOutcome) -> list[tuple[Place, str]]:
 
 
 def first_wrong_stage(step: StepOutcome) -> str:
-    """The first stage in which a step went another way than expected, or an empty text."""
+    """Return the first stage with unexpected results, or an empty text."""
     failures = [d for d in step.differences if d.path == ("failed",) and d.text]
     if failures and step.causes:
         return step.causes[0].stage
@@ -72,14 +72,14 @@ def first_wrong_stage(step: StepOutcome) -> str:
 
 
 def hints(step: StepOutcome) -> Iterator[str]:
-    """What helps to understand the differences of a step: where they began, and what the answer says. Not masked."""
+    """Yield hints about the differences of a step: where they began, and what the response says. Not masked."""
     if step.generated and any(difference.path != ("limit",) for difference in step.differences):
-        yield f"the smallest of {step.generated} made-up events for which it is so: {json_line(step.step.spec.send)}"
+        yield f"smallest failing event of {step.generated} generated: {json_line(step.step.spec.send)}"
     failures = [d for d in step.differences if d.path == ("failed",) and d.text]
     if failures and len(failures) == len(step.differences):
         cause = next((cause for cause in step.causes if str(cause) == failures[0].text), step.causes[0])
         how = _how_to_say(cause) if step.step.kind == "verify" else _FAILED
-        yield f"nothing may fail unless the scenario says so: {how}"
+        yield f"a scenario fails on any failure that it does not expect: {how}"
     first = {d.path[0] for d in step.differences if d.path} - {"failed"}
     if first_wrong_stage(step) in STAGES and len(first) > 1:
         yield f"the first stage that differs is {first_wrong_stage(step)}"
@@ -89,14 +89,14 @@ def hints(step: StepOutcome) -> Iterator[str]:
 
 
 def _how_to_say(cause: Cause) -> str:
-    """How a scenario that verifies says that this may fail."""
+    """Return how a scenario with a `verify` step expects this failure."""
     if cause.stage == "send_to_destination" and cause.reason.startswith("the destination answered"):
         return f"`{cause.stage}: {{status: ...}}`"
     return "`error: ...`" if cause.stage == "routing" else f"`{cause.stage}: {{error: ...}}`"
 
 
 def github_commands(outcome: Outcome) -> str:
-    """The differences as workflow commands of GitHub Actions, one a line."""
+    """Return the differences as GitHub Actions workflow commands, one per line."""
     suite = outcome.scenario.suite
     places = [line for step in outcome.steps if step.differences for line in reasons(step)]
     lines = []

@@ -1,4 +1,4 @@
-"""Outcomes as parts of a page: a table, failures with their lines of YAML, stages; coverage. Secrets are masked."""
+"""Outcomes as parts of a page: a table, failures with their lines of YAML, stages, coverage. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _LOOKS: dict[str, tuple[str, str, Kind]] = {
 }
 _WORST = ("failed", "error", "passed", "xfailed", "skipped")
 _MOST = 20  # differences of one scenario
-_NAMED = 8  # of what is missing
-_ANSWER = ("status", "headers", "body")  # what the stages are taken from
+_NAMED = 8  # number of missing items that are named
+_ANSWER = ("status", "headers", "body")  # the response, which contains the stages
 
 
 def count_text(outcomes: Iterable[Outcome]) -> str:
-    """How many of each status, the worst first: "1 failed, 12 passed"."""
-    return ", ".join(f"{number} {_LOOKS[status][1]}" for status, number in _counts(outcomes)) or "nothing run"
+    """Return how many have each status, the worst first: "1 failed, 12 passed"."""
+    return ", ".join(f"{number} {_LOOKS[status][1]}" for status, number in _counts(outcomes)) or "nothing was run"
 
 
 def summary(outcomes: Iterable[Outcome], note: str) -> Html:
-    """The same in a line with colours, and a note behind it."""
+    """The same in one line with colours, followed by a note."""
     pills = " ".join(pill(f"{number} {_LOOKS[status][1]}", _LOOKS[status][2]) for status, number in _counts(outcomes))
     return Html(f'<p role="status">{pills} <span class="dim">{escape(note)}</span></p>')
 
@@ -51,7 +51,7 @@ def _counts(outcomes: Iterable[Outcome]) -> list[tuple[str, int]]:
 
 
 def sign(subject: Outcome | None) -> str:
-    """One sign for lists: not run yet, or what became of it."""
+    """A symbol for lists: not run yet, or the status."""
     return "○" if subject is None else _LOOKS[subject.status][0]
 
 
@@ -61,24 +61,24 @@ def word(subject: Outcome) -> str:
 
 
 def title(subject: Outcome) -> str:
-    """The scenario's title, secrets masked."""
+    """The scenario's title, with secrets masked."""
     return str(subject.scenario.suite.masker.mask(subject.scenario.title))
 
 
 def status(subject: str) -> Html:
-    """A status as sign, word and colour."""
+    """A status as symbol, word and colour."""
     _, said, kind = _LOOKS[subject]
     return pill(said, kind)
 
 
 def scenarios(outcomes: Iterable[Outcome]) -> Html:
-    """A row for each scenario."""
+    """A table with one row per scenario."""
     rows = [(status(o.status), title(o), o.scenario.where, round(o.milliseconds, 1)) for o in outcomes]
     return table(("result", "scenario", "where", "ms"), rows)
 
 
 def outcome(subject: Outcome) -> Html:
-    """One scenario in full: differences at their lines, what helps to understand them, what each stage gave."""
+    """One scenario in full: differences at their lines, hints, and the values of each stage."""
     data = _data.outcome(subject)
     blocks: list[Html] = []
     if not subject.ok and not subject.differences:
@@ -99,7 +99,7 @@ def _hints(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
 
 
 def _values(outcome: Outcome, steps: Sequence[Any]) -> Iterator[Html]:
-    """What went in, what each stage gave, and the answer as a whole; open where something differs."""
+    """Yield the input, the values of each stage, and the full response; open where something differs."""
     for number, (step, values) in enumerate(zip(outcome.steps, steps, strict=True), 1):
         of = f"step {number}, " if len(steps) > 1 else ""
         differs = {str(d.path[0]) for d in step.differences if d.path}
@@ -109,7 +109,7 @@ def _values(outcome: Outcome, steps: Sequence[Any]) -> Iterator[Html]:
 
 
 def _differences(outcome: Outcome) -> Iterator[Html]:
-    """Every difference below the lines of YAML that expect something else; those of one line together."""
+    """Yield all differences below the lines of YAML that they contradict; those of one line together."""
     suite = outcome.scenario.suite
     placed = [(*suite.document.position(s.place(d)), d) for s in outcome.steps for d in s.differences]
     text = str(suite.masker.mask(suite.document.text))
@@ -131,7 +131,7 @@ def _difference(outcome: Outcome, subject: Difference) -> str:
 
 
 def coverage(subject: Coverage) -> Html:
-    """What the scenarios touch and miss."""
+    """What the scenarios cover and miss."""
     rows = [(g.name, f"{len(g.covered)} of {g.total}", _missing(sorted(g.missing))) for g in subject.groups]
     counts = table(("what", "covered", "missing"), rows, caption=f"coverage {subject.percent:.1f} %")
     lost = message(f"fields that reach no destination: {_missing(subject.lost)}") if subject.lost else ""

@@ -1,6 +1,6 @@
-"""Who tells what happens in a run. To add one is to add a file here: its `reporter` is a class as in `Reporter`.
+"""Reporters of a run. To add one, add a file here: its `reporter` is a class like `Reporter`.
 
-Other packages add theirs with an entry point in the group `svctoolkit.reporters`.
+Other packages add reporters with an entry point in the group `svctoolkit.reporters`.
 """
 
 from __future__ import annotations

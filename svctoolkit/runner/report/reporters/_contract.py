@@ -1,4 +1,4 @@
-"""What a reporter is made of."""
+"""The interface of a reporter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from svctoolkit.runner.attempts.outcome import Notice
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where a report goes. `terminal`: somebody watches, so progress may be shown; `colour`: escapes are welcome."""
+    """Where a report goes. `terminal`: it is interactive and may show progress; `colour`: ANSI escapes are allowed."""
 
     stream: TextIO
     terminal: bool = False
@@ -19,7 +19,7 @@ class Output:
 
 
 class Reporter(Protocol):
-    """Hears what happens in a run. What it writes has no secrets: texts go through `suite.masker`."""
+    """Receives the notices of a run. Its output must not contain secrets: pass texts through `suite.masker`."""
 
     def __init__(self, output: Output) -> None: ...
 

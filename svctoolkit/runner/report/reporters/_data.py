@@ -1,4 +1,4 @@
-"""An outcome as plain JSON values, secrets masked: what the reports for programs and the page are made of."""
+"""An outcome as plain JSON values with secrets masked, for the machine-readable reports and the page."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _INPUT = ("destination", "source", "transformation", "event", "send", "calls", "
 
 
 def outcome(notice: Outcome) -> dict[str, Json]:
-    """One outcome. `differences` have `step` (from 1), `where` (file:line:col), `path`, `expected`, `got`.
+    """Return one outcome. `differences` have `step` (from 1), `where` (file:line:col), `path`, `expected`, `got`.
 
-    `causes` say of a step that differs what became of the events: `destination`, `fate`, `stage`, `reason`, `text`.
+    For a step that differs, `causes` explain its events: `destination`, `fate`, `stage`, `reason`, `text`.
     """
     scenario, document = notice.scenario, notice.scenario.suite.document
     values = {
@@ -62,14 +62,14 @@ def outcome(notice: Outcome) -> dict[str, Json]:
 
 
 def input_values(step: Step) -> dict[str, Json]:
-    """What goes in."""
+    """Return the input of a step."""
     values = {name: getattr(step.spec, name) for name in _INPUT}
     plain: dict[str, Any] = msgspec.to_builtins({k: v for k, v in values.items() if v is not UNSET})
     return plain
 
 
 def summary(notice: Finished) -> dict[str, Json]:
-    """The summary of a run."""
+    """Return the summary of a run."""
     return {
         "counts": dict(notice.counts),
         "total": notice.total,
@@ -79,7 +79,7 @@ def summary(notice: Finished) -> dict[str, Json]:
 
 
 def coverage(notice: Coverage) -> dict[str, Json]:
-    """Coverage: percent, and by group what is covered and what is missing."""
+    """Return coverage: the percentage, and what is covered and missing by group."""
     return {
         "percent": round(notice.percent, 2),
         "groups": [

@@ -1,4 +1,4 @@
-"""`console`: one line per suite, the whole story of each failure, a summary."""
+"""`console`: one line per suite, a full explanation of each failure, a summary."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAMES = {
 
 
 class Console:
-    """Writes to a stream. Progress is shown on a terminal only."""
+    """Writes to a stream. Progress is only shown on a terminal."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -85,7 +85,7 @@ class Console:
 
     def _count_text(self, counts: Counter[str]) -> str:
         texts = [self._style(f"{counts[s]} {_NAMES[s]}", s) for s in _NAMES if counts[s]]
-        return ", ".join(texts) or "nothing run"
+        return ", ".join(texts) or "nothing was run"
 
     def _style(self, text: str, status: str) -> str:
         return f"\x1b[{_COLOURS[status]}m{text}\x1b[0m" if self._output.colour else text
@@ -100,7 +100,7 @@ class Console:
 
 
 def _explanation_lines(outcome: Outcome) -> Sequence[str]:
-    from svctoolkit.runner.report.text import explanation  # most runs have nothing to explain
+    from svctoolkit.runner.report.text import explanation  # not needed in most runs, which have no failures
 
     return explanation(outcome).splitlines()
 

@@ -1,4 +1,4 @@
-"""`frame`: one row per scenario; as CSV in a file, as a DataFrame in Python (`Frame(output).frame`)."""
+"""`frame`: one row per scenario, as CSV in a file or as a DataFrame in Python (`Frame(output).frame`)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%")
 
 
 def _cell(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula gets an apostrophe in front, which is not shown there."""
+    """Prefix an apostrophe to a text that a spreadsheet would evaluate as a formula; spreadsheets do not show it."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 class Frame:
-    """Keeps the rows, and writes CSV when the run is over."""
+    """Collects the rows and writes CSV at the end of the run."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -46,7 +46,7 @@ class Frame:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row per scenario so far."""
+        """Return one row per scenario so far."""
         import pandas as pd
 
         return pd.DataFrame(self._rows, columns=list(COLUMNS))

@@ -1,4 +1,4 @@
-"""`github`: annotations of GitHub Actions, on the line of the expectation."""
+"""`github`: GitHub Actions annotations on the line of the expectation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from svctoolkit.runner.report.text import github_commands
 
 
 class GitHub:
-    """Writes one workflow command per difference, at once."""
+    """Writes one workflow command per difference, immediately."""
 
     def __init__(self, output: Output) -> None:
         self._stream = output.stream

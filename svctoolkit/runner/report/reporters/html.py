@@ -1,4 +1,4 @@
-"""`html`: one page that needs no network: what failed first, each scenario with its input, stages and differences."""
+"""`html`: a self-contained page: failures first, each scenario with its input, stages and differences."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _LABELS = {
 _ORDER = ("failed", "error", "passed", "xfailed", "skipped")
 _STAGES = ("response", "user_transform", "dest_transform", "send_to_destination", "dropped", "failed", "delivered")
 _ANSWER = ("status", "headers", "body")
-_ENDS = ("dropped", "failed")  # not stages: what came to an end in one
-_FEW = 12  # that many are listed without a click
-_MOST = 500  # scenarios that are well and have their payloads in the page
+_ENDS = ("dropped", "failed")  # not stages, but events that ended in one
+_FEW = 12  # number of names listed without a click
+_MOST = 500  # passed scenarios whose payloads are in the page
 
 
 class HtmlPage:
-    """Writes when the run is over."""
+    """Writes the page at the end of the run."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -56,7 +56,7 @@ def _page(outcomes: list[dict[str, Any]], summary: dict[str, Any], coverage: dic
     main = "".join(_suite(file, scenarios, in_full) for file, scenarios in ordered)
     main += _coverage(coverage) if coverage else ""
     if len(in_full) < len(outcomes):
-        note = f"Of those that are well, payloads are shown for the first {_MOST:,}."
+        note = f"Payloads are shown for the first {_MOST:,} passed scenarios."
         main = display.message(note, "info") + main
     counts = summary["counts"]
     bad = counts.get("failed", 0) + counts.get("error", 0)
@@ -71,7 +71,7 @@ def _page(outcomes: list[dict[str, Any]], summary: dict[str, Any], coverage: dic
 
 
 def _names_in_full(outcomes: list[dict[str, Any]]) -> set[str]:
-    """The names of the scenarios that are more than a line: with all of 10,000 no browser would show the page."""
+    """Return the names of the scenarios shown with payloads: browsers cannot handle the payloads of 10,000."""
     well = [scenario["name"] for scenario in outcomes if not _is_bad(scenario)]
     return {scenario["name"] for scenario in outcomes if _is_bad(scenario)} | set(well[:_MOST])
 
@@ -83,7 +83,10 @@ def _is_bad(scenario: Mapping[str, Any]) -> bool:
 def _head(summary: dict[str, Any], suites: int, bad: int) -> Html:
     counts = {status: summary["counts"][status] for status in _ORDER if summary["counts"].get(status)}
     ok = not bad and not summary["interrupted"]
-    title = "All is well" if ok else "Interrupted" if summary["interrupted"] and not bad else "Not as expected"
+    if ok:
+        title = "All scenarios passed" if set(counts) == {"passed"} else "No failures"
+    else:
+        title = f"{bad} of {_count_text(summary['total'], 'scenario')} failed" if bad else "Interrupted"
     bar = "".join(f'<span class="{status}" style="flex:{count}"></span>' for status, count in counts.items())
     filters = "".join(
         f'<button class="{status}" data-status="{status}" aria-pressed="true">{count} {_LABELS[status]}</button>'
@@ -128,7 +131,7 @@ def _body(scenario: dict[str, Any]) -> Iterator[Html]:
         rows = [[_place(d), Html(f"<ins>{escape(d['expected'])}</ins>"), _got(d)] for d in scenario["differences"]]
         yield display.table(["where", "expected", "got"], rows)
     if scenario["explanation"]:
-        yield display.more("with the lines of the suite", display.code(scenario["explanation"]))
+        yield display.more("Explanation with the lines of the suite", display.code(scenario["explanation"]))
     for number, step in enumerate(scenario["steps"], 1):
         causes = [cause for cause in scenario["causes"] if cause["step"] == number]
         blocks = list(_step(step, [d for d in scenario["differences"] if d["step"] == number], causes))
@@ -145,7 +148,7 @@ def _got(difference: Mapping[str, Any]) -> Html:
 
 
 def _step(step: dict[str, Any], differences: list[dict[str, Any]], causes: list[dict[str, Any]]) -> Iterator[Html]:
-    """The stages as a strip, what went in and what came out of each, and what the user's code has changed."""
+    """Yield the stages as a strip, the input and output of each, and the changes by the user's code."""
     results = {name: step["results"][name] for name in _STAGES if name in step["results"]}
     wrong = [d["path"].partition(".")[0] for d in differences]
     flow = [name for name in results if results[name] not in ([], {})]
@@ -159,16 +162,16 @@ def _step(step: dict[str, Any], differences: list[dict[str, Any]], causes: list[
     event, after = step["given"].get("event"), results.get("user_transform")
     if isinstance(event, dict) and isinstance(after, dict) and "error" not in after and event != after:
         changed = display.diff(event, after, left="event", right="after")
-        yield display.more("what the user's code has changed", changed, is_open="user_transform" in wrong)
+        yield display.more("Changes by the user's code", changed, is_open="user_transform" in wrong)
     rest = {name: value for name, value in step["results"].items() if name not in flow}
     if rest:
         open = any(name in rest for name in wrong)
-        title = "the answer as it came" if set(rest) & set(_ANSWER) else "what else there is to see"
+        title = "The full response" if set(rest) & set(_ANSWER) else "Other results"
         yield display.more(title, display.tree(rest), is_open=open)
 
 
 def _stage(name: str, wrong: int, causes: Mapping[str, str]) -> display.Step:
-    """Failed where something differs, or where an event came to its end."""
+    """A stage counts as failed if something differs in it, or an event ended in it."""
     if name in causes:
         return display.Step(name, "failed", note=causes[name])
     return display.Step(name, "failed" if wrong else "ok", note=_count_text(wrong, "difference") if wrong else "")

@@ -1,4 +1,4 @@
-"""`json`: one JSON document when the run is over: `scenarios`, `summary`, and `coverage` where it was asked for."""
+"""`json`: one JSON document at the end of the run: `scenarios`, `summary`, and `coverage` if requested."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svctoolkit.runner.report.reporters._contract import Output
 
 
 class Json:
-    """Writes when the run is over."""
+    """Writes the document at the end of the run."""
 
     def __init__(self, output: Output) -> None:
         self._output = output

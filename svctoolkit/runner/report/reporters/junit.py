@@ -1,7 +1,7 @@
 """`junit`: JUnit XML, as Jenkins, GitLab and others read it: a `testsuite` per file, a `testcase` per scenario.
 
-It fits Jenkins's schema and the stricter one of Ant, which wants a host and a time, and has no totals over all files;
-`file` and `line` of a case are what GitLab and editors look for, and no schema has.
+It is valid under the schema of Jenkins and the stricter one of Ant, which requires a host and a time, and has no totals
+over all files. `file` and `line` of a case are in neither schema, but GitLab and editors use them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from svctoolkit.runner.report.reporters._contract import Output
 from svctoolkit.runner.report.text import explanation
 from svctoolkit.runner.suite.model import Suite
 
-#: What XML 1.0 has no place for.
+#: Characters that XML 1.0 does not allow.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class JUnit:
-    """Writes when the run is over."""
+    """Writes the file at the end of the run."""
 
     def __init__(self, output: Output, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._output, self._clock = output, clock

@@ -1,4 +1,4 @@
-"""`ndjson`: a stream of JSON lines while the run goes on, each with a `kind`: started, outcome, coverage, finished."""
+"""`ndjson`: JSON lines during the run, each with a `kind`: started, outcome, coverage, finished."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svctoolkit.runner.report.reporters._contract import Output
 
 
 class Ndjson:
-    """Writes one line per notice, at once."""
+    """Writes one line per notice, immediately."""
 
     def __init__(self, output: Output) -> None:
         self._stream = output.stream

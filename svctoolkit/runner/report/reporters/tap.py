@@ -1,4 +1,4 @@
-"""`tap`: the Test Anything Protocol, version 14; what failed has a YAML block."""
+"""`tap`: the Test Anything Protocol, version 14; failures have a YAML block."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from svctoolkit.runner.report.text import explanation
 
 
 class Tap:
-    """Writes one line per scenario, at once."""
+    """Writes one line per scenario, immediately."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
