@@ -155,7 +155,7 @@ def test_xfail_is_strict(write: Callable[..., Path]) -> None:
     (outcome,) = outcomes(write(verify("{status: 200}", xfail="BUG-1")))
 
     assert outcome.status == "failed"
-    assert runner.explanation(outcome) == "s.suite.yaml:8:5: it passes, but is marked xfail: BUG-1"
+    assert runner.explanation(outcome) == "s.suite.yaml:8:5: it passed, but is marked xfail: BUG-1"
 
 
 def test_a_suite_never_sends_to_a_real_destination(write: Callable[..., Path]) -> None:
@@ -222,9 +222,9 @@ def test_an_interrupt_ends_the_run_and_is_told(write: Callable[..., Path]) -> No
             "{name: a, destination: hook, source: web, event: {}, expect: {status: 1}}",
             "this one has destination and source",
         ),
-        ("{name: a, destination: hook, expect: {status: 1}}", "4:5: a scenario needs the `event`"),
-        ("{name: a, destination: hook, event: {}, expect: {}}", "4:45: nothing is expected"),
-        ("{name: a, destination: hook, event: {}}", "4:5: nothing is expected"),
+        ("{name: a, destination: hook, expect: {status: 1}}", "4:5: a scenario needs an `event`"),
+        ("{name: a, destination: hook, event: {}, expect: {}}", "4:45: the expectation is missing or empty"),
+        ("{name: a, destination: hook, event: {}}", "4:5: the expectation is missing or empty"),
         (
             "{name: a, destination: hok, event: {}, expect: {status: 1}}",
             "4:15: no destination is called 'hok'. Did you mean 'hook'?",
@@ -242,13 +242,16 @@ def test_an_interrupt_ends_the_run_and_is_told(write: Callable[..., Path]) -> No
             "4:63: $regex must be a valid pattern",
         ),
         ("{name: a, destination: hook, event: {}, expect: {status: {$type: strng}}}", "Did you mean 'string'?"),
-        ("{name: a, destination: hook, event: {}, expect: {status: {$any: []}}}", "$any takes a list of alternatives"),
+        (
+            "{name: a, destination: hook, event: {}, expect: {status: {$any: []}}}",
+            "$any must be a list of at least one",
+        ),
         ("{name: a, destination: hook, event: {}, expect: {status: {$absent: 1}}}", "$absent must be true or false"),
-        ("{name: a, destination: hook, event: {}, expect: {status: {$length: x}}}", "$length takes a number"),
+        ("{name: a, destination: hook, event: {}, expect: {status: {$length: x}}}", "$length must be a number"),
         ("{name: a, destination: hook, event: {}, expect: {status: {$unordered: x}}}", "$unordered must be a list"),
         (
             "{name: a, destination: hook, event: {}, expect: {body: {a: 1, $regex: x}}}",
-            "$regex stands beside other keys",
+            "$regex cannot be combined with other keys",
         ),
         (
             "{name: a, destination: hook, event: {}, expect: {send_to_destination: {status: 200}}}",
@@ -256,7 +259,7 @@ def test_an_interrupt_ends_the_run_and_is_told(write: Callable[..., Path]) -> No
         ),
         (
             "{name: a, destination: hook, event: {a: $(n)}, expect: {status: 1}}",
-            "4:45: no variable is called 'n'. Write $$(n)",
+            "4:45: unknown variable 'n'. Write $$(n)",
         ),
         (
             "{name: a, destination: hook, event: $(v), expect: {status: 1}}",
@@ -267,20 +270,23 @@ def test_an_interrupt_ends_the_run_and_is_told(write: Callable[..., Path]) -> No
             "must be true or false, not text 'yes'",
         ),
         ("{name: a, destination: hook, cases: [], event: {}, expect: {status: 1}}", "'cases' must not be empty"),
-        ("{name: a, source: web, destinationConfig: {}, event: {}, expect: {status: 1}}", "only a destination takes"),
+        (
+            "{name: a, source: web, destinationConfig: {}, event: {}, expect: {status: 1}}",
+            "`destinationConfig` requires a `destination`",
+        ),
         (
             "{name: a, source: web, event: {}, expect: {dest_transform: {hok: 1}}}",
             "4:65: the source is not connected to a destination 'hok'",
         ),
         ("{name: a, source: web, event: {}, expect: {dest_transform: []}}", "the source has several destinations"),
-        ("{name: a, request: {path: v0}, expect: {status: 1}}", "a path starts with /"),
-        ("{name: a, request: {path: /, method: 'GET /'}, expect: {status: 1}}", "no HTTP method"),
+        ("{name: a, request: {path: v0}, expect: {status: 1}}", "a path must start with /"),
+        ("{name: a, request: {path: /, method: 'GET /'}, expect: {status: 1}}", "is not a valid HTTP method"),
         (
             '{name: a, request: {path: /, headers: {X: "a\\r\\nb"}}, expect: {status: 1}}',
-            "no header can be sent like this",
+            "invalid header",
         ),
         ("{name: a, request: {path: /, json: 1, body: a}, expect: {status: 1}}", "`json` or `body`, not both"),
-        ("{name: a, request: {path: /}, event: {}, expect: {status: 1}}", "a request is sent as it is"),
+        ("{name: a, request: {path: /}, event: {}, expect: {status: 1}}", "a request is sent unchanged"),
         ("{name: a, request: {path: /}, tags: [skip], expect: {status: 1}}", "use another tag"),
         ("{name: a, request: {path: /}, skip: x, xfail: y, expect: {status: 1}}", "not both"),
         ("{name: a, request: {path: /}, skip: true, expect: {status: 1}}", "'skip' must be text"),
@@ -307,7 +313,7 @@ def test_two_scenarios_need_two_ids(write: Callable[..., Path]) -> None:
     """Ids name tests, so the second of its kind is refused, with the line of the first."""
     (found,) = problems(write(verify("{status: 200}") + verify("{status: 200}")))
 
-    assert found.startswith("s.suite.yaml:12:5: the scenario in line 8 has the id 'a-scenario' already")
+    assert found.startswith("s.suite.yaml:12:5: duplicate id 'a-scenario', also used in line 8")
 
 
 def test_a_workspace_is_inline_or_a_file(write: Callable[..., Path]) -> None:

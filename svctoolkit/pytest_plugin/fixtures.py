@@ -76,7 +76,7 @@ def warehouse(data_plane: DataPlane) -> Callable[..., Warehouse]:
 
         keys = [key for key, d in data_plane.workspace.destinations.items() if is_warehouse(d.type)]
         if not destination and len(keys) != 1:
-            raise UsageError(f"name the warehouse destination: {', '.join(keys) or 'the workspace has none'}")
+            raise UsageError(f"name the warehouse destination: {', '.join(keys) or 'the workspace does not have any'}")
         data_plane.drain(timeout)
         return data_plane.warehouse(destination or keys[0])
 

@@ -32,7 +32,7 @@ def assert_delivered(
     Each argument is an expectation as in a suite (`{"body": {"event": "Order Completed"}}`, matchers included) of
     `method`, `url`, `headers`, `query`, `body`. `destination` (a key) and `run` limit which requests are compared. With
     `any_order` they may arrive in any order; with `at_least` other requests may arrive as well. With `count` that many
-    requests must match the one expectation (or arrive at all, if there is no expectation).
+    requests must match the one expectation (or arrive at all, without an expectation).
 
     The helper first waits up to `timeout` seconds until no event is in progress. It fails if any delivery failed,
     unless `failed` is "any".

@@ -69,13 +69,13 @@ def test_the_last_of_100_000_lines_has_its_place(told: Callable[..., str]) -> No
         (HEAD + SCENARIO.replace("{status: 200}", "{error: {$regex: '(a'}}"),
          "s.suite.yaml:4:73: $regex must be a valid pattern: missing )"),
         ("fixtures: {a: {$use: b}, b: [{$use: a}]}\n" + HEAD + SCENARIO.replace("{type: track}", "{$use: a}"),
-         "s.suite.yaml:1:37: this fixture uses itself: a -> b -> a"),
+         "s.suite.yaml:1:37: circular fixture: a -> b -> a"),
         ("fixtures: {a: none.json}\n" + HEAD + SCENARIO.replace("{type: track}", "{$use: a}"),
          "s.suite.yaml:1:15: none.json: cannot be read: No such file"),
         ("fixtures: {a: {$use: b}, b: [{$use: a}]}\n" + HEAD + SCENARIO,
-         "s.suite.yaml:1:37: this fixture uses itself: a -> b -> a"),
+         "s.suite.yaml:1:37: circular fixture: a -> b -> a"),
         ("fixtures: {a: 1, b: {$use: aa}}\n" + HEAD + SCENARIO,
-         "s.suite.yaml:1:28: no fixture is called 'aa'. Did you mean 'a'?"),
+         "s.suite.yaml:1:28: unknown fixture 'aa'. Did you mean 'a'?"),
         ("fixtures: {a: none.json}\n" + HEAD + SCENARIO, "s.suite.yaml:1:15: none.json: cannot be read: No such file"),
         (HEAD + SCENARIO.replace("- {", "- &a {").replace("track", "track, again: *a"),
          "s.suite.yaml:4:5: values nest more than 100 levels deep"),
@@ -112,4 +112,4 @@ def test_nobody_at_the_base_url_is_told_once(told: Callable[..., str]) -> None:
         taken.bind(("127.0.0.1", 0))  # and nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
 
-        assert told(HEAD + SCENARIO, "--base-url", url).count(f"base URL: {url} gave no answer") == 1
+        assert told(HEAD + SCENARIO, "--base-url", url).count(f"base URL: no response from {url}") == 1

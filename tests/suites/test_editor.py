@@ -99,10 +99,10 @@ def test_every_property_is_described() -> None:
     ("call", "said"),
     [
         ("{trak: [A]}", "ServiceClient has no call 'trak'. Did you mean 'track'?"),
-        ("{track: {nam: A}}", "track takes no 'nam'. Did you mean 'name'?"),
+        ("{track: {nam: A}}", "track has no argument 'nam'. Did you mean 'name'?"),
         ("{track: {properties: {}}}", "track needs 'name'"),
-        ("{reset: [1, 2, 3, 4]}", "in a list, not 4"),
-        ("{track: A, page: B}", "a call is one name with its arguments"),
+        ("{reset: [1, 2, 3, 4]}", "positional arguments, got 4"),
+        ("{track: A, page: B}", "a call must be one name with its arguments"),
     ],
 )
 def test_calls_are_checked_when_a_suite_is_read(call: str, said: str) -> None:

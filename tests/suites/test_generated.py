@@ -56,7 +56,7 @@ def test_the_smallest_event_is_shown() -> None:
     assert outcome.status == "failed"
     assert "shop: failed in user_transform: ValueError: too dear" in runner.explanation(outcome)
     assert step.step.spec.send["properties"] == {"products": [{"price": 1001}]}
-    assert "made-up events for which it is so: {" in runner.explanation(outcome)
+    assert "generated: {" in runner.explanation(outcome)
     assert '"properties":{"products":[{"price":1001}]}' in runner.explanation(outcome)
 
 

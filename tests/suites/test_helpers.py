@@ -61,7 +61,7 @@ def test_what_crashed_is_neither_dropped_nor_never_delivered(plane: DataPlane) -
 @pytest.mark.parametrize("check", [assert_delivered, assert_never_delivered, assert_dropped])
 def test_names_that_nothing_has_are_refused(plane: DataPlane, check: Callable[..., None]) -> None:
     """With the nearest one: a member of a request, a destination."""
-    with pytest.raises(UsageError, match=r"there is no 'destinatoin' in .* Did you mean 'destination'\?"):
+    with pytest.raises(UsageError, match=r"has no member 'destinatoin'.* Did you mean 'destination'\?"):
         check(plane, {"destinatoin": "hook"})
     with pytest.raises(UnknownName, match=r"no destination is called 'hok'\. Did you mean 'hook'"):
         check(plane, destination="hok")

@@ -109,7 +109,7 @@ def test_a_refused_login_is_told_once(
         code, out, err = run("--base-url", plane.url, "--email", "a@b.example")
 
     assert (code, out) == (4, "")
-    assert "the login is refused" in err
+    assert "the login was rejected" in err
 
 
 def test_record_skips_bad_lines_and_keeps_failures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

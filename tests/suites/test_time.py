@@ -95,11 +95,11 @@ def test_attempts_are_records(recorder: str, expect: str, said: str) -> None:
         ("vars: {who: u7, id: $(who)-x}, send: {type: track, event: A, userId: $(id)}, "
          "expect: {delivered: [{body: {userId: u7-x}}]}", ""),
         ("vars: {who: $(whom)}, send: {type: track, event: A, userId: $(who)}, expect: {delivered: [{}]}",
-         "no variable is called 'whom'"),
+         "unknown variable 'whom'"),
         ("destination: hook, destinationConfig: {webhookUrl: https://other.example/x}, send: {type: track, event: A, "
          "userId: u1}, expect: {delivered: [{url: https://other.example/x}]}", ""),
         ("destinationConfig: {webhookUrl: https://other.example/x}, send: {type: track, event: A, userId: u1}, "
-         "expect: {delivered: [{}]}", "whose? Name the `destination`, too"),
+         "expect: {delivered: [{}]}", "`destinationConfig` requires a `destination`"),
         ("limit: 0.000001, send: {type: track, event: A, userId: u1}, expect: {delivered: [{}]}",
          "it took longer than its limit of 1e-06 s"),
         ("limit: 60s, send: {type: track, event: A, userId: u1}, expect: {delivered: [{}]}", ""),

@@ -42,7 +42,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Coverage(Displayed):
-    """The groups that have any items. `percent` is over all of them.
+    """The groups that have any items. `percent` covers all of them.
 
     `lost` lists event fields (`Order Completed properties.coupon`) that reach none of the destinations that a scenario
     sends them to. They are useful to know, but not a gap in the scenarios, so they do not count.

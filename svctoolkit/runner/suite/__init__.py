@@ -1,1 +1,1 @@
-"""Suites as files: what they say, checked, with their variables, fixtures and cases; which scenarios are chosen."""
+"""Suite files: loading and checking them, their variables, fixtures and cases, and the selection of scenarios."""

@@ -1,4 +1,4 @@
-"""The calls of `ServiceClient` that a suite may make, and what each takes."""
+"""The calls of `ServiceClient` that a suite may make, and their parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cache
 from svctoolkit.errors import did_you_mean
 from svctoolkit.json_types import Json
 
-#: The specified ones, and what an application tells of its life.
+#: The calls of the event spec, and the application lifecycle events.
 CALLS = (
     "identify", "track", "group", "screen", "alias", "reset", "optOut", "putAnonymousId", "putAdvertisingId",
     "putDeviceToken", "flush", "foreground", "background",
@@ -19,15 +19,15 @@ CALLS = (
 
 @cache
 def parameters(call: str) -> Mapping[str, inspect.Parameter]:
-    """What a call takes, by name as Python spells it, in the order in which a list gives them."""
-    from svctoolkit.sdk import ServiceClient  # most suites make no calls
+    """Return a call's parameters by their Python name, in positional order."""
+    from svctoolkit.sdk import ServiceClient  # few suites make calls
 
     signature = inspect.signature(getattr(ServiceClient, call))
     return {name: parameter for name, parameter in signature.parameters.items() if name != "self"}
 
 
 def spelt_in_python(name: str) -> str:
-    """A name as Python spells it: `userId` and `user_id` are the same argument.
+    """Return the Python spelling of a name: `userId` and `user_id` are the same argument.
 
     >>> spelt_in_python("externalIds")
     'external_ids'
@@ -36,21 +36,21 @@ def spelt_in_python(name: str) -> str:
 
 
 def call_problems(call: Mapping[str, Json]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What is wrong with a call as it is written: its name, the names and the number of its arguments."""
+    """Yield the mistakes in a call: its name, and the names and number of its arguments."""
     if len(call) != 1:
-        yield (), "a call is one name with its arguments: {track: {name: Order Completed}}"
+        yield (), "a call must be one name with its arguments: {track: {name: Order Completed}}"
         return
     ((name, arguments),) = call.items()
     if name not in CALLS:
-        hint = did_you_mean(name, CALLS) or f" There are {', '.join(CALLS)}."
+        hint = did_you_mean(name, CALLS) or f" Available: {', '.join(CALLS)}."
         yield (name,), f"ServiceClient has no call {name!r}.{hint}"
         return
     takes = parameters(name)
     if isinstance(arguments, Mapping):
         for argument in arguments:
             if spelt_in_python(argument) not in takes:
-                hint = did_you_mean(argument, takes) or (f" It takes {', '.join(takes)}." if takes else "")
-                yield (name, argument), f"{name} takes no {argument!r}.{hint}"
+                hint = did_you_mean(argument, takes) or (f" It accepts {', '.join(takes)}." if takes else "")
+                yield (name, argument), f"{name} has no argument {argument!r}.{hint}"
         names = {spelt_in_python(argument) for argument in arguments}
         for parameter in takes.values():
             if parameter.default is parameter.empty and parameter.name not in names and _is_named(parameter):
@@ -59,7 +59,7 @@ def call_problems(call: Mapping[str, Json]) -> Iterator[tuple[tuple[str, ...], s
         count = len(arguments) if isinstance(arguments, list) else arguments is not None
         places = [p for p in takes.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
         if count > len(places):
-            yield (name,), f"{name} takes {len(places) or 'no'} arguments in a list, not {int(count)}"
+            yield (name,), f"{name} accepts {len(places) or 'no'} positional arguments, got {int(count)}"
         elif any(p.default is p.empty for p in places[count:]):
             yield (name,), f"{name} needs {places[count].name!r}"
 

@@ -19,7 +19,7 @@ _SLUG = re.compile(r"[^A-Za-z0-9_.]+")
 
 
 class Row(NamedTuple):
-    """One row: its variables, its id, and where it stands in the suite."""
+    """One row: its variables, its id, and its place in the suite."""
 
     values: Mapping[str, Any]
     id: str
@@ -29,7 +29,7 @@ class Row(NamedTuple):
 def rows(
     raw: Mapping[str, Json], document: Document, place: tuple[str | int, ...], folder: Path, files: list[Path]
 ) -> list[Row]:
-    """The rows of a scenario. Files that are read are added to `files`. Raises `ConfigError`."""
+    """Return the rows of a scenario. Files that are read are added to `files`. Raises `ConfigError`."""
     if "matrix" in raw:
         return list(_combinations(raw["matrix"], (*place, "matrix")))
     cases = raw["cases"]
@@ -45,7 +45,7 @@ def rows(
     else:
         values = _fixtures.load_file(path)
     if not isinstance(values, list) or not values or not all(isinstance(row, dict) for row in values):
-        raise ConfigError("rows are a list of objects, at least one", where=yamlfile.display_name(path))
+        raise ConfigError("rows must be a list of at least one object", where=yamlfile.display_name(path))
     return [_check_row(row, n, path, (*place, "cases")) for n, row in enumerate(values)]
 
 
@@ -53,12 +53,12 @@ def _check_row(row: dict[str, Any], index: int, path: Path, place: tuple[str | i
     id = row.get("id", index + 1)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", str(id)):
         where = yamlfile.display_name(path)
-        raise ConfigError(f"row {index + 1}: an id has letters, digits, _ . and -; not {id!r}", where=where)
+        raise ConfigError(f"row {index + 1}: invalid id {id!r}; use letters, digits, _ . and -", where=where)
     return Row(row, str(id), place)
 
 
 def _combinations(axes: Mapping[str, list[Any]], place: tuple[str | int, ...]) -> Iterator[Row]:
-    """Every combination; ids are made of the values where they are short and all different, else of their numbers."""
+    """Yield every combination; its id has the values if they are short and unique, else their numbers."""
     labels = {name: _labels(values) for name, values in axes.items()}
     for numbers in product(*(range(len(values)) for values in axes.values())):
         chosen = dict(zip(axes, numbers, strict=True))
@@ -75,28 +75,28 @@ def _labels(values: list[Any]) -> list[str]:
 
 
 def csv_rows(text: str, name: str) -> list[dict[str, Json]]:
-    """The rows of a CSV file whose first line names the variables.
+    """Return the rows of a CSV file whose first line names the variables.
 
-    Cells may be padded with spaces. An empty cell is null, a quoted one is text, others are numbers, true, false, null
-    or text as in YAML. In the column `tags` words are separated by spaces. Raises `ConfigError` with the place.
+    Cells may be padded with spaces. An empty cell is null, a quoted one is a string, others are numbers, true, false,
+    null or strings as in YAML. The column `tags` has words separated by spaces. Raises `ConfigError` with its position.
 
     >>> csv_rows("id, price, zip\\na, 9.99, \\"0123\\"\\nb, , x", "prices.csv")
     [{'id': 'a', 'price': 9.99, 'zip': '0123'}, {'id': 'b', 'price': None, 'zip': 'x'}]
     """
     lines = list(_records(text, name))
     if not lines:
-        raise ConfigError("the first line names the variables; the file is empty", where=name)
+        raise ConfigError("the file is empty; the first line must name the variables", where=name)
     (_, head), *rest = lines
     names = [str(cell.text) for cell in head]
     for index, cell in enumerate(head):
         if not cell.text or cell.text in names[:index]:
             raise ConfigError(
-                f"the column {cell.text!r} is there twice" if cell.text else "a column has no name", where=cell.where
+                f"duplicate column {cell.text!r}" if cell.text else "a column has no name", where=cell.where
             )
     values = []
     for line, cells in rest:
         if len(cells) != len(names):
-            message = f"{len(cells)} cells, and the first line has {len(names)}"
+            message = f"{len(cells)} cells, but the first line has {len(names)}"
             raise ConfigError(message, where=f"{name}:{line}:1")
         row = {key: cell.value for key, cell in zip(names, cells, strict=True)}
         values.append({k: _special(k, v) for k, v in row.items() if k not in _SPECIAL or v is not None})
@@ -125,7 +125,7 @@ class _Cell(NamedTuple):
 
 
 def _records(text: str, name: str) -> Iterator[tuple[int, list[_Cell]]]:
-    """Line number and cells of each line that is not empty."""
+    """Yield the line number and cells of each line that is not empty."""
     at, line, start = 0, 1, 0
     cells: list[_Cell] = []
     while at < len(text):
@@ -138,7 +138,7 @@ def _records(text: str, name: str) -> Iterator[tuple[int, list[_Cell]]]:
             line += value.count("\n")
             end = _end(text, at)
             if text[at:end].strip(_SPACE):
-                raise ConfigError("text behind the closing quote: write a quote inside text twice", where=where)
+                raise ConfigError("text after the closing quote: double the quotes inside a quoted cell", where=where)
             cells.append(_Cell(value, True, where))
         else:
             end = _end(text, at)

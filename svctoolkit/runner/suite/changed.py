@@ -1,4 +1,4 @@
-"""Which scenarios a change in git may have touched: `--changed origin/main`."""
+"""Which scenarios a change in git may affect: `--changed origin/main`."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, UsageError
 from svctoolkit.runner.suite.model import Scenario, Suite
 
-#: What a workspace file says by key: who has to do with a change of one key is known.
+#: Parts of a workspace with keys: a change of one key only affects the destinations that use it.
 _PARTS = ("sources", "destinations", "transformations")
 
 
 def select_changed(scenarios: Sequence[Scenario], ref: str) -> list[Scenario]:
-    """The scenarios that differ from `ref`, and those whose workspace, code, fixtures, rows or snapshots do.
+    """Return the scenarios that differ from `ref`, and those whose workspace, code, fixtures, rows or snapshots do.
 
-    Of a suite file that changed, these are the scenarios that are new or written otherwise; all of them, if what the
-    suite says for all has changed. Of code, those whose destinations use it. Raises `UsageError` without git or `ref`.
+    Of a changed suite file, these are the new and edited scenarios, or all of them if its suite-wide settings changed.
+    Changed code selects the scenarios whose destinations use it. Raises `UsageError` without git or `ref`.
     """
     if ref.startswith("-"):
         raise UsageError(f"--changed {ref}: expected a branch, a tag or a commit")
     root = Path(_git(Path.cwd(), "rev-parse", "--show-toplevel").strip())
-    base = _git(root, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", wrong=f"git knows no {ref!r}").strip()
+    base = _git(
+        root, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", wrong=f"unknown revision {ref!r}"
+    ).strip()
     names = _git(root, "diff", "--name-only", "-z", base) + _git(root, "ls-files", "-o", "--exclude-standard", "-z")
     files = {root / name for name in names.split("\0") if name}
     affected = set[Scenario]()
@@ -62,7 +64,7 @@ def _alone(scenario: Scenario) -> set[str]:
 
 
 def _code(suite: Suite) -> dict[Path, set[str]]:
-    """The files of user code, and the destinations that run them. A library may be imported by any transformation."""
+    """Return the files of user code, and the destinations that run them; any transformation may import a library."""
     workspace = suite.workspace
     base = workspace.folder or Path()
     users = {
@@ -77,11 +79,11 @@ def _code(suite: Suite) -> dict[Path, set[str]]:
 
 
 def _touch_of_workspace(suite: Suite, file: Path, root: Path, base: str) -> set[str] | None:
-    """The destinations that a change of the workspace file touches; None where it touches more than these."""
+    """Return the destinations that a change of the workspace file affects; None if it affects more than these."""
     try:
         before = yamlfile.load(_git(root, "show", f"{base}:{file.relative_to(root).as_posix()}"), name=file.name).data
         now = yamlfile.load(file).data
-    except (ConfigError, UsageError, ValueError):  # new, or no workspace then
+    except (ConfigError, UsageError, ValueError):  # new, or not a valid workspace at that revision
         return None
     if not isinstance(before, dict) or not isinstance(now, dict):
         return None
@@ -104,11 +106,11 @@ def _touch_of_workspace(suite: Suite, file: Path, root: Path, base: str) -> set[
 
 
 def _same_scenarios(suite: Suite, root: Path, base: str) -> list[Any]:
-    """The scenarios that stand in the suite as they did; none if what it says for all of them is different."""
+    """Return the scenarios that are unchanged; an empty list if suite-wide settings have changed."""
     name = suite.path.resolve().relative_to(root).as_posix()
     try:
         before = yamlfile.load(_git(root, "show", f"{base}:{name}"), name=name).data
-    except ConfigError:  # new, or no suite then
+    except ConfigError:  # new, or not a valid suite at that revision
         return []
     now = suite.document.data
     if not isinstance(before, dict) or _head(before) != _head(now):

@@ -1,4 +1,4 @@
-"""What a schema cannot say about a suite and its scenarios."""
+"""Checks of a suite and its scenarios that a schema cannot express."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from svctoolkit.yamlfile import Document
 
 STAGES = ("user_transform", "dest_transform", "send_to_destination")
 ENDS = ("dropped", "failed", "attempts")
-#: What an expectation may name, by what the step does.
+#: The results that an expectation may name, by kind of step.
 _EXPECTED: Mapping[str, tuple[str, ...]] = {
     "verify": ("status", "headers", "body", "error", *STAGES),
     "request": ("status", "headers", "body", "error", *STAGES, "delivered", *ENDS),
@@ -42,15 +42,15 @@ _EXPECTED: Mapping[str, tuple[str, ...]] = {
 }
 _DOES = {
     "verify": "verifies with the Test API",
-    "request": "sends a request as it is",
+    "request": "sends a raw request",
     "transformation": "tests a transformation alone",
     "send": "sends through the data plane",
 }
-#: What stands by destination where the source has several of them.
+#: Results that are written by destination if the source has several.
 BY_DESTINATION = (*STAGES, "delivered", "dropped", "failed", "attempts")
-#: What setup and teardown may say, which else must go well.
+#: What setup and teardown may expect; everything else must succeed.
 _OF_HOOKS = ("response", "status", "error", "failed")
-#: Marks that mean something else to pytest.
+#: Tags that would clash with pytest's own marks.
 _TAKEN = {"skip", "skipif", "xfail", "parametrize", "usefixtures", "filterwarnings"}
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -60,7 +60,7 @@ Places = Iterator[tuple[Place, str]]
 
 
 def suite_problems(suite: Suite) -> Iterator[Problem]:
-    """Every problem of what a suite says for all of its scenarios."""
+    """Yield every problem in the suite-wide settings of a suite."""
     data, document = suite.document.data, suite.document
     for message in tag_problems(data.get("tags", [])):
         yield document.problem(["tags"], message)
@@ -79,10 +79,10 @@ def suite_problems(suite: Suite) -> Iterator[Problem]:
 
 
 def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Problem]:
-    """Every problem of one scenario."""
+    """Yield every problem of one scenario."""
     document, problems_at = scenario.suite.document, list[tuple[Place, str]]()
     if spec.skip and spec.xfail:
-        problems_at.append((("xfail",), "a scenario is skipped or expected to fail, not both"))
+        problems_at.append((("xfail",), "a scenario can have `skip` or `xfail`, not both"))
     problems_at += [(("tags",), message) for message in tag_problems(spec.tags)]
     shared = scenario.suite.document.data.get("recorder", {})
     problems_at += _recorder(scenario.suite, {key: None for key in scenario.recorder if key not in shared})
@@ -101,14 +101,14 @@ def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Pr
     raw = document.data["scenarios"][scenario.written[1]] if scenario.written[0] == "scenarios" else {}
     for path, message in invariant_problems(raw):
         yield document.problem([*scenario.written, *path], message, key=True)
-    with suppress(UnknownName):  # told above, with its place
+    with suppress(UnknownName):  # reported above, with its position
         yield from _claim_problems(scenario)
         for path, message in unreachable_scripts(scenario):
             yield document.problem([*scenario.written, *path], message, key=True)
 
 
 def _claim_problems(scenario: Scenario) -> Iterator[Problem]:
-    """What a scenario expects and would not show."""
+    """Yield the expectations of a scenario that would prove nothing."""
     document = scenario.suite.document
     if any(step.expect for step in scenario.steps) and (text := claims_nothing(scenario)):
         yield document.problem([*scenario.steps[-1].place, "expect"], text, key=True)
@@ -123,7 +123,7 @@ _OF_STEP = ((), ("expect",), ("source",))
 
 
 def _raw_expectation(step: Step, document: Document) -> Any:
-    """A step's expectation as it stands in the file: with references to fixtures instead of what is in them."""
+    """Return a step's expectation as written in the file, with references to fixtures not yet replaced."""
     value: Any = document.data
     part: Any  # a key, or the number of an element
     for part in (*step.place, "expect"):
@@ -134,26 +134,26 @@ def _raw_expectation(step: Step, document: Document) -> Any:
 
 
 def tag_problems(tags: Sequence[str]) -> list[str]:
-    """What is wrong with tags: those that pytest knows as something else."""
-    return [f"{tag!r} means something else to pytest: use another tag" for tag in tags if tag in _TAKEN]
+    """Return a message for each tag that pytest uses for something else."""
+    return [f"{tag!r} is a built-in mark of pytest: use another tag" for tag in tags if tag in _TAKEN]
 
 
 def _shape(step: Step) -> Places:
-    """A step does one thing, and says what that needs."""
+    """Check that a step does exactly one thing, and has what it needs for that."""
     spec = step.spec
     does = [name for name in ("request", "send", "calls", "generate", "event") if getattr(spec, name) is not UNSET]
     targets = [name for name in ("destination", "source", "transformation") if getattr(spec, name) is not UNSET]
     if step.kind == "request":
         yield from _request(spec)
     elif len(does) > 1:
-        yield (does[1],), f"a scenario does one thing; this one has {' and '.join(does)}"
+        yield (does[1],), f"a scenario can only do one thing; this one has {' and '.join(does)}"
     elif step.kind == "send":
         yield from _send(spec)
     elif len(targets) != 1:
-        has = f"this one has {' and '.join(targets)}" if targets else "this one has none of them"
+        has = f"this one has {' and '.join(targets)}" if targets else "none of them is set"
         yield (), f"a scenario needs one of destination, source, transformation, send, calls and request; {has}"
     elif spec.event is UNSET:
-        yield (), "a scenario needs the `event` that goes in"
+        yield (), "a scenario needs an `event` as its input"
     else:
         yield from _event(step, targets[0])
 
@@ -162,15 +162,15 @@ def _event(step: Step, target: str) -> Places:
     spec = step.spec
     events = spec.event if target == "transformation" and isinstance(spec.event, list) else [spec.event]
     if not events:
-        yield ("event",), "'event' must not be empty: nothing would go in"
+        yield ("event",), "'event' must not be empty"
     if not all(isinstance(event, dict) for event in events):
         yield ("event",), "must be an object" + (", or a list of them" if target == "transformation" else "")
     if target != "destination" and spec.destinationConfig is not UNSET:
-        yield ("destinationConfig",), "only a destination takes a `destinationConfig`"
+        yield ("destinationConfig",), "`destinationConfig` requires a `destination`"
     if target == "transformation":
         for key in ("stages", "force"):
             if getattr(spec, key) not in (UNSET, False):
-                yield (key,), f"a transformation alone has no {key!r}"
+                yield (key,), f"{key!r} cannot be combined with `transformation`"
 
 
 def _send(spec: _format.Step) -> Places:
@@ -181,16 +181,16 @@ def _send(spec: _format.Step) -> Places:
         except UnknownName as error:
             yield ("generate", "like"), str(error)
     if spec.source is UNSET:
-        yield (), "who sends? Name the `source`, or give all scenarios one with `defaults: {source: ...}`"
+        yield (), "`source` is missing: add it, or set one for all scenarios with `defaults: {source: ...}`"
     if spec.transformation is not UNSET:
-        yield ("transformation",), "a transformation alone is tested with an `event`"
+        yield ("transformation",), f"a transformation is tested with an `event`, not with {key!r}"
     if spec.destinationConfig is not UNSET and spec.destination is UNSET:
-        yield ("destinationConfig",), "whose? Name the `destination`, too"
+        yield ("destinationConfig",), "`destinationConfig` requires a `destination`: add it"
     for other in ("stages", "force"):
         if getattr(spec, other) not in (UNSET, False):
-            yield (other,), f"{other!r} belongs to the Test API; what is sent goes through all stages"
+            yield (other,), f"{other!r} only applies to the Test API; events that are sent go through all stages"
     if getattr(spec, key) == []:
-        yield (key,), f"{key!r} must not be empty: nothing would be sent"
+        yield (key,), f"{key!r} must not be empty"
     if key == "send":
         events = spec.send if isinstance(spec.send, list) else [spec.send]
         if not all(isinstance(event, dict) for event in events):
@@ -204,23 +204,23 @@ def _send(spec: _format.Step) -> Places:
 
 def _request(spec: _format.Step) -> Places:
     request = spec.request
-    assert request is not UNSET  # noqa: S101 - the caller asked
+    assert request is not UNSET  # noqa: S101 - the caller has checked
     for key in ("event", "send", "calls", "generate", "stages", "destinationConfig", "force"):
         if getattr(spec, key) not in (UNSET, False):
-            yield (key,), f"a request is sent as it is: {key!r} belongs in its path or its `json`"
+            yield (key,), f"a request is sent unchanged: put {key!r} in its path or its `json`"
     if request.json is not UNSET and request.body is not UNSET:
-        yield ("request", "body"), "a request has `json` or `body`, not both"
+        yield ("request", "body"), "a request can have `json` or `body`, not both"
     if not request.path.startswith("/"):
-        yield ("request", "path"), "a path starts with /"
+        yield ("request", "path"), "a path must start with /"
     if not request.method.isalpha() or not request.method.isascii():
-        yield ("request", "method"), f"{request.method!r} is no HTTP method"
+        yield ("request", "method"), f"{request.method!r} is not a valid HTTP method"
     if isinstance(request.auth, dict) and set(request.auth) not in ({"email", "token"}, {"source"}):
         yield ("request", "auth"), "must be true, false, {email, token} or {source}"
     for name, value in request.headers.items():
         if not _TOKEN.fullmatch(name) or not _HEADER.fullmatch(value):
             yield (
                 ("request", "headers", name),
-                "no header can be sent like this: a name has no spaces, a value is one line",
+                "invalid header: the name must not contain spaces, and the value must be one line",
             )
 
 
@@ -241,11 +241,11 @@ def _names(scenario: Scenario, step: Step) -> Places:
             else:
                 yield from _key_problems(step, connected, workspace)
     except UnknownName as error:
-        yield (error.kind,), f"{error} For an id that nobody has, use `request`."
+        yield (error.kind,), f"{error} To test an unknown id, use `request`."
 
 
 def _setting_problems(spec: _format.Step, kind: str) -> Places:
-    """Settings that the type does not have; where an event is verified the Test API refuses them."""
+    """Yield settings that the type does not have; the Test API rejects them when an event is verified."""
     config = {} if spec.destinationConfig is UNSET else spec.destinationConfig
     for key in definitions.unknown_variables(kind, config) if config and kind in definitions.names() else ():
         near = did_you_mean(key, definitions.variables(kind))
@@ -253,7 +253,7 @@ def _setting_problems(spec: _format.Step, kind: str) -> Places:
 
 
 def _key_problems(step: Step, connected: list[str], workspace: Workspace) -> Places:
-    """What is expected of a source's stages stands by destination, where it has more than one."""
+    """Check that expectations are written by destination if the source has more than one."""
     for name in BY_DESTINATION:
         expected = step.expect.get(name)
         if len(connected) == 1 and isinstance(expected, dict) and _is_keyed(expected, workspace.destinations):
@@ -261,12 +261,12 @@ def _key_problems(step: Step, connected: list[str], workspace: Workspace) -> Pla
         if len(connected) < 2 or expected is None or (isinstance(expected, dict) and compare.is_matchers(expected)):
             continue
         if (isinstance(expected, list) and step.kind == "send") or (name == "failed" and expected == ANY):
-            continue  # all of them, in the order of the destinations
+            continue  # the records of all destinations, in their order
         if not isinstance(expected, dict):
             yield ("expect", name), f"the source has several destinations: write {{{connected[0]}: ...}}"
             continue
         if name in ("dropped", "failed") and not any(key in connected for key in expected):
-            continue  # the only one, whoever it was for
+            continue  # a single record, at whichever destination
         yield from _unconnected(name, expected, connected)
 
 
@@ -282,15 +282,18 @@ def _unconnected(name: str, expected: Mapping[str, Any], connected: list[str]) -
 
 
 def _expectation(scenario: Scenario, step: Step) -> Places:
-    generates = step.spec.generate is not UNSET  # that none of them fails is enough
+    generates = step.spec.generate is not UNSET  # the implied expectation, that no event fails, is enough
     if not step.expect and not generates and not (scenario.live and scenario.live.verify):
         missing = step.spec.expect is UNSET
-        yield (() if missing else ("expect",)), "nothing is expected: a scenario that cannot fail tests nothing"
+        yield (
+            (() if missing else ("expect",)),
+            "the expectation is missing or empty: a scenario that cannot fail tests nothing",
+        )
     allowed = (*_EXPECTED[step.kind], "capture")
     for name in step.expect:
         if name not in allowed:
             names = ", ".join(_EXPECTED[step.kind])
-            yield ("expect", name), f"there is no {name!r} where a scenario {_DOES[step.kind]}; there are {names}"
+            yield ("expect", name), f"unknown result {name!r} for a scenario that {_DOES[step.kind]}; it has {names}"
     without_capture = {k: v for k, v in step.expect.items() if k != "capture"}
     for path, message in problems(without_capture, pending=step.pending is not None):
         yield ("expect", *path), message
@@ -299,11 +302,11 @@ def _expectation(scenario: Scenario, step: Step) -> Places:
     for stage in STAGES if step.kind == "verify" else ():
         expected = step.expect.get(stage)
         if expected is not None and not _is_on(step, stage) and not _may_be_absent(expected):
-            yield ("expect", stage), f"the stage is off: switch it on with `stages: {{{stage}: true}}`"
+            yield ("expect", stage), f"the stage is off: enable it with `stages: {{{stage}: true}}`"
 
 
 def _is_on(step: Step, stage: str) -> bool:
-    """Only `send_to_destination` is off where nothing is said."""
+    """Return whether a stage runs; by default only `send_to_destination` is off."""
     stages = step.spec.stages
     flag = UNSET if stages is UNSET else getattr(stages, stage)
     return stage != "send_to_destination" if flag is UNSET else bool(flag)
@@ -316,7 +319,7 @@ def _may_be_absent(expected: Any) -> bool:
 def _hook_problems(step: Step, when: str) -> Places:
     for name in step.expect:
         if name not in _OF_HOOKS:
-            yield ("expect", name), f"`{when}` expects that all goes well; it may say {', '.join(_OF_HOOKS)} otherwise"
+            yield ("expect", name), f"`{when}` must succeed; it can only expect {', '.join(_OF_HOOKS)}"
 
 
 def _recorder(suite: Suite, scripts: Mapping[str, Any]) -> Places:
@@ -331,11 +334,13 @@ def _freeze(freeze: Mapping[str, Any]) -> Places:
     try:
         moment = datetime.fromisoformat(time) if time else None
         if moment is not None and moment.tzinfo is None:
-            yield ("freeze", "time"), f"which time zone? Write {time}Z"
-        elif moment is not None and not 1000 <= moment.year <= 9000:  # beyond them there is no time left to wait for
-            yield ("freeze", "time"), f"{time!r} is not in the years from 1000 to 9000"
+            yield ("freeze", "time"), f"the time zone is missing: write {time}Z"
+        elif (
+            moment is not None and not 1000 <= moment.year <= 9000
+        ):  # leaves room for delays before the limits of datetime
+            yield ("freeze", "time"), f"{time!r} is not between the years 1000 and 9000"
     except ValueError:
-        yield ("freeze", "time"), f"{time!r} is no time: write 2026-01-01T12:00:00Z"
+        yield ("freeze", "time"), f"{time!r} is not a valid time: write 2026-01-01T12:00:00Z"
 
 
 def _live(scenario: Scenario) -> Places:
@@ -350,4 +355,4 @@ def _live(scenario: Scenario) -> Places:
     for path, message in problems({k: verify[k] for k in ("status", "body", "fail_when") if k in verify}, pending=True):
         yield ("live", "verify", *path), message
     if scenario.live.every <= 0 or scenario.live.within < scenario.live.every:
-        yield ("live",), "`every` must be more than 0, and `within` no less than `every`"
+        yield ("live",), "`every` must be greater than 0, and `within` at least `every`"

@@ -1,4 +1,4 @@
-"""Expectations that would hold although nothing was shown: misspelt members, empty ones, what nothing can break."""
+"""Find expectations that prove nothing: misspelt members, empty ones, and ones that every result meets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Places: TypeAlias = Iterator[tuple[Place, str]]
 
 ANY = "any"  # `failed: any`: whatever fails
 
-#: The members that results have, by what they are; of what is not here any member may be expected.
+#: The members of results, by kind of result; results that are not listed may have any member.
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     "response": ("status", "headers", "body"),
     "delivered": ("destination", "method", "url", "path", "query", "headers", "body", "status", "response", "events"),
@@ -33,25 +33,25 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
 #: Results that are lists of records, one for each destination.
 _LISTS = ("user_transform", "dest_transform", "send_to_destination", "delivered", "dropped", "failed", "attempts")
 WORDS = {
-    "response": "an answer of the data plane",
+    "response": "a response of the data plane",
     "delivered": "a request that was delivered",
-    "dropped": "what was dropped",
-    "failed": "what failed",
+    "dropped": "a dropped event",
+    "failed": "a failure",
     "attempts": "an attempt",
-    "send_to_destination": "an answer of a destination",
+    "send_to_destination": "a response of a destination",
     "violations": "a violation",
 }
 _THROUGH = ("$any", "$all", "$unordered", "$contains", "$each", "$not", "$exact", "$only")
 
 
 def hollow_claims(scenario: Scenario, step: Step) -> Places:
-    """What is wrong with a step's expectation in that it shows less than it says."""
+    """Yield the parts of a step's expectation that prove less than they say."""
     keys = scenario.suite.workspace.destinations
     for name, expected in step.expect.items():
         if name in MEMBERS:
             yield from (((name, *path), text) for path, text in _members(name, expected, keys))
         if name in ("response", "warehouse", "capture") and expected == {}:
-            yield (name,), f"{{}} says nothing: write what {name!r} must have, or leave it out"
+            yield (name,), f"{{}} matches everything: write what {name!r} must have, or remove it"
         yield from (((name, *path), text) for path, text in _any_length(expected))
         if name == "user_transform" and step.kind == "send":
             yield from _untransformed(scenario, step, expected)
@@ -66,13 +66,13 @@ def hollow_claims(scenario: Scenario, step: Step) -> Places:
 
 
 def member_problems(name: str, expected: Json, keys: Collection[str] = ()) -> Places:
-    """Members of an expectation that no result of this name has; `keys` are those of destinations."""
+    """Yield expected members that no result of this name has; `keys` are those of destinations."""
     if name in MEMBERS:
         yield from _members(name, expected, keys)
 
 
 def _members(name: str, expected: Any, keys: Collection[str], path: Place = ()) -> Places:
-    """Misspelt members, which under `$absent` or `$not` would always hold."""
+    """Yield misspelt members, which under `$absent` or `$not` would always match."""
     if type(expected) in LEAVES:
         return
     if isinstance(expected, list):
@@ -93,13 +93,13 @@ def _members(name: str, expected: Any, keys: Collection[str], path: Place = ()) 
             return
         for member in expected:
             if member not in MEMBERS[name] and not str(member).startswith("$"):
-                near = did_you_mean(str(member), MEMBERS[name]) or f" There are {', '.join(MEMBERS[name])}."
-                near = " It is called 'error'." if (name, member) == ("failed", "reason") else near
-                yield (*path, member), f"there is no {member!r} in {WORDS[name]}.{near}"
+                near = did_you_mean(str(member), MEMBERS[name]) or f" It has {', '.join(MEMBERS[name])}."
+                near = " Use 'error'." if (name, member) == ("failed", "reason") else near
+                yield (*path, member), f"{WORDS[name]} has no member {member!r}.{near}"
 
 
 def _empty(expected: Any, keys: Collection[str]) -> Places:
-    advice = "{} is neither nothing nor one: write [] where nothing may come, [{}] for one, whatever it is"
+    advice = "{} is ambiguous: write [] if nothing may come, or [{}] for exactly one with any content"
     if expected == {}:
         yield (), advice
     elif isinstance(expected, Mapping) and not is_matchers(expected) and all(key in keys for key in expected):
@@ -109,35 +109,35 @@ def _empty(expected: Any, keys: Collection[str]) -> Places:
 
 
 def _negated_lists(expected: Any, keys: Collection[str], path: Place = ()) -> Places:
-    """`$not: [A]` holds wherever more or fewer than one came, A or not."""
+    """`$not: [A]` matches any list of another length, whether or not it contains A."""
     if not isinstance(expected, Mapping):
         return
     if isinstance(expected.get("$not"), list) and expected["$not"]:
         advice = "write {$each: {$not: ...}}, or {$not: {$contains: ...}}"
-        yield (*path, "$not"), f"a list that is negated is another wherever more or fewer come: {advice}"
+        yield (*path, "$not"), f"a negated list also matches any list of another length: {advice}"
     elif not path and all(key in keys for key in expected):
         for key, inner in expected.items():
             yield from _negated_lists(inner, (), (key,))
 
 
-#: No number of attempts is more than the last of these, in any suite.
+#: Sample numbers of attempts; the last one exceeds any real number.
 _NUMBERS = (*range(20), 10**9)
 
 
 def _any_number(expected: Any, keys: Collection[str], path: Place = ()) -> Places:
-    """`attempts: {$gte: 0}` says nothing."""
+    """`attempts: {$gte: 0}` proves nothing."""
     if not isinstance(expected, Mapping):
         return
     if is_matchers(expected):
         if not any(differences(expected, number) for number in _NUMBERS):
-            yield path, "every number is like this: write how many there are"
+            yield path, "every number matches: write the number of attempts"
     elif not path and all(key in keys for key in expected):
         for key, inner in expected.items():
             yield from _any_number(inner, (), (key,))
 
 
 def _any_length(expected: Any, path: Place = ()) -> Places:
-    """`$length: {$gte: 0}` says nothing, but beside `$each` and others that want one at least."""
+    """`$length: {$gte: 0}` proves nothing, except next to `$each` and others that require at least one element."""
     if type(expected) in LEAVES:
         return
     if isinstance(expected, list):
@@ -147,37 +147,37 @@ def _any_length(expected: Any, path: Place = ()) -> Places:
         length = expected.get("$length")
         if len(expected) == 1 and isinstance(length, Mapping) and not differences(length, 0):
             if not differences(length, 10**9):
-                yield (*path, "$length"), "every list is as long: write what must be in it, or how many there are"
+                yield (*path, "$length"), "every list has such a length: write its elements, or how many there are"
             return
         for key, inner in expected.items():
             yield from _any_length(inner, (*path, key))
 
 
 def _untransformed(scenario: Scenario, step: Step, expected: Any) -> Places:
-    """Where there is no transformation, what comes out of it is what went in, and shows nothing."""
+    """Without a transformation, the output is the input and proves nothing."""
     workspace = scenario.suite.workspace
     reached = [workspace.destinations[key] for key in scenario.destinations_of(step)]
     named = [d for d in reached if isinstance(expected, Mapping) and d.key in expected] or reached
     plain = [d.key for d in named if not d.transformation]
     if plain and len(plain) == len(named):
-        text = f"the destination {plain[0]!r} has no transformation: what comes out is what went in"
+        text = f"the destination {plain[0]!r} has no transformation: the output is just the input"
         yield ("user_transform",), text
 
 
 def _dead_ends(scenario: Scenario, step: Step) -> Places:
-    """Nothing ever gets to a destination that is disabled, so that nothing came there shows nothing."""
+    """Nothing ever reaches a disabled destination, so expecting nothing there proves nothing."""
     workspace = scenario.suite.workspace
     reached = [workspace.destinations[key] for key in scenario.destinations_of(step)]
     if not reached:
         yield (
             ("source",),
-            f"the source {step.spec.source!r} has no destination: connect one, or send a `request` to test its answer",
+            f"the source {step.spec.source!r} has no destination: connect one, or use a `request` to test the response",
         )
         return
-    if "dropped" in step.expect:  # which says why nothing came
+    if "dropped" in step.expect:  # states why nothing came
         return
     disabled = {d.key for d in reached if not d.enabled}
-    text = "is disabled: that nothing comes there shows nothing. Enable it, or expect it in `dropped`"
+    text = "is disabled, so nothing ever reaches it: enable it, or expect the event in `dropped`"
     if disabled and len(disabled) == len(reached):
         yield ("expect", "delivered") if "delivered" in step.expect else (), f"the destination {min(disabled)!r} {text}"
     for name in _LISTS if len(disabled) < len(reached) else ():
@@ -187,38 +187,38 @@ def _dead_ends(scenario: Scenario, step: Step) -> Places:
 
 
 def _unplanned(scenario: Scenario, step: Step) -> Places:
-    """Without a tracking plan nothing breaks one."""
+    """Without a tracking plan, there are never any violations."""
     workspace, source = scenario.suite.workspace, step.spec.source
     if "violations" not in step.expect or source is UNSET or workspace.plan_link(workspace.source(source)):
         return
-    text = f"the source {source!r} has no tracking plan, and so nothing breaks it: connect one in `trackingPlans`"
+    text = f"the source {source!r} has no tracking plan, so there are never violations: connect one in `trackingPlans`"
     yield ("expect", "violations"), text
 
 
 def invariant_problems(written: Mapping[str, Json]) -> Places:
-    """What is wrong with `never` and `always` as they are written."""
+    """Yield the mistakes in `never` and `always`."""
     for index, operand in enumerate(written.get("never", ())):
         place: Place = ("never", index)
         if operand in ("", {}, [], None):
-            yield place, "this is everywhere, or nowhere: write a value, {$regex: ...}, or {key: name}"
+            yield place, "this matches everything or nothing: write a value, {$regex: ...}, or {key: name}"
         yield from (((*place, *path), text) for path, text in problems(operand))
     for stage, operand in written.get("always", {}).items():
-        if operand in ({}, [], {"$absent": False}, {"$type": "object"}):  # it is asked of each that there is
-            yield ("always", stage), f"{json_line(operand)} is always so: write what it must have"
+        if operand in ({}, [], {"$absent": False}, {"$type": "object"}):  # it only applies to existing values
+            yield ("always", stage), f"{json_line(operand)} always matches: write what it must have"
         yield from ((("always", stage, *path), text) for path, text in problems(operand))
         if stage in MEMBERS:
             yield from ((("always", stage, *path), text) for path, text in _members(stage, operand, ()))
 
 
 def claims_nothing(scenario: Scenario) -> str:
-    """Why a scenario cannot fail, if nothing is expected in any of its steps; or an empty text."""
+    """Return why a scenario cannot fail, if none of its steps expects anything; or an empty text."""
     if scenario.live is not None and scenario.live.verify is not None:
         return ""
     if any(_claims(step) or step.spec.generate is not UNSET for step in scenario.steps):
         return ""
     if any("failed" in step.expect for step in scenario.steps):
-        return "`failed: any` allows whatever fails, and alone it cannot fail: expect something, too"
-    return "a scenario that only captures cannot fail: expect something, too"
+        return "`failed: any` allows every failure, so this scenario cannot fail: add another expectation"
+    return "a scenario that only captures cannot fail: add an expectation"
 
 
 def _claims(step: Step) -> bool:
@@ -226,17 +226,17 @@ def _claims(step: Step) -> bool:
 
 
 def ignored_expectations(scenario: Scenario, written: Json) -> Places:
-    """What a scenario expects itself and its `ignore`, or the suite's, would never compare."""
+    """Yield expectations that `ignore`, of the scenario or the suite, excludes from the comparison."""
     for path in _leaves(written, ()) if scenario.ignore else ():
         for rule in scenario.ignore:
             if any(_fits(rule, path[:end]) for end in range(1, len(path) + 1)):
-                text = f"{'.'.join(rule)!r} is ignored, so this is never compared: take it from `ignore`, or from here"
+                text = f"{'.'.join(rule)!r} is ignored, so this is never compared: remove it here or from `ignore`"
                 yield ("expect", *path), text
                 break
 
 
 def _leaves(written: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
-    """The paths of all that is expected, as it is written; what comes from a fixture is not meant by anyone."""
+    """Yield the paths of all expected values in the file; members of a fixture are not checked."""
     if isinstance(written, Mapping) and "$use" in written:
         return
     if isinstance(written, Mapping) and written:
@@ -250,21 +250,21 @@ def _leaves(written: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | i
 
 
 def _fits(rule: Sequence[str], path: tuple[str | int, ...]) -> bool:
-    """Whether a rule names the end of a path; the names of matchers are no steps of it."""
+    """Return whether a rule matches the end of a path, not counting the names of matchers."""
     steps = [str(step) for step in path if not str(step).startswith("$")]
     end = steps[len(steps) - len(rule) :]
     return len(rule) <= len(steps) and all(r in ("*", step) for r, step in zip(rule, end, strict=True))
 
 
 def unreachable_scripts(scenario: Scenario) -> Places:
-    """Answers at destinations to which no step sends anything."""
+    """Yield recorder responses for destinations that no step sends to."""
     kinds, workspace = {step.kind for step in scenario.steps}, scenario.suite.workspace
-    if "request" in kinds:  # it may reach any destination
+    if "request" in kinds:  # a raw request may reach any destination
         return
     reached = set[str]()
     for step in scenario.steps:
         source = step.spec.source
-        if step.kind == "send" and source is not UNSET:  # a destination beside it only says where to look
+        if step.kind == "send" and source is not UNSET:  # a step's destination only selects the results
             reached |= {d.key for d in workspace.destinations_of(workspace.source(source))}
         elif step.kind == "verify":
             reached |= set(scenario.destinations_of(step))

@@ -1,4 +1,4 @@
-"""From what the user names to scenarios."""
+"""Find the scenarios in the files and folders that the user names."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from svctoolkit.workspace import Workspace
 def collect(
     targets: Sequence[str], *, variables: Mapping[str, Json] | None = None
 ) -> tuple[list[Suite], list[Scenario]]:
-    """The suites and scenarios in `targets`: files, folders, or `FILE::ID` for one scenario (or for all its rows).
+    """Return the suites and scenarios in `targets`: files, folders, or `FILE::ID` for one scenario (or all its rows).
 
-    `variables` are used instead of those that suites have under the same names. Raises `ConfigError` with the problems
-    of all files together, and `UnknownName` for an id that no scenario has, or a variable that no suite has.
+    `variables` replace the suites' variables of the same names. Raises `ConfigError` with the problems of all files
+    together, and `UnknownName` for an id that no scenario has, or a variable that no suite has.
     """
     targets_by_path = _targets(targets)
     workspaces: dict[Path, Workspace] = {}
     suites: list[Suite] = []
-    problems: dict[Problem, None] = {}  # a workspace that several suites share is told once
+    problems: dict[Problem, None] = {}  # a dict, so that problems of a shared workspace are reported once
     for file, _ in targets_by_path.values():
         try:
             suites += _load(file, workspaces, variables)
@@ -50,7 +50,7 @@ def _load(file: Path, workspaces: dict[Path, Workspace], variables: Mapping[str,
 
 
 def _targets(targets: Sequence[str]) -> dict[Path, tuple[Path, list[str]]]:
-    """By real path: each file as it was named, and the ids that are asked for in it; none where the whole file is."""
+    """Return the files by real path, each with its name as given and the requested ids; no ids means the whole file."""
     targets_by_path: dict[Path, tuple[Path, list[str]]] = {}
     for target in targets:
         name, _, id = target.partition("::")
@@ -73,9 +73,9 @@ def _chosen_scenarios(suite: Suite, ids: Sequence[str]) -> Iterator[Scenario]:
 
 
 def select(scenarios: Sequence[Scenario], *, tags: str = "", words: str = "") -> list[Scenario]:
-    """The scenarios whose tags fit the expression `tags`, and whose file, id, title or tags have the words of `words`.
+    """Return the scenarios that match `tags`, an expression, and `words`, an expression over file, id, title and tags.
 
-    Raises `ConfigError` for an expression that cannot be read.
+    Raises `ConfigError` for an invalid expression.
     """
     by_tag = expression(tags) if tags else None
     by_word = expression(words) if words else None

@@ -1,4 +1,4 @@
-"""The schema that editors check suites with: it also knows matchers, destination types, their settings, and calls."""
+"""The JSON Schema of suites for editors, which also covers matchers, destination types, their settings, and calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Schema: TypeAlias = dict[str, Any]
 
 _VARIABLE: Schema = {"type": "string", "pattern": r"^\$\([^()]+\)$", "description": "a variable: $(name)"}
 _ANY: Schema = {"$ref": "#/$defs/Expectation"}
-#: What a matcher takes, where that is not any expectation.
+#: The operands of matchers that do not accept any expectation.
 _OPERANDS: Mapping[str, Schema] = {
     **{name: {"type": "array", "items": _ANY, "minItems": 1} for name in ("all", "any")},
     **{name: {"type": "string", "minLength": 1} for name in ("starts", "ends", "regex")},
@@ -38,7 +38,7 @@ _OPERANDS: Mapping[str, Schema] = {
 
 @cache
 def editor_schema() -> Schema:
-    """The JSON Schema (2020-12) of a suite file, for editors: larger than what is checked when a suite is read."""
+    """Return the JSON Schema (2020-12) of a suite file for editors, which is larger than the one for loading suites."""
     from svctoolkit.workspace import schema as workspace_schema
 
     whole: Schema = json.loads(json.dumps(schema()))
@@ -71,7 +71,7 @@ def editor_schema() -> Schema:
 
 
 def _matchers() -> Schema:
-    """An object of matchers: none of them misspelt, and each with what it takes."""
+    """Return the schema of an object of matchers: only known names, each with its operand."""
     properties = {}
     for name in MATCHERS:
         text = (import_module(MATCHERS[name].differences.__module__).__doc__ or "").partition("\n")[0]
@@ -79,10 +79,10 @@ def _matchers() -> Schema:
         properties[f"${name}"] = (
             {"description": text, "anyOf": [operand, _VARIABLE]} if operand else {"description": text}
         )
-    properties["$type"] = {"description": "a kind of value", "anyOf": [{"enum": _kinds()}, _VARIABLE]}
+    properties["$type"] = {"description": "a type of value", "anyOf": [{"enum": _kinds()}, _VARIABLE]}
     return {
         "title": "Matchers",
-        "description": "what is expected, in other ways than by a value",
+        "description": "an expectation by matchers",
         "type": "object",
         "properties": properties,
         "additionalProperties": False,
@@ -97,11 +97,11 @@ def _kinds() -> list[str]:
 
 
 def _expectation() -> Schema:
-    """A value, or matchers. A key one slip away from a matcher's name is a mistake, others with `$` are keys."""
+    """Return the schema of a value or matchers. A key one typo away from a matcher's name is a mistake."""
     names = "|".join(MATCHERS.names())
     return {
         "title": "Expectation",
-        "description": "a value, an object of which these members are expected, a list, or matchers ($regex, ...)",
+        "description": "a value, an object with expected members, a list, or matchers ($regex, ...)",
         "if": {"type": "object", "anyOf": [{"required": [f"${name}"]} for name in MATCHERS]},
         "then": {"$ref": "#/$defs/Matchers"},
         "else": {
@@ -116,7 +116,7 @@ def _expectation() -> Schema:
 
 
 def _slips() -> Iterator[str]:
-    """Patterns for names that differ from a matcher's by one letter, or by capitals."""
+    """Yield patterns for names that differ from a matcher's by one letter, or by capitals."""
     for name in MATCHERS:
         yield "".join(f"[{letter}{letter.upper()}]" for letter in name)
         for at in range(len(name)) if len(name) > 3 else ():
@@ -129,7 +129,7 @@ def _slips() -> Iterator[str]:
 
 
 def _result(name: str) -> Schema:
-    """What may be expected of one result: for records their members are known."""
+    """Return the schema of an expectation of one result; the members of records are known."""
     if name not in MEMBERS:
         return _ANY
     record: Schema = {
@@ -162,7 +162,7 @@ def _call() -> Schema:
 
 
 def _arguments(call: str) -> Schema:
-    """Named arguments in either spelling, a list, or the only one."""
+    """Return the schema of named arguments in either spelling, a list, or a single argument."""
     names = list(parameters(call))
     spellings = [spelling for name in names for spelling in dict.fromkeys((name, _camel(name)))]
     return {
@@ -181,7 +181,7 @@ def _camel(name: str) -> str:
 
 
 def _configurations() -> Iterator[tuple[str, Schema]]:
-    """The settings of each destination type, with the descriptions of its definition."""
+    """Yield the settings of each destination type, with the descriptions of its definition."""
     from svctoolkit.destinations import definitions
 
     for name in definitions.names():
@@ -212,7 +212,7 @@ def _setting(name: str, variable: Any) -> Schema:
 
 
 def _by_type() -> Schema:
-    """A destination's `config` by its `type`."""
+    """Return the schema of a destination's `config`, depending on its `type`."""
     from svctoolkit.destinations import definitions
 
     names = definitions.names()
@@ -226,60 +226,60 @@ def _by_type() -> Schema:
     return {"allOf": [{"properties": {"type": {"enum": names}}}, *rules]}
 
 
-#: What properties are that say nothing of themselves.
+#: Descriptions of properties that have none in the format.
 _TEXTS = {
-    "scenarios": "what is checked, each on its own",
-    "version": "of this format",
-    "suite": "what reports call it",
-    "tags": "words to select scenarios by",
+    "scenarios": "the tests of this suite",
+    "version": "version of this format",
+    "suite": "name in reports",
+    "tags": "words for selecting scenarios",
     "sources": "where events come from, by key",
     "destinations": "where events go, by key",
     "transformations": "the user's code, by key",
     "libraries": "code that transformations import, by key",
     "people": "who may use the Test API",
-    "vars": "variables: $(name) stands for their values",
-    "defaults": "what scenarios have that do not say otherwise",
-    "setup": "done before each scenario, which must go well",
-    "teardown": "done after each scenario, also after a failure",
+    "vars": "variables; $(name) is replaced by their values",
+    "defaults": "default values for scenarios",
+    "setup": "runs before each scenario and must succeed",
+    "teardown": "runs after each scenario, even after a failure",
     "ignore": "paths that are never compared",
-    "freeze": "a clock that stands still, and ids that count",
-    "name": "what reports call it",
-    "id": "what selects it",
+    "freeze": "a frozen clock and sequential ids",
+    "name": "name in reports",
+    "id": "id for selecting it",
     "email": "e-mail address of the account",
     "token": "personal access token",
     "method": "HTTP method",
     "headers": "HTTP headers",
     "status": "HTTP status",
-    "body": "what is in it",
-    "delay": "how long it waits before it answers",
+    "body": "content",
+    "delay": "delay before the response",
     "stages": "which stages run",
     "user_transform": "the user's code",
     "dest_transform": "the mapping to the destination's payload",
     "send_to_destination": "the request to the destination",
-    "force": "also for what is disabled",
-    "destinationConfig": "settings of the destination for this alone",
-    "expect": "what must come of it",
-    "request": "a request as it is",
-    "live": "also against the real service, with --live",
-    "skip": "why it does not run",
-    "xfail": "why it is expected to fail",
+    "force": "also test disabled destinations",
+    "destinationConfig": "settings of the destination for this scenario only",
+    "expect": "the expected results",
+    "request": "a raw HTTP request",
+    "live": "with --live, also runs against the real service",
+    "skip": "reason why it does not run",
+    "xfail": "reason why it is expected to fail",
     "destination": "key or id of a destination",
     "source": "key or id of a source",
-    "ids": "sequence: they count from 1 in each scenario",
-    "verify": "a request that is repeated until it answers as expected",
-    "within": "how long to ask",
-    "every": "how often to ask",
-    "enabled": "whether it takes part",
+    "ids": "sequence: count from 1 in each scenario",
+    "verify": "a request that is repeated until the response is as expected",
+    "within": "how long to poll",
+    "every": "polling interval",
+    "enabled": "whether it is used",
     "config": "its settings",
     "type": "its type",
-    "recorder": "how destinations answer",
+    "recorder": "responses of destinations",
     "code": "the code itself",
     "language": "python or javascript",
     "file": "a file, relative to this one",
-    "never": "what no stage gives and no request has",
-    "always": "what each of these matches",
-    "exact": "nothing is there but what is expected",
-    "limit": "how long it may take",
+    "never": "values that must not occur in any stage or request",
+    "always": "expectations that every event, payload or request matches",
+    "exact": "no results other than the expected ones",
+    "limit": "timeout",
 }
 
 

@@ -1,4 +1,4 @@
-"""`$use`: a value by its name, with parts of it replaced.
+"""`$use`: a named value, optionally with parts of it replaced.
 
 send: {$use: order, $set: {properties.revenue: 22.5}, $unset: [context.ip]}
 """
@@ -20,7 +20,7 @@ _FILES = (".json", ".ndjson", ".yaml", ".yml")
 
 
 class Fixtures:
-    """The fixtures of one suite. Files are read when they are first used; `files` has those that were."""
+    """The fixtures of one suite. Files are read on first use; `files` lists those that were read."""
 
     def __init__(self, document: Document, folder: Path, problems: list[Problem]) -> None:
         self._entries: Mapping[str, Any] = document.data.get("fixtures", {})
@@ -36,7 +36,7 @@ class Fixtures:
         return list(self._entries)
 
     def check_unused(self) -> None:
-        """Find what is wrong in fixtures that no scenario uses. Files of these must be there, and are not read."""
+        """Check fixtures that no scenario uses. Their files must exist, but are not read."""
         used = set(self.used)
         for name, entry in self._entries.items():
             if name not in used and not (_is_file(entry) and (self._folder / entry).is_file()):
@@ -44,7 +44,7 @@ class Fixtures:
         self.used = used
 
     def apply(self, value: Json, place: Sequence[str | int]) -> Json:
-        """`value`, which stands at `place`, with every `$use` replaced. Nothing is copied where there is none."""
+        """Return `value`, at `place` in the suite, with every `$use` replaced. It is only copied if it contains one."""
         if not self._needed:
             return value
         if isinstance(value, dict):
@@ -62,7 +62,7 @@ class Fixtures:
         if wrong is not None:
             self._problem(
                 [*place, wrong],
-                f"{wrong!r} stands beside $use: write $set: {{{wrong}: ...}}.{did_you_mean(wrong, _MEMBERS)}",
+                f"{wrong!r} cannot be combined with $use: write $set: {{{wrong}: ...}}.{did_you_mean(wrong, _MEMBERS)}",
             )
             return {}
         fixture = self._of(value["$use"], place)
@@ -81,12 +81,12 @@ class Fixtures:
     def _of(self, name: Any, place: Sequence[str | int]) -> Any:
         if not isinstance(name, str) or name not in self._entries:
             near = did_you_mean(str(name), self._entries)
-            hint = f" There are {', '.join(self._entries)}." if self._entries and not near else ""
-            self._problem([*place, "$use"], f"no fixture is called {str(name)!r}.{near}{hint}")
+            hint = f" Available: {', '.join(self._entries)}." if self._entries and not near else ""
+            self._problem([*place, "$use"], f"unknown fixture {str(name)!r}.{near}{hint}")
             return {}
         if name in self._open:
             circle = " -> ".join([*self._open[self._open.index(name) :], name])
-            self._problem([*place, "$use"], f"this fixture uses itself: {circle}")
+            self._problem([*place, "$use"], f"circular fixture: {circle}")
             return {}
         self.used.add(name)
         if name not in self._values:
@@ -96,7 +96,7 @@ class Fixtures:
         return self._values[name]
 
     def _load(self, entry: Any, place: list[str | int]) -> Any:
-        """A fixture as it is written, or what stands in its file."""
+        """Return a fixture as written, or the content of its file."""
         if not _is_file(entry):
             return self.apply(entry, place)
         path = self._folder / entry
@@ -121,7 +121,7 @@ def _is_file(entry: Any) -> bool:
 
 
 def load_file(path: Path) -> Json:
-    """The value in a .json, .ndjson or .yaml file. Raises `ConfigError` with the place of what is wrong."""
+    """Return the value in a .json, .ndjson or .yaml file. Raises `ConfigError` with the position of a mistake."""
     if path.suffix != ".ndjson":
         return yamlfile.load(path).data
     values = []
@@ -136,7 +136,7 @@ def load_file(path: Path) -> Json:
 
 
 def _with(value: Any, path: list[str], new: Any) -> Any:
-    """A copy of `value` in which `path` leads to `new`. Only what is on the way is copied."""
+    """Return a copy of `value` with `new` at `path`. Only the containers along the path are copied."""
     if not path:
         return new
     step, rest = path[0], path[1:]
@@ -146,7 +146,7 @@ def _with(value: Any, path: list[str], new: Any) -> Any:
         return [*value[:index], inner, *value[index + 1 :]]
     if isinstance(value, dict):
         return {**value, step: _with(value.get(step, {}), rest, new)}
-    raise LookupError(f"there is no {step!r} in {json.dumps(value)[:40]}")
+    raise LookupError(f"{step!r} does not exist in {json.dumps(value)[:40]}")
 
 
 def _without(value: Any, path: list[str]) -> Any:
@@ -157,10 +157,10 @@ def _without(value: Any, path: list[str]) -> Any:
     if isinstance(value, dict) and step in value:
         others = {k: v for k, v in value.items() if k != step}
         return {**value, step: _without(value[step], rest)} if rest else others
-    raise LookupError(f"there is no {step!r} there.{did_you_mean(step, value) if isinstance(value, dict) else ''}")
+    raise LookupError(f"{step!r} does not exist.{did_you_mean(step, value) if isinstance(value, dict) else ''}")
 
 
 def _index(value: list[Any], step: str, *, more: int = 0) -> int:
     if not step.isdigit() or int(step) >= len(value) + more:
-        raise LookupError(f"the list has {len(value)} elements, numbered from 0; there is no {step!r}")
+        raise LookupError(f"index {step!r} does not exist: the list has {len(value)} elements, numbered from 0")
     return int(step)

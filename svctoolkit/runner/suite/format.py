@@ -1,4 +1,4 @@
-"""The format of a suite file, as types. The schema that checks files and serves editors is made from them."""
+"""The format of a suite file as types, from which the schemas for checks and editors are generated."""
 
 from __future__ import annotations
 
@@ -12,36 +12,34 @@ from svctoolkit import yamlfile
 from svctoolkit.json_types import Json
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
-Tag: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="a word, to select scenarios by")]
-Id: TypeAlias = Annotated[
-    str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="names the test; never changes")
-]
+Tag: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="a word for selecting scenarios")]
+Id: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="stable id of the test")]
 OptionalJson: TypeAlias = Any | UnsetType
 Duration: TypeAlias = (
     Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?(ms|s|m)$", description="500ms, 20s, 2m")]
     | Annotated[float, Meta(ge=0, description="seconds")]
 )
 
-#: What a suite may say of its workspace inline, in the shape of the workspace file.
+#: The parts of a workspace that a suite may contain, in the format of the workspace file.
 WORKSPACE_KEYS = ("sources", "destinations", "transformations", "libraries", "people", "trackingPlans")
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A request to the data plane as it is, valid or not."""
+    """A raw request to the data plane, valid or not."""
 
-    path: Annotated[str, Meta(description="with the query: /v0/testDestination/hook?force=true")]
+    path: Annotated[str, Meta(description="path and query: /v0/testDestination/hook?force=true")]
     method: Text = "POST"
     headers: dict[str, str] = {}
-    json: Annotated[OptionalJson, Meta(description="the body, sent as JSON")] = UNSET
-    body: Annotated[str | UnsetType, Meta(description="the body, sent as this text")] = UNSET
+    json: Annotated[OptionalJson, Meta(description="body, sent as JSON")] = UNSET
+    body: Annotated[str | UnsetType, Meta(description="body, sent as this text")] = UNSET
     auth: Annotated[
         bool | dict[str, str],
-        Meta(description="true: valid credentials; false: none; {email, token}; or {source} for its write key"),
+        Meta(description="true: valid credentials; false: none; {email, token}; {source}: its write key"),
     ] = True
 
 
 class Stages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which stages run. What is left out is left out of the request, too."""
+    """Which stages run. Stages that are not set are left out of the request."""
 
     user_transform: bool | UnsetType = UNSET
     dest_transform: bool | UnsetType = UNSET
@@ -49,64 +47,66 @@ class Stages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Expect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What must come. Objects match as subsets, lists exactly; `$operators` for the rest."""
+    """The expected results. Objects match as subsets, lists exactly; use `$operators` for anything else."""
 
     status: Annotated[
-        OptionalJson, Meta(description="HTTP status of the answer; 200 unless this or `error` says otherwise")
+        OptionalJson, Meta(description="HTTP status of the response; 200 unless this or `error` is set")
     ] = UNSET
-    headers: Annotated[dict[str, Any] | UnsetType, Meta(description="headers of the answer, names in any case")] = UNSET
-    body: Annotated[OptionalJson, Meta(description="the whole answer")] = UNSET
+    headers: Annotated[dict[str, Any] | UnsetType, Meta(description="headers of the response, names in any case")] = (
+        UNSET
+    )
+    body: Annotated[OptionalJson, Meta(description="the entire response body")] = UNSET
     error: Annotated[
-        OptionalJson, Meta(description="why the request was refused, or the destination is not tested")
+        OptionalJson, Meta(description="why the request was rejected, or the destination cannot be tested")
     ] = UNSET
-    user_transform: Annotated[OptionalJson, Meta(description="the events that came out; one alone needs no list")] = (
+    user_transform: Annotated[OptionalJson, Meta(description="the resulting events; a single one needs no list")] = (
         UNSET
     )
-    dest_transform: Annotated[OptionalJson, Meta(description="the payloads that came out; one alone needs no list")] = (
+    dest_transform: Annotated[OptionalJson, Meta(description="the resulting payloads; a single one needs no list")] = (
         UNSET
     )
-    send_to_destination: Annotated[OptionalJson, Meta(description="the answers, each {status, response}")] = UNSET
+    send_to_destination: Annotated[OptionalJson, Meta(description="the responses, each {status, response}")] = UNSET
     response: Annotated[
         OptionalJson,
-        Meta(description="what the data plane answered to what was sent: {status, headers, body}; 200 by default"),
+        Meta(description="the data plane's response: {status, headers, body}; status 200 by default"),
     ] = UNSET
     delivered: Annotated[
         OptionalJson,
         Meta(
             description="the requests that arrived, in order, each {method, url, query, headers, body, events}; "
-            "an empty list: nothing may arrive. By destination where the source has several"
+            "an empty list: nothing may arrive. By destination if the source has several"
         ),
     ] = UNSET
     dropped: Annotated[
         OptionalJson,
-        Meta(description="what was left out on the way, each {by, reason, destination, fate}"),
+        Meta(description="the dropped events, each {by, reason, destination, fate}"),
     ] = UNSET
     failed: Annotated[
         OptionalJson,
         Meta(
-            description="what could not be delivered, each {by, error, status, fate}; nothing, unless this "
-            "says otherwise. `any`: it does not matter"
+            description="the failed events, each {by, error, status, fate}; none by default. "
+            "`any`: failures do not matter"
         ),
     ] = UNSET
     attempts: Annotated[
         OptionalJson,
         Meta(
-            description="how often a destination was tried: a number; or a list of the tries, each "
-            "{status, after, body, headers, response, error}. By destination where there are several"
+            description="number of requests to a destination; or a list of the tries, each "
+            "{status, after, body, headers, response, error}. By destination if there are several"
         ),
     ] = UNSET
     warehouse: Annotated[
         OptionalJson,
         Meta(
-            description="what stands in the tables of a warehouse destination: rows by table, in any order; and "
-            "`columns`, `discards`, `losses`, `sql: {query, rows}`. By destination where there are several"
+            description="the tables of a warehouse destination: rows by table, in any order; and "
+            "`columns`, `discards`, `losses`, `sql: {query, rows}`. By destination if there are several"
         ),
     ] = UNSET
     violations: Annotated[
         OptionalJson,
         Meta(
-            description="what the events break of the source's tracking plan, in order, each {type, property, path, "
-            "message, event, place, dropped}; an empty list: nothing"
+            description="the events' violations of the source's tracking plan, in order, each {type, property, path, "
+            "message, event, place, dropped}; an empty list: none"
         ),
     ] = UNSET
     capture: Annotated[
@@ -116,65 +116,65 @@ class Expect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RecorderAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the recorder answers one request."""
+    """How the recorder responds to one request."""
 
     status: Annotated[int, Meta(ge=100, le=599)] = 200
     headers: dict[str, str | int] = {}
     body: OptionalJson = UNSET
     delay: Duration = 0.0
-    close: Annotated[bool, Meta(description="close the connection instead of an answer")] = False
-    truncate: Annotated[bool, Meta(description="close the connection in the middle of the answer")] = False
+    close: Annotated[bool, Meta(description="close the connection instead of responding")] = False
+    truncate: Annotated[bool, Meta(description="close the connection in the middle of the response")] = False
     times: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000)] | None,
-        Meta(description="how often in a row: once by default, and the last without end"),
+        Meta(description="number of times in a row: once by default; the last one repeats"),
     ] = None
     failed: Annotated[
         list[Annotated[int, Meta(ge=0)]],
-        Meta(description="places of the events of a batch that are refused, in the destination's own words"),
+        Meta(description="indexes of the batch's events that are rejected, in the destination's format"),
     ] = []
 
 
 RecorderScript: TypeAlias = Annotated[
     dict[str, RecorderAnswer | Annotated[list[RecorderAnswer], Meta(min_length=1)]],
-    Meta(description="answers by destination, in order; the last repeats"),
+    Meta(description="responses by destination, in order; the last one repeats"),
 ]
 
 
 Limit: TypeAlias = Annotated[
-    Duration | UnsetType, Meta(description="how long it may take, waiting for deliveries included; 10s by default")
+    Duration | UnsetType, Meta(description="timeout, including the wait for deliveries; 10s by default")
 ]
 Exact: TypeAlias = Annotated[
     bool | list[Literal["user_transform", "dest_transform", "send_to_destination", "delivered"]],
     Meta(
-        description="what is expected is all there is: objects have no more members than are named, and destinations "
-        "that are not named get nothing. True for everything, or a list of what it is true for"
+        description="no results other than the expected ones: objects have no other members, and destinations "
+        "that are not named receive nothing. True for everything, or a list of results"
     ),
 ]
 Never: TypeAlias = Annotated[
     list[Any],
     Meta(
-        description="what no stage gives and no request has, in any value or key: a text or number, {$regex: ...}, "
-        "any other expectation, or {key: email} for members of that name"
+        description="must not occur in any value or key of a stage or request: a string or number, {$regex: ...}, "
+        "another expectation, or {key: email} for members of that name"
     ),
 ]
 Always: TypeAlias = Annotated[
     dict[str, Any],
     Meta(
-        description="what each event, payload or request matches: {delivered: {headers: {x-key: {$absent: false}}}}",
+        description="every event, payload or request must match: {delivered: {headers: {x-key: {$absent: false}}}}",
         extra_json_schema={"propertyNames": {"enum": ["user_transform", "dest_transform", "delivered"]}},
     ),
 ]
 
 
 class Freeze(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A clock that stands still, and ids that are the same in every run."""
+    """A frozen clock, and ids that are the same in every run."""
 
     time: Annotated[str, Meta(description="ISO 8601: 2026-01-01T12:00:00Z")] = ""
     ids: Literal["sequence", "random"] = "random"
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One row of `cases`: a test of its own. Every key is a variable."""
+    """One row of `cases`, which is a separate test. Every key is a variable."""
 
     id: Id | int | UnsetType = UNSET
     tags: list[Tag] = []
@@ -183,21 +183,23 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Verify(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A GET request to a real service that is repeated until the answer is as expected."""
+    """A GET request to a real service that is repeated until the response is as expected."""
 
-    get: Annotated[str, Meta(description="the address")]
+    get: Annotated[str, Meta(description="the URL")]
     headers: dict[str, str] = {}
     status: OptionalJson = UNSET
     body: OptionalJson = UNSET
     fail_when: Annotated[
-        dict[str, Any] | UnsetType, Meta(description="{status, body}: an answer after which waiting is no use")
+        dict[str, Any] | UnsetType, Meta(description="{status, body}: a response that ends the polling as a failure")
     ] = UNSET
 
 
 class Live(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Runs with --live only: the destination's requests really go out."""
+    """Runs only with --live: the destination's requests are really sent."""
 
-    destination: Annotated[str | UnsetType, Meta(description="the one that is live; the others get nothing")] = UNSET
+    destination: Annotated[str | UnsetType, Meta(description="the live destination; the others receive nothing")] = (
+        UNSET
+    )
     within: Duration = 20.0
     every: Duration = 0.5
     verify: Verify | UnsetType = UNSET
@@ -205,39 +207,39 @@ class Live(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 BatchSize: TypeAlias = Annotated[
     Literal["off"] | Annotated[int, Meta(ge=1, le=10_000)] | UnsetType,
-    Meta(description="how many events a call has, whose events may share requests; off: each has its own"),
+    Meta(description="number of events per call, which may share requests; off: one request for each event"),
 ]
 
 
 class Generate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Events that are made up: of the shape of one, with other values, and without some of its members."""
+    """Generated events: like a given one, with other values, and without some of its members."""
 
     like: Annotated[str | dict[str, Any], Meta(description="name of a sample event, such as track; or an event")]
-    runs: Annotated[int, Meta(ge=1, le=100_000, description="how many are sent")] = 25
-    seed: Annotated[int, Meta(description="another one gives other events")] = 0
+    runs: Annotated[int, Meta(ge=1, le=100_000, description="number of events")] = 25
+    seed: Annotated[int, Meta(description="random seed")] = 0
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One thing that is done, and what must come of it."""
+    """One action, and its expected results."""
 
     name: Text | UnsetType = UNSET
     destination: Annotated[str | UnsetType, Meta(description="key or id of a destination of the workspace")] = UNSET
     source: Annotated[str | UnsetType, Meta(description="key or id of a source of the workspace")] = UNSET
     transformation: Annotated[
-        str | UnsetType, Meta(description="key of a transformation: it alone is tested, with one event or a list")
+        str | UnsetType, Meta(description="key of a transformation to test alone, with one event or a list")
     ] = UNSET
     request: Request | UnsetType = UNSET
-    event: Annotated[OptionalJson, Meta(description="an event to verify, by the Test API")] = UNSET
-    send: Annotated[
-        OptionalJson, Meta(description="an event, or a list of them, through the data plane to the end")
-    ] = UNSET
+    event: Annotated[OptionalJson, Meta(description="an event to verify with the Test API")] = UNSET
+    send: Annotated[OptionalJson, Meta(description="an event, or a list of them, to send through the data plane")] = (
+        UNSET
+    )
     calls: Annotated[
         list[dict[str, Any]] | UnsetType,
         Meta(description="calls of ServiceClient, such as {track: {name: Order Completed}}"),
     ] = UNSET
     generate: Annotated[
         Generate | UnsetType,
-        Meta(description="send made-up events, one by one, and show the smallest for which something is wrong"),
+        Meta(description="send generated events, one by one, and report the smallest one that fails"),
     ] = UNSET
     stages: Stages | UnsetType = UNSET
     force: bool = False
@@ -246,27 +248,33 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class Scenario(Step, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One check: an event through the stages or through the data plane, a request as it is, or steps of these."""
+    """One test: an event through the stages or through the data plane, a raw request, or a list of steps."""
 
     name: Text
     id: Id | UnsetType = UNSET
     tags: list[Tag] = []
-    vars: Annotated[dict[str, Any], Meta(description="variables of this scenario, before those of the suite")] = {}
+    vars: Annotated[
+        dict[str, Any], Meta(description="variables of this scenario; they override those of the suite")
+    ] = {}
     limit: Limit = UNSET
     steps: Annotated[
-        Annotated[list[Step], Meta(min_length=1)] | UnsetType, Meta(description="several that share what they capture")
+        Annotated[list[Step], Meta(min_length=1)] | UnsetType, Meta(description="steps that share captured values")
     ] = UNSET
     cases: Annotated[
         Annotated[list[Row], Meta(min_length=1)] | str | UnsetType,
-        Meta(description="rows that run as scenarios of their own; or a .csv, .json, .ndjson or .yaml file of them"),
+        Meta(description="rows that run as separate scenarios; or a .csv, .json, .ndjson or .yaml file of them"),
     ] = UNSET
     matrix: Annotated[
         Annotated[dict[str, Annotated[list[Any], Meta(min_length=1)]], Meta(min_length=1)] | UnsetType,
-        Meta(description="every combination of these values is a scenario of its own"),
+        Meta(description="every combination of these values is a separate scenario"),
     ] = UNSET
     recorder: RecorderScript = {}
-    setup: Annotated[list[dict[str, Any]], Meta(description="done before, expecting nothing: events or steps")] = []
-    teardown: Annotated[list[dict[str, Any]], Meta(description="done after, also after a failure")] = []
+    setup: Annotated[
+        list[dict[str, Any]], Meta(description="events or steps before the scenario, without expectations")
+    ] = []
+    teardown: Annotated[
+        list[dict[str, Any]], Meta(description="events or steps after the scenario, even after a failure")
+    ] = []
     ignore: Annotated[list[Text], Meta(description="paths that are never compared")] = []
     freeze: Freeze | UnsetType = UNSET
     exact: Exact = False
@@ -274,13 +282,13 @@ class Scenario(Step, frozen=True, forbid_unknown_fields=True, kw_only=True):
     always: Always = {}
     live: Live | UnsetType = UNSET
     batch: BatchSize = UNSET
-    serial: Annotated[Text | UnsetType, Meta(description="those of one group never run side by side")] = UNSET
+    serial: Annotated[Text | UnsetType, Meta(description="scenarios of the same group never run in parallel")] = UNSET
     skip: Text | None = None
     xfail: Text | None = None
 
 
 class Defaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What scenarios have that do not say otherwise."""
+    """Default values for scenarios."""
 
     destination: str | UnsetType = UNSET
     source: str | UnsetType = UNSET
@@ -326,7 +334,7 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def schema() -> dict[str, Json]:
-    """The JSON Schema (2020-12) of a suite file. Inside a scenario a lone `$(name)` may stand for any value."""
+    """Return the JSON Schema (2020-12) of a suite file. Inside a scenario, `$(name)` may replace any value."""
     definition = yamlfile.schema(Suite)
     definitions = definition["$defs"]
     whole = {
@@ -351,7 +359,7 @@ def schema() -> dict[str, Json]:
 
 
 def seconds(duration: Duration) -> float:
-    """A duration in seconds.
+    """Return a duration in seconds.
 
     >>> seconds("500ms"), seconds("20s"), seconds("2m"), seconds(3)
     (0.5, 20.0, 120.0, 3.0)

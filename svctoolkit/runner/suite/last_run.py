@@ -1,4 +1,4 @@
-"""What failed last time, for `--failed`: kept in `.svctoolkit/failed.json` in the working directory."""
+"""The scenarios that failed in the last run, for `--failed`: stored in `.svctoolkit/failed.json`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FILE = Path(".svctoolkit") / "failed.json"
 
 
 def failures() -> set[str]:
-    """The names (`file::id`) of the scenarios that failed when they last ran here."""
+    """Return the names (`file::id`) of the scenarios that failed when they last ran here."""
     try:
         names = json.loads(_FILE.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -23,9 +23,9 @@ def failures() -> set[str]:
 
 
 def keep(ran: Mapping[str, bool]) -> None:
-    """Remember what failed, by name whether it was ok. Of scenarios that did not run what was known is kept.
+    """Store which scenarios failed: `ran` maps names to success. The results of scenarios that did not run are kept.
 
-    A folder that cannot be written is no reason to fail.
+    A folder that is not writable is not an error.
     """
     before = failures()
     names = sorted({name for name, ok in ran.items() if not ok} | (before - ran.keys()))

@@ -1,4 +1,4 @@
-"""From a suite file to scenarios. Everything that is wrong with it is said at once."""
+"""Load a suite file into scenarios. All of its problems are reported together."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def load(
     variables: Mapping[str, Json] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Suite:
-    """The suite in a file, with one scenario per row of `cases` or `matrix`.
+    """Return the suite in a file, with one scenario per row of `cases` or `matrix`.
 
-    `workspaces` keeps workspace files that are loaded already, for suites that share one. `variables` are used instead
-    of the suite's own of the same names. `environ` is what `$(env:NAME)` reads, by default that of the process. Raises
-    `InvalidSuite` or `InvalidWorkspace` with every problem, each with its place.
+    `workspaces` caches loaded workspace files for suites that share one. `variables` override the suite's variables of
+    the same names. `environ` is used for `$(env:NAME)`; by default it is that of the process. Raises `InvalidSuite` or
+    `InvalidWorkspace` with every problem, each with its position.
     """
     environment = Environment() if environ is None else Environment(environ)
     with yamlfile.without_collector():
@@ -43,12 +43,12 @@ def load(
         suite = Suite(path, document.data.get("suite") or path.name.partition(".suite.")[0], document, workspace)
         suite.files, suite.environment = files, environment
         _fill(suite, variables or {})
-        document.release()  # before the collector is back: it would walk the nodes, and they are most of a suite
+        document.release()  # before garbage collection is enabled again: it would traverse all the YAML nodes
     return suite
 
 
 def suite_of(data: Mapping[str, Json], workspace: Workspace, *, name: str = "suite") -> Suite:
-    """The suite that `data` describes as a file would, for a workspace that is there already; errors call it `name`.
+    """Return the suite that `data` describes in the format of a file, for a loaded workspace; errors call it `name`.
 
     Relative files start from the working directory. Raises `InvalidSuite` with every problem.
     """
@@ -63,9 +63,10 @@ def loads(
     path: Path = Path("suite.suite.yaml"),
     environ: Mapping[str, str] | None = None,
 ) -> Suite:
-    """The suite in a YAML text, for `workspace` unless the text has one of its own. Otherwise as `suite_of`.
+    """Return the suite in a YAML text, for `workspace` unless the text contains one. Otherwise like `suite_of`.
 
-    Relative files start from the folder of `path`; `environ` is what `$(env:NAME)` reads, else the process's.
+    Relative files start from the folder of `path`. `environ` is used for `$(env:NAME)`; by default it is that of the
+    process.
     """
     document = yamlfile.load(text, name=name, error=InvalidSuite)
     yamlfile.check(document, _format.schema(), InvalidSuite)
@@ -82,12 +83,12 @@ def _fill(suite: Suite, variables: Mapping[str, Any]) -> Suite:
     builder = ScenarioBuilder(suite)
     builder.load(variables)
     if builder.problems:
-        raise InvalidSuite(yamlfile.cap(dict.fromkeys(builder.problems)))  # rows of one scenario share its mistakes
+        raise InvalidSuite(yamlfile.cap(dict.fromkeys(builder.problems)))  # rows of one scenario repeat its problems
     return suite
 
 
 def _with_own_calls(workspace: Workspace, document: Document) -> Workspace:
-    """The workspace in which events share requests as the suite says, where it does."""
+    """Return the workspace with the suite's batching, if the suite sets it."""
     batch = document.data.get("batch")
     if batch is None:
         return workspace
@@ -103,7 +104,7 @@ def _workspace(
     environment: Environment,
     variables: Mapping[str, Any],
 ) -> tuple[Workspace, list[Path]]:
-    """The workspace, and the files that it was read from."""
+    """Return the workspace, and the files that it was read from."""
     written = document.data.get("workspace")
     inline = {key: document.data[key] for key in _format.WORKSPACE_KEYS if key in document.data}
     if written is None:
@@ -130,7 +131,7 @@ def _code_files(workspace: Workspace) -> list[Path]:
 
 
 def _values(written: Mapping[str, Any], variables: Mapping[str, Any], environment: Environment) -> dict[str, Any]:
-    """The suite's variables as far as an inline workspace may use them: without fixtures."""
+    """Return the suite's variables that an inline workspace may use: those without fixtures."""
     scope = Variables({}, environment)
     for name, value in written.items():
         scope = scope.extend({name: variables[name] if name in variables else scope.apply(value)})

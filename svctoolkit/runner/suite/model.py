@@ -1,4 +1,4 @@
-"""A suite that is loaded and checked, ready to run."""
+"""A loaded and checked suite, ready to run."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from svctoolkit.workspace import Calls, Workspace, config_secrets, file_secrets
 from svctoolkit.yamlfile import Document, display_name
 
 Place: TypeAlias = tuple[str | int, ...]
-#: What a step does: the Test API for a destination or source, one transformation, a request as it is, the data plane.
+#: What a step uses: the Test API for a destination or source, one transformation, a raw request, the data plane.
 Kind: TypeAlias = Literal["verify", "transformation", "request", "send"]
 
 
 @dataclass(eq=False)
 class Suite(Displayed):
-    """One suite file. `name` is the file as errors show it, `title` what reports call it.
+    """One suite file. `name` is the file as shown in errors, `title` the name in reports.
 
-    `files` are the other files that it reads: workspace, code, fixtures, rows. `environment` knows the secrets that it
-    asked for.
+    `files` are the other files that it reads: workspace, code, fixtures, rows. `environment` has the secrets that it
+    has read.
     """
 
     path: Path
@@ -48,13 +48,13 @@ class Suite(Displayed):
 
     @property
     def workspace_name(self) -> str:
-        """The workspace file as errors show it; the suite's where the workspace stands in it."""
+        """The workspace file as shown in errors; the suite's own file if it contains the workspace."""
         file = self.document.data.get("workspace")
         return self.name if file is None else display_name(self.path.parent / file)
 
     @property
     def snapshot_folder(self) -> Path:
-        """Where the snapshots of its scenarios are."""
+        """The folder for snapshots of its scenarios."""
         return self.path.parent / "__snapshots__" / self.path.name.partition(".suite.")[0]
 
     def __repr__(self) -> str:
@@ -62,12 +62,12 @@ class Suite(Displayed):
 
     @cached_property
     def masker(self) -> Masker:
-        """Hides the secrets of the workspace, of the environment where the suite takes them, and of the file itself."""
+        """Masks the secrets of the workspace, of environment variables that the suite uses, and of the file itself."""
         written = [*file_secrets(self.document.data), *header_secrets(self.document.data)]
         return Masker.of([*self.workspace.secrets(), *self.environment.secrets, *written, *self._overrides()])
 
     def _overrides(self) -> Iterator[str]:
-        """The secrets in what steps set for a destination."""
+        """Yield the secrets in settings that steps override for a destination."""
         for step in (step for scenario in self.scenarios for step in scenario.steps):
             if isinstance(step.spec.destinationConfig, dict):
                 yield from config_secrets(self._type_of(step.spec.destination), step.spec.destinationConfig)
@@ -79,9 +79,9 @@ class Suite(Displayed):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One thing that a scenario does. `given` is what the file says, `expect` its expectation as plain values.
+    """One action of a scenario. `given` is its text in the file, `expect` its expectation as plain values.
 
-    `place` leads to it in the document. `pending` is set where it refers to what an earlier step captures.
+    `place` is its path in the document. `pending` is set if it refers to a value that an earlier step captures.
     """
 
     spec: _format.Step
@@ -98,7 +98,7 @@ class Step:
         return "transformation" if self.spec.transformation is not UNSET else "verify"
 
     def complete(self, captured: Mapping[str, Json]) -> Step:
-        """This step with what was captured filled in. Raises `msgspec.ValidationError` where that does not fit."""
+        """Return this step with captured values filled in. Raises `msgspec.ValidationError` if they do not fit."""
         if self.pending is None:
             return self
         raw, variables = self.pending
@@ -109,7 +109,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Live:
-    """What runs with `--live` only: polling a real service, in seconds."""
+    """Settings for `--live`: polling a real service, in seconds."""
 
     destination: str
     within: float
@@ -120,7 +120,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """What holds in every scenario: `operand` never comes, or always what comes of `stage` matches it."""
+    """A rule for every scenario: `operand` never occurs, or every value of `stage` matches it."""
 
     kind: Literal["never", "always"]
     stage: str
@@ -132,9 +132,9 @@ class Invariant:
 class Scenario(Displayed):
     """One test: a scenario, or one row of its `cases` or `matrix`.
 
-    `id` is stable and unique in its suite (`slug` or `slug[row]`); `title` is for people. `place` leads to it in the
-    document, `written` to the scenario that it is a row of. `line`, from 1, is where it begins: a row of `cases` has
-    its own.
+    `id` is stable and unique in its suite (`slug` or `slug[row]`); `title` is for readers. `place` is its path in the
+    document, `written` that of the scenario that it is a row of. `line`, from 1, is where it begins, or its row of
+    `cases`.
     """
 
     suite: Suite
@@ -154,16 +154,16 @@ class Scenario(Displayed):
     freeze: _format.Freeze | None = None
     live: Live | None = None
     serial: str = ""
-    exact: frozenset[str] = frozenset()  # the results in which nothing may be that is not expected
+    exact: frozenset[str] = frozenset()  # the results that must contain nothing but what is expected
     invariants: tuple[Invariant, ...] = ()
     limit: float | None = None  # seconds
-    own_ignores: tuple[tuple[str, ...], ...] = ()  # of `ignore` those that the suite does not say for all
-    scripted: tuple[str, ...] = ()  # the destinations whose answers it writes itself, not the suite
-    batch: int | Literal["off"] | None = None  # how its events share requests, where it says so and not the suite
+    own_ignores: tuple[tuple[str, ...], ...] = ()  # the paths of `ignore` that are not suite-wide
+    scripted: tuple[str, ...] = ()  # destinations with recorder responses in the scenario, not the suite
+    batch: int | Literal["off"] | None = None  # its own batching, if it overrides the suite's
 
     @property
     def name(self) -> str:
-        """`file::id`, which selects this scenario alone."""
+        """`file::id`, which selects only this scenario."""
         return f"{self.suite.name}::{self.id}"
 
     def __repr__(self) -> str:
@@ -175,20 +175,20 @@ class Scenario(Displayed):
         return self.suite.document.where(self.place)
 
     def destinations(self, *kinds: Kind) -> Iterator[str]:
-        """The keys of the destinations that its steps reach; of those kinds of steps only, where any are named."""
+        """Yield the keys of the destinations that its steps reach, optionally only for certain kinds of steps."""
         for step in self.steps:
             if not kinds or step.kind in kinds:
                 yield from self.destinations_of(step)
 
     @property
     def overrides(self) -> Mapping[str, Mapping[str, Json]]:
-        """Configuration by destination that its steps send with instead of the workspace's own."""
+        """Settings by destination that its steps override."""
         sent = [s.spec for s in self.steps if s.kind == "send" and s.spec.destinationConfig is not UNSET]
         workspace = self.suite.workspace
         return {workspace.destination(s.destination).key: s.destinationConfig for s in sent}  # type: ignore[misc,arg-type]
 
     def destinations_of(self, step: Step) -> Iterator[str]:
-        """The keys of the destinations that a step reaches, or looks at where it names one."""
+        """Yield the keys of the destinations that a step reaches, or of the one that it names."""
         workspace = self.suite.workspace
         if step.spec.destination is not UNSET:
             yield workspace.destination(step.spec.destination).key
@@ -197,10 +197,10 @@ class Scenario(Displayed):
 
 
 def as_list(value: Json) -> list[Json]:
-    """`value` as a list: itself if it is one, else with it as the only element."""
+    """Return `value` if it is a list, else a list with `value` as the only element."""
     return value if isinstance(value, list) else [value]
 
 
 def calls_of(batch: int | Literal["off"]) -> Calls | None:
-    """How events share requests where a suite or a scenario says so: `batch: off`, or how many a call has."""
+    """Return the batching that a suite or a scenario sets: `batch: off`, or the number of events per call."""
     return None if batch == "off" else Calls(jobs=batch)

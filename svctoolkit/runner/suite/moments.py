@@ -1,4 +1,4 @@
-"""`$(now)`, `$(now-1h)`, `$(uuid)`: times and ids that a scenario needs and nobody wants to write."""
+"""`$(now)`, `$(now-1h)`, `$(uuid)`: times and ids generated for a scenario."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d
 
 
 class Moments:
-    """The times and ids of one scenario. `now` is the time that it freezes, or when the suite was read.
+    """The times and ids of one scenario. `now` is its frozen time, or when the suite was read.
 
-    `$(uuid)` is one id wherever the scenario says it, `$(uuid:order)` another. They are the same in every run where
-    `seed` is given.
+    `$(uuid)` is the same id everywhere in a scenario, `$(uuid:order)` another. With `seed` they are the same in every
+    run.
 
     >>> moments = Moments(datetime(2026, 1, 1, 12, tzinfo=UTC), "suite::a")
     >>> moments.value("now"), moments.value("now-1h"), moments.value("now+250ms")
@@ -29,7 +29,7 @@ class Moments:
         self._ids: dict[str, str] = {}
 
     def value(self, name: str) -> str | None:
-        """What the name stands for; None for other names, and for times that no calendar has."""
+        """Return the value of the name; None for other names, and for times beyond the calendar."""
         if name.startswith("uuid") and re.fullmatch(PATTERN, name):
             identifier = uuid.uuid5(uuid.NAMESPACE_URL, f"{self._seed} {name}") if self._seed else uuid.uuid4()
             return self._ids.setdefault(name, str(identifier))

@@ -1,8 +1,8 @@
 """Tests of rudder/v1 transformations as scenarios.
 
-Each JSON file of a test's input folder is one scenario: an event or a list of them goes in, and exactly what the file
-of the same name in the output folder has must come out. Without such a file the transformation must not fail. An empty
-list says that everything is dropped. A transformation without tests gets one sample event of each type.
+Each JSON file in a test's input folder is one scenario. Its input is an event or a list of events, and its output must
+be exactly the file of the same name in the output folder. Without such a file, the transformation must not fail. An
+empty list means that everything is dropped. A transformation without tests gets one sample event of each type.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DEFAULTS = ("track", "identify", "page", "screen", "group", "alias")
 
 
 def project(path: Path) -> list[Suite]:
-    """The suite of the transformation in a file. Raises `ConfigError` with every problem."""
+    """Return the suite of the transformation in a file. Raises `ConfigError` with every problem."""
     from svctoolkit.workspace import rudder_v1
 
     loaded = rudder_v1.load(path)
@@ -49,7 +49,7 @@ def project(path: Path) -> list[Suite]:
 def _cases(folder: Path, place: Place, suite: Suite, problems: list[Problem]) -> Iterator[Path]:
     files = sorted(folder.glob("*.json")) if folder.is_dir() else []
     if not files:
-        message = f"there are no .json files in {yamlfile.display_name(folder)}"
+        message = f"no .json files in {yamlfile.display_name(folder)}"
         problems.append(suite.document.problem([*place, "input"], message))
     yield from files
 
@@ -57,7 +57,7 @@ def _cases(folder: Path, place: Place, suite: Suite, problems: list[Problem]) ->
 def _scenario(suite: Suite, key: str, id: str, title: str, place: Place, case: Path, output: Path) -> Scenario:
     event = _json(case)
     if not isinstance(event, dict) and not (isinstance(event, list) and all(isinstance(e, dict) for e in event)):
-        raise ConfigError("an event, or a list of events, is expected", where=yamlfile.display_name(case))
+        raise ConfigError("expected an event, or a list of events", where=yamlfile.display_name(case))
     expect: dict[str, Any] = {"error": {"$absent": True}}
     if output.is_file():
         expected = _json(output)
@@ -85,7 +85,7 @@ def _json(path: Path) -> Any:
         return json.loads(yamlfile.load_text(path))
     except json.JSONDecodeError as error:
         where = f"{yamlfile.display_name(path)}:{error.lineno}:{error.colno}"
-        raise ConfigError(f"no JSON: {error.msg}", where=where) from error
+        raise ConfigError(f"invalid JSON: {error.msg}", where=where) from error
 
 
 def _slug(text: str) -> str:

@@ -1,4 +1,4 @@
-"""From what stands in a suite to its scenarios: defaults, rows, variables and fixtures filled in."""
+"""Build the scenarios of a suite: fill in defaults, rows, variables and fixtures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from svctoolkit.runner.suite.moments import Moments
 from svctoolkit.runner.suite.variables import NAME, Variables, names_in
 from svctoolkit.yamlfile import Document
 
-#: What an exact scenario is exact in.
+#: The results that `exact: true` covers.
 _RESULTS = ("user_transform", "dest_transform", "send_to_destination", "delivered")
 _KINDS = {
     "bool": "true or false",
@@ -39,7 +39,7 @@ _KINDS = {
 
 @dataclass
 class ScenarioBuilder:
-    """Fills one suite with its scenarios. `problems` has all that is wrong with it."""
+    """Builds the scenarios of one suite. `problems` collects all of its mistakes."""
 
     suite: Suite
     problems: list[Problem] = field(default_factory=list)
@@ -60,11 +60,11 @@ class ScenarioBuilder:
         self.suite.fixtures = {name: name in self.fixtures.used for name in self.fixtures.names}
 
     def _variables(self, spec: Mapping[str, Any]) -> Variables:
-        """The suite's variables; each may use those above it."""
+        """Return the suite's variables; each may use those above it."""
         scope = Variables({}, self.suite.environment, moments=Moments(datetime.now(UTC)))
         for name, written in self.data.get("vars", {}).items():
             if not NAME.fullmatch(name):
-                message = f"{name!r} cannot be a variable's name"
+                message = f"{name!r} is not a valid variable name"
                 self.problems.append(self.document.problem(["vars", name], message, key=True))
             if name in spec:
                 scope = scope.extend({name: spec[name]})
@@ -84,7 +84,7 @@ class ScenarioBuilder:
             return
         if "cases" in raw and "matrix" in raw:
             self.problems.append(
-                self.document.problem([*place, "matrix"], "a scenario has cases or a matrix, not both")
+                self.document.problem([*place, "matrix"], "a scenario can have cases or a matrix, not both")
             )
             return
         from svctoolkit.runner.suite import cases as _rows
@@ -106,7 +106,7 @@ class ScenarioBuilder:
     def _scenario(
         self, place: Place, at: Place, raw: Mapping[str, Any], id: str, variables: Variables
     ) -> Scenario | None:
-        """One scenario; None where there is a problem. `place` is where it is written, `at` where it is its own row."""
+        """Return one scenario; None if it has a problem. `place` is where it is written, `at` the place of its row."""
         try:
             variables = self._own_variables(place, raw, id, variables)
             values, steps = self._steps(place, raw, variables)
@@ -124,17 +124,17 @@ class ScenarioBuilder:
         return None if wrong else scenario
 
     def _own_variables(self, place: Place, raw: Mapping[str, Any], id: str, variables: Variables) -> Variables:
-        """The variables of one scenario: the suite's, its row's, its own, and its times and ids."""
+        """Return the variables of one scenario: the suite's, its row's, its own, and its times and ids."""
         freeze = variables.apply(raw.get("freeze") or self.data.get("freeze") or {})
         time, ids = freeze.get("time"), freeze.get("ids")
         now = datetime.now(UTC)
-        with suppress(ValueError, TypeError):  # a time that is none is told with its place
+        with suppress(ValueError, TypeError):  # an invalid time is reported with its position by the checks
             now = datetime.fromisoformat(time) if time else now
         seed = f"{self.suite.name}::{id}" if ids == "sequence" else ""
         variables = variables.with_moments(Moments(now if now.tzinfo else now.replace(tzinfo=UTC), seed))
         for name, value in raw.get("vars", {}).items():
             if not NAME.fullmatch(name):
-                message = f"{name!r} cannot be a variable's name"
+                message = f"{name!r} is not a valid variable name"
                 self.problems.append(self.document.problem([*place, "vars", name], message, key=True))
             self._check_names(value, variables, (*place, "vars", name))
             variables = variables.extend({name: variables.apply(value)})
@@ -184,12 +184,12 @@ class ScenarioBuilder:
         return None if limit is None else _format.seconds(limit)
 
     def _exact(self, spec: _format.Scenario) -> frozenset[str]:
-        """What is exact: all, or what the scenario or else the suite says."""
+        """Return the results that must match exactly: all, or those that the scenario or else the suite sets."""
         exact = spec.exact or self.data.get("exact", False)
         return frozenset(_RESULTS if exact is True else exact or ())
 
     def _invariants(self, place: Place, raw: Mapping[str, Any], variables: Variables) -> tuple[Invariant, ...]:
-        """Those of the suite, and those of the scenario."""
+        """Return the invariants of the suite and of the scenario."""
         invariants: list[Invariant] = []
         for at, written in (((), self.data), (place, raw)):
             for index, operand in enumerate(written.get("never", ())):
@@ -205,7 +205,7 @@ class ScenarioBuilder:
     def _steps(
         self, place: Place, raw: Mapping[str, Any], variables: Variables
     ) -> tuple[dict[str, Any], tuple[Step, ...]]:
-        """The scenario's values with variables applied, and its steps; none where it is one itself."""
+        """Return the scenario's values with variables applied, and its steps; without `steps` it is a single step."""
         outer = {k: v for k, v in raw.items() if k not in ("steps", "live", "recorder", "setup", "teardown")}
         if "steps" not in raw:
             self._check_names(raw, variables.with_later(_capture_names(raw)), place)
@@ -246,7 +246,7 @@ class ScenarioBuilder:
             raise InvalidSuite(wrong)
 
     def _hook_steps(self, when: str, place: Place, raw: Mapping[str, Any], variables: Variables) -> tuple[Step, ...]:
-        """The steps of `setup` or `teardown`, the suite's and the scenario's own. A plain event is one to send."""
+        """Return the steps of `setup` or `teardown`, of the suite and the scenario. A plain event is sent."""
         steps = []
         sources = [((when,), self.data.get(when, [])), ((*place, when), raw.get(when, []))]
         for at, items in sources if when == "setup" else reversed(sources):
@@ -259,7 +259,7 @@ class ScenarioBuilder:
         return tuple(steps)
 
     def _with_defaults(self, step: dict[str, Any]) -> dict[str, Any]:
-        """A step with what the suite says for all of them. Who sends needs no `source` where there is only one."""
+        """Return a step with the suite's defaults. If there is only one source, sending needs no `source`."""
         if "request" in step or "transformation" in step:
             return step
         defaults = self.data.get("defaults", {})
@@ -284,7 +284,7 @@ def _answers(script: _format.RecorderAnswer | list[_format.RecorderAnswer]) -> t
 
 
 def _capture_names(step: Mapping[str, Any]) -> frozenset[str]:
-    """The names that a step captures, as it is written."""
+    """Return the names that a step captures."""
     expect = step.get("expect")
     capture = expect.get("capture") if isinstance(expect, dict) else None
     return frozenset(capture) if isinstance(capture, dict) else frozenset()
@@ -304,12 +304,12 @@ def _live(spec: _format.Scenario, raw: Mapping[str, Any], variables: Variables, 
 
 
 def _type_problem(error: msgspec.ValidationError, document: Document, place: Place, at: Place) -> Problem:
-    """A variable of the wrong type, as `Expected `bool`, got `str` - at `$.stages.user_transform`` says it."""
+    """Convert an error such as `Expected `bool`, got `str` - at `$.stages.user_transform`` to a problem."""
     what, _, where = str(error).partition(" - at `$")
     steps = [int(s) if s.isdigit() else s for s in re.findall(r"[\w-]+", where)]
     expected, got = [_KINDS.get(kind, kind) for kind in re.findall("`([^`]+)`", what)[:2]] or ("something else", "this")
     row = "" if at == place else f" in the row at {document.where(at)}"
-    return document.problem([*place, *steps], f"must be {expected}, and the variable is {got}{row}")
+    return document.problem([*place, *steps], f"must be {expected}, but the variable is {got}{row}")
 
 
 def _same_ids(suite: Suite) -> Iterator[Problem]:
@@ -317,13 +317,11 @@ def _same_ids(suite: Suite) -> Iterator[Problem]:
     for scenario in suite.scenarios:
         other = first.setdefault(scenario.id, scenario)
         if other is not scenario:
-            message = (
-                f"the scenario in line {other.line} has the id {scenario.id!r} already: give one of them another `id`"
-            )
+            message = f"duplicate id {scenario.id!r}, also used in line {other.line}: give one of them another `id`"
             yield suite.document.problem(scenario.place, message)
 
 
 def _slug(name: str) -> str:
-    """A name as an id: letters, digits and hyphens, so that it can be typed, selected and put in a report."""
+    """Return a name as an id that is easy to type: letters, digits and hyphens."""
     plain = unicodedata.normalize("NFKD", names_in(name)).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9_.]+", "-", plain).strip("-.")

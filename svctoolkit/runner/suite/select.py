@@ -1,4 +1,4 @@
-"""Which suite files there are, and which scenarios an expression selects."""
+"""Find suite files, and select scenarios with expressions."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ Predicate: TypeAlias = Callable[[Test], bool]
 
 
 def is_suite(path: Path) -> bool:
-    """Whether a file is a suite by its name."""
+    """Return whether a file is a suite, by its name."""
     return path.name.endswith(SUFFIXES)
 
 
 def find(paths: Iterable[Path], *, projects: bool = False) -> Iterator[Path]:
-    """The suite files at `paths`: a file itself, and every `*.suite.yaml` (or `.yml`) below a folder, sorted.
+    """Yield the suite files at `paths`: a file itself, and every `*.suite.yaml` (or `.yml`) below a folder, sorted.
 
-    With `projects` also the YAML files of rudder/v1 transformations. Hidden folders, `node_modules` and virtual
-    environments are passed over. Raises `ConfigError` for a path that is not there.
+    With `projects`, also the YAML files of rudder/v1 transformations. Hidden folders, `node_modules` and virtual
+    environments are skipped. Raises `ConfigError` for a path that does not exist.
     """
     visited = set()
     for path in paths:
         if not path.exists():
             raise ConfigError(f"no such file or folder: {path}")
         if path.is_file() and not is_suite(path) and not (projects and is_project(path)):
-            what = " and no rudder/v1 transformation" if projects else ""
-            raise ConfigError(f"{path} is no suite{what}: the name of a suite ends with {' or '.join(SUFFIXES)}")
+            what = " or a rudder/v1 transformation" if projects else ""
+            raise ConfigError(f"{path} is not a suite{what}: the name of a suite must end with {' or '.join(SUFFIXES)}")
         for file in [path] if path.is_file() else _below(path, projects):
             if (real := file.resolve()) not in visited:
                 visited.add(real)
@@ -52,7 +52,7 @@ def _below(folder: Path, projects: bool) -> Iterator[Path]:
 
 
 def is_project(path: Path) -> bool:
-    """Whether a file is a transformation of a rudder/v1 project, by its first lines."""
+    """Return whether a file is a transformation of a rudder/v1 project, by its first lines."""
     try:
         with path.open("rb") as file:
             start = file.read(2000)
@@ -62,7 +62,7 @@ def is_project(path: Path) -> bool:
 
 
 def expression(text: str) -> Predicate:
-    """A function for words joined by `and`, `or`, `not` and parentheses: it asks about each word, and gives the answer.
+    """Return a predicate for words joined by `and`, `or`, `not` and parentheses; it calls a function for each word.
 
     >>> wanted = expression("orders and not (live or slow)")
     >>> wanted({"orders"}.__contains__), wanted({"orders", "slow"}.__contains__)
@@ -73,7 +73,7 @@ def expression(text: str) -> Predicate:
     tokens = _TOKEN.findall(text)
     parsed, rest = _or(tokens, text)
     if rest:
-        raise _wrong(text, f"{rest[0]!r} is not expected there")
+        raise _wrong(text, f"unexpected {rest[0]!r}")
     return parsed
 
 

@@ -1,7 +1,7 @@
-"""`$(name)`: a value by its name. Alone it keeps its type, inside text it becomes text.
+"""`$(name)`: a value by name. Alone it keeps its type; inside text it becomes text.
 
-`$(env:NAME)` is an environment variable, `$(env:NAME:-default)` has a default; what comes from there is masked in every
-report. `$(var:NAME)` is an environment variable that anybody may see. `$(secret:NAME)` is the same as `$(env:NAME)`.
+`$(env:NAME)` is an environment variable, and `$(env:NAME:-default)` has a default; these values are masked in every
+report. `$(var:NAME)` is an environment variable that is not secret. `$(secret:NAME)` is the same as `$(env:NAME)`.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ _REFERENCE = re.compile(rf"\$(\$?)\(((?:env|var|secret):[^():]+(?::-[^()]*)?|(?:
 
 @dataclass(slots=True)
 class Environment:
-    """Environment variables. `secrets` collects the values that were asked for as `$(env:NAME)`, `$(secret:NAME)`."""
+    """Environment variables. `secrets` collects the values that were read as `$(env:NAME)` or `$(secret:NAME)`."""
 
     values: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     secrets: set[str] = field(default_factory=set, repr=False)
 
     def get(self, reference: str) -> str | None:
-        """The value of `env:NAME`, `env:NAME:-default`, `var:NAME` or `secret:NAME`; None where there is none."""
+        """Return the value of `env:NAME`, `env:NAME:-default`, `var:NAME` or `secret:NAME`; None if it is not set."""
         kind, _, rest = reference.partition(":")
         name, has_default, default = rest.partition(":-")
         value = self.values.get(name)
-        if value and kind != "var":  # a default stands in the file for everybody to see
+        if value and kind != "var":  # a default is in the file, so it is not a secret
             self.secrets.add(value)
         return value or (default if has_default else None)
 
 
 class Variables:
-    """The values that `$(name)` stands for in one scenario. `$$(name)` is the text `$(name)` itself.
+    """The values of `$(name)` in one scenario. `$$(name)` is the literal text `$(name)`.
 
-    `later` are names that get their value while the scenario runs; until then they stay as they are.
+    Names in `later` get their value while the scenario runs; until then they are not replaced.
     """
 
     def __init__(
@@ -56,20 +56,20 @@ class Variables:
         self.values, self.environment, self.later, self.moments = values, environment, later, moments
 
     def extend(self, values: Mapping[str, Json]) -> Variables:
-        """These and more; the new ones rule."""
+        """Return these variables and more; the new ones take precedence."""
         return Variables({**self.values, **values}, self.environment, self.later - values.keys(), self.moments)
 
     def with_later(self, names: frozenset[str]) -> Variables:
         return Variables(self.values, self.environment, names, self.moments)
 
     def with_moments(self, moments: Moments) -> Variables:
-        """These, with times and ids of a scenario of its own."""
+        """Return these variables with a scenario's own times and ids."""
         return Variables(self.values, self.environment, self.later, moments)
 
     def apply(self, value: Json) -> Json:
-        """`value` with every reference replaced; itself where it has none, for most values do not.
+        """Return `value` with every reference replaced; values without references are not copied.
 
-        References to what is not there stay: see `unknown`.
+        Unknown references are not replaced: see `unknown`.
         """
         if isinstance(value, str):
             return self._text(value) if "$" in value else value
@@ -105,7 +105,7 @@ class Variables:
         return otherwise if moment is None else moment
 
     def pending(self, value: Json) -> bool:
-        """Whether `value` has a reference to a name that gets its value later."""
+        """Return whether `value` refers to a name that gets its value later."""
         if isinstance(value, str):
             return "$" in value and any(not e and n in self.later for e, n in _REFERENCE.findall(value))
         if isinstance(value, dict):
@@ -113,7 +113,7 @@ class Variables:
         return isinstance(value, list) and any(map(self.pending, value))
 
     def unknown(self, value: Json, document: Document, path: Path) -> Iterator[Problem]:
-        """A problem for each reference in `value` (which stands at `path`) to a variable that is not there."""
+        """Yield a problem for each reference in `value` (at `path`) to an unknown variable."""
         if isinstance(value, str):
             for escaped, name in _REFERENCE.findall(value) if "$" in value else ():
                 if not escaped and (wrong := self._wrong(name)):
@@ -135,13 +135,13 @@ class Variables:
         if name in self.values or name in self.later or (self.moments and self.moments.value(name)):
             return ""
         if self.moments and re.fullmatch(PATTERN, name):
-            return f"$({name}) is a time that no calendar has"
-        hint = did_you_mean(name, [*self.values, *self.later]) or f" Write $$({name}) for the text itself."
-        return f"no variable is called {name!r}.{hint}"
+            return f"$({name}) is beyond the range of valid times"
+        hint = did_you_mean(name, [*self.values, *self.later]) or f" Write $$({name}) for the literal text."
+        return f"unknown variable {name!r}.{hint}"
 
 
 def with_names(value: Json, values: Mapping[str, Json]) -> Json:
-    """`value` with the plain names in it replaced: what stands for the environment is the workspace's own to read."""
+    """Return `value` with plain names replaced; references to the environment are left to the workspace."""
     if isinstance(value, dict):
         return {key: with_names(inner, values) for key, inner in value.items()}
     if isinstance(value, list):
@@ -155,5 +155,5 @@ def with_names(value: Json, values: Mapping[str, Json]) -> Json:
 
 
 def names_in(text: str) -> str:
-    """`text` with the bare names of its references: `currency of $(country)` is `currency of country`."""
+    """Return `text` with references as bare names: `currency of $(country)` becomes `currency of country`."""
     return _REFERENCE.sub(lambda match: match[2], text)

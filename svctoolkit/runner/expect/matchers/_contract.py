@@ -39,7 +39,7 @@ class Matcher:
 
     - `differences(operand, actual, comparison)`: the differences. `comparison.differences` compares nested values;
       `comparison.difference` reports what this matcher expected
-    - `problem(operand)`: what is wrong with the operand as it is written ("must be a number"), or an empty text
+    - `problem(operand)`: the mistake in the operand ("must be a number"), or an empty text
     - `nested`: whether the operand may contain expectations
     - `goes_with`: the matcher that this one must be combined with; its operand is in `comparison.siblings`
     - `about`: the types of values that it applies to; `$not` of it fails for other types

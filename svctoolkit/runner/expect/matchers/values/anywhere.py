@@ -1,6 +1,6 @@
 """`$anywhere: VALUE`: a matching value at any depth. A string is also found inside strings, and as a key.
 
-The same goes for a number of at least six digits; a shorter one is only found as a number, or as a string of its own.
+The same goes for a number of at least six digits; a shorter one is only found as a number, or as a whole string.
 
 >>> from svctoolkit.runner import differences
 >>> event = {"properties": {"cards": [{"number": "4111 1111"}]}}
