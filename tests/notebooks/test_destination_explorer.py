@@ -434,7 +434,7 @@ def test_a_scenario_is_added_to_a_suite_that_passes(
     assert all(outcome.ok for outcome in outcomes)
 
     controls(explorer)["Destination"].value = "hook"
-    for file, says in (("am.suite.yaml", "hook"), ("am.txt", "ends with .suite.yaml"), (" ", "name the file")):
+    for file, says in (("am.suite.yaml", "hook"), ("am.txt", "must end with .suite.yaml"), (" ", "name the file")):
         seen["Suite file"].value = file
         seen["Add to suite"].click()
         assert says in html.unescape(explorer._added.value)

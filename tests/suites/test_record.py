@@ -132,9 +132,9 @@ def test_python_tells_what_is_no_event(tmp_path: Path) -> None:
         record([order()])
     with pytest.raises(ConfigError, match="has no source; add one"):
         record([order()], Workspace("empty"))
-    with pytest.raises(ConfigError, match=r"ends with \.suite\.yaml"):
+    with pytest.raises(ConfigError, match=r"must end with \.suite\.yaml"):
         record([order()], "workspace.yaml", file=tmp_path / "r.yaml")
-    with pytest.raises(ConfigError, match="cannot write it"):
+    with pytest.raises(ConfigError, match="cannot be written"):
         record([order()], "workspace.yaml", file="workspace.yaml/r.suite.yaml")
 
 

@@ -107,4 +107,4 @@ def write(path: Path, text: str) -> None:
             Path(temporary).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise ConfigError(f"cannot write it: {error.strerror}", where=str(path)) from error
+        raise ConfigError(f"cannot be written: {error.strerror}", where=str(path)) from error

@@ -1,4 +1,4 @@
-"""Personal data in recorded events: replaced by made-up values, equal values by the same one."""
+"""Replace personal data in recorded events with made-up values; equal values get the same replacement."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MADE_UP: dict[Kind, Callable[[int], str]] = {
 
 
 class Pseudonyms:
-    """Replaces personal data. A value that was replaced once is replaced the same way wherever it stands alone.
+    """Replaces personal data. A value that was replaced once is replaced the same way wherever it is a whole value.
 
     >>> pseudonyms = Pseudonyms()
     >>> event = {"userId": "ada@x.example", "context": {"traits": {"email": "ada@x.example", "plan": "pro"}}}

@@ -335,9 +335,7 @@ def _freeze(freeze: Mapping[str, Any]) -> Places:
         moment = datetime.fromisoformat(time) if time else None
         if moment is not None and moment.tzinfo is None:
             yield ("freeze", "time"), f"the time zone is missing: write {time}Z"
-        elif (
-            moment is not None and not 1000 <= moment.year <= 9000
-        ):  # leaves room for delays before the limits of datetime
+        elif moment is not None and not 1000 <= moment.year <= 9000:  # leaves room for delays on both sides
             yield ("freeze", "time"), f"{time!r} is not between the years 1000 and 9000"
     except ValueError:
         yield ("freeze", "time"), f"{time!r} is not a valid time: write 2026-01-01T12:00:00Z"

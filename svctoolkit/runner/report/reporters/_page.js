@@ -15,7 +15,7 @@ for (const button of document.querySelectorAll('button[data-status]'))
     button.setAttribute('aria-pressed', String(!off));
     show();
   });
-for (const scenario of document.querySelectorAll('.scenario')) { // its trees have tools as soon as one looks at them
+for (const scenario of document.querySelectorAll('.scenario')) { // tree tools are added when a scenario is opened
   if (scenario.open) svcTreeTools(scenario);
   else scenario.addEventListener('toggle', () => svcTreeTools(scenario), { once: true });
 }
