@@ -91,7 +91,7 @@ def test_what_failed_stands_open_and_first(browser: Browser, report: Path) -> No
     page = opened(browser, report, 1280, "light")
     first = page.locator("details.scenario").first
 
-    assert page.locator("h1").inner_text() == "1 of 4 scenarios failed"
+    assert page.locator("h1").inner_text() == "1 of 3 scenarios failed"
     assert first.get_attribute("open") is not None
     assert first.locator("table.rows tbody tr").count() == 2
     assert first.locator("ol.strip li.error").all_inner_texts()[0].startswith("user_transform")
