@@ -125,3 +125,34 @@ def test_counters_balance_after_anything():
     run_state_machine_as_test(
         BalanceMachine, settings=hypothesis_settings(max_examples=10, stateful_step_count=20, deadline=None)
     )
+
+
+def test_parked_events_of_a_removed_file_count_as_dropped(tmp_path: Path) -> None:
+    """A file that is removed takes refused events with it: they are counted, and the numbers still balance."""
+    gateway = Gateway()
+    gateway.rule = lambda _: (400, {}, b"no")
+    client = ServiceClient(
+        data_directory=tmp_path / "data",
+        data_plane_url=gateway.url,
+        flush_queue_size=1,
+        sleep_timeout=3600,
+        backoff=lambda _: 0.0,
+    )
+    try:
+        client.initialize(KEY).wait(30)
+        client.track("refused")
+        client.flush(30)
+        before = client.stats()
+        shutil.rmtree(tmp_path / "data")
+        client.track("next")
+        client.flush(30)  # notices that the file is not there
+        after = client.stats()
+    finally:
+        client.shutdown(0.1)
+        gateway.close()
+
+    assert before.parked > 0
+    assert sum(after.dropped.values()) == before.parked
+    assert after.recorded + after.carried == after.delivered + after.waiting + after.parked + sum(
+        after.dropped.values()
+    )

@@ -97,6 +97,7 @@ class Queue(Spool):
                 following = claims.claim(*claim) if then else None
             self._forget_undeleted(belated)
             self.count -= deleted
+            self._parked += len(parked) - len(surplus)
             self._database.pages += sum([len(body) for _, body in batch.rows]) // _PAGE
             self._conclude(batch, rows, len(delivered), surplus)
             return following
@@ -129,6 +130,7 @@ class Queue(Spool):
         """Put every parked event back into the queue; return their number."""
         number = self._access.transact(lambda c: unpark(c, self.source, self._origin), 0, patience=PATIENCE)
         self.count += number
+        self._parked -= number
         return number
 
     # Inspecting
@@ -156,7 +158,7 @@ class Queue(Spool):
         def numbers(connection: sqlite3.Connection | None) -> tuple[Numbers, dict[str, int]]:
             if connection and (version := contents.version(connection)) != self._version:
                 self._recount(connection, version)
-            parked = contents.count(connection, self.source, "parked") if connection else 0
+            parked = self._parked = contents.count(connection, self.source, "parked") if connection else 0
             unsorted = self._memory.unsorted
             in_memory = len(self._memory) + unsorted
             counts = self._reporter.counts()
@@ -220,6 +222,7 @@ class Queue(Spool):
         """Count the events again after another process has changed the file."""
         self._version = version
         self.count, self.elsewhere = contents.count_all(connection, self.source)
+        self._parked = contents.count(connection, self.source, "parked")
 
     def _forget_undeleted(self, deleted: int) -> None:
         self.count -= deleted
@@ -231,12 +234,13 @@ class Queue(Spool):
             rows = contents.everything(connection, self.source)
         except FAILURES:
             rows = []
-        lost = self.count - len(rows)
+        # Parked events were refused before, so they are not moved; they count as lost.
+        lost = self.count - len(rows) + self._parked
         if lost > 0:
             self._reporter.drop("damaged file", [], lost)
         text = f"{self._database.path} was removed: moved {len(rows)} waiting event(s) to a new file"
         self._reporter.error(StorageError(text), topic="removed" if rows else "")
         self._database.close()
-        self.count = 0
+        self.count = self._parked = 0
         for at, body, user in rows:
             self._memory.append(MemoryEvent(at, body, user, for_devices=False))

@@ -45,6 +45,7 @@ class Spool:
     ) -> None:
         self.source = source
         self.count = 0  # events on disk
+        self._parked = 0  # events on disk that were refused, when last counted
         self.elsewhere = 0  # events of other sources, when last counted
         self._origin, self._owner = origin, claims.owner()
         self._database, self._reporter, self._limit, self._clock = database, reporter, limit, clock
@@ -219,7 +220,7 @@ class Spool:
 
     def _count_loss(self) -> None:
         """Count all stored events as dropped: their file was damaged and has been set aside."""
-        if self.count:
-            self._reporter.drop("damaged file", [], self.count)
-        self.count = 0
+        if lost := self.count + self._parked:
+            self._reporter.drop("damaged file", [], lost)
+        self.count = self._parked = 0
         self._undeleted.forget()
