@@ -153,23 +153,29 @@ def test_light_start(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((), "no command"),
+        ((), "command required"),
         (("tset",), "no command is called 'tset'. Did you mean 'test'?"),
-        (("--versoin",), "no option --versoin before the command. Did you mean '--version'?"),
-        (("test", "destination", "hook", "--smaple", "track"), "has no option --smaple. Did you mean '--sample'"),
-        (("test", "--smaple", "track"), "has no option --smaple. Did you mean '--sample'"),
-        (("test", "destination", "hook", "--sampl", "track"), "has no option --sampl"),
+        (("--versoin",), "unknown option --versoin before the command. Did you mean '--version'?"),
+        (
+            ("test", "destination", "hook", "--smaple", "track"),
+            "unknown option --smaple of svctoolkit test. Did you mean '--sample'",
+        ),
+        (("test", "--smaple", "track"), "unknown option --smaple of svctoolkit test. Did you mean '--sample'"),
+        (("test", "destination", "hook", "--sampl", "track"), "unknown option --sampl of svctoolkit test"),
         (("test", "destinaton", "hook"), "Did you mean 'destination'?"),
         (("test", "destination"), "the following arguments are required: ID"),
-        (("test", "destination", "hook"), "give one event: --event FILE (- for standard input), or --sample track"),
-        (("test", "destination", "hook", "--sample", "track", "--event", "-"), "give one event"),
+        (
+            ("test", "destination", "hook"),
+            "exactly one event is required: --event FILE (- for standard input), or --sample track",
+        ),
+        (("test", "destination", "hook", "--sample", "track", "--event", "-"), "exactly one event is required"),
         (
             ("test", "destination", "hook", "--sample", "trakc"),
             "no sample event is called 'trakc'. Did you mean 'track'",
         ),
         (("test", "destination", "hoko", "--sample", "track"), "no destination is called 'hoko'. Did you mean 'hook'?"),
         (("test", "source", "wbe", "--sample", "track"), "no source is called 'wbe'. Did you mean 'web'?"),
-        (("test", "destination", "hook", "--sample", "track", "--stage", "user=off"), "no stage is called 'user'."),
+        (("test", "destination", "hook", "--sample", "track", "--stage", "user=off"), "unknown stage 'user'."),
         (("test", "destination", "hook", "--sample", "track", "--stage", "dest_transform"), "expected STAGE=on"),
         (
             ("test", "destination", "hook", "--sample", "track", "--stage", "dest_transform=no"),
@@ -177,10 +183,13 @@ def test_light_start(tmp_path: Path) -> None:
         ),
         (("test", "destination", "hook", "--sample", "track", "--config", "webhookUrl"), "expected KEY=VALUE"),
         (("test", "destination", "hook", "--sample", "track", "--config", "webhokUrl=x"), "Did you mean 'webhookUrl'?"),
-        (("test", "destination", "hook", "--sample", "track", "--config", "headers:=[1"), "headers:=:1:3: no JSON"),
-        (("test", "source", "web", "--sample", "track", "--config", "webhookUrl=x"), "a source has none"),
+        (
+            ("test", "destination", "hook", "--sample", "track", "--config", "headers:=[1"),
+            "headers:=:1:3: invalid JSON",
+        ),
+        (("test", "source", "web", "--sample", "track", "--config", "webhookUrl=x"), "a source has no configuration"),
         (("test", "source", "idle", "--sample", "track"), "Source with idle is disabled"),
-        (("test", "destination", "hook", "--sample", "track", "--email", "a@b"), "give --base-url too"),
+        (("test", "destination", "hook", "--sample", "track", "--email", "a@b"), "--email needs --base-url"),
         (
             ("test", "destination", "d", "--sample", "track", "--base-url", "http://x"),
             "--base-url needs an access token",
@@ -189,11 +198,14 @@ def test_light_start(tmp_path: Path) -> None:
             ("test", "destination", "d", "--sample", "track", "--base-url", "http://x", "--email", "a@b"),
             "set SVC_TOKEN",
         ),
-        (("test", "destination", "d", "--sample", "track", "--base-url", "x", "--workspace", "y"), "give one of them"),
+        (
+            ("test", "destination", "d", "--sample", "track", "--base-url", "x", "--workspace", "y"),
+            "give only one of them",
+        ),
         (("test", "destination", "d", "--sample", "track", "--workspace", "no.yaml"), "no.yaml"),
-        (("test", "destination", "d", "--event", "no.json"), "no.json: cannot read it: No such file or directory"),
-        (("test", "destination", "d", "--event", "a\0b"), "cannot read it"),
-        (("serve", "--port", "65536"), "'65536' is no port"),
+        (("test", "destination", "d", "--event", "no.json"), "no.json: cannot be read: No such file or directory"),
+        (("test", "destination", "d", "--event", "a\0b"), "cannot be read"),
+        (("serve", "--port", "65536"), "'65536' is not a valid port"),
         (("serve", "--live"), "--live needs --workspace FILE"),
         (("serve", "--workspace", "no.yaml"), "no.yaml"),
         (("definitions", "WEBHOK"), "no destination type is called 'WEBHOK'. Did you mean 'WEBHOOK'"),
@@ -213,14 +225,14 @@ def test_wrong_usage(run: Run, arguments: tuple[str, ...], says: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (b'{"type": "track",\n  "event": }', "event.json:2:12: no JSON: Expecting value"),
-        (b"", "event.json:1:1: no JSON"),
-        (b"[]", "event.json: an event is a JSON object"),
-        (b'{"type": NaN}', "NaN is no JSON value"),
+        (b'{"type": "track",\n  "event": }', "event.json:2:12: invalid JSON: expected value"),
+        (b"", "event.json:1:1: invalid JSON"),
+        (b"[]", "event.json: an event must be a JSON object"),
+        (b'{"type": NaN}', "NaN is not a JSON value"),
         (b'{"n": 1e999}', "the number 1e999 is out of range"),
         (b"\xff", "event.json: is not UTF-8: byte 1 is 0xff"),
         (b"[" * 100_000, "nested too deeply"),
-        (b'{"n": ' + b"9" * 5000 + b"}", "event.json: no JSON"),
+        (b'{"n": ' + b"9" * 5000 + b"}", "event.json: invalid JSON"),
         (b'{"type": "Track"}', "message type is unsupported"),
         (b"{}", "message type missing or invalid"),
     ],
@@ -389,7 +401,7 @@ def test_deep_events(run: Run, folder: Path, depth: int, code: int) -> None:
     shown = run("test", "destination", "hook", "--event", "event.json", "--send")
 
     assert shown.code == code
-    assert ("200 levels are the most" in shown.err) == bool(code)
+    assert ("at most 200 levels are allowed" in shown.err) == bool(code)
 
 
 def test_standard_input(folder: Path) -> None:
@@ -517,7 +529,7 @@ def test_a_program_that_is_not_on_the_path_says_how_it_is_called(
     monkeypatch.setenv("PATH", str(folder))
 
     assert f"next: cd new && {folder}/.venv/bin/svctoolkit run" in run("init", "new").out
-    assert f"`. {folder}/.venv/bin/activate` makes it known" in " ".join(run("tour").out.split())
+    assert f"`. {folder}/.venv/bin/activate`." in " ".join(run("tour").out.split())
 
 
 def test_the_tour_takes_an_event_of_ones_own(run: Run, folder: Path) -> None:
@@ -528,7 +540,7 @@ def test_the_tour_takes_an_event_of_ones_own(run: Run, folder: Path) -> None:
 
     assert done.code == 0
     assert "traits.email mira@mail.example" in " ".join(done.out.split())
-    assert "Google Analytics does not take it: Google Analytics 4 (GA4) does not accept identify events" in done.out
+    assert "Google Analytics rejects the event: Google Analytics 4 (GA4) does not accept identify events" in done.out
     assert "\x1b[31m" not in done.out
 
 
@@ -544,7 +556,7 @@ def test_definitions_are_searched(run: Run) -> None:
     assert "KAFKA" in run("definitions", "--category", "streaming").out
     assert "no: device mode only" in run("definitions", "--search", "hotjar", "--mode", "device").out
     assert "no event type is called 'grup'. Did you mean 'group'?" in run("definitions", "--takes", "grup").err
-    assert "no destination type is like that" in run("definitions", "--search", "zzz").err
+    assert "no destination type matches 'zzz'" in run("definitions", "--search", "zzz").err
 
 
 def test_definitions_as_markdown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -605,7 +617,7 @@ def test_init_never_overwrites(run: Run, folder: Path) -> None:
     shown = run("init")
 
     assert shown.code == Exit.USAGE
-    assert "workspace.yaml: is there already" in shown.err
+    assert "workspace.yaml: already exists" in shown.err
     assert [f.name for f in folder.iterdir()] == ["workspace.yaml"]
     assert (folder / "workspace.yaml").read_text(encoding="utf-8") == SHOP
 

@@ -335,7 +335,7 @@ def test_unused_snapshots_are_told(write: Callable[..., Path], capsys: pytest.Ca
         main(["run", *options])
         lines = [line for line in capsys.readouterr().err.splitlines() if "no scenario uses this snapshot" in line]
         assert lines == [
-            f"svctoolkit: __snapshots__/s/{name}.json: no scenario uses this snapshot; delete it if it is old"
+            f"svctoolkit: __snapshots__/s/{name}.json: no scenario uses this snapshot; delete it if it is obsolete"
             for name in told
         ]
 

@@ -262,7 +262,7 @@ def test_fail_under(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Too little coverage fails a run that is otherwise fine."""
     assert main(["run", "-k", "passes", "--fail-under", "1"]) == 0
     assert main(["run", "-k", "passes", "--fail-under", "99"]) == 1
-    assert "--fail-under asks for 99 %" in capsys.readouterr().err
+    assert "below --fail-under 99 %" in capsys.readouterr().err
     assert [main(["run", "--fail-under", percent]) for percent in ("101", "nan")] == [4, 4]
     assert "--fail-under 101: expected a percentage from 0 to 100" in capsys.readouterr().err
 

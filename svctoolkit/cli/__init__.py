@@ -1,7 +1,7 @@
 """The `svctoolkit` command.
 
-To add a command is to add a file to `commands`. Other packages add theirs with an entry point in the group
-`svctoolkit.cli`. What stands beside that folder is what commands share: options, input, output.
+To add a command, add a file to `commands`. Other packages add commands with an entry point in the group
+`svctoolkit.cli`. The modules next to that folder are shared by commands: options, input, output.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a command is made of."""
+"""`Command`, the definition of a command, and its exit codes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from svctoolkit.registry import Registry
 
 
 class Exit(IntEnum):
-    """What a command's exit code says."""
+    """The exit codes of commands."""
 
     OK = 0
-    FAILED = 1  # it ran, and there is an error in the result
+    FAILED = 1  # the command ran, and its result contains a failure
     INTERRUPTED = 2
-    INTERNAL = 3  # a mistake of this package
+    INTERNAL = 3  # a bug in this package
     USAGE = 4  # wrong options, or input that is invalid
     NOTHING = 5  # nothing was selected
 
@@ -30,13 +30,13 @@ class Command:
     """One command of `svctoolkit`.
 
     - `help`: one line for the list of commands, no full stop
-    - `run(args) -> int`: does the work and gives the exit code (`Exit`). It raises `ToolkitError` for what is wrong
+    - `run(args) -> int`: does the work and returns the exit code (`Exit`). Raises `ToolkitError` for reportable errors
     - `add_arguments(parser)`: declares the options
-    - `examples`: command lines that work as they are written, shown below the options
-    - `description`: paragraphs above the options; `help` where there are none
-    - `commands`: those below it, as in `svctoolkit plan check`, one file each
-    - `runs_code`: whether it may run user transformations: then it has `--trust-code`
-    - `loads_workspace`: whether it loads a workspace file: then it has `--env` and `--strict`
+    - `examples`: command lines shown below the options
+    - `description`: paragraphs above the options (default: `help`)
+    - `commands`: its subcommands, as in `svctoolkit plan check`, one file each
+    - `runs_code`: whether it may run user transformations, which adds `--trust-code`
+    - `loads_workspace`: whether it loads a workspace file, which adds `--env` and `--strict`
     """
 
     help: str

@@ -1,4 +1,4 @@
-"""What commands are given: events, settings, `KEY=VALUE`."""
+"""Inputs of commands: events, settings, `KEY=VALUE`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from svctoolkit.json_types import Json
 
 
 def event(file: str | None, sample: str | None) -> dict[str, Json]:
-    """The event that `--event FILE` or `--sample NAME` names. Raises `ConfigError`."""
+    """The event from `--event FILE` or `--sample NAME`. Raises `ConfigError`."""
     if (file is None) == (sample is None):
-        raise UsageError("give one event: --event FILE (- for standard input), or --sample track")
+        raise UsageError("exactly one event is required: --event FILE (- for standard input), or --sample track")
     if sample is not None:
         from svctoolkit import events
 
@@ -25,7 +25,7 @@ def event(file: str | None, sample: str | None) -> dict[str, Json]:
     name, text = ("standard input", _stdin()) if file == "-" else (str(file), _file(str(file)))
     value = parse_json(text, name)
     if not isinstance(value, dict):
-        raise ConfigError("an event is a JSON object, {...}", where=name)
+        raise ConfigError("an event must be a JSON object, {...}", where=name)
     return value
 
 
@@ -44,21 +44,22 @@ def assignment(option: str, text: str, form: str, names: Sequence[str] = ()) -> 
     if not name.rstrip(":") or not equals:
         raise UsageError(f"{option} {text}: expected {form}")
     if names and name not in names:
-        raise UsageError(f"{option}: no stage is called {name!r}.{did_you_mean(name, names)}")
+        raise UsageError(f"{option}: unknown stage {name!r}.{did_you_mean(name, names)}")
     return name, value
 
 
 def parse_json(text: str, name: str) -> Json:
-    """The JSON in `text`. Raises `ConfigError` with the position of a mistake."""
+    """The JSON in `text`. Raises `ConfigError` with the position of the error."""
     from svctoolkit.events import MAX_DEPTH, too_deep
 
-    too_much = f"is nested too deeply; {MAX_DEPTH} levels are the most"
+    too_much = f"is nested too deeply; at most {MAX_DEPTH} levels are allowed"
     try:
         value = json.loads(text, parse_constant=_no_constant, parse_float=_float)
     except json.JSONDecodeError as error:
-        raise ConfigError(f"no JSON: {error.msg}", where=f"{name}:{error.lineno}:{error.colno}") from error
+        reason = error.msg.replace("Expecting", "expected")
+        raise ConfigError(f"invalid JSON: {reason}", where=f"{name}:{error.lineno}:{error.colno}") from error
     except ValueError as error:
-        raise ConfigError(f"no JSON: {error}", where=name) from error
+        raise ConfigError(f"invalid JSON: {error}", where=name) from error
     except RecursionError:
         raise ConfigError(too_much, where=name) from None
     if too_deep(value):
@@ -67,7 +68,7 @@ def parse_json(text: str, name: str) -> Json:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def _float(text: str) -> float:
@@ -87,7 +88,7 @@ def _file(path: str) -> str:
         return _text(Path(path).read_bytes(), path)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         why = error.strerror if isinstance(error, OSError) else str(error)
-        raise ConfigError(f"cannot read it: {why}", where=path) from error
+        raise ConfigError(f"cannot be read: {why}", where=path) from error
 
 
 def _text(data: bytes, name: str) -> str:

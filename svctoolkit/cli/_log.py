@@ -1,4 +1,4 @@
-"""What a served data plane logs, on a stream: lines of text for people, of JSON for programs."""
+"""Write the log of a served data plane to a stream, as lines of text or of JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ACCESS = "svctoolkit.access"
 
 
 def start(stream: TextIO, form: Literal["text", "json"]) -> None:
-    """Write everything from `INFO` on of the package's loggers to `stream`, one record a line."""
+    """Write the records of the package's loggers at `INFO` and above to `stream`, one per line."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(
         _JsonLines() if form == "json" else _TextLines("%(asctime)s %(levelname)s %(name)s %(message)s")
@@ -27,7 +27,7 @@ class _TextLines(logging.Formatter):
 
 
 class _JsonLines(logging.Formatter):
-    """`time`, `level`, `logger` and `message`; of a request its members instead of the message."""
+    """`time`, `level`, `logger` and `message`; for access log records, the keys of the request instead of `message`."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {

@@ -1,4 +1,4 @@
-"""From the command line to one command, and from what it raised to an exit code."""
+"""Select and run a command, and turn its exceptions into exit codes."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ COMMANDS: Registry[Command] = Registry(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `svctoolkit` with these arguments (those of the process by default) and give its exit code; see `Exit`.
+    """Run `svctoolkit` with these arguments (default: those of the process) and return its exit code; see `Exit`.
 
-    Errors go to standard error as `svctoolkit: message`. `SVCTOOLKIT_TRACEBACK=1` lets them through with a traceback.
+    Errors go to standard error as `svctoolkit: message`. With `SVCTOOLKIT_TRACEBACK=1` they are raised instead.
     """
     _terminal.utf8()
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _terminal.err("interrupted")
         return Exit.INTERRUPTED
-    except BrokenPipeError:  # from a command that writes to standard output by itself
+    except BrokenPipeError:  # from a command that writes to standard output directly
         _terminal.discard(sys.stdout)
         return Exit.FAILED
     except Exception as error:
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     if not arguments:
-        _terminal.err(f"no command\n\n{_help()}")
+        _terminal.err(f"command required\n\n{_help()}")
         return Exit.USAGE
     name, rest = arguments[0], arguments[1:]
     if name in ("-h", "--help"):
@@ -64,7 +64,7 @@ def _run(arguments: Sequence[str]) -> int:
         _terminal.out(f"svctoolkit {__version__}")
         return Exit.OK
     if name.startswith("-"):
-        raise UsageError(f"no option {name} before the command.{did_you_mean(name, ['--help', '--version'])}")
+        raise UsageError(f"unknown option {name} before the command.{did_you_mean(name, ['--help', '--version'])}")
     command = COMMANDS[name]
     if command.commands is not None and rest and not rest[0].startswith("-"):
         name, command, rest = f"{name} {rest[0]}", command.commands[rest[0]], rest[1:]
@@ -82,7 +82,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _variable(name: str, value: str | None) -> Iterator[None]:
-    """What an option says, for as long as the command runs: suites and workers read it in the environment, too."""
+    """Set an environment variable while a command runs: suites and worker processes read the option from there."""
     if value is None:
         yield
         return
@@ -98,7 +98,7 @@ def _variable(name: str, value: str | None) -> Iterator[None]:
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:
-    """One line for people, without the place in this package that Python would add."""
+    """Print a warning without the source line that Python would add."""
     first, *others = map(_terminal.plain, str(message).splitlines())
     _terminal.err("\n".join([f"note: {first}", *(f"  {line}" for line in others)]))
 
@@ -107,7 +107,9 @@ def _help() -> str:
     names = COMMANDS.names()
     longest = max(map(len, names))
     commands = "\n".join(f"  {name:<{longest}}  {COMMANDS[name].help}" for name in names)
-    about = _parser.wrap("A test bench for customer-event pipelines, offline, in one Python process.")
+    about = _parser.wrap(
+        "An offline test bench for customer-event pipelines such as RudderStack and Segment, in one Python process."
+    )
     first = _parser.examples(("svctoolkit init shop", "cd shop && svctoolkit run", "svctoolkit test --help"))
     return (
         f"usage: svctoolkit [--help] [--version] COMMAND ...\n\n{about}\n\ncommands:\n{commands}\n\n{first}\n\n"
@@ -116,11 +118,11 @@ def _help() -> str:
 
 
 def _report_error(error: Exception, arguments: Sequence[str]) -> int:
-    """Tell the error, and give the exit code that it stands for."""
+    """Print the error and return its exit code."""
     if not isinstance(error, ToolkitError):
         last = _innermost(error)
-        _terminal.err(f"internal error: {type(error).__name__}: {error} ({last}). This is a mistake in svctoolkit.")
-        _terminal.err("SVCTOOLKIT_TRACEBACK=1 shows where it comes from")
+        _terminal.err(f"internal error: {type(error).__name__}: {error} ({last}). This is a bug in svctoolkit.")
+        _terminal.err("set SVCTOOLKIT_TRACEBACK=1 to see the traceback")
         return Exit.INTERNAL
     _terminal.err(str(error))
     if isinstance(error, UsageError) or (isinstance(error, UnknownName) and error.kind == "command"):
@@ -130,7 +132,7 @@ def _report_error(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _is_input(error: ToolkitError) -> bool:
-    """Whether the error says that what the user gave is wrong, as opposed to what came of it."""
+    """Whether the user's input is invalid, as opposed to a failure while processing it."""
     if isinstance(error, RequestError):
         return 400 <= error.status < 500 and error.status not in (408, 429)
     return isinstance(error, (ConfigError, InvalidMessageType, Unsupported))

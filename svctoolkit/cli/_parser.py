@@ -1,4 +1,4 @@
-"""The options of one command: argparse, with our errors and our layout."""
+"""Parse the options of one command: argparse with our error messages and layout."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from svctoolkit.errors import UsageError, did_you_mean
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises `UsageError` where argparse would print and exit, with the nearest option for a misspelt one."""
+    """Raises `UsageError` where argparse would print and exit, and suggests the nearest option for a misspelt one."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message)
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """The options in `arguments`. Raises `UsageError`."""
-        if not {"-h", "--help"}.intersection(arguments):  # who asks for help gets help, whatever else is there
+        if not {"-h", "--help"}.intersection(arguments):  # --help works even next to invalid options
             self._check_options(arguments)
         return self.parse_args(arguments)
 
     def _check_options(self, arguments: Sequence[str]) -> None:
-        """argparse reports a misspelt option last, as an unrecognised argument; here it comes first."""
+        """Check option names before argparse, which would report other errors first and a misspelt option last."""
         actions = self._option_string_actions
         for argument in arguments:
             if argument == "--":
@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
             name = argument.partition("=")[0] if argument.startswith("--") else argument[:2]
             if name.startswith("-") and name != "-" and name not in actions and not name[1:].isdigit():
                 options = [option for option in actions if option.startswith("--")]
-                raise UsageError(f"{self.prog} has no option {name}.{did_you_mean(name, options)}")
+                raise UsageError(f"unknown option {name} of {self.prog}.{did_you_mean(name, options)}")
 
 
 def of(name: str, command: Command) -> Parser:
@@ -47,12 +47,12 @@ def of(name: str, command: Command) -> Parser:
     )
     command.add_arguments(parser)
     if command.runs_code:
-        help_text = "run user transformations even where the sandbox lacks an essential layer on this machine"
+        help_text = "run user transformations even if the sandbox lacks an essential layer on this machine"
         parser.add_argument("--trust-code", action="store_true", help=help_text)
     if command.loads_workspace:
-        help_text = "take this environment of the workspace (default: that of SVC_ENV, if any)"
+        help_text = "use this environment of the workspace (default: SVC_ENV, if set)"
         parser.add_argument("--env", metavar="NAME", help=help_text)
-        help_text = "refuse a workspace with destination types and configuration variables that nobody knows"
+        help_text = "reject workspaces with unknown destination types or configuration variables"
         parser.add_argument("--strict", action="store_true", help=help_text)
     return parser
 
@@ -63,18 +63,18 @@ def examples(lines: Sequence[str]) -> str | None:
 
 
 def wrap(text: str) -> str:
-    """Paragraphs filled to the width of the terminal."""
+    """Wrap paragraphs to the width of the terminal."""
     width = _terminal.width() - 2
     return "\n\n".join(textwrap.fill(" ".join(p.split()), width) for p in text.strip().split("\n\n"))
 
 
 def one_of(what: str, choices: Sequence[str]) -> Callable[[str], str]:
-    """A `type=` for an argument that takes one of a few words, with the nearest one for a misspelt word."""
+    """A `type=` for an argument with a few allowed words, which suggests the nearest one for a misspelt word."""
 
     def check(text: str) -> str:
         if text not in choices:
             expected = f"expected {' or '.join(choices)}"
-            raise argparse.ArgumentTypeError(f"no {what} is called {text!r}; {expected}.{did_you_mean(text, choices)}")
+            raise argparse.ArgumentTypeError(f"unknown {what} {text!r}; {expected}.{did_you_mean(text, choices)}")
         return text
 
     return check

@@ -1,4 +1,4 @@
-"""`--report NAME[=FILE]`: where reports go. A file is written as a whole when the run is over, or not at all."""
+"""`--report NAME[=FILE]`: open the outputs of reports. A file is written completely after the run, or not at all."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from svctoolkit.runner import REPORTERS, Output, Reporter
 
 @contextmanager
 def open_reporters(names: Sequence[str], environ: Mapping[str, str] = os.environ) -> Iterator[list[Reporter]]:
-    """The reporters that were asked for: `console` unless another one writes to standard output.
+    """The selected reporters, plus `console` unless another one writes to standard output.
 
-    In GitHub Actions annotations come on top. Raises `UsageError` before anything runs: for a name that is not there,
-    two reports for one place, or a file that cannot be written.
+    In GitHub Actions, annotations are added. Raises `UsageError` before anything runs: for an unknown reporter, two
+    reports to the same place, or a file that cannot be written.
     """
     named = [(name, file) for name, _, file in (text.partition("=") for text in names)]
     if not any(not file for _, file in named):
@@ -35,8 +35,8 @@ def _check(named: Sequence[tuple[str, str]]) -> None:
     for name, _ in named:
         if name not in REPORTERS:
             names = REPORTERS.names()
-            near = did_you_mean(name, names) or f" There are {', '.join(names)}."
-            raise UsageError(f"--report: no reporter is called {name!r}.{near}")
+            near = did_you_mean(name, names) or f" Available: {', '.join(names)}."
+            raise UsageError(f"--report: unknown reporter {name!r}.{near}")
     places = [os.path.abspath(file) for _, file in named if file]
     for place in places:
         if places.count(place) > 1:
@@ -53,7 +53,7 @@ def _standard() -> Output:
 
 @contextmanager
 def open_file(name: str) -> Iterator[Output]:
-    """A report's file, which is there as a whole when the block ends well. Raises `UsageError`."""
+    """Open a report's file, which is created only if the block ends without an error. Raises `UsageError`."""
     path = Path(name)
     try:
         if path.is_dir():
@@ -65,7 +65,7 @@ def open_file(name: str) -> Iterator[Output]:
     try:
         with open(handle, "w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
             yield Output(stream)
-        os.chmod(temporary, 0o644)  # as files are that are written without a detour
+        os.chmod(temporary, 0o644)  # mkstemp creates files with 0600; use the usual permissions
         os.replace(temporary, path)
     except OSError as error:
         raise UsageError(f"--report: cannot write {name}: {error.strerror}") from error

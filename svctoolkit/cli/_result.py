@@ -1,4 +1,4 @@
-"""Results for people: a strip of stages, then the requests and their answers. Secrets are masked."""
+"""Test results as text: one line per stage, then the requests and their answers. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _STYLES = {
     "aborted": "dim",
     "unmapped": "dim",
 }
-_LINES = 24  # of one body on a terminal: the strip stays in sight
+_LINES = 24  # shown of one body on a terminal, so that the stage lines stay visible
 
 
 def indented_json(value: Json) -> str:
-    """JSON for people and programs: indented, text as it is."""
+    """Indented JSON with unescaped non-ASCII characters."""
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
@@ -52,21 +52,21 @@ def _destination(result: DestinationResult, stages: Stages) -> Iterator[str]:
         if number > 1:
             yield ""
         if len(result.data) > 1:
-            yield style(f"  event {number} of {len(result.data)} that came out of the transformation", "dim")
+            yield style(f"  event {number} of {len(result.data)} from the transformation", "dim")
         yield from _strip(replace(result, data=[entry]), stages)
         yield from _user_output(result, entry)
         yield from _exchanges(result, entry)
 
 
 def _strip(result: DestinationResult, stages: Stages) -> Iterator[str]:
-    """One line per stage: status, time, and what there is to say."""
+    """One line per stage: status, time and a note."""
     by_stage: dict[str | None, list[Row]] = {}
     for row in rows([result]):
         by_stage.setdefault(row.stage, []).append(row)
     for stage in stages.__slots__:
         rows_of_stage = by_stage.get(stage, [])
         if not getattr(stages, stage) or (result.unmapped and stage == "send_to_destination"):
-            more = "--send switches it on" if stage == "send_to_destination" and not result.unmapped else ""
+            more = "enable with --send" if stage == "send_to_destination" and not result.unmapped else ""
             yield _line(stage, "off", None, more)
         elif rows_of_stage:
             worst = next((row for row in rows_of_stage if row.status == "failed"), rows_of_stage[0])
@@ -91,7 +91,7 @@ def _line(stage: str, status: str, milliseconds: float | None, said: str) -> str
 
 def _note(stage: str, rows_of_stage: Sequence[Row], worst: Row) -> str:
     if worst.status == "none":
-        return "no user transformation; the event goes on as it is"
+        return "no user transformation; event unchanged"
     if worst.error or worst.status == "unmapped":
         return plain(worst.error or str(worst.output))
     if stage == "dest_transform":
@@ -100,7 +100,7 @@ def _note(stage: str, rows_of_stage: Sequence[Row], worst: Row) -> str:
 
 
 def _user_output(result: DestinationResult, entry: EventResult) -> Iterator[str]:
-    """What the user's code wrote; and the event that it gave, where no request shows it."""
+    """The log of the user's code, and its output event if no request shows it."""
     for log in entry.logs:
         yield f"    {style('log', 'cyan')} {plain(result.masker.mask(log.text))}"
     event = entry.user_transformed_payload
@@ -121,7 +121,7 @@ def _exchanges(result: DestinationResult, entry: EventResult) -> Iterator[str]:
 
 
 def _request(result: DestinationResult, payload: Any) -> Iterator[str]:
-    """The HTTP request of a payload, or the payload where it makes none."""
+    """The HTTP request of a payload, or the payload itself if it has none."""
     from svctoolkit import delivery
 
     try:
@@ -156,7 +156,7 @@ def _body(value: Any) -> Iterator[str]:
 
 
 def laid_out(value: Json, columns: int, indent: int = 0, before: int = 0) -> str:
-    """JSON with each object and list on one line where it fits in `columns`; `before` are taken on the first line."""
+    """JSON with each object and list on one line if it fits in `columns`, less `before` columns on the first line."""
     flat = json.dumps(value, ensure_ascii=False)
     if indent + before + len(flat) <= columns or not value or not isinstance(value, (dict, list)):
         return flat

@@ -1,4 +1,4 @@
-"""A workspace as it is, or as it was in a git revision."""
+"""Load a workspace from a path or from a git revision."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FILE = "workspace.yaml"
 
 
 def file_of(ref: str) -> Path | None:
-    """The workspace file that a path names: itself, or `workspace.yaml` in it; None where there is no such path."""
+    """The workspace file at a path: the file itself, or `workspace.yaml` in a folder; None if it does not exist."""
     path = Path(ref)
     if path.is_dir():
         return path / _FILE
@@ -28,25 +28,25 @@ def file_of(ref: str) -> Path | None:
 
 
 def workspace_at(revision: str, file: Path) -> Workspace:
-    """What the workspace in `file` was in a git revision.
+    """The workspace in `file` as of a git revision.
 
-    Raises `UsageError` for what is no revision, or has no such file, `InvalidWorkspace` for what is wrong in it.
+    Raises `UsageError` if the revision or the file in it does not exist, `InvalidWorkspace` for an invalid workspace.
     """
     from svctoolkit.workspace import Workspace
 
     with _check_out(revision, file.parent) as folder:
         if not (folder / file.name).is_file():
-            raise UsageError(f"in revision {revision} there is no {file}")
+            raise UsageError(f"revision {revision} does not contain {file}")
         workspace = Workspace.load(folder / file.name)
-    workspace.folder = file.parent  # the other one is gone; a cassette is looked for here
+    workspace.folder = file.parent  # the checkout is deleted; cassettes are found in the current folder
     return workspace
 
 
 @contextmanager
 def _check_out(revision: str, folder: Path) -> Iterator[Path]:
-    """The folder as it was; the repository and its working tree stay as they are.
+    """Check out the folder to a temporary place; the repository and its working tree are not touched.
 
-    All of the repository is taken, since a workspace may name files beside its folder.
+    The whole repository is checked out, since a workspace may refer to files outside its folder.
     """
     top = Path(_git(folder, revision, "rev-parse", "--show-toplevel").decode().strip())
     prefix = _git(folder, revision, "rev-parse", "--show-prefix").decode().strip()
@@ -64,7 +64,7 @@ def _git(folder: Path, revision: str, *arguments: str) -> bytes:
     try:
         return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True).stdout
     except FileNotFoundError:
-        raise UsageError(f"{revision} is no path, and git is not installed") from None
+        raise UsageError(f"{revision} is not a path, and git is not installed") from None
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ")
         why = f": {said}" if said else ""

@@ -1,4 +1,4 @@
-"""Where output goes: a terminal, a pipe, a file."""
+"""Write output to a terminal, a pipe or a file."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "
 
 
 def utf8() -> None:
-    """Standard output and standard error write UTF-8 in every locale; what is no text (a lone surrogate) is escaped."""
+    """Make standard output and error write UTF-8 in every locale; lone surrogates are escaped."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def colours(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether to colour what goes to `stream`: NO_COLOR and FORCE_COLOR decide, else whether it is a terminal."""
+    """Whether to colour output to `stream`: set by NO_COLOR and FORCE_COLOR, else true for a terminal."""
     if environ.get("NO_COLOR"):
         return False
     if environ.get("FORCE_COLOR"):
@@ -33,31 +33,31 @@ def colours(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> b
 
 
 def style(text: str, *styles: str) -> str:
-    """`text` in colour, where standard output takes colours."""
+    """`text` in colour, if standard output supports colours."""
     if not text or not colours(sys.stdout):
         return text
     return f"\x1b[{';'.join(_CODES[s] for s in styles)}m{text}\x1b[0m"
 
 
 def width() -> int:
-    """The columns of the terminal (or COLUMNS); 80 where there is none."""
+    """The columns of the terminal (or COLUMNS); 80 without a terminal."""
     return max(40, shutil.get_terminal_size().columns)
 
 
 def fit(text: str) -> str:
-    """A line that fits the terminal; whole where output is no terminal, for what reads it there."""
+    """A line truncated to the terminal; complete if output goes to a file or another program."""
     if sys.stdout is None or not sys.stdout.isatty() or len(text) <= width():
         return text
     return text[: width() - 1] + "…"
 
 
 def plain(text: str) -> str:
-    """`text` on one line, with control characters as escapes: data must not steer the terminal."""
+    """`text` on one line with control characters escaped, so that data cannot control the terminal."""
     return "".join(c if c.isprintable() or c == " " else c.encode("unicode_escape").decode() for c in text)
 
 
 def program() -> str:
-    """What to write to run this program: its name, or where it is, when it was started from outside the PATH."""
+    """The command that runs this program: its name, or its path if it is not on the PATH."""
     started = sys.argv[0] if sys.argv else ""
     if os.path.basename(started) != "svctoolkit" or shutil.which("svctoolkit"):
         return "svctoolkit"
@@ -70,9 +70,9 @@ def quantity(count: int, what: str) -> str:
 
 
 def out(text: str) -> None:
-    """Write lines to standard output. A reader that has gone (`| head`) does not stop the command.
+    """Write lines to standard output. The command goes on if the reader has exited (`| head`).
 
-    Raises `ToolkitError` where nothing can be written, such as a full disk.
+    Raises `ToolkitError` if writing fails, for example on a full disk.
     """
     with _writing():
         print(text)
@@ -80,7 +80,7 @@ def out(text: str) -> None:
 
 
 def flush() -> None:
-    """Write what is still in the buffer of standard output, as `out` does."""
+    """Flush the buffer of standard output, with the error handling of `out`."""
     with _writing():
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -98,7 +98,7 @@ def _writing() -> Iterator[None]:
 
 
 def discard(stream: TextIO) -> None:
-    """Let everything that is still written to `stream` go nowhere: Python flushes once more when it ends."""
+    """Discard all further output to `stream`: Python flushes it once more at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 

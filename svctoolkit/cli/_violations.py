@@ -1,4 +1,4 @@
-"""`--plan`: what an event breaks of a tracking plan, shown beside the stages. Nothing of a test depends on it."""
+"""`--plan`: show an event's violations of a tracking plan next to the stages. They do not affect the test result."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from svctoolkit.plans import Verdict
 
 # Any: argparse's parser or a group of it
 def add_option(parser: Any) -> None:
-    parser.add_argument("--plan", metavar="PATH", help="also show what the event breaks of this tracking plan")
+    parser.add_argument("--plan", metavar="PATH", help="also show the event's violations of this tracking plan")
 
 
 def show(args: argparse.Namespace, event: Mapping[str, Json]) -> None:
-    """The violations of an event, if the plan was asked for. Raises `InvalidPlan`."""
+    """Print the violations of an event if `--plan` is given. Raises `InvalidPlan`."""
     if args.plan is None:
         return
     from svctoolkit import plans

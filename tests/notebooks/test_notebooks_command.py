@@ -54,8 +54,8 @@ def test_changed_files_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
     assert (refused, forced) == (Exit.USAGE, Exit.OK)
     assert after == before
-    assert f"{tmp_path / '1_quick_start.ipynb'}: is there already, and different" in told
-    assert "nothing was written; --force replaces them" in told
+    assert f"{tmp_path / '1_quick_start.ipynb'}: exists with different content" in told
+    assert "nothing was written; overwrite them with --force" in told
     assert content(tmp_path)["1_quick_start.ipynb"] == (FOLDER / "1_quick_start.ipynb").read_bytes()
     assert "shop/workspace.yaml" in content(tmp_path)
 
@@ -68,7 +68,7 @@ def test_what_is_there_and_the_same_is_no_problem(tmp_path: Path, capsys: pytest
     again = copy(tmp_path)
 
     assert again == Exit.OK
-    assert capsys.readouterr().out.startswith("0 of ")
+    assert capsys.readouterr().out.startswith("wrote 0 of ")
     assert (tmp_path / "my notes.txt").read_text() == "mine"
 
 

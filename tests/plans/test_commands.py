@@ -47,7 +47,7 @@ def test_check_tells_what_is_wrong_where_and_what_was_meant(shop: Path, capsys: 
     assert "in 2 events (rule: tracking/plan.yaml:8:7) Did you mean 'method'?" in said.out
     assert "no schema for event: Order Payed in 1 event Did you mean 'Order Paid'?" in said.out
     assert "4 events, 3 with violations" in said.err
-    assert "planned, and never sent: identify" in said.err
+    assert "planned but never sent: identify" in said.err
 
 
 @pytest.mark.parametrize(

@@ -107,14 +107,14 @@ def test_everything_can_be_written(project: Path, capsys: pytest.CaptureFixture[
     [
         (["gone.ndjson"], 4, "gone.ndjson: there is no such file"),
         (["events.ndjson", "--before", "--help-me"], 4, "--help-me"),
-        (["events.ndjson", "--after", "HEAD"], 4, "give --before too"),
+        (["events.ndjson", "--after", "HEAD"], 4, "--after needs --before"),
         (["events.ndjson", "--fail-on", "chnged"], 4, "unknown word 'chnged'"),
         (["events.ndjson", "--destination", "hok"], 4, "Did you mean 'hook'?"),
-        (["events.ndjson", "--workspace", "gone.yaml"], 4, "gone.yaml: there is no such file"),
+        (["events.ndjson", "--workspace", "gone.yaml"], 4, "gone.yaml: file not found"),
         (["events.ndjson", "--stage", "dest_transform=maybe"], 4, "dest_transform=on"),
-        (["empty.ndjson"], 5, "there are no events in the input"),
+        (["empty.ndjson"], 5, "no events in the input"),
         (["bad.ndjson", "--fail-on", "rejected"], 1, ""),
-        (["bad.ndjson"], 1, "no record of the input is an event"),
+        (["bad.ndjson"], 1, "no record in the input is a valid event"),
     ],
 )
 def test_mistakes_are_told(

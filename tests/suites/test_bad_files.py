@@ -94,7 +94,7 @@ def test_a_mistake_is_told_with_its_place(told: Callable[..., str], text: str | 
     [
         (["--report", "junit=s.suite.yaml/x.xml"], "cannot write s.suite.yaml/x.xml"),
         (["--report", "html=."], "cannot write .: is a folder"),
-        (["--report", "pdf=x.pdf"], "no reporter is called 'pdf'. There are console, frame"),
+        (["--report", "pdf=x.pdf"], "unknown reporter 'pdf'. Available: console, frame"),
         (["--base-url", "ftp://here"], "expected an address like https://"),
         (["--vars", "none.yaml"], "none.yaml: cannot be read: No such file"),
         (["none.suite.yaml"], "no such file or folder: none.suite.yaml"),

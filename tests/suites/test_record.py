@@ -76,7 +76,7 @@ def test_where_nothing_can_be_written_nothing_is_recorded(capsys: pytest.Capture
     Path("file").touch()
 
     assert main(["record", "-o", "file/r.suite.yaml"]) == 4
-    assert "nothing can be written there" in capsys.readouterr().err
+    assert "the folder is not writable" in capsys.readouterr().err
 
 
 def order(**properties: object) -> dict[str, object]:

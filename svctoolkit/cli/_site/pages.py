@@ -1,4 +1,4 @@
-"""Which pages there are, and in which order people find them."""
+"""The pages of the documentation and their order in the navigation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 DOCS = Path(str(files("svctoolkit") / "docs"))
-#: `reference/...` are made of what is installed: see `reference`
+#: `reference/...` pages are generated: see `reference`
 NAVIGATION = {
     "Tutorials": ["index", "first-minute", "import", "notebooks"],
     "How to": [
@@ -41,7 +41,7 @@ NAVIGATION = {
 
 
 def titles() -> dict[str, str]:
-    """The pages that are files, by name (`suites`, `sdk/values`), with their titles."""
+    """The titles of the pages in files, by page name (`suites`, `sdk/values`)."""
     return {
         file.relative_to(DOCS).with_suffix("").as_posix(): title(file.read_text("utf-8"))
         for file in sorted(DOCS.rglob("*.md"))
@@ -49,5 +49,5 @@ def titles() -> dict[str, str]:
 
 
 def title(text: str) -> str:
-    """What a page is called: its first line."""
+    """The title of a page: its first line."""
     return text.partition("\n")[0].lstrip("# ").strip()

@@ -1,4 +1,4 @@
-"""Reference pages, as Markdown, made of what is installed: commands, keys of YAML files, matchers, the Python API."""
+"""Reference pages as Markdown, generated from what is installed: commands, YAML keys, matchers, the Python API."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pages(commands: Registry[Command]) -> dict[str, str]:
 
 
 def _commands(commands: Registry[Command]) -> Iterator[str]:
-    yield "# Commands\n\nWhat `svctoolkit COMMAND --help` says. Exit codes: 0 ok, 1 failed, 2 interrupted,"
+    yield "# Commands\n\nThe output of `svctoolkit COMMAND --help`. Exit codes: 0 ok, 1 failed, 2 interrupted,"
     yield "3 internal error, 4 wrong usage or input, 5 nothing selected."
     for name in commands:
         yield from _command(name, commands[name])
@@ -57,8 +57,8 @@ def _yaml() -> Iterator[str]:
     from svctoolkit import runner, workspace
 
     yield "# Keys of suites and workspaces\n\n`svctoolkit schema suite` and `svctoolkit schema workspace` print the"
-    yield "same as a JSON Schema, for editors. What they mean is told in [suites](../suites.md) and"
-    yield "[the workspace file](../workspace.md)."
+    yield "same as a JSON Schema, for editors. [Suites](../suites.md) and"
+    yield "[the workspace file](../workspace.md) explain what they mean."
     for name, schema in (("Suites", runner.schema()), ("Workspaces", workspace.schema())):
         yield f"\n## {name}"
         for part, shape in schema["$defs"].items():
@@ -72,7 +72,7 @@ def _yaml() -> Iterator[str]:
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """What a value is, in a few words."""
+    """A short description of the type of a value."""
     if "$ref" in schema:
         return re.sub("Shape$", "", str(schema["$ref"]).rpartition("/")[2])
     if "else" in schema:
@@ -90,8 +90,8 @@ def _kind(schema: Mapping[str, Any]) -> str:
 def _matchers() -> Iterator[str]:
     from svctoolkit.runner.expect.matchers import MATCHERS
 
-    yield "# Matchers\n\nObjects match as subsets, lists exactly; an operator says the rest. How they work together"
-    yield "stands in [suites](../suites.md)."
+    yield "# Matchers\n\nObjects match as subsets, lists exactly; operators check everything else."
+    yield "[Suites](../suites.md) explains how they combine."
     for name in MATCHERS:
         module = inspect.getmodule(inspect.unwrap(MATCHERS[name].differences))
         yield f"\n## ${name}\n\n{_docstring(module)}"
@@ -100,7 +100,7 @@ def _matchers() -> Iterator[str]:
 def _python() -> Iterator[str]:
     import svctoolkit
 
-    yield "# Python\n\nWhat `import svctoolkit` has. `help(...)` shows the same in Python."
+    yield "# Python\n\nThe contents of `import svctoolkit`. In Python, `help(...)` shows the same."
     for name in sorted(n for n in svctoolkit.__all__ if not n.startswith("_")):
         value = getattr(svctoolkit, name)
         if inspect.ismodule(value):
@@ -140,7 +140,7 @@ def _signature(value: Any) -> str:
 
 
 def _docstring(value: Any) -> str:
-    """A docstring as Markdown: its examples as code."""
+    """A docstring as Markdown, with its examples as code blocks."""
     text = inspect.getdoc(value) or ""
     blocks = [
         block if not block.lstrip().startswith(">>>") else f"```python\n{block}\n```" for block in text.split("\n\n")
@@ -149,7 +149,7 @@ def _docstring(value: Any) -> str:
 
 
 def _prose(text: str) -> str:
-    """Text that is no Markdown by itself: angle brackets and references like [word] stay what they are."""
+    """Escape plain text for Markdown: angle brackets and references like [word] are kept literally."""
     return text.replace("<", "&lt;").replace("[", "\\[") if "`" not in text else text
 
 

@@ -1,4 +1,4 @@
-"""From Markdown to a folder of HTML that a browser opens as it is."""
+"""Render Markdown to a folder of static HTML that a browser can open without a server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ aria-label="Search the documentation"><ul id="hits"></ul>{navigation}</nav><main
 
 
 def write(folder: Path, commands: Registry[Command]) -> Path:
-    """Write the site to `folder`; its first page. Raises `OSError` where it cannot be written."""
+    """Write the site to `folder` and return its first page. Raises `OSError` if it cannot be written."""
     texts = {
         name: (DOCS / f"{name}.md").read_text("utf-8")
         for names in NAVIGATION.values()
@@ -104,5 +104,5 @@ def _render(text: str) -> tuple[str, list[tuple[int, str, str]]]:
 
 
 def _anchor(heading: str) -> str:
-    """As GitHub makes it, so that links work in both."""
+    """The same anchor as GitHub, so that links work in both."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")

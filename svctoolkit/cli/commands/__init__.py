@@ -1,5 +1,5 @@
-"""The commands, a file each: its name is the command's name, its `command` is a `Command`.
+"""The commands, one file each: the file name is the command's name, `command` in it is its `Command`.
 
-A command with commands below it, such as `plan`, is a folder. A module imports only what declares its options; what it
-works with is imported in its `run`, so `--help` and `--version` answer at once.
+A command with subcommands, such as `plan`, is a folder. At the top of a module, import only what declaring the options
+needs; import the rest in `run`, so that `--help` and `--version` stay fast.
 """

@@ -1,4 +1,4 @@
-"""`svctoolkit docs`: the documentation that comes with the package, in a browser or in the terminal."""
+"""`svctoolkit docs`: show the bundled documentation in a browser or in the terminal."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from svctoolkit.errors import ToolkitError, UnknownName, UsageError
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("page", nargs="?", metavar="PAGE", help="print a page, such as suites or sdk/values")
-    parser.add_argument("--site", metavar="DIR", help="write the whole site to a folder, for a browser or a web server")
-    parser.add_argument("--no-open", action="store_true", help="only list the pages")
+    parser.add_argument(
+        "page", nargs="?", metavar="PAGE", help="print this page as Markdown, such as suites or sdk/values"
+    )
+    parser.add_argument("--site", metavar="DIR", help="write the documentation as a static HTML site to this folder")
+    parser.add_argument("--no-open", action="store_true", help="list the pages without opening a browser")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -21,7 +23,7 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli._site import DOCS, titles
 
     if args.page is not None and args.site is not None:
-        raise UsageError("--site writes all pages: give it without one")
+        raise UsageError("--site writes all pages: remove PAGE")
     pages = titles()
     if args.page is not None:
         name = args.page.removesuffix(".md")
@@ -59,15 +61,15 @@ def _open() -> None:
 
     page = _write(Path(platformdirs.user_cache_dir("svctoolkit")) / "docs" / __version__).resolve().as_uri()
     opened = webbrowser.open(page)
-    _terminal.out(f"\n{'opened' if opened else 'no browser opened; the pages are at'} {page}")
+    _terminal.out(f"\n{'opened' if opened else 'no browser found; open'} {page}")
 
 
 command = Command(
     help="open the documentation in a browser, or print a page",
     description="""
-        The documentation comes with the package and needs no network. On a terminal the pages open in the browser, with
-        references of commands, keys, matchers and the Python API as they are installed here; with a name one page is
-        printed as Markdown.
+        List the pages of the bundled documentation and, on a terminal, open them in the browser, with references of
+        the installed commands, YAML keys, matchers and the Python API. With PAGE, print one page as Markdown. Works
+        offline.
     """,
     examples=("svctoolkit docs", "svctoolkit docs lineage", "svctoolkit docs --site public"),
     add_arguments=_add_arguments,

@@ -1,4 +1,4 @@
-"""`svctoolkit environments`: those of a workspace, and what is different between two of them."""
+"""`svctoolkit environments`: list the environments of a workspace, or compare two."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ from svctoolkit.errors import UsageError
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="two environments; `base` is the workspace without one"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="two environments to compare; `base` is the workspace without an environment",
     )
-    parser.add_argument("--workspace", metavar="FILE", default="workspace.yaml", help="default: %(default)s")
+    parser.add_argument(
+        "--workspace", metavar="FILE", default="workspace.yaml", help="workspace file (default: %(default)s)"
+    )
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -39,9 +44,12 @@ def _run(args: argparse.Namespace) -> int:
 command = Command(
     help="list the environments of a workspace, or compare two",
     description="""
-        An environment is what `environments: {NAME: {...}}` in a workspace file, or the file workspace.NAME.yaml beside
-        it, says about settings, credentials and delivery in place of the workspace. `--env NAME` or SVC_ENV chooses it
-        in every command. Secrets are compared and never shown.
+        List the environments of a workspace, or show the differences between two. Secrets are compared but never
+        shown.
+
+        An environment overrides settings, credentials and delivery of a workspace. It is defined under
+        `environments: {NAME: {...}}` in the workspace file, or in the file workspace.NAME.yaml next to it. Select it in
+        any command with --env NAME or SVC_ENV.
     """,
     examples=("svctoolkit environments", "svctoolkit environments dev production"),
     add_arguments=_add_arguments,

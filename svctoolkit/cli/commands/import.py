@@ -1,4 +1,4 @@
-"""`svctoolkit import`: a team's own workspace, as the service exports it, becomes a project."""
+"""`svctoolkit import`: turn a RudderStack workspace export into a test project."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ from svctoolkit.errors import UsageError
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="workspaceConfig.json, or the folder of a Rudder CLI project")
-    parser.add_argument("-o", "--output", metavar="DIR", default=".", help="where to write (default: here)")
-    parser.add_argument("--workspace-id", metavar="ID", default="", help="which one, of a file with several workspaces")
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", default=".", help="folder to write to (default: the current one)"
+    )
+    parser.add_argument(
+        "--workspace-id", metavar="ID", default="", help="workspace to import, if the file contains several"
+    )
     parser.add_argument(
         "--code",
         metavar="PATH",
         action="append",
         default=[],
-        help="a file or folder with code of transformations and libraries (default: beside FILE); may be repeated",
+        help="file or folder with code of transformations and libraries (default: the folder of FILE); may be repeated",
     )
-    parser.add_argument("--no-suites", action="store_true", help="write no first suites")
+    parser.add_argument("--no-suites", action="store_true", help="do not write starter suites")
     parser.add_argument(
-        "--strict", action="store_true", help="refuse destination types and variables that nobody knows"
+        "--strict", action="store_true", help="reject unknown destination types and configuration variables"
     )
 
 
@@ -32,7 +36,7 @@ def _run(args: argparse.Namespace) -> int:
 
     path, folder = Path(args.file), Path(args.output)
     if not path.exists():
-        raise UsageError(f"{args.file}: there is no such file or folder")
+        raise UsageError(f"{args.file}: no such file or folder")
     report = import_workspace(
         path,
         folder,
@@ -53,16 +57,16 @@ def _run(args: argparse.Namespace) -> int:
 
 
 command = Command(
-    help="make a project of a workspace that the service exported",
+    help="turn a RudderStack workspace export into a test project",
     description="""
-        Takes the service's workspace configuration (one workspace, or several by their ids), or a Rudder CLI project,
-        and writes a project: workspace.yaml with references in place of secrets (values in .env, names in
-        .env.example), the code of transformations and libraries, and a first suite for each destination that runs,
-        with snapshots of what sample events become today. It says what runs here, what does not, and why.
+        Read a RudderStack workspace configuration (one workspace, or several by their ids) or a Rudder CLI project,
+        and write a test project: workspace.yaml with references in place of secrets (values in .env, names in
+        .env.example), the code of transformations and libraries, and a starter suite for each destination that can run
+        here, with snapshots of its current payloads for sample events. Report what runs here, what does not, and why.
 
-        Code is looked for beside the file, or where --code says: files named by the id or version of a transformation,
-        rudder/v1 files, JSON with `versionId` and `code` as the service gives it. Files that are there already are
-        never overwritten: then nothing is written at all.
+        Transformation code is read from the folder of FILE, or from --code: files named by the id or version of a
+        transformation, rudder/v1 files, or JSON with `versionId` and `code` as RudderStack's API returns it. Existing
+        files are never overwritten: if one exists, nothing is written.
     """,
     examples=(
         "svctoolkit import workspaceConfig.json -o shop",

@@ -1,4 +1,4 @@
-"""`svctoolkit init`: a small project that works."""
+"""`svctoolkit init`: create a small working project."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from svctoolkit.errors import ConfigError, Problem, ToolkitError
 
 _WORKSPACE = """\
 # Sources, destinations and transformations, each under a key of your choice.
-# `svctoolkit definitions WEBHOOK` lists what a destination's config takes.
-# A secret stays out of this file: `token: $(env:MY_TOKEN)` is read from the environment.
+# `svctoolkit definitions WEBHOOK` lists the config variables of a destination.
+# Keep secrets out of this file: `token: $(env:MY_TOKEN)` is read from the environment.
 workspace: shop
 sources:
   web: {name: Web shop, type: web, destinations: [hook]}
@@ -32,7 +32,7 @@ delivery: {mode: record}   # nothing leaves this machine; live sends to the real
 """
 
 _SUITE = """\
-# Objects match as subsets, lists exactly. `svctoolkit run` runs every *.suite.yaml; pytest does, too.
+# Objects match as subsets, lists exactly. `svctoolkit run` runs every *.suite.yaml; so does pytest.
 suite: Orders
 workspace: ../workspace.yaml
 scenarios:
@@ -71,8 +71,8 @@ scenarios:
     expect:
       user_transform: {error: event dropped by user_transformation}
 
-  - name: a $(type) event goes to the hook as it is
-    cases:                     # every row is a test of its own; its keys are variables
+  - name: a $(type) event reaches the hook unchanged
+    cases:                     # each row is a separate test; its keys are variables
       - {id: page, type: page, name: Wool throws}
       - {id: screen, type: screen, name: Basket}
     source: web
@@ -94,7 +94,7 @@ def transformEvent(event, metadata):
     context = event.get("context") or {}
     if context.get("ip", "").startswith("10."):
         return None  # internal traffic: the event is dropped
-    context.pop("ip", None)  # nobody behind this needs it
+    context.pop("ip", None)  # no destination needs it
     traits = context.get("traits") or {}
     if "email" in traits:
         traits["email"] = traits["email"].strip().lower()
@@ -104,18 +104,18 @@ def transformEvent(event, metadata):
 _README = """\
 # Shop pipeline
 
-| file | what it is |
+| file | contents |
 |---|---|
 | `workspace.yaml` | sources, destinations, transformations |
-| `suites/orders.suite.yaml` | what must be true of them |
-| `clean.py` | a user transformation: runs before the destination's mapping, in a sandbox |
-| `types/` | for editors: what a transformation can use, in Python and in JavaScript |
+| `suites/orders.suite.yaml` | tests of the workspace |
+| `clean.py` | a user transformation: runs in a sandbox, before the destination's mapping |
+| `types/` | for editors: types of what a transformation can use, in Python and JavaScript |
 
 ```
-svctoolkit run                                             # check the suites
-svctoolkit transform clean.py --watch                      # edit the transformation, see what it does
-svctoolkit test destination hook --sample track            # see what one event becomes
-svctoolkit test destination hook --sample track --send     # and what the destination answers
+svctoolkit run                                             # run the suites
+svctoolkit transform clean.py --watch                      # rerun the transformation on every edit
+svctoolkit test destination hook --sample track            # show the request for one event
+svctoolkit test destination hook --sample track --send     # and the destination's answer
 svctoolkit serve --workspace workspace.yaml                # the Test API of this workspace
 ```
 """
@@ -135,7 +135,9 @@ def _files() -> dict[str, str]:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", nargs="?", default=".", metavar="DIR", help="where to write (default: here)")
+    parser.add_argument(
+        "folder", nargs="?", default=".", metavar="DIR", help="folder to write to (default: the current one)"
+    )
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -150,11 +152,11 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:
-    """Write all files, or none. Raises `ConfigError` where one is there already, `ToolkitError` where none can be."""
+    """Write all files, or none. Raises `ConfigError` if one exists, `ToolkitError` if one cannot be written."""
     there = [folder / name for name in files if (folder / name).exists()]
     if there:
-        hint = Problem("nothing was written; give another folder: svctoolkit init NAME")
-        raise ConfigError([*(Problem("is there already", str(path)) for path in there), hint])
+        hint = Problem("nothing was written; choose another folder: svctoolkit init NAME")
+        raise ConfigError([*(Problem("already exists", str(path)) for path in there), hint])
     written = []
     try:
         for name, text in files.items():
@@ -171,10 +173,10 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
 
 
 command = Command(
-    help="write a small project that works",
+    help="create a small working project",
     description="""
-        Writes a workspace, a suite, a user transformation and a README to a folder. Files that are there already are
-        never overwritten: then nothing is written at all.
+        Write a workspace, a suite, a user transformation and a README to a folder. Existing files are never
+        overwritten: if one exists, nothing is written.
     """,
     examples=("svctoolkit init", "svctoolkit init shop && cd shop && svctoolkit run"),
     add_arguments=_add_arguments,

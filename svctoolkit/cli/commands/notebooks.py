@@ -1,4 +1,4 @@
-"""`svctoolkit notebooks`: the notebooks that show what this package can do, copied to a folder and opened."""
+"""`svctoolkit notebooks`: copy the example notebooks to a folder and open them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _INSTALL = "pip install jupyterlab 'svctoolkit[notebooks]'"
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "folder", nargs="?", default=_DEFAULT, metavar="DIR", help=f"where to copy them (default: {_DEFAULT})"
+        "folder", nargs="?", default=_DEFAULT, metavar="DIR", help=f"folder to copy them to (default: {_DEFAULT})"
     )
-    parser.add_argument("--force", action="store_true", help="replace files in DIR that are different by now")
-    parser.add_argument("--no-open", action="store_true", help="copy only, do not start JupyterLab")
+    parser.add_argument("--force", action="store_true", help="overwrite files in DIR that differ")
+    parser.add_argument("--no-open", action="store_true", help="copy without starting JupyterLab")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -35,7 +35,7 @@ def _run(args: argparse.Namespace) -> int:
     written = _write(folder, files, force=args.force)
     notebooks = sorted((name for name in files if name.endswith(".ipynb")), key=lambda n: int(n.partition("_")[0]))
     listing = "\n".join(f"  {folder / name}" for name in notebooks)
-    _terminal.out(f"{written} of {len(files)} files written; the notebooks are\n{listing}")
+    _terminal.out(f"wrote {written} of {len(files)} files; the notebooks:\n{listing}")
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         _terminal.out(f"\nto run them, install {', '.join(missing)}: {_INSTALL}")
@@ -43,12 +43,12 @@ def _run(args: argparse.Namespace) -> int:
     if args.no_open:
         _terminal.out(f"\nnext: jupyter lab {folder / notebooks[0]}")
         return Exit.OK
-    _terminal.out("\nstarting JupyterLab; Ctrl-C ends it")
+    _terminal.out("\nstarting JupyterLab; press Ctrl-C to stop")
     return _open(folder, notebooks[0])
 
 
 def _files() -> dict[str, bytes]:
-    """What is copied: relative path -> content. An installed package has it inside, a checkout beside itself."""
+    """The files to copy: relative path -> content. A wheel has them inside the package, a checkout next to it."""
     package = Path(svctoolkit.__file__).parent
     origin = next(place for place in (package / "_notebooks", package.parent / "notebooks") if place.is_dir())
     files = {}
@@ -60,17 +60,19 @@ def _files() -> dict[str, bytes]:
 
 
 def _write(folder: Path, files: Mapping[str, bytes], *, force: bool) -> int:
-    """Write the files that are not there as they are, all or none, and give their number.
+    """Write the missing and changed files, all or none, and return how many were written.
 
-    Raises `ConfigError` where one is there and different (`force` replaces it), `ToolkitError` where one cannot be
-    written.
+    Raises `ConfigError` if a file exists with different content (`force` overwrites it), `ToolkitError` if a file
+    cannot be written.
     """
     try:
         stale = {folder / name: content for name, content in files.items() if not _is(folder / name, content)}
         changed = [path for path in stale if path.exists()]
         if changed and not force:
-            hint = Problem(f"nothing was written; --force replaces them, or open what you have: jupyter lab {folder}")
-            raise ConfigError([*(Problem("is there already, and different", str(path)) for path in changed), hint])
+            hint = Problem(
+                f"nothing was written; overwrite them with --force, or open your copies: jupyter lab {folder}"
+            )
+            raise ConfigError([*(Problem("exists with different content", str(path)) for path in changed), hint])
         _replace(stale)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         why = error.strerror if isinstance(error, OSError) else str(error)
@@ -83,7 +85,7 @@ def _is(path: Path, content: bytes) -> bool:
 
 
 def _replace(files: Mapping[Path, bytes]) -> None:
-    """Everything is written beside its place first, where a full disk or a missing right does no harm."""
+    """Replace files through drafts next to them: a full disk or a missing permission leaves all files intact."""
     drafts = {path: path.with_name(f".{path.name}.new") for path in files}
     try:
         for path, content in files.items():
@@ -100,7 +102,7 @@ def _replace(files: Mapping[Path, bytes]) -> None:
 
 
 def _open(folder: Path, notebook: str) -> int:
-    """The exit code after JupyterLab ended. Ctrl-C is for JupyterLab, which asks before it ends."""
+    """Run JupyterLab and return its exit code. Ctrl-C goes to JupyterLab, which asks for confirmation."""
     process = subprocess.Popen([sys.executable, "-m", "jupyterlab", notebook], cwd=folder)
     while True:
         with contextlib.suppress(KeyboardInterrupt):
@@ -108,11 +110,11 @@ def _open(folder: Path, notebook: str) -> int:
 
 
 command = Command(
-    help="copy the notebooks out and open them",
+    help="copy the example notebooks to a folder and open them",
     description="""
-        Seven notebooks with one shop's data, from a quick start to a destination of your own, copied to a folder and
-        opened in JupyterLab. Files that you have changed there are never overwritten without --force: then nothing is
-        written at all.
+        Copy seven notebooks to a folder and open them in JupyterLab. They use the data of one shop, from a quick
+        start to writing your own destination. If you have changed any of the files in DIR, nothing is written without
+        --force.
     """,
     examples=("svctoolkit notebooks", "svctoolkit notebooks shop-notebooks --no-open"),
     add_arguments=_add_arguments,

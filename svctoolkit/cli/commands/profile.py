@@ -1,4 +1,4 @@
-"""`svctoolkit profile`: what events look like, before anything runs."""
+"""`svctoolkit profile`: summarise the fields of events."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ from svctoolkit.cli._command import Command, Exit
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="files or folders with events, as for `replay`")
-    parser.add_argument("--workspace", metavar="FILE", help="ask its destinations what they need of these events")
-    parser.add_argument("--since", metavar="DATE", help="mark the types that a field has only since then (2026-01-31)")
+    parser.add_argument(
+        "--workspace", metavar="FILE", help="report what its destinations reject, filter and lose of these events"
+    )
+    parser.add_argument(
+        "--since", metavar="DATE", help="mark field types first seen on or after this date (2026-01-31)"
+    )
     parser.add_argument(
         "--column",
         action="append",
         default=[],
         metavar="PATH=COLUMN",
-        help="of CSV and Parquet; *=warehouse:pages is a table of a warehouse; may be repeated",
+        help="map a CSV or Parquet column to an event path; *=warehouse:pages reads a warehouse table; may be repeated",
     )
-    parser.add_argument("--html", metavar="FILE", help="write a page")
-    parser.add_argument("--json", action="store_true", help="print all of it as JSON")
+    parser.add_argument("--html", metavar="FILE", help="write an HTML page")
+    parser.add_argument("--json", action="store_true", help="print the profile as JSON")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -37,16 +41,17 @@ def _run(args: argparse.Namespace) -> int:
     lines = map(_terminal.plain, repr(result).split("\n"))
     _terminal.out(json.dumps(result.to_dict(), indent=2) if args.json else "\n".join(lines))
     if not result.events:
-        _terminal.err("there are no events in the input")
+        _terminal.err("no events in the input")
         return Exit.NOTHING
     return Exit.OK
 
 
 command = Command(
-    help="show what events look like: fields, missing shares, mixed types, new shapes, volumes",
+    help="summarise events: fields, missing values, mixed types, new types, volumes",
     description="""
-        Fields by name of event, with how often each is missing, its types, and which of them are new since a date. With
-        a workspace: what each destination refuses, filters and loses of these events. Nothing is sent.
+        List the fields of each event name: how often each is missing, its types, and which types are new since a date.
+        With --workspace, also report what each destination rejects, filters and loses of these events. Nothing is
+        sent.
     """,
     examples=(
         "svctoolkit profile events.ndjson",

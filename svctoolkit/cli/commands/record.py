@@ -1,4 +1,4 @@
-"""`svctoolkit record`: from what a data plane received to a suite."""
+"""`svctoolkit record`: turn received events into a suite."""
 
 from __future__ import annotations
 
@@ -14,17 +14,26 @@ if TYPE_CHECKING:
     from svctoolkit.runner.record.writer import ReceivedEvent
     from svctoolkit.workspace import Workspace
 
-_MOST_BAD = 20  # lines that are told one by one
+_MOST_BAD = 20  # skipped lines reported individually
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", metavar="FILE", help="events as NDJSON; without it, listen and record")
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="events as NDJSON; without it, listen and record until Ctrl-C"
+    )
     parser.add_argument("-o", "--output", metavar="SUITE", required=True, help="the suite to write (*.suite.yaml)")
-    parser.add_argument("--workspace", metavar="FILE", default="workspace.yaml", help="default: %(default)s")
-    parser.add_argument("--source", default="", help="who sends events of which nobody knows it (default: the first)")
-    parser.add_argument("--port", type=int, default=0, help="where to listen (default: a free port)")
-    parser.add_argument("--keep-personal-data", action="store_true", help="write names, addresses and ids as they are")
-    parser.add_argument("--force", action="store_true", help="replace a suite that is there")
+    parser.add_argument(
+        "--workspace", metavar="FILE", default="workspace.yaml", help="workspace file (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--source",
+        default="",
+        metavar="KEY",
+        help="source for events that do not name one (default: the first of the workspace)",
+    )
+    parser.add_argument("--port", type=int, default=0, help="listen on this port (default: a free one)")
+    parser.add_argument("--keep-personal-data", action="store_true", help="keep names, addresses and ids unmasked")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing suite")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -35,14 +44,14 @@ def _run(args: argparse.Namespace) -> int:
 
     output = Path(args.output)
     if not output.name.endswith((".suite.yaml", ".suite.yml")):
-        raise UsageError(f"-o {args.output}: the name of a suite ends with .suite.yaml")
+        raise UsageError(f"-o {args.output}: the file name of a suite must end with .suite.yaml")
     if output.exists() and not args.force:
-        raise UsageError(f"-o {args.output}: it is there already; --force replaces it")
+        raise UsageError(f"-o {args.output}: the file exists; --force overwrites it")
     if not _writable(output):
-        raise UsageError(f"-o {args.output}: nothing can be written there")
+        raise UsageError(f"-o {args.output}: the folder is not writable")
     workspace = Workspace.load(Path(args.workspace))
     if not workspace.sources:
-        raise UsageError(f"{args.workspace} has no source that could send")
+        raise UsageError(f"{args.workspace} has no source; add one to send events")
     bad: list[Problem] = []
     events = record.read_events(Path(args.file), bad) if args.file else _listen(workspace, args.port)
     for problem in bad[:_MOST_BAD]:
@@ -50,7 +59,7 @@ def _run(args: argparse.Namespace) -> int:
     if len(bad) > _MOST_BAD:
         _terminal.err(f"skipped: {len(bad) - _MOST_BAD} more lines")
     if not events:
-        _terminal.err("no event came")
+        _terminal.err("no events received")
         return Exit.NOTHING
     suite = record.record_suite(events, workspace, source=args.source, personal=args.keep_personal_data)
     relative = os.path.relpath(args.workspace, output.parent)
@@ -61,13 +70,13 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _writable(path: Path) -> bool:
-    """Whether the file could be written: better known before anything is recorded."""
+    """Whether the file can be written. Checked up front, so that no recording is lost."""
     there = next(parent for parent in path.absolute().parents if parent.exists())
     return there.is_dir() and os.access(there, os.W_OK)
 
 
 def _listen(workspace: Workspace, port: int) -> list[ReceivedEvent]:
-    """What comes in until Ctrl-C or SIGTERM. None of it is delivered, whatever the workspace says."""
+    """The events received until Ctrl-C or SIGTERM. Nothing is delivered, whatever the workspace's delivery mode."""
     from svctoolkit.cli import _terminal
     from svctoolkit.runner.record.writer import ReceivedEvent
     from svctoolkit.server import DataPlane
@@ -75,16 +84,18 @@ def _listen(workspace: Workspace, port: int) -> list[ReceivedEvent]:
 
     with DataPlane(workspace.in_mode("record"), port=port) as plane:
         keys = ", ".join(f"{key}: {source.write_key}" for key, source in workspace.sources.items())
-        run_until_stopped(lambda: _terminal.out(f"recording at {plane.url} (write keys: {keys}); Ctrl-C ends it"))
+        run_until_stopped(lambda: _terminal.out(f"recording at {plane.url} (write keys: {keys}); press Ctrl-C to stop"))
         return [ReceivedEvent(dict(record.event), record.source) for record in plane.received]
 
 
 command = Command(
     help="turn received events into a suite",
     description="""
-        Makes a suite of events: one scenario for each shape of event, with what came of it as its expectation. Personal
-        data is replaced by made-up values, the same for the same value everywhere; ids and times are left out, and the
-        suite freezes them. The events are those of a file, or those that come in until Ctrl-C.
+        Write a suite from recorded events: one scenario for each distinct event shape, with its current outcome as the
+        expectation. Events come from FILE, or are received by a data plane that listens until Ctrl-C.
+
+        Personal data is replaced by fake values; equal values get the same replacement. Ids and timestamps are left
+        out: the suite freezes them.
     """,
     examples=(
         "svctoolkit record events.ndjson -o suites/recorded.suite.yaml",

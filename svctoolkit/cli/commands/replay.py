@@ -1,4 +1,4 @@
-"""`svctoolkit replay`: many events through a workspace, or through two."""
+"""`svctoolkit replay`: run many events through one workspace, or compare two."""
 
 from __future__ import annotations
 
@@ -27,78 +27,104 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="+",
         metavar="FILE",
-        help="files or folders with events, URLs (s3://), globs, stores of data planes (.db); - is NDJSON from stdin",
+        help="event files, folders, globs, URLs (s3://) or data plane stores (.db); - reads NDJSON from standard input",
     )
-    sides = parser.add_argument_group("what they go through")
-    sides.add_argument("--workspace", metavar="FILE", help="the workspace (default: workspace.yaml)")
-    sides.add_argument("--before", metavar="REF", help="compare with this: a path, or a git revision of the workspace")
-    sides.add_argument("--after", metavar="REF", help="with --before: the other side (default: the workspace)")
-    sides.add_argument("--outputs", action="store_true", help="compare two folders that --out has written: FILE FILE")
-    sides.add_argument("--destination", action="append", metavar="ID", help="only this one; may be repeated")
-    sides.add_argument("--source", metavar="ID", help="the source they come from: only what is connected to it")
-    sides.add_argument("--stage", action="append", default=[], metavar="STAGE=on", help="switch a stage on or off")
+    sides = parser.add_argument_group("workspaces")
+    sides.add_argument("--workspace", metavar="FILE", help="workspace file (default: workspace.yaml)")
+    sides.add_argument(
+        "--before", metavar="REF", help="compare with this baseline: a path, or a git revision of the workspace"
+    )
+    sides.add_argument("--after", metavar="REF", help="with --before: what to compare it with (default: the workspace)")
+    sides.add_argument("--outputs", action="store_true", help="compare two folders written by --out: FILE FILE")
+    sides.add_argument(
+        "--destination", action="append", metavar="ID", help="run only this destination; may be repeated"
+    )
+    sides.add_argument("--source", metavar="ID", help="source of the events: run only its connected destinations")
+    sides.add_argument(
+        "--stage",
+        action="append",
+        default=[],
+        metavar="STAGE=on",
+        help=f"switch a stage on or off ({', '.join(_STAGES)})",
+    )
     events = parser.add_argument_group("events")
     events.add_argument(
         "--column",
         action="append",
         default=[],
         metavar="PATH=COLUMN",
-        help="of CSV and Parquet; *=warehouse:pages is a table of a warehouse; may be repeated",
+        help="map a CSV or Parquet column to an event path; *=warehouse:pages reads a warehouse table; may be repeated",
     )
     events.add_argument(
-        "--sample", type=float, default=1.0, metavar="SHARE", help="0.01: a hundredth, with rare shapes"
+        "--sample",
+        type=float,
+        default=1.0,
+        metavar="SHARE",
+        help="replay only this share of the events, always with rare shapes: 0.01 is 1 %%",
     )
-    events.add_argument("--batch", type=int, default=200, metavar="N", help="events per call of user code (200)")
-    run = parser.add_argument_group("how")
-    run.add_argument("--workers", type=int, default=1, metavar="N", help="processes (1)")
-    run.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, tcp://...")
-    run.add_argument("--resume", action="store_true", help="go on with the replay in --out")
-    run.add_argument("--forecast", action="store_true", help="tell what a run would take, and do not run it")
-    report = parser.add_argument_group("what comes out")
-    report.add_argument("--out", metavar="FOLDER", help="the rows as Parquet, and the reject list")
-    report.add_argument("--duckdb", metavar="FILE", help="rows, counts, groups and rejects as tables of a database")
-    report.add_argument("--html", metavar="FILE", help="a page with every group and its examples")
+    events.add_argument(
+        "--batch", type=int, default=200, metavar="N", help="events per call of user code (default: %(default)s)"
+    )
+    run = parser.add_argument_group("execution")
+    run.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="number of worker processes (default: %(default)s)"
+    )
+    run.add_argument("--scheduler", metavar="ADDRESS", help="run on this Dask scheduler: tcp://...")
+    run.add_argument("--resume", action="store_true", help="continue the interrupted replay in --out")
+    run.add_argument("--forecast", action="store_true", help="estimate time and size without running")
+    report = parser.add_argument_group("output")
+    report.add_argument("--out", metavar="FOLDER", help="write rows as Parquet, and a list of rejected records")
+    report.add_argument("--duckdb", metavar="FILE", help="write rows, counts, groups and rejects to a DuckDB database")
+    report.add_argument("--html", metavar="FILE", help="write an HTML page with every group and its examples")
     report.add_argument("--json", action="store_true", help="print the numbers and groups as JSON")
     report.add_argument(
         "--requests",
         metavar="JOBS",
-        help="tell how many requests these events make, in calls of so many jobs (20,100), and how near to the limits",
+        help="count requests for these numbers of jobs per call (such as 20,100), and compare batch sizes with limits",
     )
-    report.add_argument("--mask-personal", action="store_true", help="hide names, e-mail addresses and the like")
+    report.add_argument(
+        "--mask-personal", action="store_true", help="mask names, e-mail addresses and other personal data"
+    )
     report.add_argument(
         "--report",
         action="append",
         default=[],
         metavar="NAME[=FILE]",
-        help="junit, github (annotations) or markdown (for a pull request), to a file or the terminal; may be repeated",
+        help="write a report: junit, github (annotations) or markdown (for a pull request); may be repeated",
     )
-    report.add_argument("--link", metavar="URL", help="where the page of --html can be read, for links to it")
-    review = parser.add_argument_group("what is too much")
+    report.add_argument("--link", metavar="URL", help="published address of the --html page, for links in reports")
+    review = parser.add_argument_group("comparison and failure")
     review.add_argument(
         "--fail-on",
         default="",
         metavar="CONDITIONS",
-        help="exit code 1 for 'changed>1%% or new_failures>0 or lost>0': kinds, lost, any; without --before: "
-        "failed, dropped, filtered, unmapped; rejected",
+        help="exit with code 1 if a condition holds, such as 'changed>1%% or new_failures>0 or lost>0'. "
+        "With --before: kinds of difference, lost, any. Without: failed, dropped, filtered, unmapped. Both: rejected",
     )
     review.add_argument(
         "--ignore",
         action="append",
         default=[],
         metavar="PATH",
-        help="do not compare it: body.JSON.context.library, '**.timestamp'; may be repeated",
+        help="ignore differences at this path: body.JSON.context.library, '**.timestamp'; may be repeated",
     )
     review.add_argument(
         "--tolerance",
         action="append",
         default=[],
         metavar="PATH=NUMBER",
-        help="how much a number may be another, beside itself: 1e-9; may be repeated",
+        help="treat numbers within this relative tolerance as equal, such as 1e-9; may be repeated",
     )
-    review.add_argument("--accept", metavar="FILE", help="differences that were found right: accepted.yaml")
-    review.add_argument("--write-accepted", metavar="FILE", help="add the differences to such a file, with --reason")
-    review.add_argument("--reason", default="", metavar="TEXT", help="with --write-accepted: why they are right")
-    review.add_argument("--expires", metavar="DAY", help="with --write-accepted: 2027-01-31 (default: in 90 days)")
+    review.add_argument("--accept", metavar="FILE", help="ignore the accepted differences in this file: accepted.yaml")
+    review.add_argument("--write-accepted", metavar="FILE", help="add all differences to this file; needs --reason")
+    review.add_argument(
+        "--reason", default="", metavar="TEXT", help="with --write-accepted: why the differences are correct"
+    )
+    review.add_argument(
+        "--expires",
+        metavar="DAY",
+        help="with --write-accepted: last day they are accepted, such as 2027-01-31 (default: in 90 days)",
+    )
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -106,7 +132,7 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.replay import Comparison
 
     if args.after is not None and args.before is None:
-        raise UsageError("--after is the second side of a comparison: give --before too")
+        raise UsageError("--after needs --before: it is the second side of a comparison")
     _check(args)
     if args.forecast:
         _terminal.out(_plain_lines(_forecast(args)))
@@ -126,16 +152,16 @@ def _run(args: argparse.Namespace) -> int:
         last = date.fromisoformat(args.expires) if args.expires else None
         count = result.write_accepted(args.write_accepted, reason=args.reason, expires=last)
         _terminal.err(
-            f"{count} accepted differences are new in {args.write_accepted}: look at them before you commit it"
+            f"added {count} accepted differences to {args.write_accepted}; review them before you commit the file"
         )
     if not result.complete:
-        _terminal.err("interrupted" + (f"; go on with --resume --out {args.out}" if args.out else ""))
+        _terminal.err("interrupted" + (f"; continue with --resume --out {args.out}" if args.out else ""))
         return Exit.INTERRUPTED
     if not result.records:
-        _terminal.err("there are no events in the input")
+        _terminal.err("no events in the input")
         return Exit.NOTHING
     if result.rejected == result.records:
-        _terminal.err("no record of the input is an event")
+        _terminal.err("no record in the input is a valid event")
         return Exit.FAILED
     for breach in breaches:
         _terminal.err(f"{breach.condition}: {breach.text}")
@@ -192,7 +218,7 @@ def _result(args: argparse.Namespace) -> Replayed | Comparison:
 
 
 def _side(ref: str | None, args: argparse.Namespace) -> Workspace:
-    """One side of a comparison: a path, a git revision of the workspace, or the workspace as it is."""
+    """One side of a comparison: a path, a git revision of the workspace, or the current workspace."""
     from svctoolkit.cli import _revision
     from svctoolkit.workspace import Workspace
 
@@ -210,8 +236,8 @@ def _workspace_file(name: str | None) -> Path:
     if file is not None:
         return file
     if name is None:
-        raise UsageError("there is no workspace.yaml here: give --workspace FILE")
-    raise ConfigError("there is no such file", where=name)
+        raise UsageError("no workspace.yaml in the current folder; give --workspace FILE")
+    raise ConfigError("file not found", where=name)
 
 
 def _stages(texts: list[str]) -> Stages:
@@ -227,32 +253,32 @@ def _stages(texts: list[str]) -> Stages:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """What is wrong with the options, before anything runs."""
+    """Raise `UsageError` for invalid options before anything runs."""
     from svctoolkit.replay import REPORTS, Conditions
 
     Conditions(args.fail_on, compares=args.before is not None or args.outputs)
     compared = [name for name in ("ignore", "tolerance", "accept", "write_accepted") if getattr(args, name)]
     if args.outputs and (len(args.files) != 2 or args.before or args.out):
-        raise UsageError("--outputs takes two folders that --out has written, and nothing that would run")
+        raise UsageError("--outputs compares two folders written by --out; --before and --out do not apply")
     if compared and args.before is None and not args.outputs:
-        raise UsageError(f"--{compared[0].replace('_', '-')} is about differences: give --before too")
+        raise UsageError(f"--{compared[0].replace('_', '-')} needs --before or --outputs: it applies to differences")
     if args.requests is not None:
         _sizes(args.requests)
         if args.before is not None:
-            raise UsageError("--requests is about one workspace: leave --before out")
+            raise UsageError("--requests applies to one workspace: remove --before")
     if args.write_accepted and not args.reason.strip():
-        raise UsageError("--write-accepted needs --reason: say why these differences are right")
+        raise UsageError("--write-accepted needs --reason: say why the differences are correct")
     if args.expires:
         try:
             last = date.fromisoformat(args.expires)
         except ValueError:
-            raise UsageError(f"--expires {args.expires}: expected a day such as 2027-01-31") from None
+            raise UsageError(f"--expires {args.expires}: expected a date such as 2027-01-31") from None
         if last < datetime.now(UTC).date():
-            raise UsageError(f"--expires {args.expires}: that day is over, so nothing would be accepted")
+            raise UsageError(f"--expires {args.expires}: the date is in the past")
     for text in args.report:
         name = text.partition("=")[0]
         if name not in REPORTS.names():
-            raise UsageError(f"--report: no report is called {name!r}. There are {', '.join(REPORTS.names())}.")
+            raise UsageError(f"--report: unknown report {name!r}. Available: {', '.join(REPORTS.names())}.")
 
 
 def _tolerance(text: str) -> tuple[str, float]:
@@ -286,10 +312,10 @@ def _json_report(result: Replayed | Comparison, counts: Sequence[RequestCount]) 
 
 
 def _sizes(text: str) -> list[int]:
-    """`20,100`: sizes of calls."""
+    """The numbers of jobs per call in text such as `20,100`."""
     sizes = [int(size) if size.strip().isdecimal() else 0 for size in text.split(",")]
     if min(sizes) < 1:
-        raise UsageError(f"--requests {text}: expected sizes of calls such as 20,100")
+        raise UsageError(f"--requests {text}: expected numbers of jobs per call, such as 20,100")
     return sizes
 
 
@@ -303,11 +329,11 @@ def _report(result: Replayed | Comparison) -> str:
 command = Command(
     help="run many events through a workspace, or compare two",
     description="""
-        Runs events from files through a workspace, and tells what became of them. With --before, they go through two
-        workspaces, and it tells what comes out differently: which payloads are changed and where, and which events are
-        newly dropped, delivered or failing. Nothing is ever sent.
+        Run events from files through a workspace and report their outcomes. With --before, run them through two
+        workspaces and report the differences: which payloads changed and where, and which events are newly dropped,
+        delivered or failing. Nothing is ever sent.
 
-        --before takes a path or a git revision: HEAD is the workspace as it was committed last.
+        --before accepts a path or a git revision: HEAD is the workspace as last committed.
     """,
     examples=(
         "svctoolkit replay events/ --workers 4 --out replayed",

@@ -1,4 +1,4 @@
-"""`svctoolkit run`: suites."""
+"""`svctoolkit run`: run suites."""
 
 from __future__ import annotations
 
@@ -24,48 +24,66 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="*",
         metavar="PATH",
-        help="suite files, folders of them, or FILE::ID for one scenario (default: suites, or else the folder here); "
-        "also rudder/v1 transformations with their tests",
+        help="suite files, folders with suites, or FILE::ID for one scenario; also rudder/v1 transformations with "
+        "their tests (default: ./suites if it exists, else the current folder)",
     )
-    choice = parser.add_argument_group("which scenarios")
-    choice.add_argument("--tags", default="", metavar="EXPR", help="those whose tags fit: 'orders and not slow'")
+    choice = parser.add_argument_group("selection")
     choice.add_argument(
-        "-k", dest="words", default="", metavar="EXPR", help="those with these words in file, id, title or tags"
+        "--tags", default="", metavar="EXPR", help="run scenarios whose tags match: 'orders and not slow'"
     )
-    choice.add_argument("--changed", metavar="REF", help="those that a change since this git commit may have touched")
-    choice.add_argument("--failed", action="store_true", help="those that failed last time; all, if none did")
-    choice.add_argument("--shard", metavar="K/N", help="the K-th of N parts, for machines that share the work")
-    choice.add_argument("--live", action="store_true", help="also live scenarios: their requests really go out")
-    how = parser.add_argument_group("how")
+    choice.add_argument(
+        "-k", dest="words", default="", metavar="EXPR", help="run scenarios with these words in file, id, title or tags"
+    )
+    choice.add_argument("--changed", metavar="REF", help="run scenarios affected by changes since this git revision")
+    choice.add_argument(
+        "--failed", action="store_true", help="run only scenarios that failed in the last run (all if none failed)"
+    )
+    choice.add_argument("--shard", metavar="K/N", help="run the K-th of N parts, to split a run across machines")
+    choice.add_argument("--live", action="store_true", help="include live scenarios, which send real requests")
+    how = parser.add_argument_group("execution")
     how.add_argument("--fail-fast", action="store_true", help="stop at the first failure")
-    how.add_argument("--shuffle", type=int, metavar="SEED", help="in an order that this number gives")
-    how.add_argument("--repeat", type=int, default=1, metavar="N", help="each so many times, to find what is unstable")
+    how.add_argument("--shuffle", type=int, metavar="SEED", help="shuffle scenarios with this random seed")
+    how.add_argument("--repeat", type=int, default=1, metavar="N", help="run each scenario N times to find flaky ones")
     how.add_argument(
-        "--limit", metavar="TIME", help="how long a scenario may wait that names no limit: 30s (default 10s)"
+        "--limit", metavar="TIME", help="default timeout for scenarios without their own, such as 30s (default: 10s)"
     )
-    how.add_argument("--jobs", type=int, default=1, metavar="N", help="so many scenarios side by side")
-    how.add_argument("--var", action="append", default=[], metavar="NAME=VALUE", help="a variable; NAME:=JSON is typed")
-    how.add_argument("--vars", metavar="FILE", help="variables from a YAML or JSON file")
-    how.add_argument("--base-url", metavar="URL", help="against the service there, instead of a data plane in here")
-    how.add_argument("--email", help="the account's e-mail address, for --base-url; none for a service token")
-    how.add_argument("--token", help="its personal access token; better in the environment as SVC_TOKEN")
     how.add_argument(
-        "--update", nargs="?", const="all", choices=("all", "new"), help="write the snapshots that differ (or only new)"
+        "--jobs", type=int, default=1, metavar="N", help="run N scenarios in parallel (default: %(default)s)"
+    )
+    how.add_argument(
+        "--var",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set a variable as text; NAME:=JSON for other types; may be repeated",
+    )
+    how.add_argument("--vars", metavar="FILE", help="read variables from a YAML or JSON file")
+    how.add_argument(
+        "--base-url", metavar="URL", help="run against the data plane at this URL instead of one in this process"
+    )
+    how.add_argument("--email", help="account e-mail address for --base-url; omit it for a service access token")
+    how.add_argument("--token", help="access token for --base-url; prefer the environment variable SVC_TOKEN")
+    how.add_argument(
+        "--update",
+        nargs="?",
+        const="all",
+        choices=("all", "new"),
+        help="write changed and new snapshots (new: only new ones)",
     )
     how.add_argument("--watch", action="store_true", help="run again whenever a file changes, until Ctrl-C")
-    output = parser.add_argument_group("what is told")
+    output = parser.add_argument_group("output")
     output.add_argument(
         "--report",
         action="append",
         default=[],
         metavar="NAME[=FILE]",
-        help="console, junit, json, ndjson, html, github, tap or frame (CSV); may be repeated",
+        help="write a report: console, junit, json, ndjson, html, github, tap or frame (CSV); may be repeated",
     )
-    output.add_argument("--coverage", action="store_true", help="what no scenario touches")
-    output.add_argument("--fail-under", type=float, metavar="PERCENT", help="fail if the coverage is lower")
-    output.add_argument("--slowest", type=int, default=0, metavar="N", help="the N that took longest")
-    output.add_argument("--list", action="store_true", help="only list the scenarios that would run")
-    output.add_argument("--validate", action="store_true", help="only check the suite files")
+    output.add_argument("--coverage", action="store_true", help="report what no scenario covers")
+    output.add_argument("--fail-under", type=float, metavar="PERCENT", help="fail if coverage is below this percentage")
+    output.add_argument("--slowest", type=int, default=0, metavar="N", help="print the N slowest scenarios")
+    output.add_argument("--list", action="store_true", help="list the selected scenarios without running them")
+    output.add_argument("--validate", action="store_true", help="check the suite files without running them")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -77,29 +95,33 @@ def _run(args: argparse.Namespace) -> int:
         earlier, suites[:] = [*suites], []
         try:
             _once(args, suites)
-        except ConfigError as error:  # a file that is half edited: say so, and wait for the rest
+        except ConfigError as error:  # a half-edited file: report it and wait for the next change
             from svctoolkit.cli import _terminal
 
-            suites[:] = suites or earlier  # the file may be one that they read, such as the workspace
+            suites[:] = (
+                suites or earlier
+            )  # keep watching: the broken file may be one that suites read, such as the workspace
             _terminal.err(str(error))
     return Exit.OK
 
 
 def _check(args: argparse.Namespace) -> None:
     if args.jobs < 1:
-        raise UsageError("--jobs: at least 1")
+        raise UsageError(f"--jobs {args.jobs}: must be at least 1")
     if args.repeat < 1:
-        raise UsageError("--repeat: at least 1")
+        raise UsageError(f"--repeat {args.repeat}: must be at least 1")
     if args.slowest < 0:
-        raise UsageError("--slowest: at least 1")
+        raise UsageError(f"--slowest {args.slowest}: must not be negative")
     if args.fail_under is not None and not 0 <= args.fail_under <= 100:
         raise UsageError(f"--fail-under {args.fail_under:g}: expected a percentage from 0 to 100")
     _shard(args.shard)
     _limit(args.limit)
     if args.update and os.environ.get("CI"):
-        raise UsageError("--update writes what should be reviewed first: run it on your machine, not in CI")
+        raise UsageError(
+            "--update is disabled in CI: update snapshots on your machine and review them before you commit"
+        )
     if args.base_url is None and (args.email or args.token):
-        raise UsageError("--email and --token are for a remote service: give --base-url too")
+        raise UsageError("--email and --token need --base-url")
 
 
 def _once(args: argparse.Namespace, loaded: list[Suite]) -> int:
@@ -134,14 +156,14 @@ def _targets(args: argparse.Namespace) -> list[str]:
 
 
 def _variables(args: argparse.Namespace) -> dict[str, Any]:
-    """Variables from `--vars`, and above them those from `--var`."""
+    """Variables from `--vars`, overridden by those from `--var`."""
     variables: dict[str, Any] = {}
     if args.vars:
         from svctoolkit import yamlfile
 
         variables = yamlfile.load(Path(args.vars)).data or {}
         if not isinstance(variables, dict):
-            raise ConfigError("variables are an object: {name: value}", where=args.vars)
+            raise ConfigError("variables must be an object: {name: value}", where=args.vars)
     for text in args.var:
         name, value = _inputs.assignment("--var", text, "NAME=VALUE")
         variables[name.removesuffix(":")] = _inputs.parse_json(value, f"--var {name}=") if name.endswith(":") else value
@@ -173,7 +195,7 @@ def _choose(scenarios: Sequence[Scenario], args: argparse.Namespace) -> list[Sce
 
 
 def _shard(text: str | None) -> tuple[int, int]:
-    """Which part of how many."""
+    """`K/N` as two numbers."""
     match = re.fullmatch(r"([0-9]+)/([0-9]+)", text or "1/1")
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise UsageError(f"--shard {text}: expected K/N with K from 1 to N, such as 2/3")
@@ -181,7 +203,7 @@ def _shard(text: str | None) -> tuple[int, int]:
 
 
 def _limit(text: str | None) -> float:
-    """Seconds."""
+    """The timeout in seconds."""
     from svctoolkit.runner.suite.format import seconds
 
     try:
@@ -196,7 +218,7 @@ def _limit(text: str | None) -> float:
 def _run_and_report(
     scenarios: Sequence[Scenario], args: argparse.Namespace, snapshots: Snapshots, idle: IdleParts
 ) -> int:
-    """Run and report; the exit code says the worst that happened."""
+    """Run the scenarios, write the reports, and return the exit code of the worst outcome."""
     from svctoolkit import runner
     from svctoolkit.cli import _reports
     from svctoolkit.runner.suite import last_run as last
@@ -259,7 +281,7 @@ def _low(percent: float, least: float | None) -> Exit:
         return Exit.OK
     from svctoolkit.cli import _terminal
 
-    _terminal.err(f"the coverage is {percent:.1f} %, and --fail-under asks for {least:g} %")
+    _terminal.err(f"coverage is {percent:.1f} %, below --fail-under {least:g} %")
     return Exit.FAILED
 
 
@@ -271,7 +293,7 @@ def _tell_slowest(times: Sequence[tuple[float, str]], most: int) -> None:
 
 
 def _tell_snapshots(snapshots: Snapshots, whole: Sequence[Suite]) -> None:
-    """What was written; and after a run of everything, which snapshots no scenario looks at."""
+    """Report the snapshots written and, for the `whole` suites that ran completely, unused snapshots."""
     from svctoolkit.cli import _terminal
     from svctoolkit.yamlfile import display_name
 
@@ -279,7 +301,7 @@ def _tell_snapshots(snapshots: Snapshots, whole: Sequence[Suite]) -> None:
         _terminal.err(f"{_terminal.quantity(len(snapshots.new_files), 'snapshot')} written")
     for suite in whole:
         for path in snapshots.find_unused(suite.snapshot_folder, [scenario.id for scenario in suite.scenarios]):
-            _terminal.err(f"{display_name(path)}: no scenario uses this snapshot; delete it if it is old")
+            _terminal.err(f"{display_name(path)}: no scenario uses this snapshot; delete it if it is obsolete")
 
 
 def _changes(
@@ -287,14 +309,14 @@ def _changes(
     args: argparse.Namespace,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[None]:
-    """Yields at once, and again whenever a file that `suites` were read from has changed. Ends with Ctrl-C."""
+    """Yield immediately, then after each change of a file that `suites` were read from. Ctrl-C ends it."""
     from svctoolkit.cli import _terminal
 
     try:
         while True:
             yield
             before = now = _stamps(suites, args)
-            _terminal.err("waiting for a change; Ctrl-C ends it")
+            _terminal.err("waiting for changes; press Ctrl-C to stop")
             while now == before:
                 sleep(0.3)
                 now = _stamps(suites, args)
@@ -304,7 +326,7 @@ def _changes(
 
 
 def _stamps(suites: Sequence[Suite], args: argparse.Namespace) -> dict[str, int]:
-    """When each file was changed last. New files in the folders count as well."""
+    """Modification time of each watched file, including new files in the watched folders."""
     from svctoolkit.runner import find
 
     with_missing = [Path(target.partition("::")[0]) for target in _targets(args)]
@@ -322,10 +344,10 @@ def _why_nothing(scenarios: Sequence[Scenario], args: argparse.Namespace) -> str
     from svctoolkit.cli import _terminal
 
     if not scenarios:
-        return "no *.suite.yaml file there: `svctoolkit init` writes one to start from"
+        return "no *.suite.yaml file found; `svctoolkit init` creates a starter project"
     if args.changed:
         return (
-            f"nothing that {_terminal.quantity(len(scenarios), 'scenario')} depend on has changed since {args.changed}"
+            f"nothing changed since {args.changed} that affects any of {_terminal.quantity(len(scenarios), 'scenario')}"
         )
     tags = sorted({tag for scenario in scenarios for tag in scenario.tags})
     near = did_you_mean(args.tags, tags) or (f" The tags are {', '.join(tags)}." if tags else "")
@@ -335,8 +357,8 @@ def _why_nothing(scenarios: Sequence[Scenario], args: argparse.Namespace) -> str
 command = Command(
     help="run suites",
     description="""
-        Runs the scenarios of every *.suite.yaml against a data plane in this process. Nothing leaves the machine: a
-        recorder answers for every destination. pytest runs the same files, too.
+        Run the scenarios of every *.suite.yaml against a data plane in this process. Nothing leaves the machine: a
+        recorder answers in place of each destination. pytest runs the same files.
     """,
     examples=(
         "svctoolkit run",

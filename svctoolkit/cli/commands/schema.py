@@ -1,4 +1,4 @@
-"""`svctoolkit schema`: what editors check files with."""
+"""`svctoolkit schema`: print JSON Schemas for editors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from svctoolkit.cli._command import Command, Exit
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     what = _parser.one_of("schema", ("suite", "workspace"))
-    parser.add_argument("what", type=what, metavar="suite|workspace", help="of which kind of file")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write it there (default: standard output)")
+    parser.add_argument("what", type=what, metavar="suite|workspace", help="kind of file")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to this file (default: standard output)")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -30,10 +30,11 @@ def _run(args: argparse.Namespace) -> int:
 
 
 command = Command(
-    help="print the JSON Schema of suites or workspaces",
+    help="print the JSON Schema of suite or workspace files",
     description="""
-        Prints the JSON Schema (2020-12) of suite files or workspace files, made from the types that check them. An
-        editor with a YAML language server completes and checks by it; a first line in the file names the schema:
+        Print the JSON Schema (2020-12) of suite files or workspace files, generated from the types that validate them.
+        Editors with a YAML language server use it for completion and validation if the first line of the file is:
+
         # yaml-language-server: $schema=./suite.schema.json
     """,
     examples=(

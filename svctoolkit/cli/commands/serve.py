@@ -1,4 +1,4 @@
-"""`svctoolkit serve`: a workspace as a server."""
+"""`svctoolkit serve`: serve a workspace over HTTP."""
 
 from __future__ import annotations
 
@@ -17,19 +17,23 @@ if TYPE_CHECKING:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--workspace", metavar="FILE", help="the workspace file (default: a demonstration workspace)")
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: %(default)s)")
-    parser.add_argument("--port", type=_port, default=8091, help="the port; 0 takes a free one (default: %(default)s)")
+    parser.add_argument("--workspace", metavar="FILE", help="workspace file (default: a demo workspace)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=_port, default=8091, help="port to listen on; 0 picks a free one (default: %(default)s)"
+    )
     parser.add_argument("--store", metavar="FILE", help="keep events in this SQLite file (default: in memory)")
-    knobs = parser.add_argument_group("instead of what the workspace file says")
-    knobs.add_argument("--profile", choices=("quick", "production"), help="retries for tests, or as the service does")
+    knobs = parser.add_argument_group("overrides of the workspace file")
+    knobs.add_argument(
+        "--profile", choices=("quick", "production"), help="retry quickly for tests, or on RudderStack's schedule"
+    )
     knobs.add_argument(
         "--backoff",
         type=_backoff,
         action="append",
         default=[],
         metavar="NAME=NUMBER",
-        help="a member of the back-off, such as attempts=3 or mostAsked=600; again for others",
+        help="set a retry back-off value, such as attempts=3 or mostAsked=600; may be repeated",
     )
     knobs.add_argument(
         "--limit",
@@ -37,30 +41,36 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=NUMBER",
-        help="what is taken and held in memory: body, answer, waiting, unrouted, changes; again for others",
+        help="set a limit on sizes and memory: body, answer, waiting, unrouted or changes; may be repeated",
     )
-    knobs.add_argument("--width", type=_count, metavar="N", help="requests that a destination gets at a time")
-    knobs.add_argument("--window", type=_seconds, metavar="SECONDS", help="how long a messageId counts as known")
-    knobs.add_argument("--keep", type=_count, metavar="EVENTS", help="how many events are kept")
-    knobs.add_argument("--keep-for", type=_seconds, metavar="SECONDS", help="how long events are kept")
-    knobs.add_argument("--lenient", action="store_true", help="set a bad event of a batch aside and take the rest")
-    parser.add_argument("--tls-cert", metavar="FILE", help="serve by https with this certificate (PEM)")
-    parser.add_argument("--tls-key", metavar="FILE", help="its key (PEM), where that is not in the same file")
+    knobs.add_argument(
+        "--width", type=_count, metavar="N", help="send at most N concurrent requests to each destination"
+    )
+    knobs.add_argument("--window", type=_seconds, metavar="SECONDS", help="drop repeated messageIds within this time")
+    knobs.add_argument("--keep", type=_count, metavar="EVENTS", help="keep at most this number of events")
+    knobs.add_argument("--keep-for", type=_seconds, metavar="SECONDS", help="delete events after this time")
+    knobs.add_argument("--lenient", action="store_true", help="set invalid events of a batch aside and accept the rest")
+    parser.add_argument("--tls-cert", metavar="FILE", help="serve HTTPS with this certificate (PEM)")
     parser.add_argument(
-        "--log", choices=("text", "json"), help="write every request, and what happens, to standard error"
+        "--tls-key", metavar="FILE", help="private key of the certificate (PEM), if it is in a separate file"
     )
-    parser.add_argument("--live", action="store_true", help="send to the real destinations, whatever the file says")
+    parser.add_argument(
+        "--log", choices=("text", "json"), help="log requests and events to standard error in this format"
+    )
+    parser.add_argument(
+        "--live", action="store_true", help="send to the real destinations, whatever the workspace file says"
+    )
 
 
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= 65535):
-        raise argparse.ArgumentTypeError(f"{text!r} is no port; expected 0 to 65535")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid port (0 picks a free one; maximum 65535)")
     return int(text)
 
 
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 10**9):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
 
 
@@ -70,24 +80,24 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < 10**9:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
     return seconds
 
 
 def _backoff(text: str) -> dict[str, float]:
-    """The member of `delivery.backoff` in `NAME=NUMBER`."""
+    """The `delivery.backoff` value in `NAME=NUMBER`."""
     return _workspace_with(text, "delivery", "backoff").delivery.backoff
 
 
 def _limit(text: str) -> dict[str, int]:
-    """The member of `dataPlane.limits` in `NAME=NUMBER`."""
+    """The `dataPlane.limits` value in `NAME=NUMBER`."""
     limits = _workspace_with(text, "dataPlane", "limits").data_plane.limits
     name = text.partition("=")[0]
     return {name: getattr(limits, name)}
 
 
 def _workspace_with(text: str, section: str, group: str) -> Workspace:
-    """An option is checked as the same member of a workspace file."""
+    """A workspace with this one value, so that an option is validated like the same key of a workspace file."""
     from svctoolkit.workspace import Workspace
 
     name, _, number = text.partition("=")
@@ -100,7 +110,7 @@ def _workspace_with(text: str, section: str, group: str) -> Workspace:
 
 
 def _adjust(workspace: Workspace, args: argparse.Namespace) -> None:
-    """Change a workspace as the options say."""
+    """Apply the options to a workspace."""
     delivery, plane = workspace.delivery, workspace.data_plane
     if args.live:
         delivery.mode = "live"
@@ -120,9 +130,9 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.runner.over_http import operations as runner_operations
 
     if args.workspace is None and args.live:
-        raise UsageError("--live needs --workspace FILE: the demonstration workspace has no real destinations")
+        raise UsageError("--live needs --workspace FILE: the demo workspace has no real destinations")
     if args.tls_key and not args.tls_cert:
-        raise UsageError("--tls-key needs --tls-cert FILE: a key alone is of no use")
+        raise UsageError("--tls-key needs --tls-cert FILE")
     if args.log:
         _log.start(sys.stderr, args.log)
     tls = server.Tls(Path(args.tls_cert), Path(args.tls_key) if args.tls_key else None) if args.tls_cert else None
@@ -143,17 +153,17 @@ def _run(args: argparse.Namespace) -> int:
 command = Command(
     help="serve a workspace: data plane and Test API",
     description="""
-        Serves a workspace until Ctrl-C. Event SDKs send to it (/v1/batch and the other routes of a data plane), its
-        destinations get the events, and /inspect shows what became of them. The Test API is there, too: POST
-        /v0/testDestination/ID, POST /v0/testSource/ID and GET /destination-definitions, with a page at /docs.
+        Serve a workspace until Ctrl-C. Event SDKs send to its data plane (/v1/batch and the other routes), which
+        delivers to the destinations; /inspect shows the outcome of every event. The same port serves the Test API: POST
+        /v0/testDestination/ID, POST /v0/testSource/ID and GET /destination-definitions, documented at /docs.
 
-        The workspace file is read again when it changes; what options say stays. Back-off, width, window, limits and
-        what is kept stand in it under `delivery` and `dataPlane`. Events are kept in memory, or in --store FILE.
+        The workspace file is reloaded when it changes; options keep overriding it. In the file, `delivery` and
+        `dataPlane` set the same values as the options below. Events are kept in memory, or in --store FILE.
 
-        A browser shows events as they arrive at the address that is printed, token and all.
+        Open the printed address, which includes the token, in a browser to watch events arrive.
 
-        Without --workspace it serves a demonstration workspace and prints a token made for this run. Requests to
-        destinations are recorded and do not leave this machine, unless the file or --live says so.
+        Without --workspace, serve a demo workspace and print a token generated for this run. Requests to
+        destinations are recorded and never leave this machine, unless the workspace file or --live enables delivery.
     """,
     examples=(
         "svctoolkit serve",

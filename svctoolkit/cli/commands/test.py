@@ -1,4 +1,4 @@
-"""`svctoolkit test`: one event through one destination or source, here or on a remote service."""
+"""`svctoolkit test`: run one event through a destination or source, locally or on a remote service."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     what = _parser.one_of("kind of test", ("destination", "source"))
     parser.add_argument("what", type=what, metavar="destination|source", help="what to test")
     parser.add_argument("id", metavar="ID", help="its id, or its key in the workspace file")
-    event = parser.add_argument_group("event (one of these)")
-    event.add_argument("--event", metavar="FILE", help="a JSON file with the event; - reads it from standard input")
+    event = parser.add_argument_group("event (choose one)")
+    event.add_argument("--event", metavar="FILE", help="JSON file with the event; - reads standard input")
     event.add_argument(
-        "--sample", metavar="NAME", help="a sample event: track, identify, page, screen, group, alias..."
+        "--sample", metavar="NAME", help="built-in sample event: track, identify, page, screen, group, alias..."
     )
-    here = parser.add_argument_group("where")
-    here.add_argument("--workspace", metavar="FILE", help="a workspace file (default: workspace.yaml, if it is here)")
-    here.add_argument("--base-url", metavar="URL", help="test on a remote service instead, by its Test API")
-    here.add_argument("--email", help="the account's e-mail address, for --base-url; none for a service access token")
-    here.add_argument("--token", help="its access token; better in the environment as SVC_TOKEN")
-    how = parser.add_argument_group("how")
+    here = parser.add_argument_group("target")
+    here.add_argument("--workspace", metavar="FILE", help="workspace file (default: workspace.yaml)")
+    here.add_argument("--base-url", metavar="URL", help="test on a remote service through its Test API")
+    here.add_argument("--email", help="account e-mail address for --base-url; omit it for a service access token")
+    here.add_argument("--token", help="access token for --base-url; prefer the environment variable SVC_TOKEN")
+    how = parser.add_argument_group("execution")
     how.add_argument(
         "--stage",
         action="append",
@@ -43,25 +43,27 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="STAGE=on|off",
         help=f"switch a stage on or off ({', '.join(STAGES)}); may be repeated",
     )
-    how.add_argument("--send", action="store_true", help="also send to the destination: --stage send_to_destination=on")
-    how.add_argument("--force", action="store_true", help="test a disabled destination or source too")
+    how.add_argument(
+        "--send", action="store_true", help="send to the destination; same as --stage send_to_destination=on"
+    )
+    how.add_argument("--force", action="store_true", help="test even if the destination or source is disabled")
     how.add_argument(
         "--config",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="override one variable of the destination, as text; KEY:=JSON for other types; may be repeated",
+        help="override a configuration variable as text; KEY:=JSON for other types; may be repeated",
     )
-    parser.add_argument("--lineage", action="store_true", help="also: where each field of the payloads comes from")
+    parser.add_argument("--lineage", action="store_true", help="show which event field each payload field comes from")
     _violations.add_option(how)
-    parser.add_argument("--json", action="store_true", help="print the specified JSON, with secrets masked")
+    parser.add_argument("--json", action="store_true", help="print the result as Test API JSON, with secrets masked")
 
 
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _result, _terminal
 
     if args.what == "source" and args.config:
-        raise UsageError("--config overrides one destination's configuration; a source has none")
+        raise UsageError("--config applies to destinations only: a source has no configuration")
     stages, config, event = _stages(args), _inputs.settings(args.config), _inputs.event(args.event, args.sample)
     with _target(args) as target:
         if args.what == "destination":
@@ -71,7 +73,7 @@ def _run(args: argparse.Namespace) -> int:
             by_source = target.test_source(args.id, event, stages=stages, force=args.force)
             results, text = list(by_source), _result.indented_json(by_source.to_masked_dict())
         if args.lineage and (args.base_url or args.json):
-            raise UsageError("--lineage is measured here and printed for people: without --base-url and --json")
+            raise UsageError("--lineage cannot be combined with --base-url or --json")
         if not args.json:
             _violations.show(args, event)
         _terminal.out(text if args.json else _result.report(results, event, stages, _note(target, stages)))
@@ -83,7 +85,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _is_out_of_reach(target: Pipeline | TestApiClient, result: DestinationResult) -> bool:
-    """Whether it is of a kind that no test reaches: beside others that is said, and no failure."""
+    """Whether its type cannot be tested here. Next to results of other destinations, that is not a failure."""
     from svctoolkit.destinations import definitions
     from svctoolkit.errors import Unsupported
     from svctoolkit.pipeline import Pipeline
@@ -113,15 +115,15 @@ def _stages(args: argparse.Namespace) -> Stages:
 
 @contextmanager
 def _target(args: argparse.Namespace) -> Iterator[Pipeline | TestApiClient]:
-    """What runs the test, as long as it is needed."""
+    """The local pipeline or remote client that runs the test."""
     if args.base_url is None:
         for option in ("email", "token"):
             if getattr(args, option) is not None:
-                raise UsageError(f"--{option} is for a remote service: give --base-url too")
+                raise UsageError(f"--{option} needs --base-url")
         yield _local(args.workspace)
         return
     if args.workspace is not None:
-        raise UsageError("--workspace tests here and --base-url on a remote service: give one of them")
+        raise UsageError("--workspace tests locally and --base-url on a remote service: give only one of them")
     with _remote(args) as api:
         yield api
 
@@ -132,8 +134,8 @@ def _local(file: str | None) -> Pipeline:
 
     if file is None and not Path("workspace.yaml").is_file():
         raise UsageError(
-            "there is no workspace.yaml here: give --workspace FILE, or --base-url URL for a remote service. "
-            "`svctoolkit init` writes a project to start from"
+            "no workspace.yaml in the current folder; give --workspace FILE, or --base-url URL for a remote service. "
+            "`svctoolkit init` creates a starter project"
         )
     return Pipeline(Workspace.load(Path(file or "workspace.yaml")))
 
@@ -148,7 +150,7 @@ def _remote(args: argparse.Namespace) -> TestApiClient:
 
 
 def _note(target: Any, stages: Stages) -> str:
-    """What a reader has to know about where the event went, in a few words."""
+    """A short note on where the event was tested or delivered."""
     from svctoolkit.pipeline import Pipeline
 
     if not isinstance(target, Pipeline):
@@ -163,11 +165,11 @@ def _note(target: Any, stages: Stages) -> str:
 command = Command(
     help="run one event through a destination or a source",
     description="""
-        Runs one event through the stages of a destination, or of every destination that is connected to a source, and
-        shows what each stage gave: the event after the user transformation, the HTTP request, the answer.
+        Run one event through a destination, or through every destination connected to a source, and show the output
+        of each stage: the event after the user transformation, the HTTP request, the destination's answer.
 
-        The test runs here, with a workspace file, or on a service that you name with --base-url. Nothing is sent to a
-        destination unless you say --send. The exit code is 1 if there is an error in the result.
+        The test runs locally with a workspace file, or on the service at --base-url. Nothing is sent to a destination
+        without --send. The exit code is 1 if the result contains an error.
     """,
     examples=(
         "svctoolkit test destination hook --sample track",

@@ -1,4 +1,4 @@
-"""`svctoolkit tour`: an order through three destinations, side by side, and what it shows."""
+"""`svctoolkit tour`: one order in three destinations, compared field by field."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from svctoolkit.results.lineage import Lineage, Origin
     from svctoolkit.workspace import Workspace
 
-_Sent: TypeAlias = "dict[str, Lineage]"  # what each destination gets, by its name
+_Sent: TypeAlias = "dict[str, Lineage]"  # by destination name
 
-_ROWS = 12  # fields of the event: with the rest a screen
+_ROWS = 12  # event fields in the table, so that the output fits one screen
 _NEXT = (
-    ("svctoolkit tour --event order.json", "the same with an event of yours"),
-    ("svctoolkit init shop", "a small project: a transformation, suites that run"),
-    ("svctoolkit import workspaceConfig.json -o shop", "or your own workspace, as the service exports it"),
-    ("svctoolkit serve", "a data plane for your SDKs, with a page to watch it"),
-    ("svctoolkit docs", "the documentation, in the browser"),
+    ("svctoolkit tour --event order.json", "the same with your own event"),
+    ("svctoolkit init shop", "create a small project with a transformation and suites"),
+    ("svctoolkit import workspaceConfig.json -o shop", "or turn your RudderStack workspace export into a project"),
+    ("svctoolkit serve", "run a data plane for your SDKs and watch events arrive"),
+    ("svctoolkit docs", "open the documentation in the browser"),
 )
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--event", metavar="FILE", help="a JSON file with your event; - reads it from standard input")
+    parser.add_argument("--event", metavar="FILE", help="JSON file with your event; - reads standard input")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -46,12 +46,14 @@ def _run(args: argparse.Namespace) -> int:
     for line in _table(sent):
         _terminal.out(line)
     for destination, why in refusals.items():
-        _terminal.out(_terminal.plain(f"{destination} does not take it: {why}"))
+        _terminal.out(_terminal.plain(f"{destination} rejects the event: {why}"))
     for finding in _findings(sent):
         _terminal.out(f"\n{_parser.wrap(_terminal.plain(finding))}")
     program = _terminal.program()
     if program != "svctoolkit":
-        _terminal.out(f"\n`svctoolkit` is {program} here: `. {os.path.dirname(program)}/activate` makes it known.")
+        _terminal.out(
+            f"\n`svctoolkit` is installed as {program}; put it on PATH with `. {os.path.dirname(program)}/activate`."
+        )
     width = max(len(command) for command, _ in _NEXT)
     _terminal.out("\nNothing has left this machine. Next:")
     for command, what in _NEXT:
@@ -78,7 +80,7 @@ def _refusals(pipeline: Pipeline, event: Mapping[str, Any]) -> Iterator[tuple[st
 
 
 def _table(sent: _Sent) -> Iterator[str]:
-    """A line for each field of the event of which the destinations make most, with its name and value there."""
+    """A line for each of the fields on which the destinations differ most, with its name and value in each."""
     from svctoolkit.cli import _terminal
 
     if not sent:
@@ -96,12 +98,14 @@ def _table(sent: _Sent) -> Iterator[str]:
         line = "".join(t if o else _terminal.style(t, "dim") for t, o in zip(texts, cells, strict=True))
         yield f"  {_cell(_label(path), label)}{_cell(_value(value), width)}{line}".rstrip()
     counts = [(name, sum(bool(d.fields) for d in lineage.event)) for name, lineage in sent.items()]
-    reached = ", ".join(f"{name} {count}" for name, count in counts)
-    yield f"\n  of the event's {len(next(iter(sent.values())).event)} fields there arrive: {reached}"
+    (first, received), *others = counts
+    reached = "".join(f", {name} {count}" for name, count in others)
+    fields = len(next(iter(sent.values())).event)
+    yield f"\n  Of {fields} event fields, {first} receives {received}{reached}."
 
 
 def _differences(path: str, cells: list[Origin | None]) -> int:
-    """How much there is to see: at how many destinations, under how many names."""
+    """How interesting a row is: the number of destinations plus the number of distinct names."""
     return len({_name(path, origin) for origin in cells}) + sum(map(bool, cells))
 
 
@@ -110,7 +114,7 @@ def _label(path: str) -> str:
 
 
 def _rows(sent: _Sent) -> Iterator[tuple[str, Any, list[Origin | None]]]:
-    """The fields of the event that reach a destination, and what each makes of them; of lists the first item."""
+    """The event fields that reach a destination, with their value and origin at each; only the first item of lists."""
     sources = {name: _by_source(lineage) for name, lineage in sent.items()}
     for field in next(iter(sent.values())).event:
         cells = [sources[name].get(field.path) for name in sent]
@@ -119,7 +123,7 @@ def _rows(sent: _Sent) -> Iterator[tuple[str, Any, list[Origin | None]]]:
 
 
 def _by_source(lineage: Lineage) -> dict[str, Origin]:
-    """For each field of the event the payload's field that it goes into; one with a name of its own before others."""
+    """For each event field, the payload field that it goes into. A renamed field takes precedence."""
     fields: dict[str, Origin] = {}
     for origin in lineage.fields:
         for path in origin.events:
@@ -129,7 +133,7 @@ def _by_source(lineage: Lineage) -> dict[str, Origin]:
 
 
 def _name(path: str, origin: Origin | None) -> str:
-    """What a field is called in the payload: its last key, or two where the last says nothing by itself."""
+    """The name of a field in the payload: its last key, or the last two if the last one alone is ambiguous."""
     if origin is None:
         return ""
     keys = [key for key in origin.field.split(".") if not key.isdigit()]
@@ -156,25 +160,25 @@ def _cell(text: str, width: int) -> str:
 
 
 def _findings(sent: _Sent) -> Iterator[str]:
-    """Two destinations that count another number as the event's own, or else what reaches none of them."""
+    """Two destinations that take different amounts from the event, or else the fields that reach none."""
     amounts = [(name, *amount) for name, lineage in sent.items() for amount in _amounts(lineage)]
     for first, path, field, value in amounts:
         for second, other_path, other_field, other in amounts:
             if first != second and path != other_path and value != other:
                 yield (
                     f"Found: {first} counts {value:.12g} ({path}, as {field}), {second} {other:.12g} ({other_path}, as "
-                    f"{other_field}). Their reports differ by {abs(value - other):.6g} with every such event."
+                    f"{other_field}). Their reports differ by {abs(value - other):.6g} for every such event."
                 )
                 return
     lost = [d.path for d in next(iter(sent.values())).event if d.path.startswith("properties.")] if sent else []
     for lineage in sent.values():
         lost = [path for path in lost if path in {d.path for d in lineage.lost}]
     if lost:
-        yield f"Found: {', '.join(lost[:5])} {'reaches' if len(lost) == 1 else 'reach'} none of them."
+        yield f"Found: {', '.join(lost[:5])} {'reaches' if len(lost) == 1 else 'reach'} none of the destinations."
 
 
 def _amounts(lineage: Lineage) -> Iterator[tuple[str, str, float]]:
-    """Numbers of the event that a destination gives a name of its own."""
+    """Numbers of the event that the destination stores under a different name."""
     for path, origin in _by_source(lineage).items():
         name, number = _name(path, origin), origin.value
         own = path.count(".") == 1 and path.startswith("properties.") and name != path.split(".")[-1]
@@ -183,11 +187,11 @@ def _amounts(lineage: Lineage) -> Iterator[tuple[str, str, float]]:
 
 
 command = Command(
-    help="see an order at three destinations, and where to go next",
+    help="compare one order in three destinations, and see where to go next",
     description="""
-        Runs an order through the mappings of Google Analytics 4, Mixpanel and Braze, and shows field by field what each
-        of them gets: its name there, and its value where that is another one. Then it says what to look at. With
-        --event it is an event of yours. Nothing is sent.
+        Run an order through the mappings of Google Analytics 4, Mixpanel and Braze, and show field by field what each
+        one receives: the field's name there, and its value if it differs. Then point out the most important
+        difference. Use --event for your own event. Nothing is sent.
     """,
     examples=("svctoolkit tour", "svctoolkit tour --event order.json"),
     add_arguments=_add_arguments,

@@ -1,4 +1,4 @@
-"""`svctoolkit transform`: what a user transformation makes of an event."""
+"""`svctoolkit transform`: run one event through a user transformation."""
 
 from __future__ import annotations
 
@@ -22,22 +22,26 @@ _LANGUAGES = {".py": "python", ".js": "javascript", ".mjs": "javascript"}
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the code: .py, .js or .mjs")
+    parser.add_argument("file", metavar="FILE", help="transformation code: .py, .js or .mjs")
     event = parser.add_argument_group("event (default: --sample track)")
-    event.add_argument("--event", metavar="FILE", help="a JSON file with the event; - reads it from standard input")
-    event.add_argument("--sample", metavar="NAME", help="a sample event: track, identify, page, screen...")
+    event.add_argument("--event", metavar="FILE", help="JSON file with the event; - reads standard input")
+    event.add_argument("--sample", metavar="NAME", help="built-in sample event: track, identify, page, screen...")
     parser.add_argument(
-        "--workspace", metavar="FILE", help="whose libraries and credentials (default: workspace.yaml, if it is here)"
+        "--workspace",
+        metavar="FILE",
+        help="workspace with libraries and credentials (default: workspace.yaml, if it exists)",
     )
     _violations.add_option(parser)
-    parser.add_argument("--watch", action="store_true", help="run again whenever the file or the event changes")
+    parser.add_argument(
+        "--watch", action="store_true", help="rerun whenever the file or the event changes, until Ctrl-C"
+    )
 
 
 def _run(args: argparse.Namespace) -> int:
     if not args.watch:
         return _once(args)
     if args.event == "-":
-        raise UsageError("--watch needs the event in a file: standard input can be read once")
+        raise UsageError("--watch needs the event in a file: standard input can be read only once")
     from svctoolkit.cli import _terminal
 
     files = [Path(name) for name in (args.file, args.event, args.workspace) if name]
@@ -48,7 +52,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _try(run: Callable[[], int]) -> None:
-    """While somebody is typing, files are wrong for a moment: that is told, and the watch goes on."""
+    """Run, but report an error instead of raising it: files are often briefly invalid while they are edited."""
     from svctoolkit.cli import _terminal
     from svctoolkit.errors import ToolkitError
 
@@ -59,7 +63,7 @@ def _try(run: Callable[[], int]) -> None:
 
 
 def _changes(files: list[Path], sleep: Callable[[float], object] = time.sleep) -> Iterator[None]:
-    """Once at the start, and again after each change of a file, until somebody stops it."""
+    """Yield immediately, then after each change of a file, forever."""
     stamps: list[Any] = []
     while True:
         now = [_stamp(file) for file in files]
@@ -102,13 +106,13 @@ def _workspace(file: str | None) -> Workspace:
 
 def _transformation(workspace: Workspace, file: Path) -> Transformation:
     if file.suffix not in _LANGUAGES:
-        raise UsageError(f"{file}: a transformation is a .py, .js or .mjs file")
-    workspace.folder = None  # the file is named from here
+        raise UsageError(f"{file}: not a transformation; expected a .py, .js or .mjs file")
+    workspace.folder = None  # so that the path is relative to the current folder
     return workspace.transformation(file.name, file=file, language=_LANGUAGES[file.suffix])  # type: ignore[arg-type]
 
 
 def _report(output: Output, event: dict[str, Any], milliseconds: float, masker: Masker) -> str:
-    """Logs, what came out, and what is different from what went in; without secrets and control characters."""
+    """Logs, output events and their changes from the input, with secrets masked and control characters escaped."""
     from svctoolkit.cli._terminal import plain, style
 
     lines = [style(plain(f"{log.level}: {log.text}"), "dim") for log in output.logs]
@@ -121,7 +125,7 @@ def _report(output: Output, event: dict[str, Any], milliseconds: float, masker: 
         of = f" {number} of {len(output.events)}" if len(output.events) > 1 else ""
         text = json.dumps(masker.mask(new), indent=2, ensure_ascii=False)
         lines += [style(f"event{of}", "bold"), *map(plain, text.split("\n")), *_diff(*map(masker.mask, (event, new)))]
-    return "\n".join([*lines, style(f"{milliseconds:.1f} ms, with starting the sandbox", "dim")])
+    return "\n".join([*lines, style(f"{milliseconds:.1f} ms, including sandbox start", "dim")])
 
 
 def _diff(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
@@ -135,13 +139,13 @@ def _diff(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
 
 
 command = Command(
-    help="run one event through a file with a user transformation",
+    help="run one event through a user transformation in a file",
     description="""
-        Runs one event through the code in a file, in the sandbox, and shows what came out, what is different from the
-        event that went in, what the code wrote to its log, and the time it took. The exit code is 1 for an error.
+        Run one event through the code in a file, in the sandbox, and show the output, its differences from the input
+        event, the log and the time taken. The exit code is 1 if the code fails.
 
-        Requests of the code (fetch, geolocation) are answered by a recorder, and nothing leaves the machine, unless
-        the workspace's delivery mode is live.
+        A recorder answers requests of the code (fetch, geolocation), so nothing leaves the machine, unless the
+        workspace's delivery mode is live.
     """,
     examples=(
         "svctoolkit transform clean.py",

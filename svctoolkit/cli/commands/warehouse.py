@@ -1,4 +1,4 @@
-"""`svctoolkit warehouse`: what recorded events become in a workspace's warehouses, as a database for dbt."""
+"""`svctoolkit warehouse`: show or export the warehouse tables that events produce, as a database for dbt."""
 
 from __future__ import annotations
 
@@ -13,14 +13,28 @@ if TYPE_CHECKING:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("export", "show"), help="export: write a database and dbt's files; or show")
-    parser.add_argument("folder", nargs="?", default="warehouse", metavar="DIR", help="of export (default: warehouse)")
     parser.add_argument(
-        "--events", action="append", default=[], metavar="FILE", help="events, or a data plane's store; may be repeated"
+        "action",
+        choices=("export", "show"),
+        help="show: print tables and losses; export: also write a database and dbt files",
     )
-    parser.add_argument("--workspace", metavar="FILE", help="the workspace (default: workspace.yaml)")
-    parser.add_argument("--destination", action="append", metavar="ID", help="only this warehouse; may be repeated")
-    parser.add_argument("--source", default="", metavar="ID", help="the source that the events come from")
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        default="warehouse",
+        metavar="DIR",
+        help="folder that export writes to (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--events",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="event file, or the store of a data plane; may be repeated",
+    )
+    parser.add_argument("--workspace", metavar="FILE", help="workspace file (default: workspace.yaml)")
+    parser.add_argument("--destination", action="append", metavar="ID", help="run only this warehouse; may be repeated")
+    parser.add_argument("--source", default="", metavar="ID", help="source of the events")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -32,7 +46,9 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.workspace import Workspace
 
     if not args.events:
-        raise UsageError("which events? --events events.ndjson, or the --store of a data plane")
+        raise UsageError(
+            "events are required: --events events.ndjson, or --events with the --store file of a data plane"
+        )
     workspace = Workspace.load(args.workspace or "workspace.yaml")
     keys = [workspace.destination(name).key for name in args.destination or ()] or [
         key for key, destination in workspace.destinations.items() if is_warehouse(destination.type)
@@ -45,8 +61,8 @@ def _run(args: argparse.Namespace) -> int:
         _terminal.out("\n".join(_lines(key, warehouse, result)))
     if args.action == "export":
         for path in export(warehouses, args.folder):
-            _terminal.out(f"written: {path}")
-        _terminal.out(f"then: cd {args.folder} && dbt build --profiles-dir .")
+            _terminal.out(f"wrote {path}")
+        _terminal.out(f"next: cd {args.folder} && dbt build --profiles-dir .")
     return Exit.OK
 
 
@@ -62,7 +78,12 @@ def _lines(key: str, warehouse: Warehouse, result: Replayed) -> list[str]:
 
 
 command = Command(
-    help="what events become in warehouses: tables for SQL and dbt",
+    help="show the warehouse tables that events produce, or export them for dbt",
+    description="""
+        Run events through the warehouse destinations of a workspace, and show the tables with their row counts and the
+        values that do not fit their columns. With export, also write the tables to a database with the files of a dbt
+        project. Nothing is sent.
+    """,
     run=_run,
     add_arguments=_add_arguments,
     examples=("svctoolkit warehouse export dbt/ --events events.ndjson --workspace shop.yaml",),

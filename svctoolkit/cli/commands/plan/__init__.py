@@ -1,4 +1,4 @@
-"""`svctoolkit plan`: tracking plans; what it can do, one file each."""
+"""`svctoolkit plan`: work with tracking plans; one file for each subcommand."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ COMMANDS: Registry[Command] = Registry(
 
 def _run(_args: argparse.Namespace) -> int:
     names = ", ".join(COMMANDS.names())
-    raise UsageError(f"say what to do with a plan: {names}")
+    raise UsageError(f"subcommand required: {names}")
 
 
 command = Command(
-    help="check events against a tracking plan; draft, compare and show plans, make events of them",
+    help="check events against a tracking plan; draft, compare and show plans, or generate events",
     description="""
-        check: events against a plan. infer: a draft from events. diff: what changes from one plan to another. show:
-        what a plan says. examples: events that are as planned, or nearly. Each has its own --help: svctoolkit
-        plan check --help.
+        check: check events against a plan. infer: draft a plan from events. diff: list the changes between two plans.
+        show: list the events and properties of a plan. examples: generate events that follow a plan, or just miss it.
+        Each has its own help: svctoolkit plan check --help.
     """,
     examples=(
         "svctoolkit plan check events.ndjson --plan tracking",

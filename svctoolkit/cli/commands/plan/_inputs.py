@@ -1,4 +1,4 @@
-"""What these commands are given: a plan, and files of events."""
+"""Inputs of the plan commands: a plan, and files of events."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from svctoolkit.replay.records.record import Reject
 
 
 def add_plan(parser: argparse.ArgumentParser) -> None:
-    """The options that say which plan."""
+    """Add the options that select a plan."""
     group = parser.add_argument_group("plan")
-    group.add_argument("--plan", metavar="PATH", help="a file, a folder of schemas, or a rudder-cli project")
-    group.add_argument("--id", metavar="ID", help="the plan that is meant, where there are several")
+    group.add_argument("--plan", metavar="PATH", help="plan file, folder of schemas, or rudder-cli project")
+    group.add_argument("--id", metavar="ID", help="plan to use, if there are several")
     add_format(group)
-    group.add_argument("--workspace", metavar="FILE", help="take plan and settings from a workspace file")
-    group.add_argument("--source", metavar="KEY", help="of this source in it")
+    group.add_argument("--workspace", metavar="FILE", help="use the plan and settings of this workspace file")
+    group.add_argument("--source", metavar="KEY", help="source in --workspace whose plan to use")
 
 
 # Any: argparse's parser or a group of it
 def add_format(parser: Any) -> None:
-    """How a plan is read."""
-    parser.add_argument("--format", metavar="NAME", help="its format, where that is not to be found out")
+    """Add the options that set how a plan is read."""
+    parser.add_argument("--format", metavar="NAME", help="format of the plan (default: detected)")
     parser.add_argument(
-        "--lenient", action="store_true", help="take schemas that the service refuses: their events pass unchecked"
+        "--lenient", action="store_true", help="accept schemas that RudderStack rejects; their events are not checked"
     )
 
 
 def plan_of(args: argparse.Namespace) -> tuple[Plan, Settings]:
-    """The plan that the options name, with its settings. Raises `UsageError`."""
+    """The plan that the options select, with its settings. Raises `UsageError`."""
     if (args.plan is None) == (args.workspace is None and args.source is None):
-        raise UsageError("say which plan: --plan PATH, or --source KEY (and --workspace FILE)")
+        raise UsageError("a plan is required: --plan PATH, or --source KEY (with --workspace FILE)")
     if args.plan is not None:
         return load(args.plan, args.id, args), FORWARDING
     from svctoolkit.workspace import Workspace
 
     workspace = Workspace.load(Path(args.workspace or "workspace.yaml"))
     if args.source is None:
-        raise UsageError(f"say which source: --source {' or '.join(workspace.sources)}")
+        raise UsageError(f"a source is required: --source {' or '.join(workspace.sources)}")
     link = workspace.plan_link(workspace.source(args.source))
     if link is None or link.plan is None:
         raise UsageError(f"the source {args.source!r} has no tracking plan")
@@ -65,7 +65,7 @@ def load(path: str, id: str | None, args: argparse.Namespace) -> Plan:
 
 
 def events(paths: Sequence[str], rejects: list[Reject]) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """Every event with its place, `file:line`; what is none is put into `rejects`. Raises `ConfigError`."""
+    """Yield every event with its place, `file:line`. Invalid records are added to `rejects`. Raises `ConfigError`."""
     from svctoolkit.replay.inputs import Files, records
     from svctoolkit.replay.records.columns import Columns
 

@@ -1,4 +1,4 @@
-"""A survey as the outcome of a run, so that the reporters of suites report it."""
+"""Turn a survey into the outcome of a run, so that the reporters of suites can report it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from svctoolkit.runner.suite.model import Scenario, Step, Suite
 from svctoolkit.workspace import Workspace
 from svctoolkit.yamlfile import Document
 
-_MOST = 1_000_000  # characters of an events file that are kept for quoting its lines
+_MOST = 1_000_000  # characters kept of an events file, to quote its lines
 
 
 class Lines(Document):
-    """A file of events as reports quote it: a path is the number of a line, from 1."""
+    """An events file that reports can quote; its paths are line numbers from 1."""
 
     def _index(self, path: object, key: bool) -> int:  # noqa: ARG002 - a line is its own key
         number = path[0] if isinstance(path, (tuple, list)) and path and isinstance(path[0], int) else 1
@@ -31,7 +31,7 @@ class Lines(Document):
 
 
 def notices(survey: Survey, file: str, seconds: float) -> list[Notice]:
-    """One scenario for each event that is planned or came, in a suite that is the events' file."""
+    """The notices of a run with one scenario for each planned or received event name; the suite is the events file."""
     suite = Suite(Path(file), f"events against {survey.plan.name or survey.plan.id}", _lines(file), Workspace())
     outcomes = [_outcome(suite, survey, title) for title in survey.counts]
     suite.scenarios = [outcome.scenario for outcome in outcomes]

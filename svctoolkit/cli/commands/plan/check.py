@@ -1,4 +1,4 @@
-"""`svctoolkit plan check`: events against a tracking plan."""
+"""`svctoolkit plan check`: check events against a tracking plan."""
 
 from __future__ import annotations
 
@@ -15,12 +15,18 @@ _MOST_REJECTS = 10
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("events", nargs="+", metavar="EVENTS", help="files or folders of events, as for `replay`")
+    parser.add_argument("events", nargs="+", metavar="EVENTS", help="event files or folders, as for `replay`")
     _inputs.add_plan(parser)
-    how = parser.add_argument_group("how")
-    how.add_argument("--max-violations", type=int, default=0, metavar="N", help="this many events may have violations")
+    how = parser.add_argument_group("result")
     how.add_argument(
-        "--report", action="append", default=[], metavar="NAME[=FILE]", help="junit, html, github, frame...; see `run`"
+        "--max-violations", type=int, default=0, metavar="N", help="accept up to N events with violations (default: 0)"
+    )
+    how.add_argument(
+        "--report",
+        action="append",
+        default=[],
+        metavar="NAME[=FILE]",
+        help="write a report: junit, html, github, frame...; see `run`; may be repeated",
     )
 
 
@@ -47,7 +53,7 @@ def _tell(survey: Survey, rejects: list[Reject]) -> None:
     for reason, count in survey.unchecked.items():
         _terminal.err(f"{_terminal.quantity(count, 'event')} not checked: {reason}")
     if survey.absent:
-        _terminal.err(f"planned, and never sent: {', '.join(survey.absent)}")
+        _terminal.err(f"planned but never sent: {', '.join(survey.absent)}")
     for reject in rejects[:_MOST_REJECTS]:
         _terminal.err(f"{reject.place}: {reject.reason}")
 
@@ -55,9 +61,9 @@ def _tell(survey: Survey, rejects: list[Reject]) -> None:
 command = Command(
     help="check events against a tracking plan",
     description="""
-        Checks every event of the files as the service would, and reports what each planned or unplanned event breaks:
-        how many events, the first one's line, the line of the rule, the nearest planned name. The reporters are those
-        of `svctoolkit run`. The exit code is 1 if more than --max-violations events have violations.
+        Check every event as RudderStack would, and report the violations of each event name: the number of events,
+        the line of the first one, the line of the violated rule, and for unplanned events the nearest planned name.
+        Reports are those of `svctoolkit run`. The exit code is 1 if more than --max-violations events have violations.
     """,
     examples=(
         "svctoolkit plan check events.ndjson --plan tracking",

@@ -1,4 +1,4 @@
-"""`svctoolkit plan diff`: what changes from one plan to another."""
+"""`svctoolkit plan diff`: compare two tracking plans."""
 
 from __future__ import annotations
 
@@ -12,10 +12,16 @@ from svctoolkit.replay.records.record import Reject
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("old", metavar="OLD", help="a plan: a file, a folder of schemas, or a rudder-cli project")
-    parser.add_argument("new", metavar="NEW", help="another one, or another version of it")
-    parser.add_argument("--events", action="append", default=[], metavar="PATH", help="events to hold against both")
-    parser.add_argument("--id", metavar="ID", help="the plan that is meant, where there are several")
+    parser.add_argument("old", metavar="OLD", help="old plan: a file, folder of schemas, or rudder-cli project")
+    parser.add_argument("new", metavar="NEW", help="new plan")
+    parser.add_argument(
+        "--events",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="check these events against both plans; may be repeated",
+    )
+    parser.add_argument("--id", metavar="ID", help="plan to use, if there are several")
     _inputs.add_format(parser)
 
 
@@ -35,7 +41,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _tell_impact(old: Plan, new: Plan, paths: list[str]) -> int:
-    """What would become a violation. The exit code speaks of these events alone."""
+    """Report new violations in the given events, which alone decide the exit code."""
     from svctoolkit.plans.compare import impact
 
     rejects: list[Reject] = []
@@ -46,16 +52,16 @@ def _tell_impact(old: Plan, new: Plan, paths: list[str]) -> int:
         _terminal.out(_terminal.plain(text))
     before, after = result.old.violated, result.new.violated
     events = _terminal.quantity(result.new.checked, "event")
-    _terminal.err(f"{events}: {before} with violations by the old plan, {after} by the new one")
+    _terminal.err(f"{events}: {before} with violations of the old plan, {after} of the new one")
     return Exit.FAILED if result.newly or rejects else Exit.OK
 
 
 command = Command(
     help="compare two tracking plans",
     description="""
-        Lists what changes from one plan to another, and whether events that were fine may break it: a property that is
-        required now, a narrower type, fewer values, an event that is gone. With --events it tells what of these events
-        would become a violation. The exit code is 1 if there is a breaking change, or with --events a new violation.
+        List the changes between two plans, and mark those that may break valid events: a newly required property, a
+        narrower type, fewer values, a removed event. With --events, list the new violations in these events. The exit
+        code is 1 if there is a breaking change, or with --events a new violation.
     """,
     examples=(
         "svctoolkit plan diff tracking-old tracking",

@@ -1,4 +1,4 @@
-"""`svctoolkit plan examples`: events as a plan wants them, and such that break one thing."""
+"""`svctoolkit plan examples`: generate events that follow a plan, or violate one rule of it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ from svctoolkit.plans import Plan, Rule
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("plan", metavar="PLAN", help="a file, a folder of schemas, or a rudder-cli project")
-    parser.add_argument("event", nargs="?", metavar="EVENT", help="one of its events: Order Done, identify...")
-    parser.add_argument("--id", metavar="ID", help="the plan that is meant, where there are several")
+    parser.add_argument("plan", metavar="PLAN", help="plan file, folder of schemas, or rudder-cli project")
+    parser.add_argument(
+        "event", nargs="?", metavar="EVENT", help="only this event of the plan: Order Done, identify..."
+    )
+    parser.add_argument("--id", metavar="ID", help="plan to use, if there are several")
     _inputs.add_format(parser)
-    parser.add_argument("--count", type=int, default=1, metavar="N", help="events of each kind (default: 1)")
-    parser.add_argument("--near-misses", action="store_true", help="events that break one thing each, whatever can be")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="another number gives other events")
+    parser.add_argument("--count", type=int, default=1, metavar="N", help="generate N events of each kind (default: 1)")
+    parser.add_argument(
+        "--near-misses", action="store_true", help="generate events that violate exactly one rule each, for every rule"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -60,11 +64,11 @@ def _near_misses(plan: Plan, rule: Rule, random: Random, count: int) -> Iterator
 
 
 command = Command(
-    help="make events from a tracking plan",
+    help="generate events from a tracking plan",
     description="""
-        Prints events that are as planned, one a line; or, with --near-misses, events that break exactly one thing
-        each: what it is goes to standard error. The same seed gives the same events.
-        `plan check`, `replay` and `--events` take them.
+        Print events that follow a plan as NDJSON; or, with --near-misses, events that violate exactly one rule each,
+        and the rule on standard error. The same seed gives the same events. Use the output with `plan check`, `replay`
+        and `--events`.
     """,
     examples=(
         "svctoolkit plan examples tracking --count 20",

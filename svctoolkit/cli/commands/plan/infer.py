@@ -1,4 +1,4 @@
-"""`svctoolkit plan infer`: a draft of a plan from events."""
+"""`svctoolkit plan infer`: draft a tracking plan from events."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from svctoolkit.replay.records.record import Reject
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("events", nargs="+", metavar="EVENTS", help="files or folders of events, as for `replay`")
-    parser.add_argument("-o", "--output", metavar="FOLDER", help="write the project there (default: standard output)")
-    parser.add_argument("--name", default="draft", help="what the plan is called (default: draft)")
+    parser.add_argument("events", nargs="+", metavar="EVENTS", help="event files or folders, as for `replay`")
+    parser.add_argument(
+        "-o", "--output", metavar="FOLDER", help="write the project to this folder (default: standard output)"
+    )
+    parser.add_argument("--name", default="draft", help="name of the plan (default: draft)")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -25,7 +27,7 @@ def _run(args: argparse.Namespace) -> int:
     draft = infer((event for _, event in _inputs.events(args.events, rejects)), args.name)
     for name, count in draft.skipped.items():
         few = _terminal.quantity(count, "event")
-        _terminal.err(f"left out: {_terminal.plain(name)!r} has {few}, {LEAST_EVENTS} are needed to guess from")
+        _terminal.err(f"left out: {_terminal.plain(name)!r} has {few}; at least {LEAST_EVENTS} are needed")
     if args.output:
         _write(Path(args.output), draft.files)
     else:
@@ -38,11 +40,11 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 
     there = [name for name in files if (folder / name).exists()]
     if there:
-        raise UsageError(f"{folder / there[0]} is there already: a draft replaces nothing")
+        raise UsageError(f"{folder / there[0]} already exists and is not overwritten; choose another --output")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"cannot make {folder}: {error.strerror}") from error
+        raise UsageError(f"cannot create {folder}: {error.strerror}") from error
     for name, text in files.items():
         runner.write(folder / name, text)
     _terminal.err(f"wrote {', '.join(files)} to {folder}")
@@ -51,9 +53,9 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 command = Command(
     help="draft a tracking plan from events",
     description="""
-        Writes a project of rudder-cli (events.yaml, properties.yaml, plan.yaml) from real events: types, what is
-        required, values where there are few, formats, nested objects; each with how many events speak for it,
-        as a comment.
+        Write a rudder-cli project (events.yaml, properties.yaml, plan.yaml) inferred from real events: types, required
+        properties, enumerated values, formats and nested objects. A comment next to each states how many events support
+        it.
     """,
     examples=("svctoolkit plan infer events.ndjson", "svctoolkit plan infer events.ndjson -o tracking --name Shop"),
     add_arguments=_add_arguments,

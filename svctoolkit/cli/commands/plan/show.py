@@ -1,4 +1,4 @@
-"""`svctoolkit plan show`: what a plan says."""
+"""`svctoolkit plan show`: list the events and properties of a plan."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from svctoolkit.cli.commands.plan import _inputs
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("plan", metavar="PLAN", help="a file, a folder of schemas, or a rudder-cli project")
-    parser.add_argument("event", nargs="?", metavar="EVENT", help="one of its events: Order Done, identify...")
-    parser.add_argument("--id", metavar="ID", help="the plan that is meant, where there are several")
+    parser.add_argument("plan", metavar="PLAN", help="plan file, folder of schemas, or rudder-cli project")
+    parser.add_argument(
+        "event", nargs="?", metavar="EVENT", help="only this event of the plan: Order Done, identify..."
+    )
+    parser.add_argument("--id", metavar="ID", help="plan to use, if there are several")
     _inputs.add_format(parser)
-    parser.add_argument("--schema", action="store_true", help="as JSON Schema")
+    parser.add_argument("--schema", action="store_true", help="print JSON Schema")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -37,10 +39,10 @@ def _run(args: argparse.Namespace) -> int:
 
 
 command = Command(
-    help="show what a tracking plan says",
+    help="show the events and properties of a tracking plan",
     description="""
-        Lists the events of a plan with their properties: type, whether it is required, values, format, and the line
-        that plans it; or prints their JSON Schemas.
+        List the events of a plan with their properties: type, whether required, values, format, and the line that
+        defines each; or, with --schema, print their JSON Schemas.
     """,
     examples=("svctoolkit plan show tracking", 'svctoolkit plan show tracking "Order Done" --schema'),
     add_arguments=_add_arguments,
