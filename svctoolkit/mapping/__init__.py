@@ -1,11 +1,11 @@
-"""Tables: a payload drawn as a dict whose leaves say where each value comes from.
+"""Mapping tables: a payload written as a dict whose leaves say where each value comes from.
 
 >>> from svctoolkit.events import Event
 >>> table = Table({"id": first("userId", "anonymousId"), "os": {"name": "context.os.name"}})
 >>> table(Event({"anonymousId": "a1", "context": {"os": {"name": "iOS"}}}))
 {'id': 'a1', 'os': {'name': 'iOS'}}
 
-A value that is missing, null or an empty text leaves its key out. `required(...)` makes that an error instead:
+If a value is missing, null or an empty text, its key is left out. `required(...)` makes that an error instead:
 
 >>> Table({"id": required("userId")})(Event({}))
 Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""What a user agent tells, and what systems are called."""
+"""Parse user agents, and normalise the names of operating systems."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from svctoolkit.json_types import Json
 
-#: In this order: who says Edge or Opera says Chrome too, and who says Chrome says Safari.
+#: The order matters: Edge and Opera also claim to be Chrome, and Chrome also claims to be Safari.
 _BROWSERS = [
     ("Opera", r"(?:OPR|Opera|OPiOS)/([\d.]+)"),
     ("Edge", r"(?:Edge|EdgA|EdgiOS|Edg)/([\d.]+)"),
@@ -34,9 +34,9 @@ _APPLE = frozenset({"ios", "ipados", "tvos", "watchos"})
 
 
 class Agent(NamedTuple):
-    """The browser, the operating system and the device of a user agent; empty texts where it tells none.
+    """The browser, the operating system and the device of a user agent; unknown ones are empty texts.
 
-    A computer's user agent tells no device, except for a `Mac`.
+    The device of a computer is unknown, unless it is a `Mac`.
     """
 
     browser: str = ""
@@ -48,7 +48,7 @@ class Agent(NamedTuple):
 
 
 def platform(name: Json) -> str:
-    """The system that `context.device.type` or `context.os.name` names, in lower case; all of Apple's are `ios`.
+    """The platform in `context.device.type` or `context.os.name`, in lower case; Apple's are all `ios`.
 
     >>> platform("Android"), platform("iPadOS"), platform(None)
     ('android', 'ios', '')
@@ -58,7 +58,7 @@ def platform(name: Json) -> str:
 
 
 def agent(user_agent: Json) -> Agent:
-    """What a user agent tells; an empty `Agent` for anything that is no text.
+    """Parse a user agent; an empty `Agent` for anything that is not a text.
 
     >>> agent("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36")
     Agent(browser='Chrome', browser_version='126.0.0.0', os='Linux', os_version='', device_model='', device_vendor='')

@@ -1,6 +1,6 @@
-"""A table as a function of its own: Python source, written once from its rows.
+"""Compile a table to a function: Python source, generated once from its rows.
 
-Of a row such as `"id": first("userId", "context.id")` comes
+A row such as `"id": first("userId", "context.id")` becomes
 
     while True:
         v = raw.get('userId')
@@ -11,8 +11,8 @@ Of a row such as `"id": first("userId", "context.id")` comes
     if v is not None and v != '':
         out['id'] = v
 
-which is twice as fast as closures that walk the rows. All names and values of a table are written by `repr` or passed
-in beside the source, so that none can be read as code.
+which is twice as fast as closures that walk the rows. All names and values of a table are written by `repr`, or passed
+in as variables, so that none can be executed as code.
 """
 
 from __future__ import annotations
@@ -31,22 +31,23 @@ _MISFITS = "(TypeError, ValueError, OverflowError)"
 
 
 def compile_table(shape: Shape, of: str) -> Getter:
-    """A function that gives the payload of a raw event; `of` is where the objects stand that it is called with."""
+    """A function that returns the payload of a raw event. `of` is the path of the objects that it is called with."""
     code = _Code(of)
     code.write_object(shape, "out")
     return code.function("out")
 
 
 def compile_leaf(leaf: Leaf) -> Getter:
-    """A function that gives the value of one leaf for the raw event, or None."""
+    """A function that returns the value of one leaf for the raw event, or None."""
     code, src = _Code(""), source(leaf)
     code.write_value(src)
     return code.function("v if v != '' else None" if src.is_plain and not src.empty else "v")
 
 
 def object_of(node: Json) -> Mapping[str, Json]:
-    """What paths look into: an object as it is, nothing for a value. A list is an object of its elements: by their
-    numbers, and the `id` of each by its `type` (as in `context.externalId`)."""
+    """The object that paths look into: an object itself, and an empty one for a scalar. A list becomes an object with
+    its
+    elements by number, and the `id` of each element by its `type` (as in `context.externalId`)."""
     return node if isinstance(node, dict) else _elements(node) if isinstance(node, list) else _NOTHING
 
 
@@ -60,7 +61,7 @@ def _is_typed(item: Mapping[str, Any]) -> bool:
 
 
 class _Code:
-    """The source of one function: first the objects that its paths go through, each once, then the rows."""
+    """The source of one function: first the objects on its paths, each once, then the rows."""
 
     def __init__(self, of: str) -> None:
         self._of = f"{of}." if of else ""
@@ -73,11 +74,11 @@ class _Code:
     def function(self, result: str) -> Getter:
         lines = ["def get(raw):", *self._objects, *self._lines, f" return {result}"]
         code = compile("\n".join(lines), "<table>", "exec")
-        exec(code, self._values)  # noqa: S102  # written here, of a mapping's own rows, as dataclasses write __init__
+        exec(code, self._values)  # noqa: S102  # generated from a mapping's rows, as in dataclasses
         return self._values["get"]  # type: ignore[no-any-return]
 
     def write_object(self, shape: Shape, name: str) -> None:
-        """An object that the table draws is left out when nothing is in it."""
+        """Write the rows of an object, which is left out of the payload if it is empty."""
         self._lines.append(f" {name} = {{}}")
         for key, leaf in shape.items():
             if isinstance(leaf, Mapping):
@@ -91,7 +92,7 @@ class _Code:
                 self._lines += [f" if {condition}:", f"  {name}[{key!r}] = v"]
 
     def _write_once(self, src: Source) -> None:
-        """As `write_value`; a source of several rows is searched and converted for the first of them."""
+        """Like `write_value`, but a source used in several rows is searched and converted only once."""
         answer = self._answers.get(id(src))
         if answer is not None:
             self._lines.append(f" v = {answer}")
@@ -102,7 +103,7 @@ class _Code:
             self._lines.append(f" {self._answers[id(src)]} = v")
 
     def write_value(self, src: Source) -> None:
-        """The value of a row in `v`."""
+        """Write code that sets `v` to the value of a row."""
         if src.is_plain:
             self._lines.append(f" v = {self._at(src.paths[0])}")
             return
@@ -133,7 +134,7 @@ class _Code:
         return f"{self._node(above)}.get({last!r})"
 
     def _node(self, place: str) -> str:
-        """The name of the variable with the object at this place."""
+        """The name of the variable that holds the object at this place."""
         if place not in self._nodes:
             value = self._at(place)
             name = self._nodes[place] = f"n{len(self._nodes)}"
@@ -149,7 +150,7 @@ class _Code:
 def _refuse(field: str, value: Json, error: Exception) -> NoReturn:
     if isinstance(error, WrongValue):
         raise Misfit(field, error.expected, value, case=error.case) from error
-    # Python's own refusal of a value, such as that of `int` for infinity.
+    # Python itself rejects the value, as `int` does for infinity.
     raise Misfit(field, "a value that can be converted", value, why=str(error), case="conversion") from error
 
 

@@ -1,7 +1,7 @@
-"""Configuration values that stand for others: `{{ event.path || "default" }}` and `env.NAME`.
+"""Dynamic configuration values: `{{ event.path || "default" }}` and `env.NAME`.
 
-The service fills the first per event: the leading `event.` is the event itself, the value that is found is used and
-used out of the event, and otherwise the default stands in, without its quotation marks.
+RudderStack fills the first kind for each event: the path after the leading `event.` is looked up in the event, and a
+value found there is removed from the event. Otherwise the default is used, without its quotation marks.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def is_dynamic(config: Json) -> bool:
 
 
 def with_defaults(config: Mapping[str, Json]) -> dict[str, Json]:
-    """The configuration for an event that has none of the values. An empty default leaves the value as written."""
+    """The configuration for an event without any of the values. If a default is empty, the value stays as written."""
     return _replace_texts(config, lambda written: resolve({"": written}, {})[0][""] or written)  # type: ignore[no-any-return]
 
 
 def resolve(config: Mapping[str, Json], raw: Mapping[str, Json]) -> tuple[dict[str, Json], Mapping[str, Json]]:
-    """The configuration for this event, and the event without the values that went into it. Builds new objects.
+    """The configuration for this event, and the event without the values used in it. Builds new objects.
 
     >>> resolve({"url": '{{ event.properties.to || "a.example" }}'}, {"properties": {"to": "b.example", "n": 1}})
     ({'url': 'b.example'}, {'properties': {'n': 1}})
@@ -59,7 +59,7 @@ def resolve(config: Mapping[str, Json], raw: Mapping[str, Json]) -> tuple[dict[s
 
 
 def with_environment(config: Mapping[str, Json], environ: Mapping[str, str]) -> dict[str, Json]:
-    """The configuration with every `env.NAME` replaced by that variable; one that is not set stays as it is."""
+    """The configuration with every `env.NAME` replaced by that environment variable. Unset ones are left unchanged."""
 
     def value(written: str) -> str:
         return environ.get(written[4:]) or written if written.startswith("env.") else written

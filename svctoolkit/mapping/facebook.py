@@ -1,4 +1,4 @@
-"""What events for Facebook have in common: who the person is, what is no custom data, and what may not be sent."""
+"""Shared parts of events for Facebook: user data, custom data, and personal data to withhold."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from svctoolkit.mapping.refusals import Misfit
 from svctoolkit.mapping.table import getter
 from svctoolkit.mapping.times import TIME_EXAMPLE, microseconds
 
-#: properties that are no custom data, but the event's own
+#: standard fields of the event, not custom data
 OWN = ("event_id", "opt_out", "action_source")
 _SOURCES = frozenset({
     "app", "business_messaging", "chat", "email", "other", "phone_call", "physical_store", "system_generated",
@@ -52,26 +52,26 @@ _GENDERS = {"female": "f", "f": "f", "male": "m", "m": "m"}
 
 @converter
 def gender(value: Json) -> str | None:
-    """`f` or `m`; None for what Facebook has no letter for."""
+    """`f` or `m`; None for values without a letter at Facebook."""
     return _GENDERS.get(value.lower()) if isinstance(value, str) else None
 
 
 @converter
 def hash_gender(value: Json) -> str | None:
-    """SHA-256 of that letter."""
+    """SHA-256 of the letter that `gender` returns."""
     letter = gender.of(value)
     return letter and sha256(letter)
 
 
 class PiiRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A row of a configuration: a property that is not sent, or only hashed."""
+    """A row of a configuration: a property that is not sent, or only as a hash."""
 
     blacklist_pii_properties: str = ""
     blacklist_pii_hash: bool = False
 
 
 ID = required(first(USER_ID, "anonymousId"))
-# not PHONE and EMAIL: what stands in the properties is sent there, or kept back there
+# not PHONE and EMAIL: they also read properties, which Facebook sends or withholds as custom data
 ADDRESS = trait("email")
 NUMBER = trait("phone")
 GENDER = trait("gender")
@@ -137,10 +137,10 @@ _name, _client_time = getter(trait("name")), getter(CLIENT_TIME)
 
 
 def user_data(event: Event, is_hashed: bool) -> dict[str, Json]:
-    """What Facebook matches people by, hashed unless the event's integrations say that it is already.
+    """The fields that Facebook matches users by, hashed unless the event's integrations say that they already are.
 
-    A name of two words goes before first and last name, and keeps its capitals. The click ID (`fbc`) is derived from
-    the page's URL where the event has none. Raises `MappingError` for an event without any ID.
+    A name of two words takes precedence over first and last name, and keeps its capitals. If the event has no click ID
+    (`fbc`), it is derived from the page's URL. Raises `MappingError` for an event without any ID.
     """
     person = (PLAIN if is_hashed else HASHED)(event)
     name = _name(event.raw)
@@ -162,13 +162,13 @@ def _click(event: Event) -> str:
         return ""
     try:
         ids = parse_qs(urlsplit(str(url)).query).get("fbclid", [""])
-    except ValueError:  # no URL
+    except ValueError:  # not a URL
         return ""
     return f"fb.1.{microseconds(when) // 1000}.{ids[0]}" if ids[0] else ""
 
 
 def action_source(event: Event) -> str | None:
-    """Where the event says that it happened, if it does. Raises `Misfit` for what Facebook does not accept."""
+    """The event's `action_source`, if it has one. Raises `Misfit` for a value that Facebook does not accept."""
     source = _source(event.raw)
     if source is not None and (not isinstance(source, str) or source not in _SOURCES):
         raise Misfit("action_source", f"one of {', '.join(sorted(_SOURCES))}", source)
@@ -178,9 +178,9 @@ def action_source(event: Event) -> str | None:
 def sendable(
     properties: Mapping[str, Json], listed: Iterable[PiiRow], allowed: Collection[str], is_hashed: bool
 ) -> dict[str, Json]:
-    """The properties without personal data; dates as Facebook writes them.
+    """The properties without personal data, with dates in Facebook's format.
 
-    Of those that are `listed`, the ones to be hashed are hashed, unless the event says that they are already.
+    Of the `listed` properties, those to be hashed are hashed, unless the event says that they already are.
     """
     rows = {} if is_hashed else {row.blacklist_pii_properties: row for row in listed}
     keys = properties.keys()
@@ -199,7 +199,7 @@ def sendable(
 
 
 def seconds(event: Event, now: datetime) -> int | str:
-    """The event's time, which is of the last seven days; a text of digits is sent as it is."""
+    """The event's time, which must be within the last seven days. A text of digits is sent unchanged."""
     when = _time(event.raw)
     if isinstance(when, str) and when.isascii() and when.isdigit():
         return when
@@ -211,7 +211,7 @@ def seconds(event: Event, now: datetime) -> int | str:
 
 
 def limits(event: Event) -> dict[str, Json]:
-    """`context.dataProcessingOptions`: the options, the country and the state that they hold for."""
+    """`context.dataProcessingOptions`: the options, and the country and state they apply to."""
     options = event.context.get("dataProcessingOptions")
     if not isinstance(options, list):
         return {}

@@ -1,4 +1,4 @@
-"""The leaves of a table: where one value comes from, and what becomes of it."""
+"""The leaves of a table: where a value comes from, and how it is converted."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _WHOLE = re.compile(r"\s*[+-]?\d{1,4000}\s*", re.ASCII)
 
 
 class Source(msgspec.Struct, frozen=True, dict=True):
-    """The first of `paths` that has a value, then a conversion. Null and an empty text are no values.
+    """The first of `paths` that has a value, then converted. Null and an empty text do not count as values.
 
-    A path is dotted. A number takes that element of a list (`properties.products.0.sku`); a name takes the `id` of the
-    element with that `type` (`context.externalId.ga4ClientId`). A conversion that gives None passes on to the next
-    path. With `empty` an empty text is a value like any other; with `ends` it ends the search without a value, and so
-    does whatever the conversion makes nothing of. The `shared` paths are proven once for all types, so a type needs no
-    example for each of them.
+    Paths are dotted. A number selects an element of a list (`properties.products.0.sku`); a name selects the `id` of
+    the element with that `type` (`context.externalId.ga4ClientId`). If the conversion returns None, the next path is
+    tried. With `empty`, an empty text counts as a value. With `ends`, an empty text ends the search without a value,
+    and so does a value that the conversion turns into None. `shared` paths are tested once for all types, so a type
+    needs no example for each of them.
     """
 
     paths: tuple[str, ...]
@@ -40,7 +40,7 @@ class Source(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is one path, and the value there is taken as it is."""
+        """Whether it is a single path whose value is used unchanged."""
         return len(self.paths) == 1 and self.convert is None and not self.required and self.default is None
 
 
@@ -48,12 +48,12 @@ Leaf: TypeAlias = "str | Source"
 
 
 def source(leaf: Leaf) -> Source:
-    """A string leaf is a path."""
+    """The `Source` of a leaf; a string is a path."""
     return leaf if isinstance(leaf, Source) else Source((leaf,))
 
 
 def first(*leaves: Leaf) -> Source:
-    """The first of these paths that has a value. A leaf among them gives its paths, not its conversion."""
+    """The first of these paths that has a value. Of a leaf, the paths are used, but not the conversion."""
     sources = [source(leaf) for leaf in leaves]
     paths = tuple(path for s in sources for path in s.paths)
     return Source(paths, shared=frozenset().union(*(s.shared for s in sources)))
@@ -66,30 +66,31 @@ def _common(*paths: str) -> Source:
 def trait(*names: str) -> Source:
     """The first of these traits that has a value: all names in `traits`, then all in `context.traits`.
 
-    Without `traits.firstName` the service takes `traits.first_name` before `context.traits.firstName`.
+    Without `traits.firstName`, RudderStack prefers `traits.first_name` to `context.traits.firstName`.
     """
     return _common(*(f"{at}.{name}" for at in ("traits", "context.traits") for name in names))
 
 
 def required(leaf: Leaf) -> Source:
-    """An event without this value is a `MappingError`."""
+    """A value that must exist: an event without it raises `MappingError`."""
     return replace(source(leaf), required=True)
 
 
 def default(leaf: Leaf, value: Json) -> Source:
-    """`value` when the event has none. `0` and `False` are values like any other."""
+    """The value of `leaf`, or `value` if the event has none. `0` and `False` count as values."""
     return replace(source(leaf), default=value)
 
 
 def as_it_is(leaf: Leaf) -> Source:
-    """The value of a member that the service copies instead of mapping it: an empty text stays, only null is none."""
+    """The value of a member that RudderStack copies without mapping: an empty text is kept, only null is left out."""
     return replace(source(leaf), empty=True)
 
 
 def not_null(leaf: Leaf) -> Source:
-    """The first of the paths that is not null. An empty text there is no value, and no later path is asked.
+    """The value of the first path that is not null. If it is an empty text, there is no value, and later paths are
+    ignored.
 
-    So Pinterest is sent no e-mail address when `properties.email` is empty, though there is an external ID.
+    For example, Pinterest receives no e-mail address if `properties.email` is empty, even if there is an external ID.
     """
     return replace(source(leaf), ends=True)
 
@@ -103,9 +104,9 @@ T = TypeVar("T")
 
 
 class Converter(Generic[T]):
-    """A conversion that makes leaves: `number("properties.price")`. `number.of(value)` converts one value.
+    """A conversion that creates leaves: `number("properties.price")`. `number.of(value)` converts one value.
 
-    The function refuses a value by raising `WrongValue`, which says what was expected.
+    The function raises `WrongValue`, with what it expected, for values it cannot convert.
     """
 
     def __init__(self, function: Callable[[Json], T]) -> None:
@@ -116,20 +117,20 @@ class Converter(Generic[T]):
 
 
 def converter(function: Callable[[Json], T]) -> Converter[T]:
-    """Turn `value -> value` into a leaf that takes one or more paths, or other leaves for their paths."""
+    """Turn a function `value -> value` into a leaf that accepts one or more paths, or other leaves for their paths."""
     return Converter(function)
 
 
 def each(conversion: Converter[T]) -> Converter[list[T]]:
-    """The conversion of every element of a list: `each(number)("properties.prices")`. A value alone is a list too."""
+    """The conversion of every element of a list: `each(number)("properties.prices")`. A scalar is a list of one."""
     of = conversion.of
     return Converter(lambda value: [of(item) for item in (value if isinstance(value, list) else [value])])
 
 
 def each_text(conversion: Converter[T]) -> Converter[list[T] | None]:
-    """The conversion of every text of a list, or of a text alone; what is no text is left out.
+    """The conversion of every text in a list, or of a single text; other values are left out.
 
-    Pinterest takes several of every personal datum, and the service sends no numbers there.
+    Pinterest accepts several values for each personal field, and RudderStack does not send numbers there.
     """
     of = conversion.of
 
@@ -141,7 +142,7 @@ def each_text(conversion: Converter[T]) -> Converter[list[T] | None]:
 
 @converter
 def time(value: Json) -> datetime:
-    """A time as a datetime in UTC. A number is none: it may be seconds or milliseconds."""
+    """A time as a datetime in UTC. Numbers are rejected: they could be seconds or milliseconds."""
     when = None if isinstance(value, (int, float)) else moment(value)
     if when is None:
         raise WrongValue(TIME_EXAMPLE, value, case="time")
@@ -174,7 +175,7 @@ def iso_ms(value: Json) -> str:
 
 @converter
 def seconds(value: Json) -> int:
-    """A time as whole seconds since 1970. Unlike `epoch_s` it takes numbers: seconds, or milliseconds from 1e11 on."""
+    """A time as whole seconds since 1970. Unlike `epoch_s`, accepts numbers: seconds, or milliseconds from 1e11."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return int(value if abs(value) < 1e11 else value / 1000)
     return epoch_s.of(value)
@@ -182,10 +183,10 @@ def seconds(value: Json) -> int:
 
 @converter
 def unix_seconds(value: Json) -> Json:
-    """A time as whole seconds since 1970. A number is taken as it is, a text of digits too; no time gives an
+    """A time as whole seconds since 1970. A number or a text of digits is returned unchanged. Anything else becomes an
     empty text, which a table leaves out.
 
-    So TikTok, OneSignal and others are sent `timestamp: 1690000000000` and `"1690000000"`.
+    So TikTok, OneSignal and others receive `timestamp: 1690000000000` and `"1690000000"`.
     """
     if type(value) in (int, float) or (isinstance(value, str) and value.isascii() and value.isdigit()):
         return value
@@ -195,13 +196,13 @@ def unix_seconds(value: Json) -> Json:
 
 @converter
 def lenient_seconds(value: Json) -> Json:
-    """A time as `unix_seconds`, but a boolean is one too: one in the first second of 1970, as JavaScript reads it."""
+    """Like `unix_seconds`, but also accepts a boolean, as JavaScript does: a time in the first second of 1970."""
     return 0 if isinstance(value, bool) else unix_seconds.of(value)
 
 
 @converter
 def number(value: Json) -> int | float:
-    """A number, or a text that is one. A whole number in a text is an `int`."""
+    """A number, also from a text. A whole number in a text becomes an `int`."""
     if type(value) is int or type(value) is float:
         return value
     if not isinstance(value, str) or not _NUMBER.fullmatch(value):
@@ -214,8 +215,9 @@ def number(value: Json) -> int | float:
 
 @converter
 def number_or_nothing(value: Json) -> int | float | str:
-    """A number, also of a text or a boolean. What is none gives an empty text, which a table leaves out: no later path
-    is asked. So Freshsales and Intercom take IDs and sizes."""
+    """A number, also from a text or a boolean. Anything else becomes an empty text, which a table leaves out without
+    trying
+    later paths. Freshsales and Intercom treat IDs and sizes this way."""
     try:
         return number.of(int(value) if isinstance(value, bool) else value)
     except ValueError:
@@ -224,7 +226,7 @@ def number_or_nothing(value: Json) -> int | float | str:
 
 @converter
 def boolean(value: Json) -> bool:
-    """True or false, also as text."""
+    """True or false, also from a text."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
@@ -254,19 +256,19 @@ def lower(value: Json) -> str:
 
 @converter
 def text_or_list(value: Json) -> Json:
-    """A text or several. What is neither is left out: Pinterest and TikTok are sent no numbers about a person."""
+    """A text, or a list of texts. Other values are left out: Pinterest and TikTok reject numbers in personal fields."""
     return value if isinstance(value, (str, list)) else None
 
 
-#: Who the event is about. `anonymousId` is not among them: `ANY_ID` takes it last.
+#: The id of the user. `anonymousId` is not included; `ANY_ID` has it last.
 USER_ID = _common("userId", "traits.userId", "traits.id", "context.traits.userId", "context.traits.id")
 ANY_ID = _common(*USER_ID.paths, "anonymousId")
 EMAIL = _common("traits.email", "context.traits.email", "properties.email")
-#: As many types have it: the first external ID stands in for an e-mail address that is not there.
+#: As in many types: without an e-mail address, the first external ID is used.
 EMAIL_OR_EXTERNAL_ID = _common(*EMAIL.paths, "context.externalId.0.id")
 PHONE = _common("traits.phone", "context.traits.phone", "properties.phone")
-#: When it happened: the corrected time, else that of the client's clock.
+#: When the event happened: the corrected time, else the client's clock.
 TIME = _common("timestamp", "originalTimestamp")
-#: The same, but that of the client's clock goes first.
+#: The same, but with the client's clock first.
 CLIENT_TIME = _common("originalTimestamp", "timestamp")
 IP = _common("context.ip", "request_ip")

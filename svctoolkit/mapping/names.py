@@ -1,4 +1,4 @@
-"""Names of events and of people."""
+"""Names of events and of users."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _NAME = trait("name")
 
 
 def event_name(event: Event) -> str:
-    """The name of a track event, as it is written. Raises `Missing` or `Misfit` for one without."""
+    """The name of a track event, unchanged. Raises `Missing` or `Misfit` if it has no valid name."""
     return require_name(event.raw.get("event"), "event")
 
 
 def require_name(name: Json, where: str) -> str:
-    """`name`, which the destination needs of this event; `where` is the field that it was looked for in.
+    """`name`, which the destination requires; `where` is the field that it comes from.
 
-    Raises `Missing` where it is blank, and `Misfit` where it is not a text.
+    Raises `Missing` if it is blank, and `Misfit` if it is not a text.
     """
     if name is None or name == "" or (isinstance(name, str) and not name.strip()):
         raise Missing(where, wants="the name of the event")
@@ -42,7 +42,7 @@ def name_key(name: str) -> str:
 
 
 def full_name(event: Event) -> str:
-    """The trait `name`, else first and last name as far as they are known; empty when nothing is."""
+    """The trait `name`, else first and last name as far as known; empty if neither is."""
     name = value_of(event, _NAME)
     words = (name,) if name else (value_of(event, FIRST_NAME), value_of(event, LAST_NAME))
     return " ".join(text(word) for word in words if word)

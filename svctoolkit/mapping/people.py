@@ -1,4 +1,4 @@
-"""Personal data: where it stands in events, and how advertising platforms take it, normalised and then hashed."""
+"""Personal data: its paths in events, and the normalised, hashed forms that advertising platforms accept."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ CITY = trait("city", "address.city")
 STATE = trait("state", "address.state")
 POSTAL_CODE = trait("zip", "zipcode", "zipCode", "zip_code", "postalCode", "address.zip", "address.postalCode")
 COUNTRY = trait("country", "address.country")
-#: every spelling of a postal code, as some types take them
+#: every spelling of a postal code that some types accept
 POSTAL_CODE_NAMES = ("zip", "zipcode", "zip_code", "zipCode", "postalcode", "postal_code", "postalCode")
 ANY_POSTAL_CODE = trait(*POSTAL_CODE_NAMES, *(f"address.{name}" for name in POSTAL_CODE_NAMES))
-#: Each spelling in `traits` and then in `context.traits`, before the next one.
+#: Each spelling is looked up in `traits` and `context.traits` before the next one.
 BIRTHDAY = first(
     trait("birthday"), trait("dateOfBirth"), trait("dateofbirth"), "context.dateofbirth", trait("dob"), trait("DOB")
 )
@@ -36,12 +36,12 @@ def _sha256() -> Callable[[bytes], Any]:
     return sha256
 
 
-#: Members of an address that several types take among the traits; others they do not take at all.
+#: Members of an address that several types map like traits; they ignore its other members.
 ADDRESS_FIELDS = ("street", "city", "state", "country", "postalCode")
 
 
 def unfold_address(traits: Mapping[str, Json]) -> dict[str, Json]:
-    """The traits without `address`, and `ADDRESS_FIELDS` of it among them; a trait of that name goes before.
+    """The traits with `address` replaced by its `ADDRESS_FIELDS`; existing traits of these names take precedence.
 
     >>> unfold_address({"city": "Oslo", "address": {"city": "Bergen", "street": "Main 1", "zip": "1"}})
     {'street': 'Main 1', 'city': 'Oslo'}
@@ -66,30 +66,30 @@ def md5(text: str) -> str:
 
 
 def digits(text: str) -> str:
-    """A telephone number as digits alone."""
+    """The digits of a telephone number."""
     return re.sub(r"[^0-9]", "", text)
 
 
 def is_sha256(value: Json) -> bool:
-    """Whether a value is hashed already."""
+    """Whether a value is already a SHA-256 hash."""
     return isinstance(value, str) and bool(_HASHED.fullmatch(value))
 
 
 @converter
 def hash_text(value: Json) -> str:
-    """SHA-256 of the text, as it is."""
+    """SHA-256 of the unchanged text."""
     return sha256(string.of(value))
 
 
 @converter
 def hash_trimmed(value: Json) -> str:
-    """SHA-256 of the text without outer spaces: IDs, and names where capitals count."""
+    """SHA-256 of the trimmed text: IDs, and names where case matters."""
     return sha256(string.of(value).strip())
 
 
 @converter
 def hash_lower(value: Json) -> str:
-    """SHA-256 of the text without outer spaces, in lower case: e-mail addresses, names, cities."""
+    """SHA-256 of the trimmed text in lower case: e-mail addresses, names, cities."""
     return sha256(string.of(value).strip().lower())
 
 
@@ -101,21 +101,21 @@ def hash_initial(value: Json) -> str:
 
 @converter
 def hash_digits(value: Json) -> str:
-    """SHA-256 of the digits: telephone numbers, days of birth."""
+    """SHA-256 of the digits: telephone numbers, dates of birth."""
     return sha256(digits(string.of(value)))
 
 
 @converter
 def hash_phone(value: Json) -> str:
-    """SHA-256 of the digits of a telephone number, without the zeros that may stand before the country's code."""
+    """SHA-256 of the digits of a telephone number, without leading zeros before the country code."""
     return sha256(digits(string.of(value)).lstrip("0"))
 
 
 def custom_traits(event: Event, taken: Set[str]) -> dict[str, Json] | None:
-    """The traits that are none of `taken`: those of the event, and over them those of its context.
+    """The traits except `taken`: those of the event, overridden by those of its context.
 
-    None for an event without traits in either place. Klaviyo and CleverTap take `context.traits.plan` before
-    `traits.plan`, although it is the other way round for the fields that they know.
+    None for an event without traits in either place. For custom traits, Klaviyo and CleverTap prefer
+    `context.traits.plan` to `traits.plan`, although it is the other way round for standard fields.
     """
     out: dict[str, Any] | None = None
     for traits in (event.raw.get("traits"), event.context.get("traits")):

@@ -1,6 +1,6 @@
-"""The refusals that mappings raise: a closed vocabulary. Each is a `MappingError` whose `refusal` is the data.
+"""The errors that mappings raise: a closed set. Each is a `MappingError` with its data in `refusal`.
 
-An author says what is wrong, never how it reads; `svctoolkit.causes` derives the text.
+A mapping passes the facts; `svctoolkit.causes` derives the text.
 
 >>> raise Missing("userId", "anonymousId")
 Traceback (most recent call last):
@@ -21,8 +21,8 @@ svctoolkit.mapping.refusals.Unsupported: page events are sent only with trackAll
 Traceback (most recent call last):
 svctoolkit.mapping.refusals.NotFound: columnToPropertyMapping: no column of the board matches 'Price'
 
-`case` tells rules of one type apart that agree in kind, field and setting: a short word that becomes part of the rule's
-id. `why` is a clause that explains the rule or says what to do.
+`case` distinguishes rules of one type with the same kind, field and setting: a short word that becomes part of the
+rule's id. `why` is a clause that explains the rule or says what to do.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _UNKNOWN: Any = object()
 
 
 class WrongValue(ValueError):
-    """What a converter raises for a value that does not fit; the table that reads the value makes it a `Misfit`.
+    """Raised by a converter for a value that does not fit; the table that reads the value turns it into a `Misfit`.
 
     `expected` is a noun phrase ("a number"), `case` the converter's word in the rule's id ("number").
     """
@@ -50,7 +50,7 @@ class WrongValue(ValueError):
 class Missing(MappingError):
     """The event has no value at any of `fields`. `wants` is a noun phrase: `a value`, `a currency`.
 
-    `setting` names the variable that makes the field necessary.
+    `setting` names the variable that makes the field required.
     """
 
     def __init__(self, *fields: str, wants: str = "a value", setting: str = "", why: str = "", case: str = "") -> None:
@@ -61,7 +61,7 @@ class Missing(MappingError):
 class Misfit(MappingError):
     """The value `got` at `field` does not fit; `wants` is a noun phrase: `a number from 1 to 4`.
 
-    Leave `got` out where the value would not help the reader.
+    Omit `got` if the value would not help the reader.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Misfit(MappingError):
 
 
 class NotConfigured(MappingError):
-    """`setting` maps values of `field`, and has no entry for this one."""
+    """`setting` maps values of `field`, but has no entry for this one."""
 
     def __init__(self, field: str, value: Json = _UNKNOWN, *, setting: str, why: str = "", case: str = "") -> None:
         shown = None if value is _UNKNOWN else json_value(value)
@@ -92,7 +92,7 @@ class NotConfigured(MappingError):
 
 
 class Unsupported(MappingError):
-    """Events like this are sent only where `setting` is on. `what` is a plural: `page events`."""
+    """Events like this are sent only if `setting` is on. `what` is a plural: `page events`."""
 
     def __init__(self, what: str, *, setting: str, field: str = "type", why: str = "", case: str = "") -> None:
         super().__init__(
@@ -103,10 +103,10 @@ class Unsupported(MappingError):
 
 
 class Misconfigured(MappingError):
-    """`setting` is missing or wrong for this event; `why` goes on after its name: `is required by authVersion v2`.
+    """`setting` is missing or wrong for this event; `why` continues after its name: `is required by authVersion v2`.
 
-    `field` is what of the event makes the setting necessary, where something does; `at` the part of a setting with
-    several rows that is wrong.
+    `field` is the event field that makes the setting necessary, if any; `at` is the invalid part of a setting with
+    several rows.
     """
 
     def __init__(self, setting: str, why: str, *, field: str = "", at: str = "", case: str = "") -> None:
@@ -117,9 +117,10 @@ class Misconfigured(MappingError):
 
 
 class NotFound(MappingError):
-    """The destination's account has no such thing; `what` is a noun phrase without article: `list of the account`.
+    """The object does not exist in the destination's account; `what` is a noun phrase without article:
+    `list of the account`.
 
-    `field` is where the event names it, or `setting` where the configuration does.
+    `field` is set if the event names the object, `setting` if the configuration does.
     """
 
     def __init__(
@@ -132,10 +133,10 @@ class NotFound(MappingError):
 
 
 class LookupFailed(MappingError):
-    """The destination did not answer what the mapping had to ask; `why` is a whole sentence.
+    """A lookup that the mapping needs from the destination failed; `why` is a whole sentence.
 
-    `field` is what was looked up, or `setting` where the configuration names it. `status` is that of the answer, 0
-    without one. With a status that says "later" (5xx, 408, 429) the same event may go through the next time.
+    `field` is what was looked up, or `setting` if the configuration names it. `status` is the HTTP status, 0 without an
+    answer. After a temporary failure (5xx, 408, 429) the same event may succeed later.
     """
 
     def __init__(self, field: str, why: str, *, status: int = 0, setting: str = "", case: str = "") -> None:

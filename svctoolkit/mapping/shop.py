@@ -1,4 +1,4 @@
-"""Products, as the e-commerce events of the specification hold them."""
+"""Products of the e-commerce events in the RudderStack event specification."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from svctoolkit.json_types import Json
 
 
 def products(event: Event) -> list[Mapping[str, Json]]:
-    """The objects in `properties.products`; empty when it is missing or holds none."""
+    """The objects in `properties.products`; empty if it is missing or has none."""
     value = event.properties.get("products")
     listed = value if isinstance(value, list) else [value]
     return [product for product in listed if isinstance(product, dict) and product]

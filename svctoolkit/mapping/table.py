@@ -1,4 +1,4 @@
-"""Tables: shapes whose leaves say where the values come from, and single leaves."""
+"""Tables: shapes whose leaves say where values come from; and single leaves."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from svctoolkit.mapping.leaves import Leaf, Source, source
 
 
 class Table:
-    """A compiled shape. Call it with an event; iterate it for its rows, `(key, Source)` each.
+    """A compiled shape. Call it with an event; iterate over it for its rows, `(key, Source)` each.
 
-    A misspelt first segment of a path raises `ConfigError` here, when the module is imported, not on an event. A table
-    `of` something inside an event, such as a product, is called with that object; its paths start there.
+    A misspelt first segment of a path raises `ConfigError` when the module is imported, not when an event comes. A
+    table `of` an object inside an event, such as a product, is called with that object; its paths start there.
     """
 
     def __init__(self, shape: Shape, *, of: str = "") -> None:
@@ -24,11 +24,11 @@ class Table:
         self._rows = list(_rows(shape, ()))
         if not of:
             _check_roots(self._rows)
-        self._getter: Getter | None = None  # compiled at the first event: most imports never see one
+        self._getter: Getter | None = None  # compiled at the first event: most tables that are imported are never used
         self._read: dict[str, frozenset[str]] = {}
 
     def __call__(self, event: Event | Mapping[str, Json]) -> dict[str, Json]:
-        """The payload of `event`. Raises `MappingError` for a required value that is missing or a misfit."""
+        """The payload of `event`. Raises `MappingError` for a missing required value or a value that does not fit."""
         if self._getter is None:
             self._getter = compile_table(self.shape, self.of)
         return self._getter(event.raw if isinstance(event, Event) else event)  # type: ignore[no-any-return]
@@ -37,10 +37,10 @@ class Table:
         return iter(self._rows)
 
     def rest(self, members: Mapping[str, Json], at: str = "") -> dict[str, Json]:
-        """Those of `members` that no row reads; `at` is where they stand in the event: `rest(event.traits, "traits")`.
+        """The `members` that no row reads; `at` is their path in the event: `rest(event.traits, "traits")`.
 
-        A row that reads inside of a member (`traits.address.city`) has read it. What users add of their own travels on
-        this way.
+        A row that reads inside a member (`traits.address.city`) counts as reading it. Use it to pass on custom fields
+        of users.
         """
         read = self._read.get(at)
         if read is None:
@@ -67,12 +67,12 @@ def _rows(shape: Shape, at: tuple[str, ...]) -> Iterator[tuple[str, Source]]:
 
 
 def getter(leaf: Leaf) -> Getter:
-    """A function that gives the value of one leaf for the raw event, or None."""
+    """A function that returns the value of one leaf for the raw event, or None."""
     compiled: Getter | None = None
 
     def get(raw: Mapping[str, Any]) -> Any:
         nonlocal compiled
-        if compiled is None:  # at the first event, as tables
+        if compiled is None:  # at the first event, like tables
             compiled = compile_leaf(leaf)
         return compiled(raw)
 
@@ -80,8 +80,8 @@ def getter(leaf: Leaf) -> Getter:
 
 
 def value_of(event: Event, leaf: Leaf) -> Json:
-    """The value of one leaf, where a table would be too much: `value_of(event, EMAIL)`. None when there is none."""
-    # A leaf keeps its getter: to look one up by the leaf would mean to hash all its paths for every event.
+    """The value of a single leaf without a table: `value_of(event, EMAIL)`. None if the event has no value."""
+    # Cached on the leaf: a dict keyed by leaf would hash all its paths for every event.
     getters = _PATHS if isinstance(leaf, str) else leaf.__dict__
     key = leaf if isinstance(leaf, str) else "getter"
     get = getters.get(key)
@@ -94,7 +94,7 @@ _PATHS: dict[str, Getter] = {}
 
 
 def path(dotted: str) -> Getter:
-    """A function that gives the value at a dotted path of a JSON object, or None."""
+    """A function that returns the value at a dotted path of a JSON object, or None."""
     *above, last = dotted.split(".")
 
     def get(raw: Mapping[str, Any]) -> Any:

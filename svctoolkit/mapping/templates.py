@@ -1,4 +1,4 @@
-"""Texts with places for values: what users write into a form, filled from each event."""
+"""Templates: texts with placeholders that users write in a form, filled from each event."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLACE = re.compile(r"\{\{\{?\s*([^{}|]+?)\s*\}?\}\}(\s?)")
 def fill(template: str, value: Callable[[str], Json]) -> str:
     """`template` with every `{{ name }}` replaced by `value(name)`.
 
-    A place whose value is null or missing goes, and the space after it.
+    A placeholder whose value is null or missing is removed together with the space after it.
 
     >>> fill("Viewed a {{ name }} page", {"name": "Contact"}.get)
     'Viewed a Contact page'
@@ -32,7 +32,7 @@ def fill(template: str, value: Callable[[str], Json]) -> str:
 
 
 def fill_from(template: str, *objects: Mapping[str, Json]) -> str:
-    """`template` filled by dotted paths into the first of `objects` that has a value there."""
+    """`template` with each dotted path replaced by its value in the first of `objects` that has one."""
 
     def value(name: str) -> Any:
         get = path(name)

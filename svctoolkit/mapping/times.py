@@ -1,4 +1,4 @@
-"""Times in the forms that events hold, and in the forms that destinations want."""
+"""Read the times of events, and write them in the formats of destinations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from svctoolkit.json_types import Json
 from svctoolkit.mapping.refusals import Misfit
 
-#: What a converter or mapping expects that reads times as text.
+#: The `expected` of converters and mappings that read times as text.
 TIME_EXAMPLE = "a time such as 2026-01-31T12:00:00Z"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -17,9 +17,9 @@ _JAVASCRIPT = rf"\w{{3}} ({'|'.join(_MONTHS)}) (\d\d) (\d{{4}}) (\d\d:\d\d:\d\d)
 
 
 def moment(value: Json) -> datetime | None:
-    """The time that `value` means, in UTC; None when it is none.
+    """The time in `value`, in UTC; None if it is not a time.
 
-    Takes ISO 8601 text (without zone it is UTC), the text that JavaScript prints, milliseconds since 1970, a datetime.
+    Accepts ISO 8601 text (UTC without a zone), the text that JavaScript prints, milliseconds since 1970, a datetime.
 
     >>> moment("2019-09-01T15:46:51.693+05:30"), moment("soon")
     (datetime.datetime(2019, 9, 1, 10, 16, 51, 693000, tzinfo=datetime.timezone.utc), None)
@@ -53,7 +53,7 @@ def microseconds(when: datetime) -> int:
 
 
 def whole_second(value: Json) -> int | None:
-    """Whole seconds since 1970 of what `moment` takes, where a number is milliseconds; None when it is no time.
+    """Whole seconds since 1970 of a value that `moment` accepts (numbers are milliseconds); None if it is not a time.
 
     True and false are 1 and 0 ms, as JavaScript reads them.
 
@@ -77,8 +77,8 @@ def check_age(
     future: timedelta | None = None,
     field: str = "timestamp",
 ) -> None:
-    """Raises `Misfit` for a time that a destination does not accept: further back than `past`, or further ahead than
-    `future`. `field` is where the time is in the event."""
+    """Raise `Misfit` for a time further back than `past` or further ahead than `future`. `field` is its path in the
+    event."""
     age = now - when
     if age > past or (future is not None and -age > future):
         ahead = f" or the next {_span(future)}" if future else ""

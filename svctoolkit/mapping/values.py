@@ -1,4 +1,4 @@
-"""Values as destinations expect them: JSON text, XML text, flat objects."""
+"""Convert values to what destinations expect: JSON text, XML text, flat objects."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _LEADING_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASC
 _XML_NAME = r"[^\W\d][\w.\-]*(?::[^\W\d][\w.\-]*)?"
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"})
 _URL_SAFE = re.compile(r"[A-Za-z0-9_.!~*'()-]*")
-#: how each byte stands in a URL; a third faster than `urllib.parse.quote`
+#: each byte as escaped in a URL; a third faster than `urllib.parse.quote`
 _URL_BYTES = [chr(byte) if _URL_SAFE.fullmatch(chr(byte)) else f"%{byte:02X}" for byte in range(256)]
-#: of ASCII, what is escaped, `%` first; for long texts, such as the JSON that some types send there, faster again
+#: the ASCII characters to escape, `%` first; faster still for long texts, such as JSON in a URL
 _URL_ESCAPES = {chr(byte): _URL_BYTES[byte] for byte in (ord("%"), *range(128)) if _URL_BYTES[byte] != chr(byte)}
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _LONG = 100
@@ -38,15 +38,15 @@ def json_text(value: Json) -> str:
     plain = _as_javascript(value)
     try:
         return _ENCODER.encode(plain).decode()
-    except (UnicodeEncodeError, OverflowError, TypeError):  # half a character, more than 64 bits, a key that is no text
+    except (UnicodeEncodeError, OverflowError, TypeError):  # a lone surrogate, over 64 bits, a non-text key
         import json
 
         return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
 
 
 def _as_javascript(value: Any) -> Any:
-    """The value with numbers as JavaScript writes them. An object without such a number is given back as it is."""
-    kind = type(value)  # exact types, and plain members without a call: this runs for every value of a body
+    """The value with numbers as JavaScript writes them. A value without such numbers is returned itself."""
+    kind = type(value)  # exact types, and no call for scalars: this runs for every value of a body
     if kind is dict:
         out = value
         for key, item in value.items():
@@ -54,7 +54,7 @@ def _as_javascript(value: Any) -> Any:
             if of is str or of is int:
                 continue
             if of is float:
-                if item % 1 > 0:  # a fraction stays; infinity has none
+                if item % 1 > 0:  # has a fraction; NaN for infinity
                     continue
                 plain = int(item) if -1e21 < item < 1e21 else _number(item)
             else:
@@ -77,7 +77,7 @@ def _number(value: float) -> int | float | None:
 
 
 def text(value: Json) -> str:
-    """A text stays as it is; everything else becomes its JSON text.
+    """A text unchanged, or any other value as JSON text.
 
     >>> text("a"), text(True), text({"k": None})
     ('a', 'true', '{"k":null}')
@@ -93,9 +93,9 @@ def text(value: Json) -> str:
 
 
 def in_words(value: Json) -> str:
-    """A value inside of a longer text, as JavaScript writes it there: a list is its elements with commas between.
+    """A value as JavaScript writes it inside a longer text: a list as its elements joined by commas.
 
-    An object is its JSON text, for which JavaScript writes nothing of use.
+    An object is written as JSON text, where JavaScript writes `[object Object]`.
 
     >>> in_words(["a", 2, None]), in_words(None), in_words(True), in_words({"k": 1})
     ('a,2,', 'null', 'true', '{"k":1}')
@@ -108,7 +108,7 @@ def in_words(value: Json) -> str:
 
 
 def javascript_text(value: Json) -> str:
-    """A value as JavaScript's `String(value)` has it, for types of which the service sends just that.
+    """A value as JavaScript's `String(value)` writes it, for types where RudderStack sends exactly that.
 
     >>> javascript_text(["a", {"k": 1}]), javascript_text({"k": 1}), javascript_text(None)
     ('a,[object Object]', '[object Object]', 'null')
@@ -121,7 +121,7 @@ def javascript_text(value: Json) -> str:
 
 
 def flatten(value: Mapping[str, Json], joint: str = ".", *, brackets: bool = True) -> dict[str, Json]:
-    """An object of one level: `a.b` for members, `a[0]` for elements. Empty objects and lists stay as they are.
+    """An object of one level: `a.b` for members, `a[0]` for elements. Empty objects and lists are kept.
 
     Members are joined by `joint`; without `brackets`, elements are joined by it too.
 
@@ -140,7 +140,7 @@ def flatten(value: Mapping[str, Json], joint: str = ".", *, brackets: bool = Tru
 
 
 def _flatten(node: dict[str, Any] | list[Any], at: str, joint: str, brackets: bool, out: dict[str, Any]) -> None:
-    """Into `out`: each member or element of what stands `at` this key."""
+    """Add each member or element of the node `at` this key to `out`."""
     start, end = at + joint, ""
     if isinstance(node, dict):
         for key, item in node.items():
@@ -160,9 +160,9 @@ def _flatten(node: dict[str, Any] | list[Any], at: str, joint: str, brackets: bo
 
 
 def unnest(value: Mapping[str, Json]) -> dict[str, Json]:
-    """The values of an object and of the objects in it, each under its own name; the last of a name stays.
+    """The values of an object and of its nested objects, each under its own name; the last one of a name wins.
 
-    What is null is left out at every level. Lists stay as they are.
+    Nulls are left out at every level. Lists are kept unchanged.
 
     >>> unnest({"a": 1, "b": {"c": {"d": 2}, "e": None}})
     {'a': 1, 'd': 2}
@@ -204,7 +204,7 @@ def compact(value: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def without_nulls(value: Json) -> Json:
-    """A JSON value without the members that are null, at any depth; elements of lists keep their places.
+    """A JSON value without null members at any depth. Null elements of lists are kept.
 
     >>> without_nulls({"a": None, "b": [None, {"c": None}]})
     {'b': [None, {}]}
@@ -215,9 +215,9 @@ def without_nulls(value: Json) -> Json:
 
 
 def without_scalars(value: Mapping[str, Json]) -> dict[str, Json]:
-    """The members that are texts, lists or objects with something in them, at the first level.
+    """The members that are non-empty texts, lists or objects, at the first level.
 
-    Some types take numbers and booleans for empty, and do not send them.
+    Some types treat numbers and booleans as empty, and do not send them.
 
     >>> without_scalars({"a": "x", "b": "", "c": [], "d": 1, "e": True, "f": {"g": 1}})
     {'a': 'x', 'f': {'g': 1}}
@@ -226,17 +226,17 @@ def without_scalars(value: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def as_object(value: Json) -> Mapping[str, Json]:
-    """`value` if it is an object, else an empty one: events are odd inside."""
+    """`value` if it is an object, else an empty object: events may contain anything."""
     return value if isinstance(value, dict) else _NOTHING
 
 
 def objects(value: Json) -> list[Mapping[str, Json]]:
-    """The elements of a list as `as_object` has them; none of what is no list."""
+    """The elements of a list, each through `as_object`; an empty list if `value` is not a list."""
     return [as_object(item) for item in value] if isinstance(value, list) else []
 
 
 def pick(value: Mapping[str, Json], paths: Iterable[str]) -> dict[str, Json]:
-    """The members at these dotted paths, in their places. What is null or not there is left out.
+    """The members at these dotted paths, keeping the nesting. Null and missing ones are left out.
 
     >>> pick({"a": {"b": 1, "c": 2}, "d": None}, ["a.b", "d", "e"])
     {'a': {'b': 1}}
@@ -257,7 +257,7 @@ def pick(value: Mapping[str, Json], paths: Iterable[str]) -> dict[str, Json]:
 
 
 def without(value: Mapping[str, Json], paths: Iterable[str]) -> dict[str, Json]:
-    """A copy without the members at these dotted paths; the objects on the way are copied too.
+    """A copy without the members at these dotted paths; objects on the paths are copied, too.
 
     >>> without({"a": {"b": 1, "c": 2}, "d": 3}, ["a.b", "d", "e"])
     {'a': {'c': 2}}
@@ -299,7 +299,7 @@ def basic_auth(user: str, password: str = "") -> str:
     >>> basic_auth("token")
     'Basic dG9rZW46'
     """
-    import base64  # few types need it, as json above
+    import base64  # imported here because few types need it
 
     return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
 

@@ -1,4 +1,4 @@
-"""Rows of a warehouse that reverse ETL sends as events, and the external IDs that say what they are."""
+"""Warehouse rows that reverse ETL sends as events, and the external IDs that identify them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from svctoolkit.mapping.values import as_object
 class ExternalId(NamedTuple):
     """One of `context.externalId`.
 
-    The type of a row of a warehouse is `<destination>-<object>`, such as `Salesforce-Lead`: `destination` is
-    `salesforce`, in lower case, and `object` is `Lead`. `field` (`identifierType`) is the field of that object which
-    holds `id`. What the event does not tell is an empty text, or None for `id`.
+    The type of a warehouse row is `<destination>-<object>`, such as `Salesforce-Lead`: `destination` is `salesforce`,
+    in lower case, and `object` is `Lead`. `field` (`identifierType`) is the field of that object that contains `id`.
+    Missing parts are empty texts, or None for `id`.
     """
 
     destination: str = ""
@@ -33,19 +33,19 @@ def external_ids(event: Event) -> list[ExternalId]:
 
 
 def warehouse_row(event: Event) -> ExternalId:
-    """Which row of a warehouse the event is; an empty `ExternalId` when its traits are not mapped yet.
+    """The warehouse row of the event; an empty `ExternalId` if its traits are not mapped.
 
     Reverse ETL maps the columns to the destination's own fields, marks the event with `context.mappedToDestination`,
-    and names the row in the first external ID.
+    and identifies the row in the first external ID.
     """
     ids = external_ids(event) if event.context.get("mappedToDestination") else None
     return ids[0] if ids else _NO_ROW
 
 
 def warehouse_id(event: Event, usual: str = "") -> dict[str, Json]:
-    """The ID of that row under the name of its field, or of the `usual` one: `{"email": "a@example.com"}`.
+    """The ID of the row, keyed by its field or by the `usual` one: `{"email": "a@example.com"}`.
 
-    An ID of null is sent (to Amplitude and Customer.io, among others); a row without one gives nothing.
+    A null ID is sent (to Amplitude and Customer.io, among others); a row without an ID gives an empty object.
     """
     row = warehouse_row(event)
     field = row.field or usual
