@@ -1,8 +1,8 @@
 """HTML for notebooks: JSON trees, diffs, pipeline strips, HTTP exchanges, tables, messages.
 
-Every function gives `Html` without scripts and with everything escaped, which can be read, too, where a view strips
-styles and classes. `page` puts parts together with the one style; `bundle` is what `_repr_mimebundle_` returns: there
-trees have tools, where a page runs scripts.
+Every function returns `Html` without scripts and with everything escaped. It stays readable in views that strip styles
+and classes. `page` combines parts with the shared style. `bundle` is the return value of `_repr_mimebundle_`, which
+adds tools to trees in pages that run scripts.
 
 >>> shown = page(message("2 events received", "ok"), tree({"type": "track"}, "event"))
 """

@@ -9,19 +9,19 @@ from itertools import islice
 from svctoolkit.display._html import SIGNS, Html, Kind, html
 
 _MAX_ROWS = 200
-_WIDE = 8  # with more columns cells stay on one line, and the table is scrolled
+_WIDE = 8  # tables with more columns do not wrap cells, and scroll
 _WORDS: dict[Kind, str] = {"ok": "OK", "info": "Note", "warning": "Warning", "error": "Error"}
 _CLASS = {True: ' class="figure"', False: ""}
 
 
 def pill(text: object, kind: Kind = "plain") -> Html:
-    """A word in a coloured frame; good and bad ones have a sign, too."""
+    """A word in a coloured frame, with a sign if its kind is good or bad."""
     sign = f'<span aria-hidden="true">{SIGNS[kind]}</span> ' if kind in ("ok", "warning", "error") else ""
     return Html(f'<span class="pill {kind}">{sign}{html(text)}</span>')
 
 
 def message(text: object, kind: Kind = "info") -> Html:
-    """A line (or some) for the user: sign, word and colour. Screen readers announce it, errors at once."""
+    """One or more lines for the user, with sign, word and colour. Screen readers announce it, errors immediately."""
     role = "alert" if kind == "error" else "status"
     lines = Html("<br>".join(html(text).split("\n")))
     word = "" if kind == "plain" else f'<b><span aria-hidden="true">{SIGNS[kind]}</span> {_WORDS[kind]}:</b> '
@@ -29,7 +29,7 @@ def message(text: object, kind: Kind = "info") -> Html:
 
 
 def code(text: str, language: str = "") -> Html:
-    """Text to copy: one click selects all of it, and it can be reached with the keyboard."""
+    """Text to copy: one click selects all of it, and the keyboard can reach it."""
     label = escape(f"{language} code: a click selects all of it".strip())
     return Html(f'<pre class="code" tabindex="0" role="region" aria-label="{label}"><code>{escape(text)}</code></pre>')
 
@@ -37,9 +37,9 @@ def code(text: str, language: str = "") -> Html:
 def table(
     head: Sequence[object], rows: Iterable[Sequence[object]], *, caption: object = "", inside: Sequence[object] = ()
 ) -> Html:
-    """A table; numbers stand at the right. Of more than 200 rows the first are shown, and how many are left out.
+    """A table with numbers aligned right. Shows the first 200 rows, and how many are left out.
 
-    With `inside`, a block for each row, every row opens to its block.
+    With `inside` (a block for each row), every row opens to its block.
     """
     remaining = iter(rows)
     visible = list(islice(remaining, _MAX_ROWS))
@@ -53,7 +53,7 @@ def table(
         for row in visible
     ]
     if inside:
-        # A body for each row: what opens lies over the whole row, and reads as a line below it without the style.
+        # One tbody per row: <details> covers the whole row, and without the style is a line below it.
         blocks = zip(lines, visible, inside[: len(visible)], strict=True)
         lines = [f"{line}{_inside(block, row[0], len(head))}" for line, row, block in blocks]
     body = ("</tbody><tbody>" if inside else "").join(lines)
@@ -86,7 +86,7 @@ def _cell(cell: object) -> str:
 
 
 def facts(pairs: Mapping[str, object]) -> Html:
-    """Names with their values, as a table of two columns."""
+    """Names and values as a table of two columns."""
     rows = "".join(
         f'<tr><th scope="row">{escape(name)}</th><td>{html(value)}</td></tr>' for name, value in pairs.items()
     )

@@ -1,4 +1,4 @@
-"""Two values side by side, line by line and word by word."""
+"""Compare two values side by side, line by line and word by word."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from svctoolkit.display._html import Html, box, quantity
 from svctoolkit.display._lights import Leaf
 from svctoolkit.json_types import Json
 
-_AROUND = 3  # unchanged lines that stay in sight around a change
-_MAX_LINES = 3_000  # finding what changed takes time with the square of it
+_AROUND = 3  # unchanged lines shown around a change
+_MAX_LINES = 3_000  # comparing takes quadratic time
 _KEY = re.compile(r'\s*"(?:[^"\\]|\\.)*":')
 
 
 class _Pair(NamedTuple):
-    """A line of the left side and the one beside it; None where a side has none."""
+    """A line of the left side and its counterpart on the right; None if a side has no line."""
 
     before: str | None
     after: str | None
@@ -34,10 +34,10 @@ def diff(
     right: str = "after",
     leaves: tuple[Leaf | None, Leaf | None] = (None, None),
 ) -> Html:
-    """Two JSON values (or texts) side by side: what is gone in <del>, what is new in <ins>, what is alike folded.
+    """Two JSON values (or texts) side by side: removals in <del>, additions in <ins>, unchanged lines folded.
 
-    The order of keys is no difference. Of more than 3,000 lines the first are compared. `leaves` may add to what is
-    shown of the leaves of each side.
+    The order of keys does not count. Only the first 3,000 lines are compared. `leaves` may decorate the leaves of each
+    side.
     """
     old, new, rest = _sides(before, after)
     rows: list[str] = []
@@ -64,7 +64,7 @@ def diff(
 
 
 class _Drawing(NamedTuple):
-    """What is added to the leaves of each side, and the path of each of its lines; None: a line that has no leaf."""
+    """The decoration of the leaves of each side, and the path of each line; None for a line without a leaf."""
 
     leaves: tuple[Leaf | None, Leaf | None]
     paths: list[list[tuple[str | int, ...] | None]]
@@ -88,7 +88,7 @@ def _paths(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int,
 
 
 def diff_text(before: Json, after: Json, *, left: str = "before", right: str = "after") -> str:
-    """The same as plain text, in unified form; empty for values that are alike."""
+    """The same comparison as a unified diff in plain text; empty for equal values."""
     old, new, _ = _sides(before, after)
     return "\n".join(unified_diff(old, new, left, right, lineterm=""))
 
@@ -105,7 +105,7 @@ def _lines(value: Any) -> list[str]:
 
 
 def _order_like(value: Any, model: Any) -> Any:
-    """`value` with its keys in the order that `model` has them, and equal numbers written alike (`10.0` is `10`)."""
+    """`value` with its keys in the order of `model`, and equal numbers written the same way (`10.0` as `10`)."""
     if isinstance(value, Mapping) and isinstance(model, Mapping):
         keys = [*(k for k in model if k in value), *(k for k in value if k not in model)]
         return {k: _order_like(value[k], model.get(k)) for k in keys}
@@ -116,7 +116,7 @@ def _order_like(value: Any, model: Any) -> Any:
 
 
 def _runs(old: list[str], new: list[str]) -> Iterator[tuple[bool, list[_Pair]]]:
-    """Runs of lines that are alike, or that are not. A trailing comma is no difference of its line."""
+    """Runs of equal or of different lines. A trailing comma does not count as a difference."""
     for tag, i, j, p, q in _codes([line.removesuffix(",") for line in old], [line.removesuffix(",") for line in new]):
         if tag == "equal":
             yield True, list(map(_Pair, old[i:j], new[p:q]))
@@ -125,7 +125,7 @@ def _runs(old: list[str], new: list[str]) -> Iterator[tuple[bool, list[_Pair]]]:
 
 
 def _pair(old: list[str], new: list[str]) -> Iterator[_Pair]:
-    """Changed lines beside each other: those of one key first, the lines between them in their order."""
+    """Pair changed lines: first those with the same key, then the lines between them in order."""
     for tag, i, j, p, q in _codes(list(map(_key, old)), list(map(_key, new))):
         if tag == "equal" or (j - i == q - p and all(map(_alike, old[i:j], new[p:q]))):
             yield from map(_Pair, old[i:j], new[p:q])
@@ -171,7 +171,7 @@ def _half(line: str | None, text: str, at: list[int], side: int, sign: str, css:
 
 
 def _mark_words(before: str, after: str) -> tuple[str, str]:
-    """Both lines with the words that differ marked."""
+    """Both lines with the differing words marked."""
     old, new = _words(before), _words(after)
     old_words, new_words = [], []
     for tag, i, j, p, q in _codes(old, new):
@@ -182,7 +182,7 @@ def _mark_words(before: str, after: str) -> tuple[str, str]:
 
 
 def _fold(pairs: list[_Pair], at: list[int], draw: _Drawing, *, first: bool, last: bool) -> str:
-    """Lines that are alike; all but those next to a change are folded."""
+    """Equal lines; all but those next to a change are folded."""
     head, tail = 0 if first else _AROUND, 0 if last else _AROUND
     if len(pairs) <= head + tail + 1:
         return "".join(_plain(pair, at, draw) for pair in pairs)

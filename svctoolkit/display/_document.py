@@ -1,4 +1,4 @@
-"""A whole page in a file of its own."""
+"""A complete HTML page in a single file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto
 
 
 def document(title: str, summary: str, body: str) -> str:
-    """A page that needs no other file: a heading, a summary, and HTML below."""
+    """A self-contained page: a heading, a summary, and the HTML body."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'

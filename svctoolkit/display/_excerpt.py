@@ -1,4 +1,4 @@
-"""The lines of a text around a mistake, as an editor would show them."""
+"""The lines of a text around an error, as an editor would show them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _WIDTH = 160
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Some lines of `text` around `line` (from 1), which is marked; `column` (from 1) gets a caret, 0 gets none.
+    """Some lines of `text` around `line` (from 1), which is marked; `column` (from 1) gets a caret; 0 is without caret.
 
-    `offset` is added to the numbers that are shown: the lines of a notebook cell begin before the text does.
+    `offset` is added to the line numbers shown: a notebook cell has lines before the text.
     """
 
     text: str
@@ -27,14 +27,14 @@ class Excerpt:
         return "\n".join(line for line, _ in self._lines())
 
     def html(self, label: str) -> Html:
-        """The lines for a notebook. `label` is what screen readers say before them."""
+        """The lines as HTML. Screen readers announce `label` first."""
         marked_lines = [f"<mark>{escape(line)}</mark>" if marked else escape(line) for line, marked in self._lines()]
         style = "padding:6px 12px;overflow:auto;white-space:pre;tab-size:4"
         lines = "\n".join(marked_lines)
         return Html(f'<pre role="region" tabindex="0" aria-label="{escape(label)}" style="{style}">{lines}</pre>')
 
     def _lines(self) -> list[tuple[str, bool]]:
-        """Each line that is shown, and whether it is the marked one."""
+        """The lines to show, each with whether it is the marked one."""
         lines = self.text.splitlines() or [""]
         at = min(max(self.line, 1), len(lines))
         visible: list[tuple[str, bool]] = []
@@ -52,7 +52,7 @@ def _printable(line: str) -> str:
 
 
 def _blanks(before: str) -> str:
-    """As wide as `before`, so that the caret stands below its character."""
+    """Blanks as wide as `before`, so that the caret is below its character."""
     return "".join("\t" if c == "\t" else " " for c in before)
 
 

@@ -17,7 +17,7 @@ _MAX_BODY = 20_000
 
 
 class Request(Protocol):
-    """What is shown of a request; `svctoolkit.delivery.HttpRequest` is one."""
+    """The parts of a request to show; `svctoolkit.delivery.HttpRequest` has them."""
 
     @property
     def method(self) -> str: ...
@@ -30,7 +30,7 @@ class Request(Protocol):
 
 
 class Response(Protocol):
-    """What is shown of a response; `body` is bytes, a text, or JSON."""
+    """The parts of a response to show; `body` is bytes, a text, or JSON."""
 
     @property
     def status(self) -> int: ...
@@ -41,7 +41,7 @@ class Response(Protocol):
 
 
 def exchange(request: Request, response: Response | None = None) -> Html:
-    """The request and what was answered, beside each other. Mask secrets before: it shows everything it is given."""
+    """The request and its response side by side. Mask secrets first: everything passed in is shown."""
     head = Html(f'{pill(request.method, "info")} <span class="url">{escape(request.url)}</span>')
     request_box = box(head, _content(request.headers, request.body), label="HTTP request", note="request")
     if response is None:

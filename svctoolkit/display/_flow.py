@@ -1,4 +1,4 @@
-"""What becomes of what, as a picture: things at the left, things at the right, lines between them."""
+"""A diagram of connections: boxes on the left, boxes on the right, lines between them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from svctoolkit.display._html import Html
 _ROW, _HEIGHT, _TOP = 54, 42, 8
 _COLUMNS = ((8, 300), (472, 300))  # x and width
 _WIDTH = 780
-_MOST = 40  # rows: more is a table's business
+_MOST = 40  # rows; beyond that, use a table
 
 
 def flow(
     title: str, left: Sequence[tuple[str, str]], right: Sequence[tuple[str, str]], lines: Sequence[tuple[int, int]]
 ) -> Html:
-    """The picture as SVG: boxes of (name, what stands below it), and lines from the left to the right.
+    """The diagram as SVG: boxes with (name, text below), and lines from left to right.
 
-    Empty for nothing, or too much for a picture. Text between the elements is for views that strip SVG and leave that.
+    Empty if there is nothing to show, or too much for a diagram. The text between SVG elements is for views that strip
+    the SVG and keep text.
     """
     rows = max(len(left), len(right))
     if not rows or rows > _MOST:
@@ -34,7 +35,7 @@ def flow(
 
 
 def _middle(number: int, count: int, rows: int) -> float:
-    """The middle of a box; a column with fewer boxes stands in the middle of the picture."""
+    """The vertical centre of a box; a column with fewer boxes is centred."""
     return _TOP + _ROW * (number + (rows - count) / 2) + _HEIGHT / 2
 
 

@@ -1,4 +1,4 @@
-"""What every part is made of: text that is HTML already, and the page around it."""
+"""The building blocks: text that is already HTML, and the page around the parts."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Literal
 from svctoolkit.display._style import STYLE
 from svctoolkit.display._tools import with_tools
 
-#: What something means to its reader; each has a sign and a colour.
+#: The meaning of a message or pill; each has a sign and a colour.
 Kind = Literal["ok", "info", "warning", "error", "plain"]
 SIGNS: dict[Kind, str] = {"ok": "✓", "info": "ℹ", "warning": "⚠", "error": "✗", "plain": ""}
 
 
 class Html(str):
-    """Text that is HTML already. What is not `Html` is escaped wherever it is put, so nothing is escaped twice."""
+    """Text that is already HTML. Everything else is escaped on insertion, so nothing is escaped twice."""
 
     __slots__ = ()
 
 
 def html(value: object) -> str:
-    """`value` as HTML: `Html` as it is, everything else as escaped text."""
+    """`value` as HTML: `Html` unchanged, everything else as escaped text."""
     return value if isinstance(value, Html) else escape(str(value))
 
 
@@ -30,41 +30,41 @@ def join(blocks: Iterable[object]) -> Html:
 
 
 def page(*blocks: object) -> Html:
-    """The parts below each other, with the style: what a notebook output or a `widgets.HTML` shows."""
+    """The parts stacked, with the style: the HTML for a notebook output or a `widgets.HTML`."""
     return Html(f"<style>{STYLE}</style>{fragment(*blocks)}")
 
 
 def fragment(*blocks: object) -> Html:
-    """The parts below each other for a web page that has the style already: `STYLE`, in a file of its own."""
+    """The parts stacked, for a web page that loads `STYLE` from a separate file."""
     return Html(f'<div class="svc">{join(blocks)}</div>')
 
 
 def section(title: object, *blocks: object, level: int = 4) -> Html:
-    """Parts below a small heading of this level."""
+    """The parts under a small heading of this level."""
     return Html(f'<section><h{level} class="title">{html(title)}</h{level}>{join(blocks)}</section>')
 
 
 def columns(*blocks: object) -> Html:
-    """The parts beside each other, or below each other where that is too narrow."""
+    """The parts side by side, or stacked if there is not enough width."""
     return Html(f'<div class="columns">{"".join(f"<div>{html(block)}</div>" for block in blocks)}</div>')
 
 
 def more(title: object, *blocks: object, is_open: bool = False) -> Html:
-    """Parts behind a line that opens and closes them."""
+    """Parts that a click on the title line shows or hides."""
     state = " open" if is_open else ""
     return Html(f'<details class="more"{state}><summary>{html(title)}</summary>{join(blocks)}</details>')
 
 
 def box(head: object, body: object, *, label: str, note: object = "") -> Html:
-    """A framed part with a head line; `note` stands at its right end. A group: a dozen of one name are no landmarks."""
+    """A framed part with a head line, and `note` at its right end. A group, not a landmark: pages have many."""
     head = f'<header role="presentation"><b>{html(head)}</b> <span class="note">{html(note)}</span></header>'
     return Html(f'<section class="box" role="group" aria-label="{escape(label)}">{head}{html(body)}</section>')
 
 
 def bundle(html: str, text: str) -> dict[str, str]:
-    """The mime bundle of an object that shows itself, with tools for its trees where a page runs scripts.
+    """The mime bundle for an object's display, with tools for its trees in pages that run scripts.
 
-    Never JSON: JupyterLab would show that instead of the HTML.
+    It has no JSON, which JupyterLab would show instead of the HTML.
     """
     return {"text/plain": text, "text/html": with_tools(html)}
 

@@ -1,7 +1,7 @@
-"""Leaves that light each other up: pointing at one, or choosing it, shows those that belong to it. Without scripts.
+"""Highlight related leaves: pointing at one, or choosing it, highlights those it is paired with. Without scripts.
 
-Every leaf is a radio button with its label, so one press of Tab reaches the group and arrows go through it; a style
-sheet of one rule a leaf does the rest. Where styles are stripped, the leaves are there without light.
+Every leaf is a radio button with its label, so one press of Tab reaches the group and arrow keys move through it. A
+style sheet with one rule per leaf does the highlighting. In views that strip styles, the leaves are plain.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from svctoolkit.display._html import Html, html, join
 
-#: What is at a path of a JSON value, and how it looks -> how it looks with more to it.
+#: Decorates a leaf: (path in a JSON value, HTML of the leaf) -> HTML with additions.
 Leaf: TypeAlias = Callable[[tuple[str | int, ...], Html], Html]
 
 _STYLE = re.sub(
@@ -37,7 +37,7 @@ _LIT = "background:color-mix(in srgb,var(--ok) 8%,transparent);box-shadow:0 0 0 
 
 
 class Lights:
-    """Names that belong together, in `pairs`; a chosen leaf shows its note. In each `scope` one leaf can be chosen.
+    """Related names, in `pairs`; a chosen leaf shows its note. One leaf can be chosen per `scope`.
 
     >>> lights = Lights([("userId", "body.id")], {"userId": "goes to body.id"})
     >>> block = lights.group(lights.leaf("userId", "userId: 1"), lights.leaf("body.id", "id: 1"))
@@ -53,7 +53,7 @@ class Lights:
         self._id = "lit" + sha256(repr([self._partners, self._notes, scope]).encode()).hexdigest()[:10]
 
     def leaf(self, name: str, block: object, sign: object = "") -> Html:
-        """`block` as a leaf; one that nothing is known of stays as it is. `sign` always stands beside it."""
+        """`block` as a leaf; unchanged if its name has neither a pair nor a note. `sign` is always shown next to it."""
         number = self._numbers.get(name)
         if number is None:
             return Html(html(block))
@@ -64,9 +64,9 @@ class Lights:
         return Html(f'<label class="leaf n{number}" title="{note}">{control}{html(block)}{mark}{why}</label>')
 
     def group(self, *blocks: object) -> Html:
-        """The blocks that the leaves stand in, with what lights them."""
+        """The blocks that contain the leaves, with the style that highlights them."""
         rules = "".join(self._rule(name, partners) for name, partners in self._partners.items())
-        # JupyterLab would take the arrow keys for its cells
+        # else JupyterLab uses the arrow keys to move between cells
         return Html(
             f'<style>{_STYLE}{rules}</style><div class="lights {self._id}" role="group" aria-label="fields that belong '
             f'together light up" data-lm-suppress-shortcuts="true">{join(blocks)}</div>'

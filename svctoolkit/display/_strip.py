@@ -1,4 +1,4 @@
-"""A pipeline as a strip of steps."""
+"""A pipeline drawn as a row of steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOOKS: dict[Status, tuple[str, Kind]] = {
 
 
 class Step(NamedTuple):
-    """One step of a pipeline. `note` is a few words about it, such as an HTTP status or an error."""
+    """One step of a pipeline. `note` is a short text, such as an HTTP status or an error."""
 
     name: str
     status: Status
@@ -30,14 +30,14 @@ class Step(NamedTuple):
 
 
 def status(word: Status, note: object = "") -> Html:
-    """A status of a stage as sign, word and colour, with a note such as the HTTP status."""
+    """The status of a stage as sign, word and colour, with a note such as the HTTP status."""
     sign, kind = _LOOKS[word]
     more = f" {html(note)}" if note else ""
     return Html(f'<span class="pill {kind}"><span aria-hidden="true">{sign}</span> {word}{more}</span>')
 
 
 def strip(steps: Iterable[Step]) -> Html:
-    """The steps in their order: name, status, time, note."""
+    """The steps in order, each with name, status, time and note."""
     return Html(f'<ol class="strip" aria-label="stages">{"".join(map(_step, steps))}</ol>')
 
 

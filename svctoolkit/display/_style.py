@@ -1,4 +1,4 @@
-"""The style of every part: colours of JupyterLab, else of VS Code, else own ones for light and dark."""
+"""The style of all parts: colours of JupyterLab, else of VS Code, else built-in ones for light and dark."""
 
 from __future__ import annotations
 
@@ -115,5 +115,5 @@ border:1px solid var(--line);border-top:3px solid var(--p,var(--line));border-ra
 .svc~.svc{margin-top:10px}
 .svc :is(section,div,p,pre,ol,details,table)+:is(section,div,p,pre,ol,details){margin-top:10px}
 """
-# The class twice outweighs what JupyterLab says of every table and every piece of code in an output.
+# The doubled class overrides JupyterLab's own rules for tables and code in outputs.
 STYLE = re.sub(r"\n\s*", "", _CSS).replace(".svc ", ".svc.svc ")

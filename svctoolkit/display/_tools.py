@@ -1,4 +1,4 @@
-"""The tools of trees, for pages that run scripts: search, expand and collapse all, copy of path and value."""
+"""Tools for trees in pages that run scripts: search, expand and collapse all, copy path and value."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import re
 from functools import cache
 from pathlib import Path
 
-_LEAST = 8  # members of trees that are worth a search, as in the tools themselves
+_LEAST = 8  # smallest number of tree members that gets tools, as in tree_tools.js
 _COMMENT = re.compile(r"/\*.*?\*/|\s//\s.*?$", re.S | re.M)
 
 
 @cache
 def tree_tools() -> str:
-    """The tools as a module of JavaScript, with `attach(root)` for each place that has trees."""
+    """The tools as a JavaScript module that exports `attach(root)`, for an element that contains trees."""
     return (Path(__file__).parent / "tree_tools.js").read_text("utf-8")
 
 
 @cache
 def tree_tools_script() -> str:
-    """The same as a plain script that any page may have several times: `svcTreeTools(root)` is `attach`."""
+    """The same as a plain script, which a page may include several times: `svcTreeTools(root)` is `attach`."""
     lines = _COMMENT.sub("", tree_tools()).replace("export function", "function").splitlines()
     code = "\n".join(filter(None, map(str.strip, lines)))
     return f"window.svcTreeTools??=(()=>{{\n{code}\nreturn attach\n}})();"
 
 
 def with_tools(html: str) -> str:
-    """A page that stands alone in an output, with tools for the trees in it, if there is something to search.
+    """A page for a single output, with tools for its trees if they are large enough to search.
 
-    Where scripts are not let in it is the same page without them.
+    Where scripts are blocked, it is the same page without tools.
     """
     if 'class="tree"' not in html or html.count("<li>") < _LEAST:
         return html

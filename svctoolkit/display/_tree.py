@@ -1,4 +1,4 @@
-"""JSON as a tree that opens and closes."""
+"""JSON as a collapsible tree."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from svctoolkit.json_types import Json
 _MAX_NODES = 2_000
 _MAX_DEPTH = 60
 _MAX_TEXT = 4_000
-# The style has its words: where styles are stripped, nobody reads of a switch that does nothing.
+# The label's text is in the style: where styles are stripped, the switch does nothing and has no label.
 _SWITCH = '<label class="all"><input type="checkbox" aria-label="Expand all"></label>'
 
 _EMPTY = {True: '<span class="empty">{}</span>', False: '<span class="empty">[]</span>'}
 
 
 def tree(value: Json, title: str = "", *, open_depth: int = 2, leaf: Leaf | None = None) -> Html:
-    """JSON as nested lists; the outer `open_depth` levels are open. Of more than 2,000 nodes the outer ones are shown.
+    """JSON as nested lists; the outer `open_depth` levels are open. Of more than 2,000 nodes, the outer ones are
+    shown.
 
-    Without a title it is the bare tree, without a frame. `leaf` may add to what is shown of each leaf. A switch shows
-    what is folded, without scripts; where scripts run, `tree_tools.js` searches and copies.
+    Without a title, the tree has no frame. `leaf` may decorate each leaf. A switch expands everything without scripts;
+    where scripts run, `tree_tools.js` adds search and copy.
     """
     nodes = _Drawing(_Budget(value), open_depth, leaf).node("", value, ())
     switch = _SWITCH if "<details><" in nodes else ""
@@ -41,7 +42,7 @@ def _size(value: Any) -> str:
 
 
 class _Budget:
-    """How many members of each object and list are shown: outer levels first, so that no branch hides the others."""
+    """The number of members to show of each object and list: outer levels first, so that no branch uses it up."""
 
     def __init__(self, value: Any) -> None:
         self._cell: dict[int, int] = {}
@@ -68,7 +69,7 @@ def _members(node: Any) -> list[tuple[Any, Any]] | None:
 
 
 class _Drawing(NamedTuple):
-    """What the nodes of a tree have in common."""
+    """Settings shared by all nodes of a tree."""
 
     budget: _Budget
     open_depth: int

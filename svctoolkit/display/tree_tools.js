@@ -1,7 +1,7 @@
-/* Tools for trees of JSON, where a page runs scripts: search, expand, collapse, copy of path and value. They read what
-   `display.tree` has drawn, so whatever shows it can have them: `attach(root)` gives them to every page below `root`,
-   now and later. Where no script runs, the trees are as they were. */
-const LEAST = 8; // nodes that are worth a search
+/* Tools for JSON trees in pages that run scripts: search, expand, collapse, copy path and value. They read the HTML of
+   `display.tree`, so they work wherever it is shown: `attach(root)` adds them to every page below `root`, including
+   pages added later. Without scripts, the trees are unchanged. */
+const LEAST = 8; // smallest number of nodes that gets tools
 
 const STYLE = `
 .svc .json-tools{display:flex;flex-wrap:wrap;gap:6px;align-items:center;margin:10px 0 8px}
@@ -33,7 +33,7 @@ function path(node) {
   return steps.join(".");
 }
 
-/** The JSON of a node as it is shown: what the tree leaves out is not in it. */
+/** The JSON of a node as shown, without what the tree leaves out. */
 function json(node, indent = "") {
   const branch = node.querySelector(":scope > details > summary > .dim:last-child");
   if (!branch) return value(node)?.textContent ?? "";
@@ -45,7 +45,7 @@ function json(node, indent = "") {
   return `${first}\n${lines.join(",\n")}\n${indent}${last}`;
 }
 
-/** What one wants of a value in the clipboard: a text itself, everything else as JSON. */
+/** A value for the clipboard: a text without quotes, everything else as JSON. */
 function copied(node) {
   const text = value(node);
   return text?.matches(".text") ? JSON.parse(text.textContent) : json(node);
@@ -63,7 +63,7 @@ function matches(node, sought) {
 async function toClipboard(text) {
   try {
     await navigator.clipboard.writeText(text);
-  } catch { // pages from another machine without TLS have no clipboard
+  } catch { // the clipboard API needs TLS or localhost
     const focused = document.activeElement;
     const area = Object.assign(document.createElement("textarea"), { value: text });
     document.body.append(area);
@@ -74,7 +74,7 @@ async function toClipboard(text) {
   }
 }
 
-/** What the tools of a page stand above: all its trees, but nothing else, and outside of the frames around them. */
+/** The element to insert the tools before: the one that contains all trees of the page, or the frame around them. */
 function above(page) {
   const trees = [...page.querySelectorAll(".tree")].filter((tree) => tree.closest(".svc") === page);
   let common = trees[0];
@@ -91,7 +91,7 @@ const isEquipped = (page) => [...page.querySelectorAll(".json-tools")].some((bar
 // ---- the tools of one page
 
 class Tools {
-  /** `memory` is what its user has set; it outlives a page that is drawn anew. */
+  /** `memory` holds the user's settings; it survives a redraw of the page. */
   constructor(page, memory) {
     this.page = page;
     this.memory = memory;
@@ -113,7 +113,7 @@ class Tools {
       this.said,
     );
     above(page).before(bar);
-    page.dataset.lmSuppressShortcuts = "true"; // JupyterLab would take the keys for its cells
+    page.dataset.lmSuppressShortcuts = "true"; // else JupyterLab uses the keys for its cells
     this.listen();
     if (memory.open !== undefined) this.fold(memory.open);
     if (memory.sought) this.find();
@@ -129,7 +129,7 @@ class Tools {
   listen() {
     this.search.addEventListener("input", () => this.find());
     this.search.addEventListener("focus", () => { this.memory.focused = true; });
-    this.search.addEventListener("blur", () => setTimeout(() => { // a page that is drawn anew takes the focus away, too
+    this.search.addEventListener("blur", () => setTimeout(() => { // a redraw of the page also removes the focus
       if (this.search.isConnected) this.memory.focused = false;
     }));
     this.search.addEventListener("keydown", (event) => {
@@ -192,7 +192,7 @@ class Tools {
     this.said.textContent = `${what} copied${rest}: ${path(node) || "all"}`;
   }
 
-  /** Arrows go through the lines and open them, as in every tree; Ctrl+C copies the value of a line. */
+  /** Arrow keys move through the lines and open them, as usual in trees; Ctrl+C copies the value of a line. */
   press(event) {
     const line = event.target.closest(".tree summary, .tree li");
     if (!line || event.target.matches("input, .json-tools *")) return;
@@ -233,8 +233,8 @@ function dress() {
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
 }
 
-/** Gives tools to each page below `root` that has trees worth them; what is set in them is kept for its `home`, which
-    outlives a page that is drawn anew. Gives back what ends it. */
+/** Adds tools to each page below `root` with large enough trees. Settings are kept for the page's `home`, which
+    survives a redraw. Returns a function that detaches the tools. */
 export function attach(root, home = (page) => page.parentElement) {
   dress();
   const memories = new WeakMap();
