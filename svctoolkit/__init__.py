@@ -1,4 +1,4 @@
-"""A test bench for customer-event pipelines, in one Python process, offline.
+"""An offline test bench for customer-event pipelines, in one Python process.
 
 >>> import svctoolkit
 >>> workspace = svctoolkit.Workspace("shop")
@@ -8,7 +8,7 @@
 >>> result.data[0].dest_transformed_payload[0]["endpoint"]
 'https://hook.example/in'
 
-Every name is imported when it is first used, so `import svctoolkit` alone loads no third-party package.
+Names are imported on first use, so `import svctoolkit` alone loads no third-party package.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def __dir__() -> list[str]:
 
 # Any: IPython's shell
 def load_ipython_extension(shell: Any) -> None:
-    """What `%load_ext svctoolkit` calls: the magics `%%transform`, `%%suite` and `%svc`; events show as trees."""
+    """Called by `%load_ext svctoolkit`: adds `%%transform`, `%%suite` and `%svc`, and shows events as trees."""
     from svctoolkit.magics import load
 
     load(shell)
@@ -77,7 +77,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 # Any: IPython's shell
 def unload_ipython_extension(shell: Any) -> None:
-    """What `%unload_ext svctoolkit` calls."""
+    """Called by `%unload_ext svctoolkit`."""
     from svctoolkit.magics import unload
 
     unload(shell)

@@ -7,6 +7,6 @@ import sys
 from svctoolkit.cli import main
 
 status = main()
-# After an interrupt in code that was made of a text, as a dataclass is, CPython ends with 130 unless another text runs.
+# After an interrupt in code compiled from a string (as dataclasses are), CPython exits with 130 unless more of it runs.
 eval("0")
 sys.exit(status)

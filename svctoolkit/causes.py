@@ -1,11 +1,11 @@
-"""Why an event failed, as data. The texts that users read are derived from it here, and nowhere else.
+"""Why an event failed, as data. The texts for users are derived from it in this module only.
 
 Cause
 ├── Refusal     a mapping does not accept the event, or the destination's settings do not allow it
 ├── CodeError   the user's transformation failed
 └── Rejection   the destination answered with an error, or did not answer
 
-A cause travels from where it arises through stores, frames, replays and reports, and back from JSON:
+Stores, frames, replays and reports keep a cause as data, and it can be restored from JSON:
 
 >>> cause = Refusal("missing", field="userId", expected="a value")
 >>> cause.text, cause.rule("MP")
@@ -27,12 +27,12 @@ from svctoolkit.json_types import Json
 RefusalKind: TypeAlias = Literal[
     "missing",  # the event has no value where the destination needs one
     "misfit",  # the value does not fit
-    "not-configured",  # a setting maps values, and has no entry for this one
+    "not-configured",  # a setting maps values, but has no entry for this one
     "unsupported",  # the type accepts no such events, or only with a setting
     "misconfigured",  # a setting is missing or wrong for this event
-    "not-found",  # the destination's account has no such thing
-    "lookup-failed",  # the destination did not answer what the mapping had to ask
-    "fault",  # the mapping itself failed: a fault of this package, or of a user's own destination
+    "not-found",  # the object does not exist in the destination's account
+    "lookup-failed",  # a lookup that the mapping needs failed
+    "fault",  # the mapping itself failed: a bug in this package, or in a custom destination
 ]
 _MAX_VALUE = 200  # characters of JSON text
 _INDEX = re.compile(r"\.\d+(?=\.|$)")
@@ -43,9 +43,9 @@ class Refusal(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="cause"
 
     `field` is the path in the event (several are joined by ` or `) and `setting` the variable of the destination's
     configuration that decides; at least one of them is given, unless the kind is `fault`. `expected` is what the rule
-    wants, `value` what was there, as JSON text of at most 200 characters. `subject` is what is unsupported, `why` a
-    clause that explains. `case` tells rules apart that agree in kind, field and setting. `status` is the HTTP status of
-    a failed lookup, `where` the line of a faulty mapping.
+    requires, `value` the actual value, as JSON text of at most 200 characters. `subject` is what is unsupported, `why`
+    a clause that explains. `case` distinguishes rules with the same kind, field and setting. `status` is the HTTP
+    status of a failed lookup, `where` the line of a faulty mapping.
     """
 
     kind: RefusalKind
@@ -62,7 +62,7 @@ class Refusal(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="cause"
     def rule(self, type: str) -> str:
         """The id of the broken rule at a destination type: unique, and independent of the wording.
 
-        It is made of the type, the kind and the setting or field, numbers of list elements left out.
+        It consists of the type, the kind and the setting or field, without the numbers of list elements.
         """
         return ".".join(part for part in (type, self.kind, _slug(self._place), self.case) if part)
 
@@ -86,7 +86,7 @@ class Refusal(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="cause"
 class CodeError(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="cause", tag="code"):
     """An error of the user's code.
 
-    `name` is the error's class (`TypeError`), `kind` one of those of `TransformationError`. `file`, `line`, `column`
+    `name` is the error's class (`TypeError`), `kind` as in `TransformationError`. `file`, `line`, `column`
     and `function` are where it was raised, as far as they are known; lines and columns count from 1.
     """
 
@@ -100,28 +100,28 @@ class CodeError(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="caus
 
     @property
     def where(self) -> str:
-        """`file:line:column`, as far as it is known."""
+        """`file:line:column`, as far as known."""
         return ":".join(map(str, filter(None, (self.file, self.line, self.line and self.column))))
 
-    def rule(self, type: str) -> str:  # noqa: ARG002 - as of every cause: the user's code is the same for all types
-        """The id of this kind of failure: the file, the function and the error's class; lines move with every edit."""
+    def rule(self, type: str) -> str:  # noqa: ARG002 - signature shared by all causes
+        """The id of this kind of failure: file, function and error class, but not the line, which moves with edits."""
         return ".".join(part for part in ("code", self.file, self.function, self.name) if part)
 
     @property
     def text(self) -> str:
-        """The error as users know it from their runtime: `TypeError: ... (clean.js:8:29)`."""
+        """The error as the runtime prints it: `TypeError: ... (clean.js:8:29)`."""
         return f"{self.name}: {self.message}" + (f" ({self.where})" if self.where else "")
 
     @property
     def template(self) -> str:
-        """The text without its place, and with `…` for numbers and quoted texts."""
+        """The text without its position, and with `…` for numbers and quoted texts."""
         return text_template(f"{self.name}: {self.message}")
 
 
 class Rejection(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="cause", tag="rejection"):
-    """An answer of the destination that is not a success, or none: then `code` is the cause, such as `ECONNREFUSED`.
+    """An error response of the destination, or no response: then `code` is the cause, such as `ECONNREFUSED`.
 
-    `status` is the HTTP status, `code` the vendor's own error code where its answer has one, `message` what it says.
+    `status` is the HTTP status, `code` the vendor's own error code if the response has one, `message` its text.
     """
 
     status: int
@@ -129,7 +129,7 @@ class Rejection(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="caus
     message: str = ""
 
     def rule(self, type: str) -> str:
-        """The id of this kind of answer: `MP.http-400`, with the vendor's code where there is one."""
+        """The id of this kind of answer: `MP.http-400`, with the vendor's code if there is one."""
         return ".".join(part for part in (type, f"http-{self.status}", _slug(self.code)) if part)
 
     @property
@@ -147,7 +147,7 @@ Cause: TypeAlias = Refusal | CodeError | Rejection
 
 
 def cause_to_json(cause: Cause) -> dict[str, Json]:
-    """A cause as a JSON object; its member `cause` names the class."""
+    """A cause as a JSON object; its key `cause` names the class."""
     return msgspec.to_builtins(cause)  # type: ignore[no-any-return]
 
 
@@ -157,7 +157,7 @@ def cause_from_json(value: Mapping[str, Json]) -> Cause:
 
 
 def map_texts(cause: Cause, change: Callable[[str], str]) -> Cause:
-    """A copy with every text changed that may hold data of users: to mask secrets."""
+    """A copy with `change` applied to every text that may contain user data, for example to mask secrets."""
     members: dict[str, Any] = {}
     for name in _DATA:
         old = getattr(cause, name, None)
@@ -170,7 +170,7 @@ def json_value(value: Json) -> str:
     """A value as JSON text of at most 200 characters, for `Refusal.value`."""
     try:
         text = msgspec.json.encode(value).decode()
-    except (TypeError, ValueError, OverflowError, UnicodeEncodeError):  # half a character, more than 64 bits
+    except (TypeError, ValueError, OverflowError, UnicodeEncodeError):  # a lone surrogate, more than 64 bits
         import json
 
         text = json.dumps(value, ensure_ascii=True, default=str)
@@ -178,7 +178,7 @@ def json_value(value: Json) -> str:
 
 
 def text_template(text: str) -> str:
-    """What many messages have in common: `…` in place of numbers and quoted texts."""
+    """The common form of similar messages: `…` in place of numbers and quoted texts."""
     return _PARTICULAR.sub("…", text)
 
 
@@ -192,12 +192,12 @@ def _slug(text: str) -> str:
 
 
 def _quote(value: str) -> str:
-    """A JSON text as users read it: texts in single quotes."""
+    """JSON text for users, with texts in single quotes."""
     if value[:1] != '"':
         return value
     try:
         return repr(msgspec.json.decode(value))
-    except msgspec.DecodeError:  # cut
+    except msgspec.DecodeError:  # truncated
         return f"'{value[1:]}"
 
 

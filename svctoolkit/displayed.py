@@ -1,8 +1,8 @@
-"""How objects show themselves in notebooks.
+"""The notebook display of objects.
 
-A class that notebooks show inherits `Displayed`. What it looks like is a view: a function in the module `_display`
-of the class's package, or of the nearest package above that has one. The module is imported when an object is first
-shown, so that models neither import their views nor pay for them.
+A class with a rich display inherits `Displayed`. Its view is a function in the module `_display` of the class's
+package, or of the nearest parent package that has one. The module is imported when an object is first shown, so that
+models do not depend on their views or load them needlessly.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from svctoolkit.json_types import Json
 
 T = TypeVar("T")
-#: `html` for a notebook, `text` where HTML is not possible, `document` is a whole page in a file of its own
+#: `html` for a notebook, `text` where HTML is not possible, `document` for a complete page in a file
 Form: TypeAlias = Literal["html", "text", "document"]
 _VIEWS: dict[tuple[type, Form], Callable[[Any], str]] = {}
 
 
 class Displayed:
-    """Shows an object as HTML, by the view of its class, and as `display_text` where HTML is not possible."""
+    """Shows an object as HTML with the view of its class, or as `display_text` where HTML is not possible."""
 
     __slots__ = ()
 
@@ -48,17 +48,17 @@ def shows(kind: type[T], form: Form = "html") -> Callable[[Callable[[T], str]], 
 
 
 def render(shown: object, form: Form = "html") -> str:
-    """An object in the view of its class, or of the nearest base. Raises `LookupError` where there is none."""
+    """An object rendered by the view of its class or nearest base class. Raises `LookupError` without a view."""
     for base in type(shown).__mro__:
         for module in _display_modules(base.__module__):
             import_module(module)
             if (base, form) in _VIEWS:
                 return _VIEWS[base, form](shown)
-    raise LookupError(f"{type(shown).__qualname__} has no view as {form}: a module `_display` must declare one")
+    raise LookupError(f"{type(shown).__qualname__} has no {form} view; declare one in a module `_display`")
 
 
 def _display_modules(module: str) -> Iterator[str]:
-    """The modules with views above a module of this package, the nearest first."""
+    """The `_display` modules of the packages above a module of this package, nearest first."""
     while module.startswith("svctoolkit."):
         name = f"{module}._display"
         if find_spec(module).submodule_search_locations and find_spec(name):  # type: ignore[union-attr]
@@ -67,6 +67,6 @@ def _display_modules(module: str) -> Iterator[str]:
 
 
 def shorten(value: Json, width: int) -> str:
-    """A text, or another value as JSON; what is longer than `width` characters ends with an ellipsis."""
+    """A text, or another value as JSON, truncated to `width` characters with an ellipsis."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= width else f"{text[: width - 1]}…"

@@ -1,32 +1,32 @@
-"""Every error this package raises on purpose.
+"""All errors that this package raises deliberately.
 
 ToolkitError                   catch this to catch everything below
-├── ConfigError                what the user wrote is wrong; `problems` has all of it, each with its place
+├── ConfigError                invalid input of the user; `problems` lists everything wrong, with positions
 │   ├── UnknownName            no such destination, type, command, matcher...; also a KeyError
 │   ├── InvalidConfig          a destination's configuration does not fit its type
 │   ├── InvalidWorkspace       a workspace file or object
-│   │   └── WorkspaceWarning   what the rest of a workspace can do without: warned about; with `strict` it is raised
+│   │   └── WorkspaceWarning   a problem that does not affect the rest of a workspace: a warning; raised with `strict`
 │   ├── InvalidSuite           a suite file
 │   ├── InvalidPlan            a tracking plan, or a project of them
 │   ├── StoreError             a data plane's store cannot be read or written
 │   └── UsageError             the command line
-├── EventError                 this one event cannot go on; a run takes the next
-│   ├── InvalidMessageType     `type` is missing, no text, or none of the six
-│   └── MappingError           the mapping refuses the event; `refusal` says why, as data
+├── EventError                 this event failed; a run continues with the next one
+│   ├── InvalidMessageType     `type` is missing, not a text, or not one of the six
+│   └── MappingError           the mapping rejects the event; `refusal` is the reason, as data
 │       ├── UnsupportedEvent   the destination does not accept events of this type
 │       ├── Missing            no value where the destination needs one; this and the next six are in `mapping.refusals`
 │       ├── Misfit             a value that does not fit
-│       ├── NotConfigured      a setting maps values, and has no entry for this one
+│       ├── NotConfigured      a setting maps values, but has no entry for this one
 │       ├── Unsupported        events like this are sent only with a setting
 │       ├── Misconfigured      a setting is missing or wrong for this event
-│       ├── NotFound           the destination's account has no such thing
-│       └── LookupFailed       the destination did not answer what the mapping had to ask; `status` is its answer's
+│       ├── NotFound           the object does not exist in the destination's account
+│       └── LookupFailed       a lookup that the mapping needs failed; `status` is the HTTP status
 ├── TransformationError        the user's code failed; `where` is file:line:col
 ├── DeliveryError              a request could not be sent or answered; `code` names the cause
 │   └── Forbidden              the network policy refused the address
-├── StillWaiting               what was waited for did not happen in time; the text says what is still under way
-├── RequestError               the Test API refused a request; `status` and `body` are its answer
-├── InvalidCall                a call of the client SDK got an argument it cannot take; also a ValueError
+├── StillWaiting               a condition was not met in time; the text says what is still pending
+├── RequestError               the Test API rejected a request; `status` and `body` are its response
+├── InvalidCall                a call of the client SDK got an invalid argument; also a ValueError
 ├── StorageError               the client SDK cannot write its queue to disk
 └── Unsupported                the type exists, but cannot be tested (streams, object stores, warehouses...)
 """
@@ -40,21 +40,21 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.json_types import Json
 
-if TYPE_CHECKING:  # at run time it would load msgspec, which the client SDK does without
+if TYPE_CHECKING:  # would load msgspec, which the client SDK does not need
     from svctoolkit.causes import Refusal
 
 
 def is_survivable(error: BaseException) -> bool:
-    """Whether to go on after what other people's code has raised: any exception, and in a thread of ours all else.
+    """Whether to continue after an error in user code: after any `Exception`, and in our own threads after everything.
 
-    In the main thread Ctrl-C, `sys.exit` and the outcomes of pytest are for whoever runs the program. A thread of ours
-    would end by them, and nobody hear.
+    In the main thread, Ctrl-C, `sys.exit` and pytest's outcomes must reach the program. In one of our threads they
+    would only end the thread silently.
     """
     return isinstance(error, Exception) or current_thread() is not main_thread()
 
 
 class ToolkitError(Exception):
-    """Root of every error that this package raises on purpose."""
+    """Base class of all errors that this package raises deliberately."""
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from html import escape
@@ -65,7 +65,7 @@ class ToolkitError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong in what the user wrote.
+    """One problem in the user's input.
 
     `where` is `file:line:col`, a dotted path, or empty. `str()` gives `where: message`.
     """
@@ -78,7 +78,7 @@ class Problem:
 
 
 class ConfigError(ToolkitError):
-    """Something the user wrote is wrong. The text has one line per problem."""
+    """The user's input is invalid. The text has one line per problem."""
 
     def __init__(self, problems: str | Problem | Sequence[Problem], *, where: str = "") -> None:
         if isinstance(problems, str):
@@ -89,7 +89,7 @@ class ConfigError(ToolkitError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """` Did you mean 'x'?` for the names nearest to `name`, or an empty text."""
-    import difflib  # 15 ms, and only a mistake needs it
+    import difflib  # 15 ms to import, and only errors need it
 
     names = {k.lower(): k for k in known}
     close = difflib.get_close_matches(name.lower(), list(names), n=2)
@@ -97,7 +97,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 class UnknownName(ConfigError, KeyError):
-    """A name that is not there, with the nearest ones that are; or with `hint`, which says more than they."""
+    """An unknown name. The text suggests the nearest known names, or has `hint` instead."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "", hint: str = "") -> None:
         self.kind, self.name = kind, name
@@ -111,14 +111,14 @@ class InvalidConfig(ConfigError):
 
 
 class InvalidWorkspace(ConfigError):
-    """A workspace does not hold together."""
+    """A workspace is invalid or inconsistent."""
 
 
 class WorkspaceWarning(InvalidWorkspace, UserWarning):
-    """Configurations and types that a workspace file has and nobody here knows: they are kept as they are.
+    """Unknown configuration variables and destination types in a workspace file, which are kept unchanged.
 
-    `Workspace.load` gives it to `warnings.warn`, with all problems in one. Where warnings are errors it is raised, and
-    is what any other `InvalidWorkspace` is.
+    `Workspace.load` passes one warning with all problems to `warnings.warn`. If warnings are turned into errors, it is
+    raised and can be caught as `InvalidWorkspace`.
     """
 
 
@@ -127,19 +127,19 @@ class InvalidSuite(ConfigError):
 
 
 class InvalidPlan(ConfigError):
-    """A tracking plan does not hold together, or the service would not check events against it."""
+    """A tracking plan is inconsistent, or RudderStack would not check events against it."""
 
 
 class StoreError(ConfigError):
-    """The file of a data plane cannot be read or written: damaged, a full disk, rights that are missing."""
+    """A data plane's store file cannot be read or written: damaged, disk full, or missing permissions."""
 
 
 class UsageError(ConfigError):
-    """The command line is wrong; the text says what to write instead."""
+    """The command line is invalid; the text says what to write instead."""
 
 
 class EventError(ToolkitError):
-    """One event cannot go on. `field` is the path in the event, where there is one."""
+    """One event failed. `field` is the path in the event, if known."""
 
     def __init__(self, message: str, *, field: str = "") -> None:
         super().__init__(message)
@@ -147,20 +147,20 @@ class EventError(ToolkitError):
 
 
 class InvalidMessageType(EventError):
-    """The specified refusals of an event's `type` (specification, section Errors)."""
+    """The event's `type` is rejected with the specified errors (specification, section Errors)."""
 
 
 class MappingError(EventError):
-    """The mapping refuses the event. `refusal` says why, as data; the text is derived from it.
+    """The mapping rejects the event. `refusal` is the reason as data; the text is derived from it.
 
-    Mappings raise its kinds, which are in `svctoolkit.mapping`: `Missing`, `Misfit` and others.
+    Mappings raise its subclasses in `svctoolkit.mapping`: `Missing`, `Misfit` and others.
     """
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.text, field=refusal.field)
         self.refusal = refusal
 
-    def __reduce__(self) -> tuple[Any, ...]:  # the constructors of its kinds have parameters of their own
+    def __reduce__(self) -> tuple[Any, ...]:  # subclasses have different constructor parameters
         return _restore_mapping_error, (type(self), self.refusal)
 
 
@@ -177,12 +177,12 @@ class UnsupportedEvent(MappingError):
 class TransformationError(ToolkitError):
     """The user's code failed. `name` is the error's class.
 
-    `at` is file, line and column in the user's code, counted from 1; 0 where only the rest is known, None where nothing
-    is. `function` is the name of the function there, where the runtime has one. `where` is `file:line:col`.
+    `at` is file, line and column in the user's code, counted from 1; 0 for an unknown line or column, None if the
+    position is unknown. `function` is the name of the function there, if known. `where` is `file:line:col`.
 
-    `kind` is `error` (the code raised it), `syntax` (the code cannot be loaded), or the bound that was passed:
+    `kind` is `error` (the code raised it), `syntax` (the code cannot be loaded), or the limit that was exceeded:
     `time`, `memory`, `output`, `crash`; `sandbox` means that the sandbox itself could not be set up.
-    `event_id` is the messageId of the event that the code had.
+    `event_id` is the messageId of the event being processed.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class TransformationError(ToolkitError):
 
     @property
     def where(self) -> str:
-        """`file:line:col`, as far as it is known; empty where it is not."""
+        """`file:line:col`, as far as known; else empty."""
         return ":".join(str(part) for part in self.at or () if part)
 
 
@@ -222,11 +222,11 @@ class Forbidden(DeliveryError):
 
 
 class StillWaiting(ToolkitError):
-    """A condition did not come true within the time given; the text says how things stand."""
+    """A condition was not met in time; the text describes the current state."""
 
 
 class RequestError(ToolkitError):
-    """The Test API refused a request: `status` is the HTTP status, `body` the JSON body of the answer."""
+    """The Test API rejected a request: `status` is the HTTP status, `body` the JSON body of the response."""
 
     def __init__(self, status: int, body: Mapping[str, Json]) -> None:
         self.status, self.body = status, body
@@ -234,7 +234,7 @@ class RequestError(ToolkitError):
 
 
 class InvalidCall(ToolkitError, ValueError):
-    """A call of the client SDK got an argument that it cannot take. The text names the call and the argument."""
+    """A call of the client SDK got an invalid argument. The text names the call and the argument."""
 
 
 class StorageError(ToolkitError):

@@ -1,4 +1,4 @@
-"""Ctrl-C between two steps, never in the middle of one."""
+"""Delay Ctrl-C until a step is complete."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from types import FrameType
 
 @contextmanager
 def uninterrupted(*, once: bool = False) -> Iterator[None]:
-    """Ctrl-C waits for the end of the block, and comes then: what is written in it is whole, or not there.
+    """Delay Ctrl-C until the end of the block, so that writes in the block are complete.
 
-    With `once` a second one comes at once, for blocks with other people's code, which may never end. In other threads
-    than the main one it never comes.
+    With `once`, a second Ctrl-C interrupts immediately, for blocks that run user code, which may never end. Only the
+    main thread receives Ctrl-C; in other threads the block has no effect.
     """
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
@@ -40,9 +40,9 @@ def uninterrupted(*, once: bool = False) -> Iterator[None]:
 
 @contextmanager
 def interrupts_blocked() -> Iterator[None]:
-    """Processes that are started in the block never hear of Ctrl-C, which reaches all of a terminal.
+    """Start processes that ignore Ctrl-C, which a terminal sends to all its processes.
 
-    Who starts them ends them. Ctrl-C of this process comes after the block.
+    The caller must end them. This process receives a Ctrl-C after the block.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield

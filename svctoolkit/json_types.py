@@ -1,8 +1,8 @@
-"""The word for JSON in signatures.
+"""The type of JSON values in signatures.
 
-Events, payloads, settings and answers are whatever users and services send: any JSON value. A recursive union says no
-more to a reader, and would make a cast of every access, so `Json` is `Any`. A plain `Any` in a public signature has its
-reason beside it.
+Events, payloads, settings and answers can be any JSON value that users and services send. A recursive union would not
+tell readers more, and every access would need a cast, so `Json` is `Any`. A plain `Any` in a public signature has a
+comment with its reason.
 """
 
 from __future__ import annotations
@@ -10,6 +10,6 @@ from __future__ import annotations
 from typing import Any, Final, TypeAlias
 
 Json: TypeAlias = Any
-#: The types of values with nothing inside. Who walks through JSON looks here first: asking each text whether it is a
-#: `Mapping` takes longer than the rest of the walk.
+#: The types of scalars. Code that walks through JSON checks these first: an `isinstance` check against `Mapping` for
+#: each text takes longer than the rest of the walk.
 LEAVES: Final = frozenset({str, int, float, bool, type(None)})

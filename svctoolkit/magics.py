@@ -1,11 +1,11 @@
-"""`%load_ext svctoolkit`: transformations and suites in cells of their own.
+"""`%load_ext svctoolkit`: write transformations and suites in notebook cells.
 
-    %%transform clean --event track     the cell is the code; shows what it does to an event
-    %%suite --tags orders               the cell is a suite; runs it
-    %svc                                shows the workspace that the other two work with
+    %%transform clean --event track     run the code in the cell on an event
+    %%suite --tags orders               run the suite in the cell
+    %svc                                show the workspace that the other two use
 
-That workspace is the variable `workspace`, or the one that `%svc NAME` chose; where there is none, one is made.
-Loading the extension also gives DataFrames `df.svc`.
+The workspace is the variable `workspace`, or the variable chosen with `%svc NAME`; it is created if missing.
+Loading the extension also adds `df.svc` to DataFrames.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from svctoolkit.workspace import Workspace
 _LANGUAGES = {"js": "javascript", "javascript": "javascript", "python": "python", "py": "python"}
 _FILES = (".json", ".yaml", ".yml")
 _TYPES = ", ".join(EVENT_TYPES)
-_BEFORE = 1  # lines of a cell in front of what the magic gets
-_PATIENCE = 0.5  # seconds before progress is shown, and a fifth of it between two pictures
+_BEFORE = 1  # lines of a cell before the text that the magic receives
+_PATIENCE = 0.5  # seconds before progress is shown; updates come five times as often
 _ARGUMENT = re.compile(r"""(?:[^\s'"]|'[^']*'?|"[^"]*"?)*$""")
 _VALUE = re.compile(r"(?:^|[\s{,-])(destination|source|transformation|type):\s*(?:\[?\s*)([\w-]*)$")
 _KEY = re.compile(r"(\s*(?:-\s+)?)(\w*)$")
 
 
 class _Options(argparse.ArgumentParser):
-    """The options of one magic. Raises `UsageError` with the nearest option for a misspelt one."""
+    """The options of one magic. Raises `UsageError`, which suggests the nearest option for a misspelt one."""
 
     def __init__(self, magic: str) -> None:
         super().__init__(prog=magic, add_help=False, allow_abbrev=False)
@@ -65,11 +65,11 @@ class _Options(argparse.ArgumentParser):
             name = word.partition("=")[0]
             if name.startswith("--") and name not in self.names:
                 near = did_you_mean(name, self.names) or f" {self.prog}? shows the options."
-                raise UsageError(f"{self.prog} has no option {name}.{near}")
+                raise UsageError(f"unknown option {name} of {self.prog}.{near}")
         return self.parse_args(words)
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog}: {message}. {self.prog}? shows how it is used.")
+        raise UsageError(f"{self.prog}: {message}. {self.prog}? shows its usage.")
 
 
 def _transform_options() -> _Options:
@@ -93,7 +93,7 @@ def _suite_options() -> _Options:
 
 
 class Magics:
-    """The magics of one shell, and the workspace that they work with."""
+    """The magics of one shell, and the workspace that they use."""
 
     # Any: IPython's shell
     def __init__(self, shell: Any) -> None:
@@ -102,19 +102,19 @@ class Magics:
         self._bench: Bench | None = None
 
     def transform(self, line: str, cell: str) -> Trials | Aggregate:
-        """The cell is the code of a transformation; running it shows what it does to an event, or to many.
+        """Run the code in the cell as a transformation, and show its effect on one event or on many.
 
         %%transform NAME [--language js|python] [--event EVENT | --events EVENTS] [--destination KEY] [--plan PLAN]
 
-        The transformation is made in the workspace, or its code is replaced.
+        The transformation is added to the workspace, or its code is replaced.
 
-        --language: if it is not said, what the code looks like
+        --language: language of the code (default: detected)
         --event: a sample event (track, 'order completed'), a variable with an event or a list of them, or a JSON or
-            YAML file; may be repeated. Default: track
-        --events: many events, counted: how many the code changed, dropped, failed on, and where. A variable (a list, a
-            DataFrame, Arrow, a data plane), or files as `svctoolkit replay` reads them (events.ndjson)
+            YAML file (default: track); may be repeated
+        --events: many events; show how many the code changed, dropped or failed on, and where. A variable (a list, a
+            DataFrame, Arrow, a data plane), or files as for `svctoolkit replay` (events.ndjson)
         --destination: let this destination use the transformation; may be repeated
-        --plan: also show what the events break of this tracking plan: a key of the workspace's, or a path
+        --plan: also show violations of this tracking plan: its key in the workspace, or a path
         """
         options = _transform_options().of(line)
         if not cell.strip():
@@ -122,12 +122,14 @@ class Magics:
         workspace = self.workspace()
         destinations = [workspace.destination(key) for key in options.destination]
         if options.events and options.event:
-            raise UsageError("%%transform: give --event for events one by one, or --events for many that are counted")
+            raise UsageError(
+                "%%transform: use either --event, to show events one by one, or --events, to count outcomes of many"
+            )
         many = self._many(options.events) if options.events else None
         events = {name: event for text in options.event or ["track"] for name, event in self._events(text)}
         if options.language and options.language not in _LANGUAGES:
             near = did_you_mean(options.language, _LANGUAGES)
-            raise UsageError(f"%%transform: no language is called {options.language!r}; expected js or python.{near}")
+            raise UsageError(f"%%transform: unknown language {options.language!r}; expected js or python.{near}")
         language: Any = _LANGUAGES[options.language] if options.language else language_of(cell)
         replace_code(workspace, options.name, cell, language)
         for destination in destinations:
@@ -142,7 +144,7 @@ class Magics:
         return aggregate(self._bench, transformation, many, offset=_BEFORE)
 
     def _many(self, text: str) -> Many:
-        """The events that `--events` names."""
+        """The events selected by `--events`."""
         if text in self._shell.user_ns:
             return Many(self._shell.user_ns[text])
         if not (Path(text).suffix or Path(text).exists() or "://" in text):
@@ -151,7 +153,7 @@ class Magics:
         return Many(text)
 
     def _show_violations(self, name: str, events: Mapping[str, Any], many: Many | None) -> None:
-        """What each event breaks of a plan, above what the transformation does to it; of many a frame."""
+        """Show violations of a plan above the output of the transformation; for many events, as a frame."""
         from svctoolkit import plans
 
         known = self.workspace().tracking_plans
@@ -163,15 +165,15 @@ class Magics:
             display(plan.check(event))
 
     def suite(self, line: str, cell: str) -> Results:
-        """The cell is a suite in YAML; running it runs the scenarios and shows what became of them.
+        """Run the scenarios of the YAML suite in the cell, and show their outcomes.
 
         %%suite [--tags EXPR] [-k EXPR] [--coverage] [--fail-fast]
 
-        Without destinations, sources or a workspace file of its own the suite is for the workspace of the notebook.
+        If the suite has no destinations, sources or workspace file, it uses the workspace of the notebook.
 
-        --tags: those whose tags fit: 'orders and not slow'
-        -k: those with these words in their id, title or tags
-        --coverage: what no scenario touches
+        --tags: run scenarios whose tags match: 'orders and not slow'
+        -k: run scenarios with these words in their id, title or tags
+        --coverage: report what no scenario covers
         --fail-fast: stop at the first failure
         """
         options = _suite_options().of(line)
@@ -195,38 +197,38 @@ class Magics:
         return results
 
     def svc(self, line: str) -> Workspace:
-        """Shows the workspace that %%transform and %%suite work with.
+        """Show the workspace that %%transform and %%suite use.
 
         %svc [NAME]
 
-        NAME: a variable; from now on they work with the workspace in it
+        NAME: variable with the workspace to use from now on
         """
         name = line.strip()
         if name:
             if not isinstance(self._shell.user_ns.get(name), Workspace):
                 if name in self._shell.user_ns:
-                    raise UsageError(f"%svc: {name} is a {type(self._shell.user_ns[name]).__name__}, no workspace")
+                    raise UsageError(f"%svc: {name} is a {type(self._shell.user_ns[name]).__name__}, not a workspace")
                 raise UnknownName("variable with a workspace", name, self.workspaces())
             self._chosen = name
         return self.workspace()
 
     def workspace(self) -> Workspace:
-        """The workspace in the variable that `%svc` chose, or in `workspace`; a new one, if that is not there."""
+        """The workspace in the variable chosen with `%svc`, or in `workspace`, which is created if missing."""
         name = self._chosen or "workspace"
         value = self._shell.user_ns.get(name)
         if isinstance(value, Workspace):
             return value
         if self._chosen or value is not None:
-            raise UsageError(f"the variable {name} holds no workspace: choose another with %svc NAME")
+            raise UsageError(f"variable {name} is not a workspace; choose another one with %svc NAME")
         fresh = self._shell.user_ns["workspace"] = Workspace("notebook")
         return fresh
 
     def workspaces(self) -> list[str]:
-        """The variables with a workspace."""
+        """The names of variables with a workspace."""
         return [n for n, v in self._shell.user_ns.items() if isinstance(v, Workspace) and not n.startswith("_")]
 
     def _events(self, text: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
-        """The events that `--event` names, each with what it is called."""
+        """The events selected by `--event`, each with its name."""
         value = self._shell.user_ns.get(text)
         if _holds_events(value):
             return [(text, value)] if isinstance(value, Mapping) else events_by_name(value)
@@ -240,13 +242,13 @@ class Magics:
         return [(Path(text).name, data)] if isinstance(data, Mapping) else events_by_name(data)
 
     def event_names(self) -> list[str]:
-        """What `--event` takes beside files: sample events, and variables with events."""
+        """The names that `--event` accepts besides files: sample events, and variables with events."""
         variables = self._shell.user_ns.items()
         return [*samples(), *(name for name, value in variables if not name.startswith("_") and _holds_events(value))]
 
     # Any: IPython's completion context
     def complete(self, context: Any) -> dict[str, Json]:
-        """A matcher for IPython: names in the lines of the magics, and in the YAML of a suite."""
+        """IPython matcher that completes names in the lines of the magics, and in the YAML of a suite."""
         cell = context.full_text.split("\n")
         before = cell[context.cursor_line][: context.cursor_position]
         words, text = _split(before)
@@ -261,7 +263,7 @@ class Magics:
         return _matches(key[2], _keys(inside=bool(key[1]))) if key else _matches("", [])
 
     def _arguments(self, before: Sequence[str], text: str) -> list[str]:
-        """What can stand in the line of a magic behind the words `before`."""
+        """Completions in the line of a magic after the words `before`."""
         magic, last = before[0], before[-1]
         if magic == "%svc":
             return self.workspaces()
@@ -280,7 +282,7 @@ class Magics:
         )
 
     def _values(self, key: str) -> list[str]:
-        """What can stand behind a key of a suite."""
+        """Completions for the value of a key of a suite."""
         workspace = self._seen()
         choices: dict[str, Callable[[], Iterable[str]]] = {
             "destination": workspace.destinations.keys,
@@ -291,13 +293,13 @@ class Magics:
         return list(choices[key]())
 
     def _seen(self) -> Workspace:
-        """The workspace for completion, which makes none."""
+        """The workspace for completion; it is not created if missing."""
         value = self._shell.user_ns.get(self._chosen or "workspace")
         return value if isinstance(value, Workspace) else Workspace()
 
 
 class _Progress:
-    """How far a run is, in the output of the cell; nothing for one that is quickly over, or in a terminal."""
+    """Shows the progress of a run in the output of the cell, but not for short runs or in a terminal."""
 
     def __init__(self, shell: Any) -> None:
         self._next = monotonic() + _PATIENCE if hasattr(shell, "kernel") else float("inf")
@@ -307,7 +309,7 @@ class _Progress:
         if monotonic() < self._next:
             return
         self._next = monotonic() + _PATIENCE / 5
-        self._put(page(message(f"{results.done} of {results.total} scenarios have run", "info")))
+        self._put(page(message(f"{results.done} of {results.total} scenarios finished", "info")))
 
     def _put(self, text: str) -> None:
         if self._handle is None:
@@ -321,7 +323,7 @@ class _Progress:
 
 
 def _holds_events(value: Any) -> bool:
-    """Whether it is an event, a list of events or of captured ones, or a data plane."""
+    """Whether it is an event, a list of events or captured events, or a data plane."""
     if isinstance(value, (list, tuple)):
         value = getattr(value[0], "event", value[0]) if value else None
     if isinstance(value, Mapping):
@@ -330,20 +332,20 @@ def _holds_events(value: Any) -> bool:
 
 
 def _split(before: str) -> tuple[list[str], str]:
-    """The words in front of the one that is being written, and that one, with its quote."""
+    """The words before the cursor's word, and that word with its quote."""
     match = _ARGUMENT.search(before)
     text = match[0] if match else ""
     return before[: len(before) - len(text)].split(), text
 
 
 def _keys(*, inside: bool) -> list[str]:
-    """The keys of a suite, or those that stand further inside."""
+    """The top-level keys of a suite, or its nested keys."""
     shapes = ("Scenario", "Expect") if inside else ("Suite",)
     return [f"{key}:" for shape in shapes for key in runner.schema()["$defs"][shape]["properties"]]
 
 
 def _matches(text: str, names: Iterable[str], *, files: bool = False) -> dict[str, Any]:
-    """The names that begin with `text`, for IPython. Where there are any, nothing else is proposed but `files`."""
+    """The completions that start with `text`, for IPython. If there are any, only they are suggested, plus `files`."""
     bare = text.strip("'\"").lower()
     matches = [name for name in names if name.strip("'").lower().startswith(bare)]
     return {
@@ -356,7 +358,7 @@ def _matches(text: str, names: Iterable[str], *, files: bool = False) -> dict[st
 
 
 def _told(magic: Callable[..., Any]) -> Callable[..., Any]:
-    """What goes wrong is one message, without a traceback; the cell has failed all the same."""
+    """Report errors of this package as one message without a traceback; the cell still fails."""
 
     @wraps(magic)
     def call(*words: str) -> Any:
@@ -371,7 +373,7 @@ def _told(magic: Callable[..., Any]) -> Callable[..., Any]:
 # Any: IPython's shell
 def load(shell: Any) -> None:
     """Register the magics and their completion with an IPython shell; DataFrames get `df.svc`, events show as trees."""
-    import svctoolkit.accessor  # noqa: F401 - importing it is what registers it
+    import svctoolkit.accessor  # noqa: F401 - the import registers it
 
     unload(shell)
     magics = Magics(shell)
@@ -384,7 +386,7 @@ def load(shell: Any) -> None:
 
 # Any: IPython's shell
 def unload(shell: Any) -> None:
-    """Take all of it away, but `df.svc`."""
+    """Unregister everything except `df.svc`."""
     unregister(shell.display_formatter.formatters["text/html"])
     for kind, name in (("cell", "transform"), ("cell", "suite"), ("line", "svc")):
         shell.magics_manager.magics[kind].pop(name, None)

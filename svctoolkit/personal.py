@@ -1,6 +1,6 @@
-"""What is personal data: by the names of members, and by what values look like. The one definition of it.
+"""Detect personal data by the names of members and the form of values. The only definition in this package.
 
-Who hides it says what stands in its place: a mask (replays), or a made-up value of the same kind (recorded suites).
+Callers choose the replacement: a mask (replays), or a fake value of the same kind (recorded suites).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any, Literal, TypeAlias
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import MASK, Masker
 
-#: What a value is about a person; "" for a text of which nothing tells.
+#: The kind of personal data; "" for a text whose name says nothing.
 Kind: TypeAlias = Literal["", "email", "phone", "name", "text", "date", "ip", "user", "anonymous", "device", "place"]
-#: What stands in place of a text or number of a kind. One of kind "" may be given back as it is.
+#: Returns the replacement of a text or number of a kind. A value of kind "" may be returned unchanged.
 Substitute: TypeAlias = Callable[[Any, Kind], Any]
 
 _NAMES_BY_KIND: dict[Kind, str] = {
@@ -39,7 +39,7 @@ _NAMES_BY_KIND: dict[Kind, str] = {
     "place": "latitude longitude lat lng lon",
 }
 _KINDS: dict[str, Kind] = {name: kind for kind, names in _NAMES_BY_KIND.items() for name in names.split()}
-#: Objects whose `name` and `state` are those of a thing, not of a person.
+#: Objects whose `name` and `state` belong to a thing, not a person.
 _THINGS = frozenset({
     "", "app", "application", "brand", "browser", "campaign", "category", "checkout", "device", "event", "experiment",
     "item", "items", "library", "list", "network", "order", "os", "page", "plan", "product", "products", "promotion",
@@ -60,7 +60,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
 
 @lru_cache(maxsize=4096)
 def kind_of(name: str, owner: str = "") -> Kind:
-    """What the name of a member says about its value; `owner` is the member around it, empty at the top.
+    """The kind of data that a member's name implies; `owner` is the enclosing member, empty at the top.
 
     >>> kind_of("first_name"), kind_of("name", "traits"), kind_of("name", "products"), kind_of("revenue")
     ('name', 'name', '', '')
@@ -76,10 +76,10 @@ def kind_of(name: str, owner: str = "") -> Kind:
 
 
 def replace(value: Json, substitute: Substitute, name: str = "", owner: str = "") -> Json:
-    """A copy of a JSON value without personal data; `name` is the member that it is, `owner` the one around it.
+    """A copy of a JSON value without personal data; `name` is the member that contains it, `owner` the enclosing one.
 
-    The value of a member whose name tells of a person is replaced whole; e-mail addresses, IP addresses and telephone
-    numbers are replaced wherever they stand in a text. Event names, ids of messages and other numbers stay.
+    The value of a member with a personal name is replaced completely; e-mail addresses, IP addresses and telephone
+    numbers are replaced anywhere in a text. Event names, message ids and other numbers are kept.
     """
     if isinstance(value, Mapping):
         return {key: replace(member, substitute, str(key), name) for key, member in value.items()}
@@ -94,13 +94,13 @@ def replace(value: Json, substitute: Substitute, name: str = "", owner: str = ""
 
 
 def replace_at(path: str, value: Json, substitute: Substitute) -> Json:
-    """As `replace`, for the value at a dotted path."""
+    """Like `replace`, for the value at a dotted path."""
     steps = ["", "", *(step for step in path.split(".") if not step.isdigit())]
     return replace(value, substitute, steps[-1], steps[-2])
 
 
 def replace_in_text(text: str, substitute: Substitute) -> str:
-    """A text with what looks like an address or a telephone number replaced. Times in ISO 8601 stay."""
+    """A text with everything that looks like an address or a telephone number replaced. ISO 8601 times are kept."""
     whole: str = substitute(text, "")
     if whole != text:
         return whole
@@ -116,12 +116,12 @@ def is_email(text: str) -> bool:
 
 
 def mask(value: Json, kind: Kind) -> Json:
-    """The substitute that shows nothing of a person."""
+    """A replacement that reveals nothing about the person."""
     return MASK if kind else value
 
 
 class PersonalMasker(Masker):
-    """Hides what another masker hides, and personal data."""
+    """Masks personal data in addition to what another masker masks."""
 
     def __init__(self, secrets: Masker) -> None:
         super().__init__(())

@@ -18,13 +18,13 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Named objects: the `attribute` of one module or folder each, in `package` or installed elsewhere.
+    """Named objects: each is the `attribute` of one module or folder in `package`, or is installed by another package.
 
-    With `rooms` they may also stand in the folders of `package`, which only say where to look for them. Listing names
-    imports nothing; getting one imports that module only. Other packages add theirs with an entry point
-    in the `group` (by default named as `package`); a running program adds its own with `add`.
+    With `rooms`, modules may also be in subfolders of `package`, which are not part of the name. Listing names imports
+    nothing; getting one imports only its module. Other packages add objects with an entry point in the `group`
+    (default: `package`); a running program adds them with `add`.
 
-    Raises `UnknownName` (a `KeyError`) for a name that is not there, `ConfigError` for a module without the attribute.
+    Raises `UnknownName` (a `KeyError`) for an unknown name, `ConfigError` for a module without the attribute.
     """
 
     def __init__(
@@ -54,19 +54,19 @@ class Registry(Generic[T]):
 
     @cached_property
     def _installed(self) -> dict[str, EntryPoint]:
-        from importlib.metadata import entry_points  # 30 ms, and most lookups are local
+        from importlib.metadata import entry_points  # 30 ms to import, and most lookups are local
 
         return {e.name: e for e in entry_points(group=self._group)}
 
     def _name(self, module: str) -> str:
-        """The name that users write for a module of the package. `not_` is `not`: Python keeps some words."""
+        """The name that users write for a module of the package. `not_` is `not`, since Python reserves some words."""
         return module.rstrip("_").replace("_", "-")
 
     def names(self) -> list[str]:
         return sorted(self._local.keys() | self._installed.keys() | self._added.keys())
 
     def add(self, name: str, item: T) -> None:
-        """Register `item` in this process, in front of everything else of that name."""
+        """Register `item` in this process. It takes precedence over others with this name."""
         self._added[name] = item
 
     def __getitem__(self, name: str) -> T:

@@ -1,12 +1,13 @@
-"""When a server that refuses wants to be asked again."""
+"""Read `Retry-After` headers."""
 
 from __future__ import annotations
 
 
 def retry_after(value: str, now: float) -> float | None:
-    """The seconds that the value of a `Retry-After` header asks for (RFC 9110); None for one that asks nothing.
+    """The seconds to wait according to a `Retry-After` header (RFC 9110); None for an invalid value.
 
-    It is a whole number or an HTTP date, which counts from `now` (seconds since 1970); one without a zone is UTC.
+    The value is a whole number or an HTTP date, converted relative to `now` (seconds since 1970); without a zone it is
+    UTC.
 
     >>> retry_after("120", 0.0), retry_after("Thu, 01 Jan 1970 00:01:00 GMT", 15.0), retry_after("soon", 0.0)
     (120.0, 45.0, None)
@@ -17,7 +18,7 @@ def retry_after(value: str, now: float) -> float | None:
     if text.isascii() and text.isdigit():
         return float(text[:12])
     from datetime import UTC
-    from email.utils import parsedate_to_datetime  # 10 ms, and few servers send dates
+    from email.utils import parsedate_to_datetime  # 10 ms to import, and few servers send dates
 
     try:
         moment = parsedate_to_datetime(text)

@@ -1,4 +1,4 @@
-"""Values that nobody should see, and views that hide them.
+"""Secret values, and masking them in output.
 
 >>> token = Secret("s3cr3t")
 >>> f"{token!r} {token} {token.reveal()}"
@@ -21,11 +21,11 @@ MASK = "••••"
 
 
 class Secret:
-    """A text that shows itself masked everywhere. `reveal()` gives the text.
+    """A text that is masked wherever it is shown. `reveal()` returns the text.
 
-    `origin` is how it was written (`$(env:NAME)`), so that saving a workspace writes the reference and not the value.
-    Of a longer text (`Bearer $(env:NAME)`), `pieces` are what is secret by itself.
-    It is pickled without the text, except `with_values`.
+    `origin` is its reference (`$(env:NAME)`), so that saving a workspace writes the reference and not the value.
+    In a longer text (`Bearer $(env:NAME)`), `pieces` are the parts that are secret themselves.
+    It is pickled without the text, except inside `with_values`.
     """
 
     __slots__ = ("_pieces", "_value", "origin")
@@ -37,11 +37,11 @@ class Secret:
         """The text. Raises `ConfigError` for a secret that was pickled without it."""
         if self._value is None:
             name = f" {self.origin}" if self.origin else ""
-            raise ConfigError(f"the secret{name} was pickled without its value: load its workspace again")
+            raise ConfigError(f"the secret{name} was pickled without its value; load its workspace again")
         return self._value
 
     def texts(self) -> Iterator[str]:
-        """The whole text, and the pieces of it that are secret by themselves."""
+        """The whole text, and its secret pieces."""
         yield self.reveal()
         yield from self._pieces
 
@@ -55,7 +55,7 @@ class Secret:
         return bool(self._value)
 
     def __eq__(self, other: object) -> bool:
-        import hmac  # loads OpenSSL, and few secrets are compared
+        import hmac  # imported here because it loads OpenSSL, and few secrets are compared
 
         if not isinstance(other, Secret):
             return NotImplemented
@@ -84,7 +84,7 @@ def _restore(origin: str, value: str | None, pieces: tuple[str, ...]) -> Secret:
 
 
 class _Pickling(local):
-    """Whether this thread pickles secrets with their values."""
+    """Whether the current thread pickles secrets with their values."""
 
     with_values = False
 
@@ -94,7 +94,7 @@ _pickling = _Pickling()
 
 @contextmanager
 def with_values() -> Iterator[None]:
-    """Secrets that are pickled inside of the block have their values: what goes to another process of this run."""
+    """Pickle secrets with their values inside the block, to send them to another process of the same run."""
     before, _pickling.with_values = _pickling.with_values, True
     try:
         yield
@@ -126,11 +126,11 @@ def secret_texts(value: Json) -> Iterator[str]:
 
 
 class Masker:
-    """Replaces known secret values in any JSON value, also where they stand inside a longer text, and in keys.
+    """Replaces known secret values in any JSON value, including inside longer texts and in keys.
 
-    A secret is found as it is, percent-encoded, escaped in JSON text, in base64, and inside of a Basic header. Values
-    shorter than 4 characters are left alone: masking "1" everywhere would hide the data, not the secret. What was
-    pickled knows no secrets any more. `Masker.of` gives the same masker for the same secrets: to make one is dear.
+    A secret is found literally, percent-encoded, escaped in JSON text, in base64, and inside a Basic header. Values
+    shorter than 4 characters are not masked: masking "1" everywhere would hide the data, not the secret. A pickled
+    masker loses its secrets. `Masker.of` returns a cached masker for the same secrets, since creating one is slow.
 
     >>> Masker(["s3cr3t"]).mask({"url": "https://x/?key=s3cr3t", "n": 1})
     {'url': 'https://x/?key=••••', 'n': 1}
@@ -143,7 +143,7 @@ class Masker:
 
     @classmethod
     def of(cls, values: Iterable[str]) -> Masker:
-        """The masker of these secrets, which is made once."""
+        """The masker of these secrets, created once."""
         return _masker(frozenset(value for value in values if len(value) >= _SHORTEST))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -153,7 +153,7 @@ class Masker:
         return "<Masker>"
 
     def mask(self, value: Json) -> Json:
-        """A copy of `value` (JSON) with every secret masked; `value` itself where there is nothing to hide."""
+        """A copy of `value` (JSON) with every secret masked; `value` itself if it contains no secret."""
         if self._pattern is None or value is None or isinstance(value, (bool, int, float)):
             return value
         if isinstance(value, str):
@@ -161,7 +161,7 @@ class Masker:
         return value if self._is_clean(value) else self._mask(value)
 
     def _is_clean(self, value: Any) -> bool:
-        """Whether nothing in a value is secret, by its JSON text: most have nothing, and this is ten times faster."""
+        """Whether the JSON text of a value has no secret: true for most values, and ten times faster than `mask`."""
         import msgspec
 
         try:
@@ -190,7 +190,7 @@ class Masker:
         return self._pattern.sub(MASK, text) if any(secret in text for secret in self._texts) else text
 
     def mask_json(self, text: bytes) -> bytes:
-        """`mask` for JSON as text (UTF-8, in which only what must be is escaped), much faster."""
+        """`mask` for JSON text (UTF-8 with minimal escaping), much faster."""
         if self._pattern is None:
             return text
         basic = b"Basic " in text
@@ -205,7 +205,7 @@ class Masker:
 
     @cached_property
     def _json_texts(self) -> list[bytes]:
-        """The secrets as JSON text spells them."""
+        """The secrets as escaped in JSON text."""
         import json
 
         spelt = {json.dumps(text, ensure_ascii=False)[1:-1] for text in self._texts}
@@ -213,8 +213,8 @@ class Masker:
 
     @cached_property
     def _json_pattern(self) -> re.Pattern[bytes] | None:
-        """A pattern for them in JSON text, where they can stand in strings only."""
-        # outside of strings JSON has digits, punctuation, and three words
+        """A pattern for the secrets in JSON text, where they can only occur in strings."""
+        # outside strings, JSON has only numbers, punctuation, true, false and null
         if not all(re.search(rb"[^0-9+.E{}\[\],:truefalsn\s-]", v) and b"\\" not in v for v in self._json_texts):
             return None
         return re.compile(b"|".join(map(re.escape, self._json_texts)))
@@ -243,12 +243,12 @@ def _masker(values: frozenset[str]) -> Masker:
 
 
 _SHORTEST = 4
-_SHORTEST_IN_BASE64 = 8  # the base64 of less occurs by chance
+_SHORTEST_IN_BASE64 = 8  # shorter base64 occurs by chance
 _BASIC = re.compile(r"Basic ([A-Za-z0-9+/]{4,}={0,2})")
 
 
 def _spellings(value: str) -> Iterator[str]:
-    import json  # what only masking needs is loaded here, not by every settings class
+    import json  # imported here because only masking needs it
     from urllib.parse import quote, quote_plus
 
     raw = value.encode("utf-8", "surrogatepass")
@@ -263,7 +263,7 @@ def _spellings(value: str) -> Iterator[str]:
 
 
 def _base64_spellings(raw: bytes) -> Iterator[str]:
-    """What of the base64 of a longer text depends on `raw` alone, wherever it begins in it."""
+    """The base64 parts that depend only on `raw`, for every alignment of it in a longer text."""
     import base64
 
     for before in range(3):

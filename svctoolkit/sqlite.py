@@ -1,4 +1,4 @@
-"""SQLite connections that end with their last user."""
+"""SQLite connections that close themselves when they are garbage-collected."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 
 
 class Connection(sqlite3.Connection):
-    """Closes itself where nobody did; Python 3.13 and later would warn. `sqlite3.connect` takes it as `factory`."""
+    """Closes itself when deleted, where Python 3.13 and later would warn. A `factory` for `sqlite3.connect`."""
 
     def __del__(self) -> None:
         with suppress(sqlite3.Error):  # it was never opened

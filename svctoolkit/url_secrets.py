@@ -1,4 +1,4 @@
-"""What is secret in HTTP wherever it goes: passwords and parameters of URLs, URLs that are credentials, headers.
+"""Find and mask secrets in HTTP messages: passwords and parameters in URLs, URLs that are credentials, headers.
 
 >>> mask_url("https://ann:pw@api.example/v1?token=abc123&page=2")
 'https://••••@api.example/v1?token=••••&page=2'
@@ -23,13 +23,13 @@ CREDENTIAL_HEADERS = frozenset(
     {"authorization", "proxy-authorization", "cookie", "set-cookie", "www-authenticate", "x-auth-token", "x-api-key"}
 )
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?:(?P<userinfo>[^/?#\s\"'<>]*)@)?(?P<rest>[^\s\"'<>]*)")
-#: The whole of a parameter's name, or its last word: `api_key`, `access-token`, `X-Amz-Signature`, `sig`.
+#: A parameter's whole name, or its last word: `api_key`, `access-token`, `X-Amz-Signature`, `sig`.
 _SECRET_NAME = re.compile(
     r"(?:.*[-_.]|.*(?=[A-Z]))?(?:(?:api|access|secret|private|auth|app|client|consumer|license|subscription|write)?[-_]?"
     r"key|token|secret|password|passwd|pwd|pass|auth|authorization|credentials?|sig|signature|jwt|bearer)",
     re.IGNORECASE,
 )
-#: Hosts whose URLs let in whoever knows them, and what of the path is the same for everybody.
+#: Hosts whose URLs are credentials, and the part of the path that is not secret.
 _CREDENTIAL_PATHS = re.compile(
     r"(?P<known>(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)"
     r"|(?:[\w-]+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks"
@@ -44,7 +44,7 @@ _SHORT = 500  # characters
 
 @lru_cache(4096)
 def is_secret_name(name: str) -> bool:
-    """Whether a parameter or header of this name holds a credential."""
+    """Whether a parameter or header with this name is a credential."""
     return _SECRET_NAME.fullmatch(unquote_plus(name)) is not None
 
 
@@ -67,20 +67,20 @@ def url_secrets(text: str) -> Iterator[str]:
 
 
 def config_url_secrets(value: Json) -> Iterator[str]:
-    """The secrets of the URLs in a configuration, wherever they stand in it."""
+    """The secrets of all URLs in a configuration, at any depth."""
     if isinstance(value, Secret):
         yield from url_secrets(value.reveal())
     elif isinstance(value, str):
         if "://" in value:
             yield from url_secrets(value)
-    elif isinstance(value, (dict, list, tuple, Mapping)):  # plain ones first: asking for an abstract class takes long
+    elif isinstance(value, (dict, list, tuple, Mapping)):  # concrete types first: abstract classes are slow
         for member in value.values() if isinstance(value, (dict, Mapping)) else value:
             if type(member) is not str or "://" in member:
                 yield from config_url_secrets(member)
 
 
 def mask_url(text: str) -> str:
-    """A text with what is secret in its URLs masked. Parameters keep their names."""
+    """A text with the secrets in its URLs masked. Parameter names are kept."""
     if "://" not in text:
         return text
     return _mask_short_text(text) if len(text) <= _SHORT else _URL.sub(_mask, text)
@@ -88,17 +88,17 @@ def mask_url(text: str) -> str:
 
 @lru_cache(1024)
 def _mask_short_text(text: str) -> str:
-    """Requests and pages have the same few addresses again and again."""
+    """Cached, because requests and pages repeat the same few addresses."""
     return _URL.sub(_mask, text)
 
 
 def mask_headers(headers: Mapping[str, Json]) -> dict[str, Json]:
-    """Headers with the values of those masked that hold credentials, whoever sends them."""
+    """Headers of a request or response with the values of credential headers masked."""
     return {name: MASK if _is_credential(name) and value else value for name, value in headers.items()}
 
 
 def header_secrets(value: Json) -> Iterator[str]:
-    """What stands in headers that hold credentials, wherever in JSON about requests, with and without `Bearer`."""
+    """The values of credential headers anywhere in JSON about requests, with and without `Bearer`."""
     if isinstance(value, list):
         for item in value:
             yield from header_secrets(item)
@@ -114,7 +114,8 @@ def header_secrets(value: Json) -> Iterator[str]:
                 yield from header_secrets(member)
 
 
-#: Members that are secret by their place, in any case of letters: looking names up is much faster than lowering each.
+#: Names of members with secrets, in every combination of upper and lower case: a lookup is much faster than lowering
+#: each name.
 _PLACES = {
     "".join(letters): name
     for name in ("headers", "url", "endpoint", "params")
@@ -124,14 +125,14 @@ _PLACE_NAMES = frozenset(_PLACES)
 
 
 def mask_http(value: Json) -> Json:
-    """JSON about requests and answers with what is secret by its place masked: members that are headers or URLs.
+    """JSON about requests and answers with the secrets in headers and URLs masked.
 
-    A copy as far as something is masked, and `value` itself where nothing is. Other mappings become objects.
+    Only parts with masked values are copied; without any, it is `value` itself. Other mappings become dicts.
     """
     kind = type(value)
     if kind is dict:
         return _mask_members(value)
-    if kind is not list and isinstance(value, Mapping):  # asking for an abstract class takes long
+    if kind is not list and isinstance(value, Mapping):  # isinstance with an abstract class is slow
         return _mask_members(dict(value))
     if kind is not list and not isinstance(value, list):
         return value

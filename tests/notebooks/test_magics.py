@@ -205,7 +205,7 @@ def test_without_a_workspace_one_is_made(shell: InteractiveShell) -> None:
 @pytest.mark.parametrize(
     ("cell", "says"),
     [
-        ("%%transform clean --langage js\nx", "%%transform has no option --langage. Did you mean '--language'"),
+        ("%%transform clean --langage js\nx", "unknown option --langage of %%transform. Did you mean '--language'"),
         ("%%transform clean --language pyton\nx", "expected js or python. Did you mean 'python'"),
         ("%%transform clean --event trak\nx", "no event is called 'trak'. Did you mean 'track'?"),
         ("%%transform clean --event nowhere.json\nx", "nowhere.json: cannot be read: No such file or directory"),
@@ -213,14 +213,14 @@ def test_without_a_workspace_one_is_made(shell: InteractiveShell) -> None:
         ("%%transform clean --event 'track\nx", "%%transform: No closing quotation"),
         ("%%transform\nx", "%%transform: the following arguments are required: NAME"),
         ("%%transform clean\n\n", "%%transform: the cell is empty"),
-        ("%%suite --tag names\nx", "%%suite has no option --tag. Did you mean '--tags'?"),
+        ("%%suite --tag names\nx", "unknown option --tag of %%suite. Did you mean '--tags'?"),
         (f"%%suite --tags nams\n{SUITE}", "none of 2 scenarios is selected. Did you mean 'names'?"),
         ("%%suite\n\n", "%%suite: the cell is empty"),
         (f"%%suite\n{SUITE.replace('destination: hook', 'destination: hok')}", "Did you mean 'hook'?"),
         ("%%suite\nscenarios:\n  - nme: x", "cell:3:5: unknown key 'nme'. Did you mean 'name'?"),
         ("%%suite\nscenarios: [", "cell:2:13: a value is missing here, or a bracket is never closed"),
         ("%svc worksapce", "no variable with a workspace is called 'worksapce'. Did you mean 'workspace'?"),
-        ("%svc In", "%svc: In is a list, no workspace"),
+        ("%svc In", "%svc: In is a list, not a workspace"),
     ],
 )
 def test_wrong_usage_is_one_message(
@@ -242,7 +242,7 @@ def test_a_chosen_workspace_that_is_gone_is_said(
     ran(shell, "%svc other")
     shell.user_ns["other"] = 7
 
-    assert "the variable other holds no workspace: choose another with %svc NAME" in refused(f"%%transform a\n{LOWER}")
+    assert "variable other is not a workspace; choose another one with %svc NAME" in refused(f"%%transform a\n{LOWER}")
 
 
 @pytest.mark.parametrize(
@@ -384,7 +384,7 @@ def test_in_a_kernel_wrong_usage_fails_without_a_traceback(execute: Callable[[st
     *shown, reply = execute("%%transform clean --langage js\nx")
 
     assert [m["content"]["text"] for m in shown if m["msg_type"] == "stream"] == [
-        "UsageError: %%transform has no option --langage. Did you mean '--language' or '--plan'?\n"
+        "UsageError: unknown option --langage of %%transform. Did you mean '--language' or '--plan'?\n"
     ]
     assert "error" not in [m["msg_type"] for m in shown]
     assert reply["content"]["status"] == "error"
@@ -420,7 +420,7 @@ scenarios:
     shown = execute(f"%%suite\n{suite}")
     progress = [m for m in shown if m["msg_type"] in ("display_data", "update_display_data")]
 
-    assert "1 of 3 scenarios have run" in progress[0]["content"]["data"]["text/html"]
+    assert "1 of 3 scenarios finished" in progress[0]["content"]["data"]["text/html"]
     assert progress[-1]["content"]["data"]["text/html"] == ""
     assert "3 passed" in next(m for m in shown if m["msg_type"] == "execute_result")["content"]["data"]["text/plain"]
 
@@ -483,7 +483,7 @@ def test_many_events_are_counted(shell: InteractiveShell, shop: Workspace, tmp_p
         ("mani", "Did you mean 'many'"),
         ("nowhere.ndjson", "nowhere.ndjson"),
         ("number", "not int"),
-        ("many --event track", "--event for events one by one"),
+        ("many --event track", "use either --event, to show events one by one"),
     ],
 )
 def test_events_that_are_none_are_told(

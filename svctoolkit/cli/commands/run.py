@@ -98,9 +98,8 @@ def _run(args: argparse.Namespace) -> int:
         except ConfigError as error:  # a half-edited file: report it and wait for the next change
             from svctoolkit.cli import _terminal
 
-            suites[:] = (
-                suites or earlier
-            )  # keep watching: the broken file may be one that suites read, such as the workspace
+            # Keep watching the files of the last run: the broken one may be the workspace that suites read.
+            suites[:] = suites or earlier
             _terminal.err(str(error))
     return Exit.OK
 
