@@ -1,9 +1,9 @@
-"""Explorers for notebooks, each one name, and one module or folder here.
+"""Explorers for notebooks: each has one name, and one module or folder here.
 
 >>> from svctoolkit.widgets import DestinationExplorer  # doctest: +SKIP
 
-`some_name.py`, or `some_name/explorer.py`, gives `SomeName`: to add a widget is to add a file. Beside its explorer a
-folder has what that is made of; `state.py` needs no ipywidgets. They need `pip install 'svctoolkit[notebooks]'`.
+`some_name.py`, or `some_name/explorer.py`, defines `SomeName`. To add a widget, add a file. A folder contains the
+parts of its explorer; `state.py` does not use ipywidgets. Explorers need `pip install 'svctoolkit[notebooks]'`.
 """
 
 from __future__ import annotations

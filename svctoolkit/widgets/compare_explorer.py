@@ -1,4 +1,4 @@
-"""Many events through two workspaces: what comes out differently, event by event, stage by stage."""
+"""Compare the outcomes of many events in two workspaces, by event and by stage."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from svctoolkit.workspace import Workspace
 
 
 class CompareExplorer(ReplayExplorer):
-    """What a change would make of many events: groups of differences, their events, both sides' stages and payloads.
+    """The effect of a change on many events: groups of differences, their events, both sides' stages and payloads.
 
     >>> CompareExplorer("month.ndjson", before, after)  # doctest: +SKIP
 
-    `events` and the options are those of `svctoolkit.replay.compare`, which runs before this returns; with `result`,
-    what it has given for them already. Editors and scenarios take the later side. Raises what `compare` raises, and
-    `ConfigError` for events that can be read only once.
+    `events` and the options are those of `svctoolkit.replay.compare`, which runs in the constructor unless its `result`
+    is passed. Editors and scenarios use the later side. Raises the errors of `compare`, and `ConfigError` for events
+    that can be read only once.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A tracking plan beside real events: what comes, what is wrong with it, what never comes."""
+"""Compare a tracking plan with real events: received events, violations, and planned events that never came."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from svctoolkit.plans.text import limits_text
 from svctoolkit.server import DataPlane
 from svctoolkit.widgets._base import controls
 
-_KEPT = 200  # events of each name, those with violations first
+_KEPT = 200  # events kept of each name, those with violations first
 _SAMPLES = 20
 
 
 class PlanExplorer(controls.Explorer):
-    """`plan` beside `events`: any iterable of events, or a data plane; without any, beside samples made from it.
+    """Compares `plan` with `events`: any iterable of events, or a data plane; by default, samples generated from it.
 
     >>> PlanExplorer(plan, plane)  # doctest: +SKIP
 
-    Choose a planned or unplanned event for its properties with their volumes, and one of its events for the violations
-    at their lines. `settings` say what would be dropped.
+    Choose a planned or unplanned event name to see the volumes of its properties, and one of its events to see the
+    violations in place. `settings` decide which events would be dropped.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class PlanExplorer(controls.Explorer):
         self._choose({"new": names[0] if names else ""})
 
     def static(self) -> Html:
-        """The overview, and what is wrong."""
+        """The overview and the violations."""
         return display.page(self.state.overview(), self.state.findings())
 
     def __repr__(self) -> str:
@@ -74,7 +74,11 @@ class PlanExplorer(controls.Explorer):
         self._show(self._name.value, change["new"])
 
     def _show(self, name: str, place: int | None) -> None:
-        text = display.message("No such event came.", "info") if place is None else self.state.event(name, place)
+        text = (
+            display.message("No event with this name was received.", "info")
+            if place is None
+            else self.state.event(name, place)
+        )
         self._details.value = display.page(text)
 
 
@@ -83,12 +87,12 @@ def _events_of(plan: Plan, events: Iterable[Mapping[str, Any]] | DataPlane | Non
         return conforming_events(plan, _SAMPLES)
     if not isinstance(events, DataPlane):
         return events
-    masker = events.workspace.masker  # a saved notebook keeps what is shown
+    masker = events.workspace.masker  # a saved notebook contains everything shown
     return (masker.mask(dict(received.event)) for received in events.received)
 
 
 class PlanState:
-    """What an explorer shows, without widgets: a survey of the events, and some of them to look at."""
+    """The content of an explorer, without widgets: a survey of the events, and some of them in full."""
 
     def __init__(self, plan: Plan, events: Iterable[Mapping[str, Json]], settings: Settings) -> None:
         self.plan, self.survey = plan, Survey(plan, settings)
@@ -115,12 +119,12 @@ class PlanState:
 
     @property
     def titles(self) -> list[str]:
-        """Planned events in their order, then those that nobody planned."""
+        """Planned event names in their order, then unplanned ones."""
         planned = [rule.title for rule in self.plan]
         return [*planned, *(title for title in self.survey.counts if title not in planned)]
 
     def label(self, title: str) -> str:
-        """An event with its volume and violations, for a list to choose from."""
+        """The list entry of an event name, with its volume and violations."""
         wrong = sum(finding.count for finding in self.survey.of(title))
         return f"{title}: {self.survey.counts[title]:,} events" + (f", {wrong:,} violations" if wrong else "")
 
@@ -131,20 +135,20 @@ class PlanState:
         return f"{name}: {display.quantity(count, 'violation') if count else 'conforms'}"
 
     def overview(self) -> Html:
-        """One row for each event: planned or not, how many came, with how many violations."""
+        """One row for each event name: whether planned, number received, number of violations."""
         planned = {rule.title: rule for rule in self.plan}
         rows = []
         for title in self.titles:
             count, found = self.survey.counts[title], self.survey.of(title)
-            state = "unplanned" if title not in planned else "never came" if not count else ""
+            state = "unplanned" if title not in planned else "never received" if not count else ""
             where = planned[title].where if title in planned else ""
             rows.append((title, state, count, sum(finding.count for finding in found), where))
         survey = self.survey
         caption = f"{survey.checked:,} events, {survey.violated:,} with violations, {survey.dropped:,} dropped"
-        return display.table(("event", "state", "came", "violations", "planned at"), rows, caption=caption)
+        return display.table(("event", "state", "received", "violations", "planned at"), rows, caption=caption)
 
     def properties(self, title: str) -> Html:
-        """One row for each planned property: how many events have it."""
+        """One row for each planned property, with the number of events that have it."""
         rule = next((rule for rule in self.plan if rule.title == title), None)
         if rule is None:
             return display.message(f"{title} is not planned.", "warning")
@@ -158,7 +162,7 @@ class PlanState:
         return display.table(("property", "type", "required", "values", "came in"), rows, caption=f"Planned: {title}")
 
     def findings(self, title: str = "") -> Html:
-        """What is wrong, the most frequent first: of one event, or of all."""
+        """The violations of one event name or of all, the most frequent first."""
         names = [title] if title else self.titles
         rows = [
             (finding.event, finding.count, finding.path, f"{finding.message} {finding.hint}".strip())
@@ -166,11 +170,13 @@ class PlanState:
             for finding in self.survey.of(name)
         ]
         if not rows:
-            return display.message("Every event is as planned." if self.survey.checked else "No event came.", "ok")
+            return display.message(
+                "All events conform to the plan." if self.survey.checked else "No events received.", "ok"
+            )
         return display.table(("event", "events", "at", "violation"), rows, caption="Violations")
 
     def event(self, title: str, place: int) -> Html:
-        """One event as JSON, its violations at their lines."""
+        """One event as JSON, with its violations in place."""
         event, verdict = self.events[title][place]
         lines: list[Sequence[object]] = []
         for number, line in enumerate(marked_lines(event, verdict.violations), 1):
@@ -183,6 +189,6 @@ class PlanState:
 
     @property
     def absent(self) -> list[str]:
-        """Planned events and properties that never came."""
+        """Planned events and properties that were never received."""
         items = [item for item in plan_items(self.plan) if item[0] in (EVENTS, PROPERTIES)]
         return [name for group, name in items if (group, name) not in self._touched]

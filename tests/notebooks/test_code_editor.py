@@ -55,7 +55,7 @@ def test_a_wheel_built_without_npm_is_whole(tmp_path: Path) -> None:
     assert {f"{HOME}/area.py", f"{HOME}/view.js"} <= names
     assert not BUNDLE & names
     assert not [name for name in names if "/bundle/" in name or "node_modules" in name]
-    assert "The code editor is left out, a plain text area stands in for it: there is no npm" in output
+    assert "The code editor is not included, a plain text area replaces it: npm is not installed" in output
 
 
 @pytest.mark.slow
@@ -64,7 +64,7 @@ def test_a_wheel_is_built_while_the_registry_is_out_of_reach(tmp_path: Path) -> 
     wheel, output = build(tmp_path, npm_config_registry="http://127.0.0.1:9/", npm_config_cache=str(tmp_path / "cache"))
 
     assert not BUNDLE & set(wheel.namelist())
-    assert "The code editor is left out, a plain text area stands in for it: npm ci" in output
+    assert "The code editor is not included, a plain text area replaces it: npm ci" in output
 
 
 @pytest.fixture(scope="module")

@@ -216,7 +216,7 @@ def test_stages_force_and_override_are_those_of_the_request(explorer: Destinatio
     controls(explorer)["Override (destinationConfig, JSON)"].value = '{"webhookMethod": "PUT"}'
     assert "is disabled" in str(ran(explorer).error)
 
-    controls(explorer)["force (a disabled destination, too)"].value = True
+    controls(explorer)["force (run even if disabled)"].value = True
     result = ran(explorer)
     assert result.data[0].dest_transformed_payload[0]["method"] == "PUT"
     assert not result.data[0].destination_response
@@ -348,7 +348,7 @@ def test_the_code_runs(explorer: DestinationExplorer, shop: Workspace, monkeypat
         controls(explorer)["Destination"].value = name
         if name == "AM":
             controls(explorer)["API Key (required)"].value = "amplitude-key 'quoted' \n ünïcode"
-            controls(explorer)["force (a disabled destination, too)"].value = True
+            controls(explorer)["force (run even if disabled)"].value = True
         before = json.dumps(ran(explorer).to_dict())
         variables: dict[str, Any] = {"workspace": shop}
         exec(code_in(explorer, "Python"), variables)
@@ -434,7 +434,11 @@ def test_a_scenario_is_added_to_a_suite_that_passes(
     assert all(outcome.ok for outcome in outcomes)
 
     controls(explorer)["Destination"].value = "hook"
-    for file, says in (("am.suite.yaml", "hook"), ("am.txt", "must end with .suite.yaml"), (" ", "name the file")):
+    for file, says in (
+        ("am.suite.yaml", "hook"),
+        ("am.txt", "must end with .suite.yaml"),
+        (" ", "a file name is required"),
+    ):
         seen["Suite file"].value = file
         seen["Add to suite"].click()
         assert says in html.unescape(explorer._added.value)

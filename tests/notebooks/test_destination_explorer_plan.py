@@ -73,7 +73,7 @@ def test_the_plan_of_a_source_is_chosen_and_its_violations_stand_beside_the_stag
     assert "Did you mean 'total'?" in before
 
     said = run(explorer)
-    assert "tracking_plan ✗ failed 2 violations; the event goes on, marked user_transform" in said
+    assert "tracking_plan ✗ failed 2 violations; the event continues, marked user_transform" in said
     assert "must have required property 'total'" in words(explorer._repr_mimebundle_()["text/html"])
 
     fill(explorer, "Tracking plan", "none")
@@ -86,7 +86,7 @@ def test_what_the_plan_of_a_source_drops_is_told(shop: Workspace) -> None:
     explorer = DestinationExplorer(shop, "amp", event=ORDER)
 
     said = run(explorer)
-    assert "dropped 2 violations: a data plane drops it here" in said
+    assert "dropped 2 violations: the data plane drops the event" in said
     assert "HTTP 200" in said
     explorer.close()
 

@@ -20,7 +20,7 @@ from svctoolkit.widgets import LiveEvents
 from tests.notebooks.controls import control, html_parts, saved, shown, words
 from tests.pace import slowness
 
-NEWEST = "Newest events (UTC); choose one to see all about it"
+NEWEST = "Newest events (UTC); select one for details"
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_empty(live: LiveEvents) -> None:
     """Before anything has arrived it says so."""
     assert lines(live) == []
     assert "No events yet." in text(live)
-    assert "No event is chosen." in text(live)
+    assert "No event selected." in text(live)
 
 
 def test_events_arrive(plane: DataPlane, live: LiveEvents) -> None:
@@ -124,7 +124,7 @@ def test_filters(plane: DataPlane, live: LiveEvents, label: str, value: str, fou
     control(live, label).value = value
 
     assert lines(live) == found
-    assert ("No event fits the filters." in text(live)) == (not found)
+    assert ("No events match the filters." in text(live)) == (not found)
     control(live, label).value = ""
     assert len(lines(live)) == 3
 
@@ -270,7 +270,7 @@ def test_plot() -> None:
         values = shown(live)
         live.close()
 
-    assert 'aria-label="Events per second over the last 60 seconds: now 1, at most 7, 8 in all"' in values
+    assert 'aria-label="Events per second over the last 60 seconds: now 1, maximum 7, total 8"' in values
     assert "V0.0H59V17.1H60V20Z" in values
 
 

@@ -468,7 +468,7 @@ def test_many_events_are_counted(shell: InteractiveShell, shop: Workspace, tmp_p
         assert result.counts == {"changed": 480, "unchanged": 480, "dropped": 120, "failed": 120}
         assert [tuple(row)[:3] for row in result.frame().to_numpy()] == [
             ("changed", "~ properties.items.*.p", 480),
-            ("dropped", "no event came out", 120),
+            ("dropped", "no event returned", 120),
             ("failed", "ValueError: bad … (clean.py:6:9)", 120),
         ]
     assert [result.rejected for result in counted] == [1, 0, 0]

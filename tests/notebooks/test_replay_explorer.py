@@ -154,7 +154,7 @@ def test_an_event_that_stops_shows_how_far_it_came(tmp_path: Path, opened: list[
     assert explorer.wait(60)
     assert lit(explorer._details.value)["user_transform properties.cents"] == {"event properties.total"}
     dropped, failed = told["ct", "dropped", "user_transform"][0], told["ct", "failed", "user_transform"][0]
-    assert "with another value of properties.test, or without it, it would go on" in dropped
+    assert "it would continue with a different value of properties.test, or without it" in dropped
     assert "decided at cents.py:2:" in failed
     filtered, trial = told["device", "filtered", "routing"]
     assert (trial.result, trial.lineage) == (None, None)
@@ -260,7 +260,7 @@ def test_with_mask_personal_nobody_goes_on_to_editors_and_suites(
         click(explorer, button)
         sight = f"{saved(explorer)} {shown(explorer)} {suite.read_text('utf-8') if suite.exists() else ''}"
         assert {word for word in person if word in sight} == (set() if hidden else person)
-        assert ("made-up values" in sight) is hidden
+        assert ("fake values" in sight) is hidden
     (scenario,) = yaml.safe_load(suite.read_text(encoding="utf-8"))["scenarios"]
     assert scenario["event"]["event"] == "Paid"
     assert "dropped" in str(scenario)
@@ -274,10 +274,10 @@ def test_what_has_no_rows_has_its_examples(shop: Callable[[str], Workspace], ope
     opened += [explorer, fine]
 
     assert len(explorer.state.members) == 3
-    assert "the first 3 are below" in words(shown(explorer))
-    assert "all of it arrived" in words(shown(fine))
+    assert "the first 3 are listed below" in words(shown(explorer))
+    assert "all events were delivered" in words(shown(fine))
     click(fine, "Save as scenario")
-    assert "no event is chosen" in words(shown(fine))
+    assert "no event selected" in words(shown(fine))
     with pytest.raises(ConfigError, match="only once"):
         ReplayExplorer(iter(events), workspace)
 
@@ -306,7 +306,7 @@ def test_a_table_searches_sorts_and_pages() -> None:
     table.choose(97)
     assert picked == [97]
     fill(Holder, "Search things", "nothing has this")
-    assert "no row fits" in words(table.static("x"))
+    assert "no matching rows" in words(table.static("x"))
     assert control(Holder, "Previous").disabled
     assert control(Holder, "Next").disabled
 

@@ -116,7 +116,7 @@ def test_offline_and_back(playground: SdkPlayground) -> None:
 def _list(playground: SdkPlayground) -> list[str]:
     playground.plane.drain()
     assert playground.wait()
-    newest = control(playground, "Newest events (UTC); choose one to see all about it")
+    newest = control(playground, "Newest events (UTC); select one for details")
     return [" ".join(label.split()) for label, _ in newest.options]
 
 
@@ -128,7 +128,7 @@ def test_flush_in_vain(playground: SdkPlayground) -> None:
     click(playground, "flush")
 
     said = text(playground)
-    assert "Not everything could be sent; it stays." in said
+    assert "Some events could not be sent and stay in the queue." in said
     assert "the playground is offline" in said
     assert not control(playground, "flush").disabled
 
@@ -157,12 +157,12 @@ def test_it_leaves_by_itself(playground: SdkPlayground) -> None:
 @pytest.mark.parametrize(
     ("label", "value", "button", "said"),
     [
-        ("Track properties (JSON)", '{"a": }', "track", "the track properties is no JSON, line 1, column 7"),
+        ("Track properties (JSON)", '{"a": }', "track", "invalid JSON in the track properties: line 1, column 7"),
         ("Track properties (JSON)", "[1]", "track", "the track properties must be a JSON object"),
         ("Event name", " ", "track", "track: name must not be empty"),
         ("New ID", "", "alias", "alias: newId must not be empty"),
         ("Options of the calls (JSON)", '{"integration": {}}', "identify", "Did you mean 'integrations'"),
-        ("Options of the calls (JSON)", "{", "identify", "the options is no JSON, line 1, column 2"),
+        ("Options of the calls (JSON)", "{", "identify", "invalid JSON in the options: line 1, column 2"),
     ],
 )
 def test_what_is_typed_wrong(playground: SdkPlayground, label: str, value: str, button: str, said: str) -> None:

@@ -214,7 +214,7 @@ def test_a_long_run_shows_its_progress_and_can_be_cancelled(explorers: Any, fold
     (folder / "many.suite.yaml").write_text(suite)
     explorer = explorers(folder / "many.suite.yaml")
     click(explorer, "Run all")
-    while " of 2000 have run" not in shown(explorer):
+    while " of 2000 finished" not in shown(explorer):
         assert not explorer.wait(0.01)
     progress = shown(explorer)
     click(explorer, "Cancel")

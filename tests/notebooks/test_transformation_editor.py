@@ -132,7 +132,7 @@ def test_a_dropped_event_says_so(editors: Any) -> None:
     text = typed(editor, DROP)
 
     assert "⊘ dropped" in text
-    assert "this one is dropped" in text
+    assert "the event is dropped" in text
 
 
 def test_all_events_at_once(editors: Any) -> None:
@@ -177,7 +177,7 @@ def test_a_data_plane_without_events_is_said(editors: Any, shop: Workspace) -> N
     with DataPlane(shop, listen=False) as plane:
         editor = editors(shop, "clean", events=plane)
 
-        assert "there is no event yet" in words(shown(editor))
+        assert "no events yet" in words(shown(editor))
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_code_that_somebody_else_saved_is_replaced_the_second_time(editors: Any,
     told, kept = words(shown(editor)), shop.transformation("clean").code
     click(editor, "Save to workspace")
 
-    assert "other code as 'clean'. Press the button again" in told
+    assert "different code for 'clean'. Press the button again" in told
     assert kept == "# changed meanwhile"
     assert shop.transformation("clean").code == LOWER["python"]
 
@@ -266,7 +266,8 @@ def test_a_file_with_something_else_is_replaced_the_second_time(editors: Any, tm
 
 
 @pytest.mark.parametrize(
-    ("name", "says"), [("", "name the file"), ("clean.txt", ".js, .mjs or .py"), ("taken/x.py", "cannot be written")]
+    ("name", "says"),
+    [("", "a file name is required"), ("clean.txt", ".js, .mjs or .py"), ("taken/x.py", "cannot write it")],
 )
 def test_a_file_that_cannot_be_written_is_a_message(editors: Any, tmp_path: Path, name: str, says: str) -> None:
     """No file, no traceback: the reason."""
@@ -361,7 +362,7 @@ def test_a_python_function_is_not_edited(shop: Workspace) -> None:
     """A transformation that is a Python object has no text to edit: the error says where it is changed."""
     shop.transformation("mine", lambda event: event)
 
-    with pytest.raises(ConfigError, match="is a Python function: change it where it is written"):
+    with pytest.raises(ConfigError, match="is a Python function; edit it where it is defined"):
         TransformationEditor(shop, "mine")
 
 
@@ -446,7 +447,7 @@ def test_many_events_are_counted_beside_the_saved_version(editors: Any, shop: Wo
     assert result.draft.counts == {"unchanged": 599, "failed": 1}
     assert result.saved.counts == {"unchanged": 400, "changed": 200}
     assert result.differing == 201  # one that failed, and 200 that are not in lower case
-    assert "600 events; 201 come out otherwise than with the saved version" in text
+    assert "600 events; 201 differ from the saved version" in text
     assert "failed 1 0" in text
     assert "ValueError: seven" in text
     assert "600 events" in words(editor.static())
@@ -491,9 +492,9 @@ def test_values_that_json_loses_are_told(editors: Any) -> None:
     """Numbers that are none, a set and a hole are named with what becomes of them; what JSON holds is not."""
     editor = editors(language="javascript")
     before = words(shown(editor))
-    text = words(typed(editor, LOST)).partition("JSON cannot hold every value")[2]
+    text = words(typed(editor, LOST)).partition("JSON cannot represent every value")[2]
 
-    assert "JSON cannot hold" not in before
+    assert "JSON cannot represent" not in before
     for row in ("total NaN null", "seen a Set {}", "list.0 undefined null", "list.1 -Infinity null"):
         assert row in text
     assert "when" not in text.partition("becomes")[2].partition("Side by side")[0]
@@ -509,4 +510,4 @@ def test_live_code_does_not_run_twice_for_a_warning(editors: Any, shop: Workspac
     assert editor.wait()
 
     assert editor.state.trials[0].status == "ok"
-    assert "JSON cannot hold" not in words(shown(editor))
+    assert "JSON cannot represent" not in words(shown(editor))

@@ -14,7 +14,7 @@ expect.set_options(timeout=20_000)
 
 def sender(page: Locator) -> Callable[[str], None]:
     """Sends events of this name as an application would, to the data plane that the explorer names."""
-    url = re.search(r"http://127.0.0.1:\d+", page.get_by_text("The data plane listens at").inner_text())
+    url = re.search(r"http://127.0.0.1:\d+", page.get_by_text("The data plane is listening at").inner_text())
     assert url
 
     def send(name: str) -> None:
@@ -57,7 +57,7 @@ def sdk_playground(page: Locator) -> None:
     page.get_by_role("button", name="identify").click()
     page.get_by_label("Screen properties").fill('{"items": }')
     page.get_by_role("button", name="screen").click()
-    expect(page.get_by_role("alert")).to_contain_text("the screen properties is no JSON, line 1, column 11")
+    expect(page.get_by_role("alert")).to_contain_text("invalid JSON in the screen properties: line 1, column 11")
     page.get_by_label("Track properties").fill('{"revenue": 12}')
     page.get_by_role("button", name="track").click()
     expect(page.get_by_role("alert")).to_have_count(0)

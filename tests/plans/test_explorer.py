@@ -29,7 +29,7 @@ def test_the_plan_stands_beside_what_comes(plan: Plan) -> None:
     shown = explorer.static()
 
     assert repr(explorer) == "<PlanExplorer: 4 events, 2 with violations>"
-    assert "never came" in shown
+    assert "never received" in shown
     assert "unplanned" in shown
     assert "Did you mean &#x27;total&#x27;?" in shown or "Did you mean 'total'?" in shown
     assert "2 of 3" in explorer.state.properties("track 'Order Paid'")

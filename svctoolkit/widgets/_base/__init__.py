@@ -1,1 +1,1 @@
-"""What every explorer is made of: controls, work in threads, style."""
+"""Shared parts of explorers: controls, background work, style."""

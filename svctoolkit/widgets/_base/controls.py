@@ -1,4 +1,4 @@
-"""What every explorer is made of: labelled controls, work in the background, a static view of itself."""
+"""Shared parts of explorers: labelled controls, background work, a static view."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ __all__ = [
 
 
 class Explorer:
-    """A widget of several parts. `root` holds them; a view without widgets gets `static()`, a terminal the `repr`.
+    """A widget with several parts, in `root`. Views without widgets show `static()`, a terminal shows the `repr`.
 
-    An explorer calls `Explorer.__init__` with its parts, gives its static view in `static()` and its text in
-    `__repr__`. `close()` ends what it runs (`closing`) and closes its widgets.
+    A subclass calls `Explorer.__init__` with its parts, returns its static view in `static()` and its text in
+    `__repr__`. `close()` stops its background work (`closing`) and closes its widgets.
     """
 
     def __init__(self, children: Iterable[Json], *, closing: Sequence[Callable[[], Json]] = ()) -> None:
@@ -55,11 +55,11 @@ class Explorer:
         self._closing = closing
 
     def static(self) -> display.Html:
-        """What is shown where widgets are not: a `display.page`."""
-        return display.page(display.message(f"{type(self).__name__} is shown where widgets run.", "info"))
+        """The view without widgets: a `display.page`."""
+        return display.page(display.message(f"{type(self).__name__} needs a notebook that runs widgets.", "info"))
 
     def close(self) -> None:
-        """End what it runs and close its widgets."""
+        """Stop background work and close the widgets."""
         for end in self._closing:
             end()
         _close(self.root)
@@ -78,7 +78,7 @@ def _close(widget: Any) -> None:
 
 
 class Field:
-    """A control with a line below it: what it is for, and what is wrong with its value. `box` holds both."""
+    """A control with a help line below it, which also shows problems of its value. `box` contains both."""
 
     # Any: widgets, which have no types
     def __init__(self, control: Any, help: str = "") -> None:
@@ -90,14 +90,14 @@ class Field:
         self.problem("")
 
     def problem(self, text: str) -> None:
-        """Show what is wrong at the field; an empty text takes it away."""
+        """Show a problem at the field; an empty text removes it."""
         if text:
             self._note.value = display.page(display.message(text, "error"))
         else:
             self._note.value = f'<div class="svc-help">{escape(self._help)}</div>' if self._help else ""
 
     def focus(self) -> None:
-        """Put the cursor into the field, which scrolls it into view."""
+        """Focus the field, which scrolls it into view."""
         control = self.control
         while getattr(control, "children", ()):  # a group: its first control
             control = control.children[0]
@@ -110,12 +110,12 @@ def html(value: str = "") -> Json:
 
 
 def text(label: str, value: str = "", *, placeholder: str = "") -> Json:
-    """One line. `value` changes with Enter, or when the field is left."""
+    """A single-line text field. `value` changes with Enter, or when the field loses focus."""
     return _with_label(ipywidgets.Text, label, value=value, placeholder=placeholder, continuous_update=False)
 
 
 def area(label: str, value: str = "", *, rows: int = 6, placeholder: str = "") -> Json:
-    """Several lines in code type. `value` changes when the field is left."""
+    """A multi-line field in a code font. `value` changes when the field loses focus."""
     widget = _with_label(
         ipywidgets.Textarea, label, value=value, placeholder=placeholder, rows=rows, continuous_update=False
     )
@@ -128,7 +128,7 @@ def number(label: str, value: int, *, low: int = 0, high: int = 1_000_000) -> Js
 
 
 def choice(label: str, options: Sequence[Json], value: Json = None) -> Json:
-    """One of several: texts, or pairs of label and value. Without a value the first."""
+    """A dropdown of texts, or of pairs of label and value. The first is selected by default."""
     widget = _with_label(ipywidgets.Dropdown, label, options=options)
     if value is not None:
         widget.value = value
@@ -136,12 +136,12 @@ def choice(label: str, options: Sequence[Json], value: Json = None) -> Json:
 
 
 def choices(label: str, options: Sequence[str], value: Sequence[str] = ()) -> Json:
-    """Several of several."""
+    """A list that allows several selections."""
     return _with_label(ipywidgets.SelectMultiple, label, options=options, value=tuple(value), rows=min(6, len(options)))
 
 
 def listing(label: str, options: Sequence[Json], *, rows: int = 6) -> Json:
-    """One of several that are all in sight, or none; the list can be long."""
+    """A list box with one selection or none."""
     return _with_label(ipywidgets.Select, label, options=options, value=None, rows=rows)
 
 
@@ -150,16 +150,17 @@ def clock(label: str, value: time | None = None) -> Json:
 
 
 def checkbox(label: str, value: bool = False) -> Json:
-    """Yes or no. (A toggle button would not tell a screen reader whether it is pressed.)"""
+    """A checkbox. (Screen readers do not announce whether a toggle button is pressed.)"""
     widget = ipywidgets.Checkbox(value=value, description=label, indent=False, layout={"width": "auto"})
     widget.add_class("svc-check")
     return widget
 
 
 def secret(label: str, keep: Callable[[Secret], None], *, is_set: bool = False) -> Json:
-    """A password field that is empty again as soon as `keep` has the secret: a saved notebook never has it.
+    """A password field that is cleared as soon as `keep` has received the secret, so that no saved notebook contains
+    it.
 
-    `kept` says that there is a secret already; it is not sent to the browser.
+    `is_set` says that there is already a secret, which is not sent to the browser.
     """
     widget = _with_label(ipywidgets.Password, label, continuous_update=False, placeholder=_placeholder(is_set))
 
@@ -187,7 +188,7 @@ def button(label: str, call: Callable[[], Json], *, icon: str = "", primary: boo
 
 # Any: widgets, which have no types
 def bar(*children: Any) -> Any:
-    """Parts beside each other, on more lines where it is too narrow."""
+    """Parts side by side, wrapped if there is not enough width."""
     widget = ipywidgets.HBox(children)
     widget.add_class("svc-bar")
     return widget
@@ -195,7 +196,7 @@ def bar(*children: Any) -> Any:
 
 # Any: widgets, which have no types
 def card(title: str, *children: Any) -> Any:
-    """Parts below each other in a frame with a heading."""
+    """Parts stacked in a frame with a heading."""
     widget = ipywidgets.VBox([html(f'<h4 class="svc-title">{escape(title)}</h4>'), *children])
     widget.add_class("svc-card")
     return widget
@@ -203,7 +204,7 @@ def card(title: str, *children: Any) -> Any:
 
 # Any: widgets, which have no types
 def group(title: str, *children: Any) -> Any:
-    """Controls that belong together, below what they are about."""
+    """Related controls under a label."""
     widget = ipywidgets.VBox([html(f'<div class="svc-legend">{escape(title)}</div>'), *children])
     widget.add_class("svc-group")
     return widget
@@ -211,14 +212,14 @@ def group(title: str, *children: Any) -> Any:
 
 # Any: widgets, which have no types
 def grid(*children: Any, least: str = "320px") -> Any:
-    """Parts beside each other, each at least that wide, else below each other."""
+    """Parts side by side, each with at least this width, else stacked."""
     columns = f"repeat(auto-fit, minmax(min({least}, 100%), 1fr))"
     return ipywidgets.GridBox(children, layout={"grid_template_columns": columns, "grid_gap": "12px", "width": "100%"})
 
 
 # Any: widgets, which have no types
 def tabs(**pages: Any) -> Any:
-    """One of the parts at a time; the name of a part is its tab's title, with `_` as a space."""
+    """Tabs with one part each; the name of a part is its tab's title, with `_` as a space."""
     return ipywidgets.Tab(list(pages.values()), titles=[name.replace("_", " ") for name in pages])
 
 

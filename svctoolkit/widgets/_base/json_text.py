@@ -1,4 +1,4 @@
-"""JSON that somebody typed."""
+"""Parse JSON typed by the user."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from svctoolkit.json_types import Json
 
 
 def json_object(text: str, what: str) -> dict[str, Json]:
-    """The object in `text`. Raises `ConfigError`, which names `what` it is and the place of the mistake."""
+    """The object in `text`. Raises `ConfigError` with `what` it is and the position of the error."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         line = text.split("\n")[error.lineno - 1]
         excerpt = f"\n{line.strip()[:100]}" if line.strip() else ""
         problem = f"line {error.lineno}, column {error.colno}: {error.msg}{excerpt}"
-        raise ConfigError(f"the {what} is no JSON, {problem}") from error
+        raise ConfigError(f"invalid JSON in the {what}: {problem}") from error
     except RecursionError as error:
         raise ConfigError(f"the {what} is nested too deeply") from error
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The style of the explorers' controls; what they show has the style of `svctoolkit.display`."""
+"""The style of the explorers' controls; their content has the style of `svctoolkit.display`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table whose rows can be searched, sorted, paged and chosen; its rows stay in the kernel."""
+"""A table with search, sorting, paging and selection; its rows stay in the kernel."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.widgets._base import controls
 
-_PAGE = 15  # rows in sight
+_PAGE = 15  # rows per page
 _LEAST = 4
-_WIDEST = 60  # characters of a cell
-_SPACE = "\N{NO-BREAK SPACE}"  # a list's options lose other spaces
+_WIDEST = 60  # maximum characters of a cell
+_SPACE = "\N{NO-BREAK SPACE}"  # list options collapse other spaces
 
 
 class Table:
-    """Rows of cells below `columns`; `box` is the control. `pick` gets the number of the row that was chosen.
+    """Rows of cells under `columns`; `box` is the control. `pick` is called with the number of the selected row.
 
-    A search finds rows that have a text in any cell, `column: text` in that one. Sorting is stable; numbers come before
-    texts. `rows` are replaced by `show`.
+    A search finds rows with a text in any cell, or in one column with `column: text`. Sorting is stable; numbers come
+    before texts. `show` replaces `rows`.
     """
 
     def __init__(self, label: str, columns: Sequence[str], pick: Callable[[int], None]) -> None:
@@ -30,7 +30,7 @@ class Table:
         self._moving = False
         self._search = controls.text(f"Search {label.lower()}", placeholder="text, or column: text")
         self._search.continuous_update = True
-        self._sort = controls.choice("Sort by", [("as they come", ""), *((name, name) for name in columns)])
+        self._sort = controls.choice("Sort by", [("original order", ""), *((name, name) for name in columns)])
         self._down = controls.checkbox("descending")
         self._list = controls.listing(label, [], rows=_PAGE)
         self._list.add_class("svc-log")
@@ -50,16 +50,16 @@ class Table:
         )
 
     def show(self, rows: Sequence[Sequence[object]]) -> None:
-        """Show other rows, as they are sorted and searched now. None is chosen."""
+        """Show new rows with the current sorting and search, without a selection."""
         self.rows = rows
         self._arrange()
 
     def choose(self, number: int | None) -> None:
-        """Choose a row of this page, as a click does."""
+        """Select a row of this page, like a click."""
         self._list.value = number
 
     def static(self, caption: str) -> Html:
-        """The page in sight as a table, for views without widgets."""
+        """The current page as a table, for views without widgets."""
         rows = [self.rows[n] for n in self._on_page()]
         return display.table(self._columns, rows, caption=f"{caption}: {self._words()}")
 
@@ -105,12 +105,12 @@ class Table:
 
     def _words(self) -> str:
         if not self._order:
-            return "no row fits" if self.rows else "no rows"
+            return "no matching rows" if self.rows else "no rows"
         first, numbers = self._page * _PAGE, self._on_page()
         of = f" (of {len(self.rows):,})" if len(self._order) < len(self.rows) else ""
         return f"{first + 1:,} to {first + len(numbers):,} of {len(self._order):,}{of}"
 
-    # Any: what the list has as its value
+    # Any: the value of the list
     def _choose(self, number: Any) -> None:
         if number is not None and not self._moving:
             self._pick(number)
@@ -121,7 +121,7 @@ def _key(cell: object) -> tuple[int, Any]:
 
 
 def _text(cell: object) -> str:
-    """A cell in one line; of a long path or name the end counts, of a sentence the beginning."""
+    """A cell on one line; long paths and names keep their end, sentences their beginning."""
     flat = " ".join((f"{cell:,}" if isinstance(cell, int) else str(cell)).split())
     if len(flat) <= _WIDEST:
         return flat

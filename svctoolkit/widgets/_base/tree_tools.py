@@ -1,4 +1,4 @@
-"""Tools for the trees of an explorer: search, expand and collapse, copy of path and value."""
+"""Tools for the trees of an explorer: search, expand and collapse, copy path and value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ function render({ el, signal }) {
     if (signal?.aborted) return;
     const root = el.closest(".svc-explorer");
     if (root) end = attach(root);
-    else requestAnimationFrame(start);  // the page has not taken it in yet
+    else requestAnimationFrame(start);  // not yet attached to the page
   };
   start();
   return () => end();
@@ -24,7 +24,7 @@ export default { render };
 
 
 def tree_tools() -> Json:
-    """A widget that shows nothing, and gives tools to the trees around it; None without anywidget."""
+    """An invisible widget that adds tools to the trees around it; None without anywidget."""
     try:
         return _type()()
     except ImportError:
@@ -35,7 +35,7 @@ def tree_tools() -> Json:
 def _type() -> type[Json]:
     import anywidget
 
-    class TreeTools(anywidget.AnyWidget):  # type: ignore[misc]  # without types where it is not installed
+    class TreeTools(anywidget.AnyWidget):  # type: ignore[misc]  # untyped if not installed
         _esm = display.tree_tools() + _RENDER
 
         def __init__(self) -> None:

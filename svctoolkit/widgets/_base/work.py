@@ -1,4 +1,4 @@
-"""Work beside the kernel's main thread, and repainting that does not flood the browser."""
+"""Background work outside the kernel's main thread, and repainting that does not flood the browser."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 class Work(Generic[T]):
-    """Runs functions in a worker thread, one at a time; of those asked for meanwhile only the latest.
+    """Runs functions in a worker thread, one at a time. Of functions started meanwhile, only the latest runs.
 
-    `finish` gets the result of a function, unless a later one was asked for: then nobody waits for it any more. `busy`
-    is told True and False around it, `fail` gets what went wrong as HTML. All three are called in the worker thread.
+    `finish` receives the result of a function, unless a later one was started. `busy` is called with True before and
+    False after it, `fail` with an error as HTML. All three are called in the worker thread.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Work(Generic[T]):
         self._change = threading.Condition()
 
     def start(self, function: Callable[[], T]) -> None:
-        """Run it now, or when what is running has ended. Returns at once."""
+        """Run it now, or after the function that is running. Returns immediately."""
         with self._change:
             self._next = function
             if self._running:
@@ -37,7 +37,7 @@ class Work(Generic[T]):
         threading.Thread(target=self._run, name="svctoolkit-work", daemon=True).start()
 
     def wait(self, timeout: float = 30.0) -> bool:
-        """Whether everything asked for is done within `timeout` seconds."""
+        """Wait until all work is done; False after `timeout` seconds."""
         with self._change:
             return self._change.wait_for(lambda: not self._running, timeout)
 
@@ -49,7 +49,7 @@ class Work(Generic[T]):
             if function is not None:
                 self._once(function)
                 continue
-            self._busy(False)  # before `wait` returns, so that nobody who waited finds it busy
+            self._busy(False)  # before `wait` returns, so that its caller does not find it busy
             with self._change:
                 if self._next is None:
                     self._running = False
@@ -62,7 +62,7 @@ class Work(Generic[T]):
             result = function()
             if self._is_current():
                 self._done(result)
-        except Exception as error:  # noqa: BLE001 - the user reads it in the explorer, whatever it is
+        except Exception as error:  # noqa: BLE001 - the explorer shows every error
             if self._is_current():
                 self._fail(failure(error))
 
@@ -72,16 +72,16 @@ class Work(Generic[T]):
 
 
 def failure(error: Exception) -> display.Html:
-    """What went wrong as a message for the user, without a traceback."""
+    """An error as a message for the user, without a traceback."""
     text = str(error) if isinstance(error, ToolkitError) else f"{type(error).__name__}: {error}"
     return display.message(text, "error")
 
 
 class Painter:
-    """Repaints at most `per_second` times a second, in a thread of its own, however often it is asked to.
+    """Repaints at most `per_second` times per second in its own thread, no matter how often `poke` is called.
 
-    The last change is always painted. `fail` gets what `paint` raised, as HTML. `close` paints what is left and ends
-    the thread.
+    The last change is always painted. `fail` receives errors of `paint` as HTML. `close` paints pending changes and
+    ends the thread.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Painter:
         self._thread: threading.Thread | None = None
 
     def poke(self) -> None:
-        """Something changed. Returns at once."""
+        """Request a repaint. Returns immediately."""
         with self._change:
             if self._closed:
                 return
@@ -104,7 +104,7 @@ class Painter:
             self._change.notify_all()
 
     def wait(self, timeout: float = 10.0) -> bool:
-        """Whether every change is painted within `timeout` seconds."""
+        """Wait until every change is painted; False after `timeout` seconds."""
         with self._change:
             return self._change.wait_for(lambda: not (self._dirty or self._painting), timeout)
 
@@ -124,7 +124,7 @@ class Painter:
                 self._dirty, self._painting = False, True
             try:
                 self._paint()
-            except Exception as error:  # noqa: BLE001 - the next change is painted all the same
+            except Exception as error:  # noqa: BLE001 - an error must not stop later repaints
                 self._fail(failure(error))
             with self._change:
                 self._painting = False

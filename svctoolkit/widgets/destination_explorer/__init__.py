@@ -1,1 +1,1 @@
-"""Pick a destination, edit its settings and an event, and see every stage."""
+"""Choose a destination, edit its settings and an event, and see every stage."""

@@ -1,4 +1,4 @@
-"""What a destination explorer shows of a result."""
+"""Views of a result in a destination explorer."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _CELL = 80  # characters
 
 
 def strips(result: DestinationResult, first: Sequence[display.Step] = ()) -> Html:
-    """The stages of each event that came out of the user transformation, behind what comes `first`."""
+    """The stages of each output event of the user transformation, after the steps in `first`."""
     if result.error is not None:
         return display.page(display.message(result.masker.mask(result.error), "warning"))
     return display.page(*(display.strip([*first, *blocks.steps(result, entry)]) for entry in result.data))
 
 
 def values_by_name(result: DestinationResult) -> dict[str, Json]:
-    """Everything that went in and came out, by name; of several events each has a number."""
+    """All inputs and outputs by name; several events are numbered."""
     all_values: dict[str, Any] = {}
     for number, entry in enumerate(result.data, 1):
         before = f"{number}: " if len(result.data) > 1 else ""
@@ -33,9 +33,9 @@ def values_by_name(result: DestinationResult) -> dict[str, Json]:
 
 
 class Lit:
-    """What a result shows by name, with the lineage of its event: fields that belong together light up.
+    """The values of a result by name, with the lineage of its event: related fields are highlighted together.
 
-    `scope` tells it from others that are shown beside it.
+    `scope` distinguishes it from others on the same page.
     """
 
     def __init__(self, result: DestinationResult, lineage: Lineage | None, scope: str = "") -> None:
@@ -46,11 +46,11 @@ class Lit:
             self.values |= {name: open_batches(self.values[name]) for name in self._payload_names()}
 
     def payloads(self) -> Html:
-        """A tree of each."""
+        """A tree of each value."""
         return display.page(self._trees("payloads")) if self.values else _nothing("no stage has run")
 
     def saved(self) -> Html:
-        """The result as it shows itself, with these trees: for views without widgets."""
+        """The display of the result with these trees, for views without widgets."""
         if self._lineage is None:
             return Html(self._result._repr_mimebundle_()["text/html"])
         return blocks.page_with(self._result, self._trees("saved"))
@@ -66,7 +66,7 @@ class Lit:
         return lights.group(trees) if lights else trees
 
     def diff(self, left: str, right: str) -> Html:
-        """Two of them side by side."""
+        """Two of the values side by side."""
         if left not in self.values or right not in self.values:
             return _nothing("Run, then choose two stages")
         lights, leaves = self._lights("diff")
@@ -75,7 +75,7 @@ class Lit:
         return display.page(lights.group(table) if lights else table)
 
     def _lights(self, scope: str) -> tuple[LineageLights | None, dict[str, Leaf]]:
-        """What lights up in a view, and by name what does so in its leaves."""
+        """The highlighting of a view, and by name that of its leaves."""
         if self._lineage is None:
             return None, {}
         lights = LineageLights(self._lineage, f"{self._scope}{scope}")
@@ -83,28 +83,30 @@ class Lit:
         return lights, leaves | {name: lights.payload(n) for n, name in enumerate(self._payload_names(), 1)}
 
     def _payload_names(self) -> list[str]:
-        """What the fields of the lineage stand in: payloads, or, where there are none, what the user's code gave."""
+        """The names of values with the fields of the lineage: payloads, or else the output of the user's code."""
         stopped = self._lineage is not None and self._lineage.stopped_at
         return [name for name in self.values if ("user_transform" if stopped else "dest_transform") in name]
 
 
 def http(result: DestinationResult) -> Html:
-    """Each request with its answer, and as a command for a shell."""
+    """Each request with its answer, and as a shell command."""
     sections: list[display.Html] = []
     for entry in result.data:
         exchanges = blocks.exchanges(result, entry)
         for request, exchange in zip(blocks.requests(result, entry), exchanges, strict=True):
             sections.append(display.section("Request and response", exchange))
-            sections.append(display.section("As a command (a click selects all)", display.code(curl(request), "curl")))
+            sections.append(
+                display.section("As a shell command (click to select)", display.code(curl(request), "curl"))
+            )
     return (
         display.page(*sections)
         if sections
-        else _nothing("nothing was sent: send_to_destination is off, or had nothing")
+        else _nothing("nothing was sent: send_to_destination is off or had no payload")
     )
 
 
 def frame(result: DestinationResult) -> Html:
-    """The rows of the result's frame, without the columns that are empty."""
+    """The rows of the result's frame without empty columns."""
     table = result.frame().dropna(axis="columns", how="all")
     rows = [[_cell(value) for value in row] for row in table.itertuples(index=False, name=None)]
     caption = f"{len(table)} rows, {len(table.columns)} columns: the same as explorer.result.frame()"

@@ -1,4 +1,4 @@
-"""Many events at once: which of them share a request, and why others do not."""
+"""Batch many events: which of them share a request, and why others do not."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from svctoolkit.results import SharedDeliveries, SharedRequests
 
 SAME_USER, OTHER_USERS, SAMPLES, GIVEN = "this event, again", "this event, of other users", "sample events", "yours"
 _KINDS: dict[str, display.Kind] = {"sent": "ok", "refused": "error", "dropped": "warning"}
-_OPEN = 3  # requests that are open from the beginning
-_MOST = 100  # requests of a page
-_MOST_EVENTS = 20  # of a request
+_OPEN = 3  # requests that are initially open
+_MOST = 100  # requests per page
+_MOST_EVENTS = 20  # events shown of a request
 
 
 def events_of(
     kind: str, count: int, event: Mapping[str, Json], own: Sequence[Mapping[str, Json]]
 ) -> list[Mapping[str, Json]]:
-    """So many events of a kind: copies of an event, each a message of its own, samples in turn, or the user's `own`."""
+    """The given number of events: copies of one with different message ids, samples in turn, or the user's `own`."""
     if kind == GIVEN:
         return list(own[:count])
     if kind == SAMPLES:
@@ -41,13 +41,13 @@ def _copy(event: Mapping[str, Any], number: int, *, other: bool) -> Mapping[str,
 
 
 def page(deliveries: SharedDeliveries, together: Sequence[Mapping[str, Json]]) -> Html:
-    """Each request with its events: what they share, and why it is apart from those before it."""
+    """Each request with its events: what they share, and why it is separate from earlier requests."""
     sent, refused = len(deliveries.payloads), sum(item.status != "sent" for item in deliveries)
     head = f"{display.quantity(len(together), 'event')} make {display.quantity(sent, 'request')}"
-    blocks = [display.message(head + (f"; {refused} make none" if refused else ""), "warning" if refused else "ok")]
+    blocks = [display.message(head + (f"; {refused} produce none" if refused else ""), "warning" if refused else "ok")]
     blocks += [_item(deliveries, n, item, together) for n, item in enumerate(deliveries[:_MOST])]
     if len(deliveries) > _MOST:
-        blocks.append(display.message(f"{len(deliveries) - _MOST:,} more are not shown", "info"))
+        blocks.append(display.message(f"{len(deliveries) - _MOST:,} more not shown", "info"))
     return display.page(*blocks)
 
 
@@ -65,7 +65,7 @@ def _item(
     left_out = len(item.events) - _MOST_EVENTS
     names = display.table(("#", "type", "event", "user"), rows, caption="Its events")
     if left_out > 0:
-        names = Html(names + display.message(f"{display.quantity(left_out, 'more event')} of it are not shown", "info"))
+        names = Html(names + display.message(f"{display.quantity(left_out, 'more event')} not shown", "info"))
     trees = [display.tree(mask(payload), f"request {n}") for n, payload in enumerate(item.payloads, 1)]
     said = [display.message(mask(item.error), _KINDS[item.status])] if item.error else []
     return display.more(title, display.columns(names, Html("".join([*said, *trees]))), is_open=number < _OPEN)

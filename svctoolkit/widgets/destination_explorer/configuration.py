@@ -1,4 +1,4 @@
-"""A destination's configuration while it is edited: what is secret in it, what is wrong with it."""
+"""A destination's configuration during editing: its secrets and problems."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REFERENCE = re.compile(r"\$\(env:\w+\)")
 def variables(type: str) -> dict[str, Variable]:
     """The variables of a type by name, in the order of its form; those that only its mapping reads come last.
 
-    None of a type that nobody knows, such as a workspace of a newer service may have.
+    Empty for an unknown type, for example from a newer RudderStack workspace.
     """
     if type not in definitions.names():
         return {}
@@ -29,13 +29,13 @@ def variables(type: str) -> dict[str, Variable]:
 
 
 def label(name: str, variable: Variable) -> str:
-    """What a person calls a variable: its label, else its name in words."""
+    """The display name of a variable: its label, else its name in words."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     return variable.label or words[:1].upper() + words[1:]
 
 
 def starting(type: str) -> dict[str, Json]:
-    """What the form of the service would save of a new destination, where that is not what the mapping assumes."""
+    """The values that RudderStack's form saves for a new destination, where they differ from the mapping's defaults."""
     if type not in CATALOGUE:
         return {}
     assumed = {field.encode_name: field.default for field in msgspec.structs.fields(CATALOGUE[type].settings)}
@@ -44,7 +44,7 @@ def starting(type: str) -> dict[str, Json]:
 
 
 def problems(type: str, config: Mapping[str, Json]) -> dict[str, str]:
-    """What is wrong, by variable; what belongs to no variable stands under an empty name."""
+    """Problems by variable; general ones are under an empty name."""
     messages: dict[str, str] = {}
     for name, said in _said(type, config):
         messages.setdefault(name, said)
@@ -73,18 +73,18 @@ def _said(type: str, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def environment_name(type: str, *path: object) -> str:
-    """The environment variable that stands for a secret in code and suites: `AM_API_SECRET`."""
+    """The environment variable for a secret in code and suites: `AM_API_SECRET`."""
     words = (re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(step)) for step in (type, *path))
     return re.sub(r"\W+", "_", "_".join(words)).upper()
 
 
 def secret(type: str, value: str, *path: object) -> Secret:
-    """A secret that code and suites take from the environment."""
+    """A secret that code and suites read from the environment."""
     return Secret(value, origin=f"$(env:{environment_name(type, *path)})")
 
 
 def protect(type: str, config: Mapping[str, Json]) -> dict[str, Json]:
-    """The configuration with everything that the type's definition calls secret as `Secret`, each with an `origin`."""
+    """The configuration with all values that the type defines as secret as `Secret`, each with an `origin`."""
     paths = [key.split(".") for key in definitions.secret_keys(type)]
     return {name: _protect(type, value, [p[1:] for p in paths if p[0] == name], name) for name, value in config.items()}
 
@@ -93,7 +93,7 @@ def _protect(type: str, value: Any, below: list[list[str]], *path: object) -> An
     if isinstance(value, (list, tuple)):
         return [_protect(type, inner, below, *path, i + 1) for i, inner in enumerate(value)]
     if isinstance(value, Mapping):
-        # an empty path says that all below is secret
+        # an empty path: everything below is secret
         inner = {key: [p[1:] if p else p for p in below if not p or p[0] == key] for key in value}
         return {key: _protect(type, member, inner[key], *path, key) for key, member in value.items()}
     if isinstance(value, Secret):
@@ -104,7 +104,7 @@ def _protect(type: str, value: Any, below: list[list[str]], *path: object) -> An
 
 
 def with_masks(value: Json) -> Json:
-    """The value with every `Secret` as its mask: what an editor of JSON shows."""
+    """The value with every `Secret` replaced by its mask, for a JSON editor."""
     if isinstance(value, Secret):
         return str(value)
     if isinstance(value, Mapping):
@@ -113,7 +113,7 @@ def with_masks(value: Json) -> Json:
 
 
 def without_masks(value: Json, before: Json) -> Json:
-    """An edited value with each mask replaced by the `Secret` that stood there before."""
+    """An edited value with each mask replaced by the `Secret` that was there before."""
     if isinstance(before, Secret) and value == str(before):
         return before
     if isinstance(value, dict) and isinstance(before, Mapping):

@@ -1,4 +1,4 @@
-"""Try a destination: its configuration in a form, an event, the stages, and what comes of them."""
+"""Try a destination: its configuration in a form, an event, the stages and their results."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from svctoolkit.widgets.destination_explorer.request import TestRequest
 from svctoolkit.widgets.destination_explorer.state import DestinationState, Sample
 from svctoolkit.workspace import Workspace
 
-_OWN = "Changes are for this run only: they go along as destinationConfig."
-_COPY = "A click selects all of it. Secrets are taken from the environment variables that it names."
+_OWN = "Changes apply to this run only and are passed as destinationConfig."
+_COPY = "Click to select all. Secrets are read from the environment variables in the code."
 
 
 class _Ran(NamedTuple):
     request: TestRequest
-    result: DestinationResult | ToolkitError  # an error: the request was refused
+    result: DestinationResult | ToolkitError  # an error: the request was rejected
     suite: str
     lineage: Lineage | None
 
@@ -40,10 +40,10 @@ class DestinationExplorer(controls.Explorer):
 
     >>> DestinationExplorer(workspace, "hook", event=event)  # doctest: +SKIP
 
-    The workspace is not changed. What belongs to none of its destinations is sent to the recorder: nothing leaves.
-    With a tracking plan (by default that of a source which sends there) what an event breaks stands beside its stages,
-    and the plan gives samples: such that conform, and such that break one thing. `events` are more of them, to be put
-    together in requests. `result` is the last result, `state` what is chosen. Raises `UnknownName`.
+    The workspace is not changed. Requests to types outside the workspace go to a recorder and never leave the machine.
+    With a tracking plan (default: that of a source connected to the destination), violations are shown next to the
+    stages, and the plan provides samples that conform or violate one rule. `events` are more events, to be batched into
+    requests. `result` is the last result, `state` the current selection. Raises `UnknownName`.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class DestinationExplorer(controls.Explorer):
         super().__init__([top, stages, self._strips, self._jumps, self._tabs], closing=[self.wait])
 
     def run(self) -> None:
-        """What the button does: run the stages in the background."""
+        """Run the stages in the background, like the button."""
         problems = self.state.problems()
         self._form.show(problems)
         self._general.problem(problems.get("", ""))
@@ -89,15 +89,15 @@ class DestinationExplorer(controls.Explorer):
         self._work.start(lambda: _ran(trial))
 
     def go_to_setting(self, setting: str, text: str = "") -> None:
-        """Bring a variable of the configuration into view, with `text` below its field."""
+        """Scroll to a configuration variable, with `text` below its field."""
         self._form.go_to(setting, text)
 
     def wait(self, timeout: float = 30.0) -> bool:
-        """Whether what was asked for is done within `timeout` seconds."""
+        """Wait until all work is done; False after `timeout` seconds."""
         return self._work.wait(timeout) and self._form.wait(timeout) and self._batch.wait(timeout)
 
     def static(self) -> display.Html:
-        """The last result; fields of its event and payloads light each other up, as they do in the explorer."""
+        """The last result; related fields of its event and payloads highlight each other, as in the explorer."""
         if self._lit is None:
             return display.page(display.message(f"Destination explorer: {self.state.name}, not run yet", "info"))
         return Html(f"{self._checked}{self._lit.saved()}{self._batch.result}")
@@ -113,7 +113,7 @@ class DestinationExplorer(controls.Explorer):
         self._override = controls.area(
             "Override (destinationConfig, JSON)", rows=2, placeholder='{"variable": "value"}'
         )
-        self._general = controls.Field(self._override, "replaces variables of the configuration, key by key")
+        self._general = controls.Field(self._override, "overrides configuration variables, key by key")
         self._destination_card = controls.card(
             "Destination", self._search, self._list, self._about, self._form_box, self._general.box
         )
@@ -124,14 +124,14 @@ class DestinationExplorer(controls.Explorer):
         self._stages = {
             name: controls.checkbox(name, getattr(self.state.stages, name)) for name in self.state.stages.__slots__
         }
-        self._force = controls.checkbox("force (a disabled destination, too)")
+        self._force = controls.checkbox("force (run even if disabled)")
         self._run = controls.button("Run", self.run, icon="play", primary=True)
         self._status = controls.html()
         self._make_views()
         self._observe()
 
     def _make_views(self) -> None:
-        nothing = display.page(display.message("Run to see what each stage gives", "info"))
+        nothing = display.page(display.message("Run to see the output of each stage", "info"))
         self._strips, self._payloads, self._diff = controls.html(), controls.html(nothing), controls.html(nothing)
         self._jumps = controls.bar()
         self._http, self._frame = controls.html(nothing), controls.html(nothing)
@@ -168,7 +168,7 @@ class DestinationExplorer(controls.Explorer):
         self._edit("stages", replace(self.state.stages, **{stage: on}))
 
     def _filter(self, text: str) -> None:
-        """Show the destinations that fit; what is chosen stays chosen until another is."""
+        """Show the matching destinations; the selection stays until another one is chosen."""
         entries = self.state.choices(text)
         self._filtering = True
         try:
@@ -227,7 +227,7 @@ class DestinationExplorer(controls.Explorer):
         self._change()
 
     def _change(self) -> None:
-        """Code, suite and violations follow every change; only a run tells what the suite expects."""
+        """Update code, suite and violations after every change; the suite's expectations need a run."""
         event = None
         try:
             event = self.state.event
@@ -239,9 +239,9 @@ class DestinationExplorer(controls.Explorer):
 
     def _show_code(self, trial: TestRequest, suite: str, *, expected: bool = False) -> None:
         self._code.value = _destination_view.code(trial.code(), "Python", _COPY)
-        note = f"{_COPY} Add it to a suite file, or save it as one; svctoolkit run runs it."
+        note = f"{_COPY} Add it to a suite file or save it as one, then run it with svctoolkit run."
         if not expected:
-            note += " Run adds what is expected of each stage."
+            note += " Run to add the expectations of each stage."
         self._suite.value = _destination_view.code(suite, "YAML", note)
 
     def _show(self, ran: _Ran) -> None:
@@ -273,7 +273,7 @@ class DestinationExplorer(controls.Explorer):
         self._compare()
 
     def _add(self) -> None:
-        """The scenario, as it stands, into the file."""
+        """Add the current scenario to the file."""
         try:
             said = display.message(self.state.request().add_to(self._file.value), "ok")
         except ToolkitError as error:
@@ -302,8 +302,9 @@ def _ran(trial: TestRequest) -> _Ran:
 
 
 def _lineage(stages: Stages, result: DestinationResult | ToolkitError) -> Lineage | None:
-    """The lineage of what was run, of a refused event as far as it came; None where a stage that it goes through was
-    off, or nothing was run."""
+    """The lineage of the run, for a rejected event up to the rejection; None without a run, or if a stage that lineage
+    needs
+    was off."""
     if isinstance(result, ToolkitError) or not (stages.user_transform and stages.dest_transform):
         return None
     return result.lineage() if result.data else None

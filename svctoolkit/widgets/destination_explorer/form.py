@@ -1,4 +1,4 @@
-"""The form of a destination's configuration, made from its type's definition."""
+"""The form of a destination's configuration, generated from its type's definition."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _Set = Callable[[Any], None]
 
 
 class Form:
-    """A field for each variable: required ones and those that are set first, the others when they are asked for.
+    """A field for each variable: first the required ones and those with a value, the others on request.
 
-    `changed(name)` is called after a variable of the state has changed. `box` holds the form. The other fields are made
-    in the background: 40 of them take a tenth of a second.
+    `changed(name)` is called after a variable of the state has changed. `box` contains the form. The other fields are
+    created in the background: 40 of them take a tenth of a second.
     """
 
     def __init__(self, state: DestinationState, changed: Callable[[str], None]) -> None:
@@ -48,21 +48,21 @@ class Form:
             box.add_class(name)
 
     def show(self, problems: Mapping[str, str]) -> None:
-        """Show what is wrong at the fields; those that are not in sight come into it."""
+        """Show problems at their fields, including hidden fields."""
         self._problems = problems
         if problems.keys() & set(self._others):
             self._more.value = True
         self._tell(self.fields)
 
     def go_to(self, name: str, text: str) -> None:
-        """Bring the field of a variable into view, with `text` below it. A variable without a field is ignored."""
+        """Scroll to the field of a variable, with `text` below it. A variable without a field is ignored."""
         if name in self._variables:
             self.show({name: text})
             self._target = name
             self._focus()
 
     def _focus(self) -> None:
-        """Focus the field that was asked for, once it exists."""
+        """Focus the requested field once it exists."""
         if self._target in self.fields:
             self.fields[self._target].focus()
             self._target = ""
@@ -72,7 +72,7 @@ class Form:
             field.problem(self._problems.get(name, ""))
 
     def wait(self, timeout: float = 30.0) -> bool:
-        """Whether all fields that were asked for are there within `timeout` seconds."""
+        """Wait until all requested fields exist; False after `timeout` seconds."""
         return self._work.wait(timeout)
 
     def _show_others(self, visible: bool) -> None:
@@ -138,7 +138,7 @@ def _choices(title: str, variable: Variable, value: Any, keep: _Set) -> controls
     chosen = [option for option in value or [] if option in variable.options]
     widget = controls.choices(title, variable.options, chosen)
     widget.observe(lambda change: keep(list(change["new"])), "value")
-    return controls.Field(widget, "Ctrl or Shift chooses several")
+    return controls.Field(widget, "use Ctrl or Shift to select several")
 
 
 def _tags(title: str, variable: Variable, value: Any, keep: _Set) -> controls.Field:
@@ -150,7 +150,7 @@ def _tags(title: str, variable: Variable, value: Any, keep: _Set) -> controls.Fi
         keep([{variable.tag_key: line} if variable.tag_key else line for line in lines if line])
 
     widget.observe(took, "value")
-    return controls.Field(widget, "one on each line")
+    return controls.Field(widget, "one per line")
 
 
 def _time(title: str, _variable: Variable, value: Any, keep: _Set) -> controls.Field:
@@ -185,8 +185,8 @@ def _as_text(value: time | None) -> str:
 
 
 def _json(title: str, variable: Variable, value: Any, keep: _Set) -> controls.Field:
-    """Rows of several members, and what nobody knows the shape of: JSON, or a text."""
-    current = [value]  # with the secrets, of which the editor has masks
+    """A field for rows of several members and values of unknown shape: JSON, or a text."""
+    current = [value]  # with the secrets, which are masked in the editor
     text = "" if value is None else _as_json(value)
     if variable.kind == "any" and "\n" not in text:
         widget = controls.text(title, text)

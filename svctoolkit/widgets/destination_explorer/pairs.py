@@ -14,9 +14,9 @@ from svctoolkit.widgets._base import controls
 
 
 class Pairs:
-    """Rows that can be added and removed; `keep` gets all of them after every change, without empty ones.
+    """Rows that can be added and removed; `keep` receives all non-empty ones after every change.
 
-    The right sides of a secret variable stay here as what `secret(text, row, name)` makes of them.
+    The right-hand values of a secret variable are kept as results of `secret(text, row, name)`.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Parts of a destination explorer that stand for themselves: the tracking plan, and many events at once."""
+"""Independent parts of a destination explorer: the tracking plan, and batches of many events."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from svctoolkit.widgets.destination_explorer import batch
 from svctoolkit.widgets.destination_explorer.plan import NONE, PlanChoice, verdict_page
 from svctoolkit.widgets.destination_explorer.request import TestRequest
 
-_MOST_EVENTS = 1_000  # that are put together at a time
+_MOST_EVENTS = 1_000  # most events in one run
 
 
 class PlanPanel:
-    """Chooses a plan, and an event made from it; tells what an event breaks. Without plans `box` has nothing in it.
+    """Selects a plan and an event generated from it; shows the violations of an event. Without plans, `box` is empty.
 
-    `use` gets an event that was chosen, `changed` is called after another plan was.
+    `use` receives the selected event, `changed` is called after another plan is selected.
     """
 
     def __init__(
@@ -41,15 +41,15 @@ class PlanPanel:
         self._sample.observe(lambda change: self._take(change["new"]), "value")
 
     def show(self, event: dict[str, Json] | None) -> None:
-        """Tell what the plan says of an event; None: it cannot be read."""
+        """Show the plan's verdict on an event; None for an unreadable event."""
         self._note.value = verdict_page(self.choice, self.verdict(event))
 
     def verdict(self, event: dict[str, Json] | None) -> Verdict | None:
-        """What the chosen plan says of an event."""
+        """The selected plan's verdict on an event."""
         return None if event is None else self.choice.verdict(event)
 
     def update(self) -> None:
-        """Show what `choice` has chosen by itself."""
+        """Show the plan that `choice` selected."""
         self._plan.value = self.choice.name
 
     def _choose(self, name: str) -> None:
@@ -78,7 +78,7 @@ class PlanPanel:
 
 
 class BatchPanel:
-    """Puts many events together, and shows the requests that they make. `request` is what the explorer would run."""
+    """Batches many events and shows their requests. `request` returns what the explorer would run."""
 
     def __init__(self, request: Callable[[], TestRequest], own: Sequence[Mapping[str, Json]]) -> None:
         self._request, self._own = request, own
@@ -88,14 +88,14 @@ class BatchPanel:
         self._jobs = controls.number("Events of a call (jobs)", 20, low=1, high=_MOST_EVENTS)
         start = controls.button("Put together", self.run, icon="object-group")
         self._said = controls.html()
-        note = "Nothing is sent: these are the requests that a data plane would make of them."
+        note = "Nothing is sent: these are the requests that a data plane would make."
         help = controls.html(display.page(display.message(note, "info")))
         self.box = controls.group("", controls.bar(self._kind, self._count, self._jobs, start), help, self._said)
         self._work: controls.Work[Html] = controls.Work(self._show, fail=self._fail, busy=lambda _: None)
         self.result = Html("")
 
     def run(self) -> None:
-        """What the button does, in the background."""
+        """Run in the background, like the button."""
         kind, count, jobs = self._kind.value, self._count.value, self._jobs.value
         try:
             request = self._request()
@@ -105,7 +105,7 @@ class BatchPanel:
         self._work.start(lambda: self._made(request, kind, count, jobs))
 
     def wait(self, timeout: float = 30.0) -> bool:
-        """Whether it is done within `timeout` seconds."""
+        """Wait until it is done; False after `timeout` seconds."""
         return self._work.wait(timeout)
 
     def _made(self, request: TestRequest, kind: str, count: int, jobs: int) -> Html:
@@ -113,7 +113,7 @@ class BatchPanel:
         deliveries: SharedDeliveries = request.deliveries(events, jobs)
         return batch.page(deliveries, events)
 
-    # Any: what the work gave
+    # Any: the result of the work
     def _show(self, page: Any) -> None:
         self._said.value = self.result = page
 

@@ -1,4 +1,4 @@
-"""The tracking plan that an explorer's event is checked against: which one, what it says, and samples made from it."""
+"""The tracking plan for an explorer's event: selection, verdict, and samples generated from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SEED = 1
 
 
 class PlanChoice:
-    """The plans that a workspace has, one of which may be chosen: each with what becomes of events that break it."""
+    """The plans of a workspace, each with the handling of violations; one may be selected."""
 
     def __init__(self, workspace: Workspace, plan: Plan | None = None) -> None:
         self._workspace = workspace
@@ -43,10 +43,10 @@ class PlanChoice:
         try:
             return self._workspace.plan_link(self._workspace.sources[source])
         except ToolkitError:
-            return None  # what is wrong with it, the workspace's own check tells
+            return None  # the workspace's own check reports problems of the plan
 
     def follow(self, destination: Destination | None) -> None:
-        """Choose the plan of the first source with one that sends to the destination; else what is chosen stays."""
+        """Select the plan of the first connected source that has one; otherwise keep the selection."""
         for key, name in self._of_sources.items():
             if any(destination is d for d in self._workspace.destinations_of(self._workspace.sources[key])):
                 self.name = name
@@ -54,23 +54,23 @@ class PlanChoice:
 
     @property
     def link(self) -> Link | None:
-        """What is chosen; None: nothing is checked."""
+        """The selected plan; None if nothing is checked."""
         return self.links.get(self.name)
 
     @property
     def titles(self) -> list[str]:
-        """The events that the plan has rules for."""
+        """The events with rules in the plan."""
         return [rule.title for rule in self.link.plan] if self.link and self.link.plan else []
 
     def verdict(self, event: dict[str, Json]) -> Verdict | None:
-        """What the chosen plan says of an event."""
+        """The selected plan's verdict on an event."""
         link = self.link
         return link.plan.check(event, link.settings) if link and link.plan else None
 
     def samples(self, title: str) -> list[tuple[str, dict[str, Json]]]:
-        """Events of one rule with what they are: one that conforms, then such that break one thing each.
+        """Labelled events of one rule: one that conforms, then some with exactly one violation each.
 
-        Raises `NoEvent` where what is planned contradicts itself.
+        Raises `NoEvent` if the plan contradicts itself.
         """
         plan = self.link.plan if self.link else None
         rule = next((rule for rule in plan or () if rule.title == title), None)
@@ -81,18 +81,18 @@ class PlanChoice:
         return [("conforms", conforming(plan, rule, Random(_SEED))), *broken]
 
     def step(self, verdict: Verdict) -> Step:
-        """What the data plane does with the event before its stages."""
+        """The data plane's handling of the event before its stages."""
         if verdict.unchecked:
             return Step("tracking_plan", "none", note=f"not checked: {verdict.unchecked}")
         if not verdict.violations:
             return Step("tracking_plan", "ok", note="conforms")
         count = display.quantity(len(verdict.violations), "violation")
         if verdict.dropped:
-            return Step("tracking_plan", "dropped", note=f"{count}: a data plane drops it here")
-        return Step("tracking_plan", "failed", note=f"{count}; the event goes on, marked")
+            return Step("tracking_plan", "dropped", note=f"{count}: the data plane drops the event")
+        return Step("tracking_plan", "failed", note=f"{count}; the event continues, marked")
 
     def violations(self, verdict: Verdict) -> Html:
-        """Each with its place, its rule's place, and the nearest name."""
+        """The violations, each with its place, the place of its rule, and the nearest name."""
         mask = self._workspace.masker.text
         rows = [
             (_place(breach.path), breach.type, mask(breach.message), mask(hint(verdict, breach)))
@@ -103,12 +103,12 @@ class PlanChoice:
 
 
 def _place(pointer: str) -> str:
-    """A JSON pointer as a path with dots; empty where the event as a whole is meant."""
+    """A JSON pointer as a dotted path; empty for the event as a whole."""
     return pointer.strip("/").replace("/", ".")
 
 
 def verdict_page(choice: PlanChoice, verdict: Verdict | None) -> Html:
-    """What stands below the event: nothing without a plan."""
+    """The verdict to show below the event; empty without a plan."""
     if verdict is None:
         return Html("")
     if verdict.unchecked:

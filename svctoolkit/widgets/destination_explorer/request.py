@@ -1,4 +1,4 @@
-"""One request of the Test API: to run, to copy as Python, to copy as a suite."""
+"""One request of the Test API: run it, or copy it as Python or as a suite."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WIDTH = 100
 
 @dataclass(frozen=True)
 class TestRequest:
-    """One request as it stands: it can be run, and written as code and as a suite."""
+    """A snapshot of a request that can be run, or written as code or as a suite."""
 
     pipeline: Pipeline
     destination: Destination
@@ -33,19 +33,19 @@ class TestRequest:
     force: bool = False
 
     def result(self) -> DestinationResult:
-        """Raises what `Pipeline.test_destination` raises."""
+        """Run it. Raises the errors of `Pipeline.test_destination`."""
         return self.pipeline.test_destination(
             self.destination.key, self.event, stages=self.stages, config=self.config, force=self.force
         )
 
     def deliveries(self, events: Sequence[Mapping[str, Json]], jobs: int) -> SharedDeliveries:
-        """The requests that many events make here together. Raises what `Pipeline.deliveries` raises."""
+        """The requests of many events batched together. Raises the errors of `Pipeline.deliveries`."""
         return self.pipeline.deliveries(self.destination.key, events, jobs=jobs, config=self.config)
 
     def code(self) -> str:
-        """Python that does the same. Secrets are taken from the environment.
+        """Equivalent Python code. Secrets are read from the environment.
 
-        For a destination of the user's workspace it needs that workspace, under the name `workspace`.
+        For a destination of the user's workspace, it uses that workspace in the variable `workspace`.
         """
         body = "\n".join(self._lines())
         imports = ["import os\n"] if "os.environ[" in body else []
@@ -56,7 +56,7 @@ class TestRequest:
 
     def _lines(self) -> Iterator[str]:
         if self.own:
-            yield "# workspace: the one that this destination is of"
+            yield "# workspace: the workspace of this destination"
         else:
             yield 'workspace = svctoolkit.Workspace("explorer")'
             arguments = [_text(self.destination.key), _text(self.destination.type)]
@@ -76,9 +76,9 @@ class TestRequest:
             yield "force=True"
 
     def suite(self, *, expected: bool) -> str:
-        """A suite file that does the same; with `expected`, what comes of it now is what it expects.
+        """An equivalent suite file; with `expected`, it expects the current results.
 
-        For a destination of the user's workspace it names `workspace.yaml`: the workspace's own file has to be there.
+        For a destination of the user's workspace, it refers to `workspace.yaml`, which must be that workspace's file.
         """
         suite = self._suite(expected=expected)
         if self.own:
@@ -86,18 +86,18 @@ class TestRequest:
         return record.dump({**record.inline(self.pipeline.workspace), **suite})
 
     def add_to(self, file: str) -> str:
-        """Write the scenario to a suite file, a new one or behind those that it has; the text says what was done.
+        """Append the scenario to a new or existing suite file; returns a message with what was done.
 
-        Raises `ConfigError` where the file cannot take it.
+        Raises `ConfigError` if it cannot be added.
         """
         if not file.strip():
-            raise ConfigError("name the file: orders.suite.yaml")
+            raise ConfigError("a file name is required, such as orders.suite.yaml")
         path = Path(file.strip()).expanduser()
         suite, workspace = self._suite(expected=True), self.pipeline.workspace
         typed = _secrets([self.config, *(destination.config for destination in workspace.destinations.values())])
         variables = {secret.origin.removeprefix("$(env:").removesuffix(")"): secret.reveal() for secret in typed}
         added = add_scenarios(path, suite, workspace, environ=variables)
-        return f"added to {file}" if added else f"{file} has it already"
+        return f"added to {file}" if added else f"{file} already has this scenario"
 
     def _suite(self, *, expected: bool) -> dict[str, Json]:
         return record.verify_suite(
@@ -127,7 +127,7 @@ def _call(name: str, arguments: list[str]) -> str:
 
 
 def _python(value: Any, indent: int) -> str:
-    """A JSON value as Python, broken into lines where one is too short."""
+    """A JSON value as Python, on several lines if it does not fit on one."""
     if isinstance(value, Mapping):
         items = [f"{_text(str(key))}: {_python(inner, indent + 4)}" for key, inner in value.items()]
         return _broken("{", items, "}", indent)

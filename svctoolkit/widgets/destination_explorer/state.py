@@ -1,4 +1,4 @@
-"""What a destination explorer knows and does, without widgets."""
+"""The state and actions of a destination explorer, without widgets."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from svctoolkit.widgets.destination_explorer import configuration
 from svctoolkit.widgets.destination_explorer.request import TestRequest
 from svctoolkit.workspace import Destination, Workspace
 
-_EVENT = "track"  # the sample that an explorer starts with
+_EVENT = "track"  # initial sample event
 
 
 @dataclass(frozen=True)
 class Sample:
-    """An event to start from; an example of the type has its configuration, too."""
+    """An event to start from; an example of the type also has a configuration."""
 
     title: str
     event: Mapping[str, Any]
@@ -33,9 +33,9 @@ class Sample:
 
 
 class DestinationState:
-    """The destination or type that is chosen, its configuration, the event, and what is asked of the pipeline.
+    """The selected destination or type, its configuration, the event, and the options of the request.
 
-    A destination of the workspace is not changed: what is edited goes along with the request, as `destinationConfig`.
+    A destination of the workspace is not changed: edits are passed with the request as `destinationConfig`.
     """
 
     def __init__(self, workspace: Workspace | None = None) -> None:
@@ -48,7 +48,7 @@ class DestinationState:
         self.choose(next(iter(self.workspace.destinations), "WEBHOOK"))
 
     def choose(self, name: str) -> None:
-        """Take a destination of the workspace (its key or id) or a type. Raises `UnknownName`."""
+        """Select a destination of the workspace (by key or id) or a type. Raises `UnknownName`."""
         try:
             destination: Destination | None = self.workspace.destination(name)
         except UnknownName:
@@ -63,12 +63,12 @@ class DestinationState:
 
     @property
     def name(self) -> str:
-        """What is chosen: the key of the workspace's destination, or the type."""
+        """The key of the selected destination of the workspace, or the selected type."""
         return self.destination.key if self.destination else self.type
 
     def choices(self, search: str = "") -> list[tuple[str, str]]:
-        """Title and name of what can be chosen: the workspace's destinations, types with a mapping, the other types."""
-        own = [(f"{d.name} ({d.key}), {d.type}, of the workspace", d.key) for d in self.workspace.destinations.values()]
+        """Title and name of all options: the workspace's destinations, types with a mapping, other types."""
+        own = [(f"{d.name} ({d.key}), {d.type}, in the workspace", d.key) for d in self.workspace.destinations.values()]
         types = {d.name: d.display_name for d in definitions.all()}
         ready = [(f"{title} ({name})", name) for name, title in types.items() if name in CATALOGUE]
         others = [
@@ -79,7 +79,7 @@ class DestinationState:
         return [entry for entry in entries if all(word in entry[0].lower() for word in words)]
 
     def quirks(self) -> Sequence[str]:
-        """Where the service does something else with this type than the destination's own documentation asks for."""
+        """Where RudderStack deviates from the destination's own documentation."""
         return CATALOGUE[self.type].quirks if self.type in CATALOGUE else ()
 
     def refusal(self) -> str:
@@ -91,7 +91,7 @@ class DestinationState:
         return "" if is_warehouse(self.type) else definitions.reason_unmapped(self.type)
 
     def set(self, name: str, value: Json) -> None:
-        """Set a configuration variable; None or an empty value takes it away."""
+        """Set a configuration variable; None or an empty value removes it."""
         if value in (None, "", [], {}):
             self.config.pop(name, None)
         else:
@@ -102,25 +102,25 @@ class DestinationState:
         return configuration.secret(self.type, value, *path)
 
     def problems(self) -> dict[str, str]:
-        """What is wrong with the configuration, by variable."""
+        """Problems of the configuration, by variable."""
         return configuration.problems(self.type, self.config)
 
     def samples(self) -> list[Sample]:
-        """The sample events, then the worked examples of the type that give a payload."""
+        """The sample events, then the examples of the type that produce a payload."""
         now = datetime.now(UTC)
         all_samples = [Sample(name, events.sample(name, at=now)) for name in events.samples()]
         worked = [] if self.refusal() else [e for e in examples(self.type) if not e.error and not e.lookups]
         return [*all_samples, *(Sample(f"Example: {e.name}", e.event, e.config) for e in worked)]
 
     def use(self, sample: Sample) -> None:
-        """Take its event; of an example its configuration, too, unless a destination of the workspace is chosen."""
+        """Use its event and, for an example, its configuration, unless a destination of the workspace is selected."""
         self.event_text = _json(sample.event)
         if sample.config is not None and self.destination is None:
             self.config = configuration.protect(self.type, sample.config)
 
     @property
     def event(self) -> dict[str, Json]:
-        """The event. Raises `ConfigError` with the place of what is wrong, `InvalidMessageType`."""
+        """The event. Raises `ConfigError` with the position of a problem, or `InvalidMessageType`."""
         event = json_object(self.event_text, "event")
         events.check(event)
         return event
@@ -131,7 +131,7 @@ class DestinationState:
         return json_object(self.override_text, "override") if self.override_text.strip() else {}
 
     def trouble(self, name: str) -> str:
-        """What is wrong with `event_text` or `override_text`; empty if nothing is."""
+        """The problem in `event_text` or `override_text`; empty if valid."""
         try:
             getattr(self, name.removesuffix("_text"))
         except ToolkitError as error:
@@ -139,7 +139,7 @@ class DestinationState:
         return definitions.reason_unmapped(self.type)
 
     def request(self) -> TestRequest:
-        """The request as it stands. Raises what `event` and `override` raise."""
+        """The current request. Raises the errors of `event` and `override`."""
         override = configuration.protect(self.type, self.override)
         if self.destination is not None:
             changed = {k: v for k, v in self.config.items() if k not in self.stored or self.stored[k] != v}

@@ -1,4 +1,4 @@
-"""What came into a data plane, as the explorers show it: one event in a line, all about one event."""
+"""Views of received events: one event as a line, and one event in detail."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svctoolkit.display import Html
 from svctoolkit.json_types import Json
 from svctoolkit.server.inspect.arrivals import Arrival
 
-_SPACE = "\N{NO-BREAK SPACE}"  # a list's options lose other spaces at their ends
+_SPACE = "\N{NO-BREAK SPACE}"  # list options lose other spaces at their ends
 _SIGNS = {
     "delivered": "✓",
     "pending": "…",
@@ -29,7 +29,7 @@ _KINDS: dict[str, display.Kind] = {
     "failed": "error",
     "dead": "error",
 }
-_MOST_FATES = 3  # by name in a line; of more there are only numbers
+_MOST_FATES = 3  # outcomes shown by name in a line; more are only counted
 _MOST_NAMES = 20
 _MOST_DELIVERIES = 20
 
@@ -41,7 +41,7 @@ class _Answer(NamedTuple):
 
 
 def line(arrival: Arrival) -> str:
-    """An arrival in one line of even columns: when, what, who, and its fates."""
+    """An arrival as one line with aligned columns: time, event, user and outcomes."""
     at = f"{arrival.at:%H:%M:%S}.{arrival.at.microsecond // 1000:03}"
     if arrival.refused:
         return f"{at} {_cell('✗ refused', 9)} {_cell(arrival.refused, 60)}".replace(" ", _SPACE)
@@ -50,13 +50,13 @@ def line(arrival: Arrival) -> str:
 
 
 def _cell(text: str, width: int) -> str:
-    """`text` in one line of this width."""
+    """`text` on one line of this width."""
     flat = " ".join(text.split())
     return (flat if len(flat) <= width else f"{flat[: width - 1]}…").ljust(width)
 
 
 def fates(arrival: Arrival) -> str:
-    """What became of it at each destination, in signs and words."""
+    """The outcome at each destination, as signs and words."""
     if len(arrival.fates) > _MOST_FATES:
         return "  ".join(f"{_SIGNS[status]} {n} {status}" for status, n in Counter(arrival.fates.values()).items())
     return "  ".join(
@@ -67,7 +67,7 @@ def fates(arrival: Arrival) -> str:
 
 def table_of(arrivals: Sequence[Arrival]) -> Html:
     """The arrivals as a table, for views without widgets."""
-    head = ("#", "received (UTC)", "source", "type", "name", "user", "fates")
+    head = ("#", "received (UTC)", "source", "type", "name", "user", "outcomes")
     return display.table(head, [_row(arrival) for arrival in arrivals])
 
 
@@ -79,17 +79,17 @@ def _row(arrival: Arrival) -> tuple[object, ...]:
 
 
 def kind(status: str) -> display.Kind:
-    """How a fate is coloured."""
+    """The colour of an outcome."""
     return _KINDS.get(status, "plain")
 
 
 def details(sections: Mapping[str, Sequence[Mapping[str, Json]]]) -> Html:
-    """All about one event or refusal, as `DataPlane.about` gives it: what it is, its fates, its deliveries."""
+    """The details of one event or rejection from `DataPlane.about`: content, outcomes, deliveries."""
     for event in sections["events"]:
         return _of_event(event, sections["fates"], sections["deliveries"])
     for refusal in sections["rejected"]:
         return _of_refusal(refusal)
-    return display.page(display.message("This event is not kept any more.", "info"))
+    return display.page(display.message("This event is no longer stored.", "info"))
 
 
 def _of_event(
@@ -101,7 +101,7 @@ def _of_event(
         names["run"] = event["run"]
     return display.page(
         display.facts(names),
-        display.section("What became of it", _fates(fates)),
+        display.section("Outcomes", _fates(fates)),
         display.tree(body, "event"),
         *_deliveries(deliveries),
     )
@@ -123,7 +123,7 @@ def _deliveries(deliveries: Sequence[Mapping[str, Any]]) -> list[Html]:
     if not deliveries:
         return []
     left_out = len(deliveries) - _MOST_DELIVERIES
-    said = [display.message(f"{left_out} earlier requests are not shown.", "info")] if left_out > 0 else []
+    said = [display.message(f"{left_out} earlier requests not shown.", "info")] if left_out > 0 else []
     blocks = [_delivery(delivery) for delivery in deliveries[-_MOST_DELIVERIES:]]
     return [display.section("Requests to destinations", *said, *blocks)]
 
@@ -147,16 +147,16 @@ def _delivery(delivery: Mapping[str, Any]) -> Html:
 
 
 def _names(events: Sequence[str]) -> str:
-    """The message ids of a batch, in its order."""
+    """The message ids of a batch, in order."""
     more = len(events) - _MOST_NAMES
     return ", ".join(events[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _of_refusal(refusal: Mapping[str, Any]) -> Html:
-    place = "" if refusal["position"] is None else f" (event {refusal['position'] + 1} of its batch)"
+    place = "" if refusal["position"] is None else f" (event {refusal['position'] + 1} of the batch)"
     names = {"source": refusal["source"] or "no source has this write key", "received at": refusal["at"]}
     return display.page(
         display.message(f"Refused with {refusal['status']}: {refusal['reason']}{place}", "error"),
         display.facts(names),
-        display.tree(refusal["body"], "what was sent"),
+        display.tree(refusal["body"], "received body"),
     )

@@ -1,4 +1,4 @@
-"""Look on while events arrive at a data plane."""
+"""Watch events arrive at a data plane."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from svctoolkit.widgets.live_events import _display
 from svctoolkit.widgets.live_events.state import SECONDS, Live, Sight
 
 _STATUSES = ("delivered", "pending", "filtered", "dropped", "failed", "dead", "unmapped")
-_HEIGHT = 20  # of the plot, in its own units
+_HEIGHT = 20  # of the plot, in SVG units
 
 
 class LiveEvents(controls.Explorer):
-    """The events that arrive at `plane`, newest first: filters, what became of each, and everything about one.
+    """The events that arrive at `plane`, newest first, with filters, outcomes, and details of a selected event.
 
     >>> LiveEvents(plane)  # doctest: +SKIP
 
-    It repaints at most 5 times a second, shows the newest 50 events that fit the filters (among the newest 5,000), and
-    keeps none of them. `state` is what is chosen. `clock` gives the seconds for the plot.
+    It repaints at most 5 times per second and shows the newest 50 events that match the filters (among the newest
+    5,000), without storing them. `state` is the current selection. `clock` returns the seconds for the plot.
     """
 
     def __init__(self, plane: DataPlane, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -46,11 +46,11 @@ class LiveEvents(controls.Explorer):
         self.state.watch()
 
     def wait(self, timeout: float = 10.0) -> bool:
-        """Whether everything that happened is painted within `timeout` seconds."""
+        """Wait until all changes are painted; False after `timeout` seconds."""
         return self._painter.wait(timeout)
 
     def static(self) -> Html:
-        """The counts and the newest events as a table."""
+        """The counts, and the newest events as a table."""
         sight = self.state.look()
         return display.page(_counts(sight), _destinations(sight.totals), _display.table_of(sight.arrivals))
 
@@ -70,13 +70,13 @@ class LiveEvents(controls.Explorer):
             control.observe(partial(self._choose, name), "value")
         self._pause = controls.checkbox("Pause the list")
         self._pause.observe(lambda change: self.state.pause(change["new"]), "value")
-        self._list = controls.listing("Newest events (UTC); choose one to see all about it", [], rows=12)
+        self._list = controls.listing("Newest events (UTC); select one for details", [], rows=12)
         self._list.add_class("svc-log")
         self._list.observe(self._pick, "value")
         self._counts, self._destinations, self._note = controls.html(), controls.html(), controls.html()
-        self._details = controls.html(display.page(display.message("No event is chosen.", "info")))
+        self._details = controls.html(display.page(display.message("No event selected.", "info")))
         self._about: Any = None
-        self._offering = 0  # the thread that is changing options just now
+        self._offering = 0  # the thread that is currently changing options
 
     def _choose(self, name: str, change: dict[str, Any]) -> None:
         if self._offering != threading.get_ident():
@@ -109,7 +109,7 @@ class LiveEvents(controls.Explorer):
         self._set_options(self._list, options, picked.seq if picked else None)
 
     def _offer(self, name: str, keys: Sequence[str]) -> None:
-        """Let a filter offer what the workspace has now."""
+        """Update the options of a filter from the workspace."""
         control = self._filters[name]
         options = (("all", ""), *((key, key) for key in keys))
         if options == control.options:
@@ -119,7 +119,7 @@ class LiveEvents(controls.Explorer):
         self.state.filters[name] = control.value
 
     def _set_options(self, control: Any, options: Sequence[Any], value: Any) -> None:
-        """New options at once with the value. (Setting options chooses the first for a moment, which nobody meant.)"""
+        """Set options and value together. (Setting only the options would briefly select the first one.)"""
         self._offering = threading.get_ident()
         try:
             with control.hold_sync():
@@ -129,7 +129,7 @@ class LiveEvents(controls.Explorer):
             self._offering = 0
 
     def _keep_ticking(self) -> None:
-        """The plot moves on with time, also when nothing happens."""
+        """Move the plot on with time, even without events."""
         self._stop_ticking()
         if self.state.rates.moving and not self.state.sight.stopped:
             self._tick = threading.Timer(1.0, self._painter.poke)
@@ -149,7 +149,7 @@ def _counts(sight: Sight) -> Html:
     pills = [
         display.pill(f"{totals.received:,} received", "info"),
         display.pill(f"{totals.rejected:,} refused", "error" if totals.rejected else "plain"),
-        display.pill(f"{rates[-1]:,} a second now"),
+        display.pill(f"now {rates[-1]:,} per second"),
     ]
     if sight.missed:
         pills.append(display.pill(f"{sight.missed:,} since the pause", "info"))
@@ -157,10 +157,10 @@ def _counts(sight: Sight) -> Html:
 
 
 def plot(rates: Sequence[int]) -> Html:
-    """Counts by second as a small picture, which says in words what it shows."""
+    """Counts per second as a small plot with a text description."""
     most = max(rates)
     said = (
-        f"Events per second over the last {SECONDS} seconds: now {rates[-1]:,}, at most {most:,}, {sum(rates):,} in all"
+        f"Events per second over the last {SECONDS} seconds: now {rates[-1]:,}, maximum {most:,}, total {sum(rates):,}"
     )
     top = [_HEIGHT - _HEIGHT * rate / (most or 1) for rate in rates]
     path = "".join(f"V{y:.1f}H{x}" for x, y in enumerate(top, start=1))
@@ -169,7 +169,7 @@ def plot(rates: Sequence[int]) -> Html:
         'style="display:block;width:100%;height:56px;margin-top:8px;border-bottom:1px solid var(--dim)">'
         f'<path d="M0 {_HEIGHT}{path}V{_HEIGHT}Z" fill="var(--info)"></path></svg>'
         f'<div class="dim" style="display:flex;justify-content:space-between"><span>{SECONDS} s ago</span>'
-        f"<span>at most {most:,} a second</span><span>now</span></div>"
+        f"<span>maximum {most:,} per second</span><span>now</span></div>"
     )
 
 
@@ -185,14 +185,14 @@ def _destinations(totals: Totals) -> Html:
 
 
 def _note(sight: Sight, state: Live) -> Html | None:
-    """What else is to be said about the list."""
+    """An additional note about the list."""
     if sight.stopped:
         return display.message("The data plane has stopped.", "warning")
     if state.paused:
-        return display.message("The list is paused; the counts go on.", "info")
+        return display.message("The list is paused; counts continue.", "info")
     if not sight.arrivals and any(state.filters.values()):
-        return display.message("No event fits the filters.", "info")
+        return display.message("No events match the filters.", "info")
     if not sight.arrivals:
-        where = f" The data plane listens at {state.plane.url}" if state.plane.url else ""
+        where = f" The data plane is listening at {state.plane.url}" if state.plane.url else ""
         return display.message(f"No events yet.{where}", "info")
     return None

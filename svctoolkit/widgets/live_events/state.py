@@ -1,4 +1,4 @@
-"""What the live view of a data plane shows: state without widgets."""
+"""The state of the live view of a data plane, without widgets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PAGE = 50
 
 
 class Rates:
-    """Counts by second of the last minute. For any thread; `clock` gives seconds."""
+    """Counts per second of the last minute. Thread-safe; `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock, self._lock = clock, Lock()
@@ -36,7 +36,7 @@ class Rates:
 
     @property
     def moving(self) -> bool:
-        """Whether `last` will be another one in a second."""
+        """Whether `last` will change within a second."""
         oldest = int(self._clock()) - SECONDS
         with self._lock:
             return any(second >= oldest for second in self._counts)
@@ -44,7 +44,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """One look at a data plane. `missed` is how many events came since the list was paused."""
+    """A snapshot of a data plane. `missed` counts the events received since the list was paused."""
 
     arrivals: Sequence[Arrival]
     totals: Totals
@@ -57,9 +57,9 @@ class Sight:
 
 
 class Live:
-    """What is chosen, and `look`, which reads no more than that. `changed` is called when there is something new.
+    """The selection, and `look`, which reads only what it needs. `changed` is called after changes.
 
-    Nothing of an event is kept here but the lines of the list: at most 50, and the one that is picked.
+    Of events, only the lines of the list are stored: at most 50, and the selected one.
     """
 
     def __init__(self, plane: DataPlane, changed: Callable[[], None], *, clock: Callable[[], float]) -> None:
@@ -69,33 +69,33 @@ class Live:
         self.picked: Arrival | None = None
         self._change = changed
         self._held_at = 0
-        self._outdated = True  # the filters ask for another list
+        self._outdated = True  # the filters changed, so the list must be read again
         self.sight = Sight((), Totals(0, 0, {}), self.rates.last(), (), ())
         self._unwatch: Callable[[], None] = lambda: None
 
     def watch(self) -> None:
-        """Be told of changes from now on."""
+        """Start listening to changes."""
         self._unwatch = self.plane.watch(self._summarize)
         self._change()
 
     def choose(self, name: str, value: str) -> None:
-        """Filter by `source`, `type`, `destination`, `status` or `text`; an empty value takes the filter away."""
+        """Filter by `source`, `type`, `destination`, `status` or `text`; an empty value removes the filter."""
         self.filters[name] = value
         self._outdated = True
         self._change()
 
     def pause(self, on: bool) -> None:
-        """Keep the list as it is, or follow the events again. Counts go on."""
+        """Freeze the list, or resume. Counts continue."""
         self.paused, self._held_at = on, self.sight.totals.received
         self._change()
 
     def pick(self, seq: int | None) -> None:
-        """Show all about this arrival of the list; it stays in the list until another is picked."""
+        """Show the details of this arrival; it stays in the list until another one is selected."""
         self.picked = next((arrival for arrival in self._show() if arrival.seq == seq), None)
         self._change()
 
     def look(self) -> Sight:
-        """How things are now."""
+        """The current snapshot."""
         arrivals = self.sight.arrivals
         if self._outdated or not self.paused:
             self._outdated = False
@@ -114,7 +114,7 @@ class Live:
         return self.sight
 
     def close(self) -> None:
-        """Do not listen to the data plane any more."""
+        """Stop listening to the data plane."""
         self._unwatch()
 
     def _summarize(self, kind: str, changes: Sequence[Mapping[str, Any]]) -> None:

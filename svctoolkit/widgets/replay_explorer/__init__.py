@@ -1,1 +1,1 @@
-"""What became of many events: groups, their events, each one's stages and lineage."""
+"""Outcomes of many events: groups, their events, and the stages and lineage of each."""

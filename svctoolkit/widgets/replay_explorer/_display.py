@@ -1,4 +1,4 @@
-"""What a replay explorer shows: what became of all events, of a group, and of one event."""
+"""Views of a replay explorer: outcomes of all events, of a group, and of one event."""
 
 from __future__ import annotations
 
@@ -18,41 +18,43 @@ from svctoolkit.widgets.replay_explorer.trials import Trial
 
 
 def words(result: Replayed | Comparison) -> str:
-    """The result in one line."""
+    """The result on one line."""
     return words_of(result)
 
 
 def head(result: Replayed | Comparison) -> Html:
-    """All in one line, then a row for each destination."""
+    """The result on one line, then a row for each destination."""
     rows = [(key, sum(counts.values()), count_words(counts)) for key, counts in result.counts.items()]
-    note = [] if result.complete else [display.message("interrupted: this is what was done until then", "warning")]
+    note = [] if result.complete else [display.message("interrupted: these are partial results", "warning")]
     if result.rejected:
-        note.append(display.message(f"{display.quantity(result.rejected, 'record')} are no events", "warning"))
-    table = display.table(("destination", "events", "what became of them"), rows, caption=words_of(result))
+        note.append(display.message(f"not events: {display.quantity(result.rejected, 'record')}", "warning"))
+    table = display.table(("destination", "events", "outcomes"), rows, caption=words_of(result))
     return Html("".join([table, *note]))
 
 
 def group_note(state: ReplayState) -> Html:
-    """What the chosen group is."""
+    """A description of the selected group."""
     if state.group is None:
         return Html("")
     more = ""
     if state.more:
-        more = f" (the first {min(len(state.members), MOST):,} are below)"
+        more = f" (the first {min(len(state.members), MOST):,} are listed below)"
     return display.message(f"{state.group.destination}: {describe(state.group)}{more}", "info")
 
 
 def stand_ins(state: ReplayState) -> Html:
-    """What goes on to editors and suites in place of personal data, where that is hidden."""
+    """A note that editors and suites receive fake values, if personal data is masked."""
     if not state.hides_persons:
         return Html("")
-    return display.message("mask_personal: names, addresses and the like are made-up values here", "info")
+    return display.message(
+        "mask_personal: names, addresses and other personal data are replaced by fake values here", "info"
+    )
 
 
 def details(trials: Sequence[Trial], *, saved: bool = False) -> Html:
-    """One event: its stages, its payloads with where each field comes from; of two sides what differs, before that.
+    """One event: its stages and its payloads with the origin of each field; with two sides, first their differences.
 
-    Of an event that came to no payload its fate, what decides that, and where its fields went until then.
+    For an event without payload: its outcome, what decided it, and the lineage of its fields up to there.
     """
     heads, payloads = [], []
     for trial in trials:
@@ -68,7 +70,7 @@ def details(trials: Sequence[Trial], *, saved: bool = False) -> Html:
 
 
 def _fate(trial: Trial) -> Iterator[Html]:
-    """The way of the event, and why it ends where it does."""
+    """The event's path through the stages, and why it ended."""
     if trial.error or trial.fate is None:
         yield display.message(trial.error, "warning")
         return
@@ -82,7 +84,7 @@ def _fate(trial: Trial) -> Iterator[Html]:
     if fate.status != "delivered":
         by = [f"; {decision_text(fate.by, trial.decides)}"] if trial.decides else []
         fields = stopping_fields(trial.lineage) if trial.lineage is not None else []
-        by += [f"; with another value of {', '.join(fields)}, or without it, it would go on"] if fields else []
+        by += [f"; it would continue with a different value of {', '.join(fields)}, or without it"] if fields else []
         yield display.message(f"{fate.status} at {fate.by}: {fate.reason}{''.join(by)}", _FATES[fate.status])
 
 
@@ -90,7 +92,7 @@ _FATES: Mapping[str, display.Kind] = {"failed": "error", "dropped": "warning", "
 
 
 def _difference(before: Trial, after: Trial, *, saved: bool) -> Html:
-    """The payloads of both sides beside each other; where one side has none, what the users' code made of the event."""
+    """The payloads of both sides side by side; if one side has none, the outputs of the user transformations."""
     if before.result is None or after.result is None:
         return Html("")
     old, new = Lit(before.result, before.lineage).values, Lit(after.result, after.lineage).values
@@ -114,7 +116,7 @@ def _of_stage(values: Mapping[str, Json], stage: str) -> dict[str, Json]:
 
 
 def _leaf_of(lights: ComparedLights, title: str, names: Sequence[str]) -> Leaf:
-    """For the leaves of several payloads by name."""
+    """Highlighting for the leaves of several payloads by name."""
     leaves = {name: lights.payload(title, number) for number, name in enumerate(names, 1)}
 
     def leaf(path: tuple[str | int, ...], block: Html) -> Html:

@@ -1,4 +1,4 @@
-"""Many events replayed: from groups to events, from an event to its stages and where each field comes from."""
+"""Explore replayed events: from groups to events, from an event to its stages and the origin of each field."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from svctoolkit.workspace import Workspace
 
 
 class ReplayExplorer(controls.Explorer):
-    """What became of many events at the destinations of a workspace: groups, their events, stages, lineage.
+    """Outcomes of many events at the destinations of a workspace: groups, their events, stages, lineage.
 
     >>> ReplayExplorer("month.ndjson", workspace)  # doctest: +SKIP
 
-    `events` and the options are those of `svctoolkit.replay.replay`, which runs before this returns; with `result`,
-    what it has given for them already. From an event it goes on to the transformation editor, to the destination
-    explorer, or into a suite file; with `mask_personal` made-up values stand there for personal data. Nothing is sent.
-    `state` is what is chosen. Raises what `replay` raises, and `ConfigError` for events that can be read only once.
+    `events` and the options are those of `svctoolkit.replay.replay`, which runs in the constructor unless its `result`
+    is passed. An event can be opened in the transformation editor or the destination explorer, or saved to a suite
+    file; with `mask_personal`, fake values replace personal data there. Nothing is sent. `state` is the current
+    selection. Raises the errors of `replay`, and `ConfigError` for events that can be read only once.
     """
 
     def __init__(
@@ -72,11 +72,11 @@ class ReplayExplorer(controls.Explorer):
         self.wait()
 
     def wait(self, timeout: float = 30.0) -> bool:
-        """Whether the chosen event has been run within `timeout` seconds."""
+        """Wait until the selected event has run; False after `timeout` seconds."""
         return self._work.wait(timeout)
 
     def static(self) -> Html:
-        """The groups, the events and the event that were in sight last."""
+        """The groups, events and event shown last."""
         blocks = [_display.head(self.state.result), self._groups.static("Groups")]
         if self.state.group is not None:
             blocks += [_display.group_note(self.state), self._members.static("Events of the group")]
@@ -87,7 +87,7 @@ class ReplayExplorer(controls.Explorer):
 
     def _choose(self, number: int) -> None:
         if not self.state.groups:
-            self._details.value = display.page(display.message("Nothing to look into: all of it arrived.", "ok"))
+            self._details.value = display.page(display.message("Nothing to inspect: all events were delivered.", "ok"))
             return
         self.state.choose(number)
         self._note.value = display.page(_display.group_note(self.state))
@@ -103,7 +103,7 @@ class ReplayExplorer(controls.Explorer):
         self._said.value = ""
         self._work.start(self.state.trials)
 
-    # Any: what the work gave
+    # Any: the result of the work
     def _show(self, trials: Any) -> None:
         self.trials = trials
         self._details.value = _display.details(trials)
@@ -116,7 +116,7 @@ class ReplayExplorer(controls.Explorer):
         self._details.value = display.page(message)
 
     def _open(self, make: Callable[[], controls.Explorer]) -> None:
-        """Another explorer with the chosen event, below."""
+        """Open another explorer with the selected event below."""
         try:
             opened = make()
         except ToolkitError as error:
@@ -131,7 +131,7 @@ class ReplayExplorer(controls.Explorer):
         return TransformationEditor(self.state.newest, self.state.transformation(), events=[self.state.event()])
 
     def _refusal(self) -> Refusal | None:
-        """Why the mapping refused the chosen event on the newest side, if a setting decides that."""
+        """Why the mapping of the newest side rejects the selected event, if a setting decides it."""
         causes = [trial.fate.cause for trial in self.trials[-1:] if trial.fate is not None]
         return next((cause for cause in causes if isinstance(cause, Refusal) and cause.setting), None)
 
@@ -142,7 +142,7 @@ class ReplayExplorer(controls.Explorer):
         return explorer
 
     def _explored(self) -> DestinationExplorer:
-        assert self.state.group is not None  # noqa: S101 - `event` raises where nothing is chosen
+        assert self.state.group is not None  # noqa: S101 - `event` raises without a selection
         return DestinationExplorer(self.state.newest, self.state.group.destination, event=self.state.event())
 
     def _save(self) -> None:
@@ -161,5 +161,5 @@ class ReplayExplorer(controls.Explorer):
 def comparison_state(
     result: Comparison, events: Events, before: Workspace, after: Workspace, options: Options
 ) -> ReplayState:
-    """What an explorer of a comparison knows."""
+    """The state of a comparison explorer."""
     return ReplayState(result, events, {"before": before, "after": after}, options)

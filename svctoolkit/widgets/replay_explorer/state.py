@@ -1,4 +1,4 @@
-"""What a replay explorer knows and does, without widgets."""
+"""The state and actions of a replay explorer, without widgets."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from svctoolkit.widgets.destination_explorer.request import TestRequest
 from svctoolkit.widgets.replay_explorer.trials import Trial, Trials
 from svctoolkit.workspace import Workspace
 
-MOST = 100_000  # events of a group
-#: column -> member of a group, in the order in which they stand: what one wants to know first
+MOST = 100_000  # most events listed of a group
+#: column -> member of a group, most interesting first
 _OF_REPLAY = {
     "events": "count",
     "destination": "destination",
@@ -42,9 +42,9 @@ MEMBER = ("place", "event", "user", "event id", "text")
 
 
 class ReplayState:
-    """A result with what it was made from: `sides` is its workspace, or the two that were compared, by title.
+    """A result with its inputs: `sides` is its workspace, or the two that were compared, by title.
 
-    `options` are those of the replay: single events are run as they were there.
+    `options` are those of the replay, so that single events run in the same way.
     """
 
     def __init__(
@@ -64,11 +64,11 @@ class ReplayState:
         self.member: Member | None = None
 
     def group_columns(self) -> list[str]:
-        """What is said of the groups: columns that have something in them."""
+        """The columns of the group table that are not empty."""
         return [name for name, member in self._members_of_groups().items() if any(self._cells(member))]
 
     def group_rows(self) -> list[tuple[object, ...]]:
-        """A row for each group, as `group_columns` names its cells."""
+        """A row for each group, with the columns of `group_columns`."""
         members_of = self._members_of_groups()
         return list(zip(*(self._cells(members_of[name]) for name in self.group_columns()), strict=True))
 
@@ -79,11 +79,11 @@ class ReplayState:
         return [getattr(group, member) for group in self.groups]
 
     def member_rows(self) -> list[tuple[object, ...]]:
-        """A row for each event of the chosen group, as `MEMBER` names its cells."""
+        """A row for each event of the selected group, with the columns of `MEMBER`."""
         return [(m.place, m.event, m.user, m.event_id, m.text) for m in self.members]
 
     def choose(self, number: int) -> None:
-        """Choose a group; its first event is chosen, too."""
+        """Select a group and its first event."""
         self.group = self.groups[number]
         last = list(self.sides.values())[-1]
         owner = last.destinations.get(self.group.destination)
@@ -93,45 +93,44 @@ class ReplayState:
         self.member = self.members[0] if self.members else None
 
     def pick(self, number: int) -> None:
-        """Choose an event of the group."""
+        """Select an event of the group."""
         self.member = self.members[number]
 
     def event(self) -> dict[str, Json]:
-        """The chosen event, read once more, for editors and suites. With `mask_personal` it has made-up values where it
-        has personal data: a mask would go another way than an address. Raises `ConfigError` where it is not there any
-        more.
+        """The selected event, read again, for editors and suites. With `mask_personal`, fake values replace personal
+        data: a mask could take a different path than an address. Raises `ConfigError` if the event no longer exists.
         """
         event: dict[str, Json] = dict(self._record().event)
         return Pseudonyms().replace(event) if self.hides_persons else event
 
     def _record(self) -> Record:
         if self.member is None:
-            raise ConfigError("no event is chosen")
+            raise ConfigError("no event selected")
         return self._reader.record(self.member.place)
 
     def trials(self) -> list[Trial]:
-        """The chosen event at the group's destination, once for each side. Raises `ConfigError`."""
+        """Run the selected event at the group's destination, once for each side. Raises `ConfigError`."""
         record = self._record()
-        assert self.group is not None  # noqa: S101 - an event is of a group
+        assert self.group is not None  # noqa: S101 - an event belongs to a group
         return [trials.run(record, self.group.destination) for trials in self._trials]
 
     @property
     def newest(self) -> Workspace:
-        """The workspace that events are opened with: of two, the later one."""
+        """The workspace to open events with: of two, the later one."""
         return list(self.sides.values())[-1]
 
     def transformation(self) -> str:
-        """The key of the transformation that the group's destination has; empty where it has none."""
+        """The key of the transformation of the group's destination; empty without one."""
         destination = self.newest.destinations.get(self.group.destination) if self.group else None
         return (destination.transformation or "") if destination else ""
 
     def save(self, file: str) -> str:
-        """Add the chosen event to a suite file, with what comes of it now; the text says what was done.
+        """Add the selected event with its current outcome to a suite file; returns a message with what was done.
 
-        Raises `ConfigError` where the file cannot take it.
+        Raises `ConfigError` if it cannot be added.
         """
         event = self.event()
-        assert self.group is not None  # noqa: S101 - `event` has made sure
+        assert self.group is not None  # noqa: S101 - ensured by `event`
         destination = self.newest.destination(self.group.destination)
         request = TestRequest(Pipeline(self.newest), destination, True, event)
         return request.add_to(file)

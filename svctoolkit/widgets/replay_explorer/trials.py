@@ -1,4 +1,4 @@
-"""One event of a replay once more, on the same way: its fate, its stages, and where its fields went."""
+"""Run one event of a replay again in the same way: its outcome, its stages, and its lineage."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from svctoolkit.workspace import Workspace
 
 
 class Trial(NamedTuple):
-    """One event through one workspace, stage by stage; `error` says why it could not be.
+    """One event in one workspace, stage by stage; `error` says why it could not run.
 
-    `fate` is what became of it, `decides` the place in the user's code or the settings that decide that, `event` what
-    it was, masked. There is no `result` where it never came to the stages. `lineage` goes as far as the event came.
+    `fate` is its outcome, `decides` the place in the user's code or the settings that decided it, `event` the masked
+    event. `result` is missing if it never reached the stages. `lineage` covers the stages that it reached.
     """
 
     title: str
@@ -39,7 +39,7 @@ class Trial(NamedTuple):
 
 
 class Trials:
-    """Runs single events as a replay with these options has run them. Nothing is sent."""
+    """Runs single events like a replay with these options. Nothing is sent."""
 
     def __init__(self, title: str, workspace: Workspace, options: Options) -> None:
         chosen = complete(options)
@@ -49,7 +49,7 @@ class Trials:
         self._side = Side(workspace, transport, personal=chosen["mask_personal"])
 
     def run(self, record: Record, destination: str) -> Trial:
-        """What becomes of an event at a destination (by key)."""
+        """Run an event at a destination (by key)."""
         try:
             return self._run(record, destination)
         except ToolkitError as error:
@@ -61,7 +61,7 @@ class Trials:
         repeats = [0] if record.repeats else []
         passages = self._side.run(destination, [record.event], self._stages, [context], source, repeats)
         if route is None or passages is None:
-            return Trial(self.title, error=f"events of this source do not go to {destination}")
+            return Trial(self.title, error=f"this source is not connected to {destination}")
         (passage,) = passages
         origin = self._side.source(source)
         measured = partial(measure, route=route, context=context_of(record, datetime.now(UTC)), source=origin)

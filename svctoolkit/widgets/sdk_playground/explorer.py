@@ -1,4 +1,4 @@
-"""Play with the client SDK: its calls, its queue, what arrives."""
+"""Try the client SDK: its calls, its queue, and the events that arrive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from svctoolkit.widgets._base.json_text import json_object
 from svctoolkit.widgets.live_events.explorer import LiveEvents
 from svctoolkit.widgets.sdk_playground.state import CALLS, IDENTITY, QUEUE_COLUMNS, Call, Playground, Queue
 
-_LOOK_AGAIN = 0.5  # seconds, while something is in the queue
+_LOOK_AGAIN = 0.5  # seconds between updates while the queue is not empty
 
 
 class SdkPlayground(controls.Explorer):
@@ -26,8 +26,8 @@ class SdkPlayground(controls.Explorer):
 
     >>> SdkPlayground()  # doctest: +SKIP
 
-    Without a `plane` it has one of its own. `source` is whose write key the client uses, by default that of the first
-    source; `configuration` are settings of the client. `client` is the client: calls in other cells show here, too.
+    Without `plane`, it creates its own. The client uses the write key of `source` (default: the first source);
+    `configuration` are settings of the client. `client` is the client; calls to it in other cells also show here.
 
     Raises `ConfigError`, `UnknownName`.
     """
@@ -61,11 +61,11 @@ class SdkPlayground(controls.Explorer):
         self.state.start()
 
     def wait(self, timeout: float = 10.0) -> bool:
-        """Whether everything that was asked for is done and painted within `timeout` seconds."""
+        """Wait until all work is done and painted; False after `timeout` seconds."""
         return self._work.wait(timeout) and self._painter.wait(timeout) and self._live.wait(timeout)
 
     def static(self) -> Html:
-        """The counts, the queue as it was last shown (to read it takes pandas, and time), and what arrived."""
+        """The counts, the queue as last shown (reading it needs pandas and time), and the received events."""
         return display.page(_stats(self.client.stats()), self._show, self._live.static())
 
     def __repr__(self) -> str:
@@ -86,7 +86,7 @@ class SdkPlayground(controls.Explorer):
         if call.content:
             fields.append(controls.area(f"{call.content} (JSON)", call.content_sample, rows=1))
         send = controls.button(call.method, partial(self._call, call, fields), primary=bool(call.content))
-        send.layout.width = "110px" if call.content else "160px"  # alike, so that the fields are in columns
+        send.layout.width = "110px" if call.content else "160px"  # fixed, so that the fields align in columns
         return controls.bar(*fields, send)
 
     def _client_card(self) -> Any:
@@ -123,7 +123,11 @@ class SdkPlayground(controls.Explorer):
             self._work.start(self.state.flush)
 
     def _finish(self, delivered: bool) -> None:
-        text = "" if delivered else display.page(display.message("Not everything could be sent; it stays.", "warning"))
+        text = (
+            ""
+            if delivered
+            else display.page(display.message("Some events could not be sent and stay in the queue.", "warning"))
+        )
         self._problem.value = text
 
     def _set_busy(self, busy: bool) -> None:
@@ -159,7 +163,7 @@ def _stats(stats: Stats) -> Html:
         display.pill(f"{stats.recorded:,} recorded", "info"),
         display.pill(f"{stats.waiting:,} waiting"),
         display.pill(f"{stats.delivered:,} delivered", "ok" if stats.delivered else "plain"),
-        *([display.pill(f"{stats.retried:,} tried again", "warning")] if stats.retried else []),
+        *([display.pill(f"{stats.retried:,} retried", "warning")] if stats.retried else []),
         *([display.pill(f"{stats.parked:,} parked", "error")] if stats.parked else []),
         *dropped,
     ]
@@ -180,5 +184,5 @@ def _queue(queue: Queue) -> Html:
 
 def _code(calls: list[str]) -> Html:
     if not calls:
-        return display.message("The calls that you make are listed here as Python code.", "info")
+        return display.message("Your calls are listed here as Python code.", "info")
     return display.code("\n".join(calls), "Python")

@@ -1,4 +1,4 @@
-"""A client SDK to play with, and the data plane that it sends to: state without widgets."""
+"""The state of the playground without widgets: a client SDK and the data plane that it sends to."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _DEFAULTS: Mapping[str, Any] = {
     "application_name": "playground",
     "application_version": "1.0.0",
     "data_directory": ":memory:",
-    "sleep_timeout": 2,  # seconds in which an event can be seen in the queue
+    "sleep_timeout": 2,  # seconds that an event stays visible in the queue
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of the client: its method, the label and a sample of its text, and those of its JSON if it has one."""
+    """A call of the client: its method, label and sample of its text argument, and of any JSON argument."""
 
     method: str
     label: str
@@ -38,7 +38,7 @@ class Call:
     content_sample: str = ""
 
     def arguments(self, text: str, content: str) -> list[Json]:
-        """The arguments as typed. Raises `ConfigError` for a text that is no JSON object."""
+        """The arguments as typed. Raises `ConfigError` for a text that is not a JSON object."""
         if not self.content or not content.strip():
             return [text]
         return [text, json_object(content, self.content.lower())]
@@ -59,15 +59,15 @@ IDENTITY = (
 
 
 class Line:
-    """The client's way to the data plane, which can be cut: the client then keeps its events, as on a train."""
+    """The client's connection to the data plane, which can be cut: the client then queues its events."""
 
-    embedded = False  # so that the client works as it does over a network: with a queue and a worker
+    embedded = False  # so that the client works as over a network, with a queue and a worker
 
     def __init__(self, plane: DataPlane) -> None:
         self._plane, self.online = plane, True
 
     def send(self, request: Request) -> Response:
-        """The data plane's answer. Raises `DeliveryError` while the line is cut."""
+        """The data plane's response. Raises `DeliveryError` while the connection is cut."""
         if not self.online:
             raise DeliveryError("the playground is offline", code="ECONNECTION")
         path = "/" + request.url.split("/", 3)[3]
@@ -77,7 +77,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The client's counts and what waits in its queue: a row of `QUEUE_COLUMNS` per event, the oldest ones in full."""
+    """The client's counts and its queue: a row of `QUEUE_COLUMNS` per event, the oldest ones in full."""
 
     stats: Stats
     rows: Sequence[Sequence[Any]]
@@ -85,26 +85,26 @@ class Queue:
 
 
 class Playground:
-    """A `ServiceClient` that sends to `plane`, or to a data plane of its own, with `source`'s write key.
+    """A `ServiceClient` that sends to `plane`, or to its own data plane, with the write key of `source`.
 
-    `configuration` are settings of the client. `changed` is called when there may be something new to see. `calls` are
-    the calls so far, as Python code.
+    `configuration` are settings of the client. `changed` is called when there may be changes to show. `calls` are the
+    calls so far, as Python code.
 
-    Raises `ConfigError` for a plane without sources, and for settings that the client does not take.
+    Raises `ConfigError` for a plane without sources, and for invalid settings.
     """
 
     def __init__(
         self, plane: DataPlane | None, source: str, configuration: Mapping[str, Json], changed: Callable[[], None]
     ) -> None:
         if "transport" in configuration:
-            raise ConfigError("the playground's client sends to its data plane: `transport` cannot be set")
+            raise ConfigError("`transport` cannot be set: the playground's client always sends to its data plane")
         callbacks = {"on_error": lambda _: changed(), "on_drop": lambda *_: changed()}
         self._settings = {**_DEFAULTS, **callbacks, **configuration}
-        ServiceClient(**self._settings)  # raises for what is wrong before anything is started
+        ServiceClient(**self._settings)  # raises for invalid settings before anything is started
         self.plane, self._owned = (DataPlane(_workspace()), True) if plane is None else (plane, False)
         self.source = source or next(iter(self.plane.workspace.sources), "")
         if not self.source:
-            raise ConfigError("the data plane's workspace has no source to send as")
+            raise ConfigError("the data plane's workspace has no source; add one to send events")
         self._key = self.plane.write_key(self.source)
         self.line = Line(self.plane)
         self.calls: deque[str] = deque(maxlen=_CALLS_KEPT)
@@ -113,13 +113,13 @@ class Playground:
         self._unwatch: Callable[[], None] = lambda: None
 
     def start(self) -> None:
-        """Let the client work, and be told of what arrives."""
+        """Start the client, and listen to arriving events."""
         self._unwatch = self.plane.watch(lambda *_: self._change())
         self.client.initialize(self._key)
         self._change()
 
     def call(self, method: str, *arguments: Json, options: Mapping[str, Json] | None = None) -> None:
-        """Call the client. Raises `InvalidCall` for what it does not take."""
+        """Call the client. Raises `InvalidCall` for invalid arguments."""
         texts = [*map(repr, arguments), *([f"options={options!r}"] if options else [])]
         named = {"options": options} if options else {}
         getattr(self.client, method)(*arguments, **named)
@@ -127,21 +127,21 @@ class Playground:
         self._change()
 
     def go(self, *, online: bool) -> None:
-        """Cut the line, or mend it. What waits then goes with the next `flush`, or by itself after a while."""
+        """Cut or restore the connection. Queued events are sent with the next `flush`, or after a while."""
         self.line.online = online
         self._change()
 
     def flush(self) -> bool:
-        """Send what waits: whether all of it went within 3 seconds."""
+        """Send queued events; whether all were sent within 3 seconds."""
         self.calls.append("client.flush()")
         delivered = self.client.flush(_FLUSH_SECONDS)
         self._change()
         return delivered
 
     def queue(self) -> Queue:
-        """The client's counts and queue as they are now."""
+        """The client's current counts and queue."""
         stats = self.client.stats()
-        if not stats.waiting + stats.parked + stats.in_memory:  # a frame costs more than nothing
+        if not stats.waiting + stats.parked + stats.in_memory:  # building a frame is slow
             return Queue(stats, (), ())
         frame = self.client.frame()
         events = list(islice(frame["payload"], _EVENTS_SHOWN))
@@ -151,7 +151,7 @@ class Playground:
         return Queue(stats, self.plane.mask(rows), self.plane.mask(events))
 
     def close(self) -> None:
-        """End the client, and the data plane if it is its own."""
+        """Close the client, and the data plane if it is the playground's own."""
         self._unwatch()
         self.client.shutdown(1.0)
         if self._owned:

@@ -1,4 +1,4 @@
-"""Suites in a notebook: choose scenarios, run them, see why one failed."""
+"""Suites in a notebook: select scenarios, run them, see why they failed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from svctoolkit.widgets._base import controls
 from svctoolkit.widgets.suite_explorer.state import EVERYTHING, SuiteState
 
 _HEIGHT = "400px"
-_IN_FULL = 10  # failures that are shown below each other; each can be chosen alone
+_IN_FULL = 10  # failures shown together; each can be selected individually
 
 
 class SuiteExplorer(controls.Explorer):
-    """The scenarios of suite files as a list to choose from, and beside it what became of them.
+    """The scenarios of suite files as a list, next to their outcomes.
 
-    `paths` are files, folders, or `FILE::ID` for one scenario. Files are read again at every run, so that they can be
-    edited meanwhile.
+    `paths` are files, folders, or `FILE::ID` for one scenario. Files are reloaded for every run, so you can edit them
+    in between.
     """
 
     def __init__(self, *paths: str | Path) -> None:
@@ -37,7 +37,7 @@ class SuiteExplorer(controls.Explorer):
         self._work.start(self.state.load)
 
     def _make_controls(self) -> None:
-        self._words = controls.text("Filter", placeholder="words of the title, file or tags")
+        self._words = controls.text("Filter", placeholder="words in title, file or tags")
         self._words.continuous_update = True
         self._failed_only = controls.checkbox("Only failed")
         self._coverage = controls.checkbox("With coverage")
@@ -58,14 +58,14 @@ class SuiteExplorer(controls.Explorer):
         self._list.observe(self._choose, "value")
 
     def run(self) -> None:
-        """Run every scenario that the filter shows. Returns at once; `wait` waits for the end."""
+        """Run every scenario that matches the filter. Returns immediately; `wait` waits for the end."""
         self._run(lambda: self.state.below(EVERYTHING))
 
     def _names_chosen(self) -> list[str]:
         return self.state.below(self.state.chosen)
 
     def wait(self, timeout: float = 60.0) -> bool:
-        """Whether everything asked for has run and is shown within `timeout` seconds."""
+        """Wait until all runs are finished and shown; False after `timeout` seconds."""
         return self._work.wait(timeout) and self._painter.wait(timeout)
 
     def _run(self, names: Callable[[], Sequence[str]]) -> None:
@@ -101,7 +101,7 @@ class SuiteExplorer(controls.Explorer):
         self._painter.poke()
 
     def _paint(self) -> None:
-        """Draw everything that depends on the state. Only the painter's thread does, so nothing is drawn twice."""
+        """Draw everything that depends on the state. Called only in the painter's thread, so nothing is drawn twice."""
         self._progress.value = display.page(self._summarize())
         self._paint_list()
         self._details.value = display.page(*self._details_parts())
@@ -112,13 +112,15 @@ class SuiteExplorer(controls.Explorer):
             return
         if self.state.chosen not in (key for _, key in entries):
             self.state.chosen = EVERYTHING
-        self._list.unobserve(self._choose, "value")  # new options choose the first; that is not the user's choice
+        self._list.unobserve(
+            self._choose, "value"
+        )  # setting options selects the first one, which is not the user's choice
         self._list.options = entries
         self._list.value = self.state.chosen
         self._list.observe(self._choose, "value")
 
     def _summarize(self) -> display.Html:
-        """The progress of a run, what went wrong with it, or its summary."""
+        """The progress of a run, its error, or its summary."""
         results = self.state.results
         if self._problem:
             return self._problem
@@ -126,30 +128,30 @@ class SuiteExplorer(controls.Explorer):
             if not results.total:
                 return display.message("reading the files", "info")
             bar = f'<progress max="{results.total}" value="{results.done}" aria-label="progress"></progress>'
-            return display.message(display.Html(f"{bar} {results.done} of {results.total} have run"), "info")
+            return display.message(display.Html(f"{bar} {results.done} of {results.total} finished"), "info")
         return results.summary_block() if results.outcomes else display.message("nothing has run yet", "plain")
 
     def _details_parts(self) -> Iterator[display.Html]:
-        """What became of what is chosen: one scenario in full, of several a table and those that failed."""
+        """The outcome of the selection: one scenario in full, or a table of several with the failed ones."""
         results, chosen = self.state.results, self.state.chosen
         outcomes = [results.outcomes[name] for name in self.state.below(chosen) if name in results.outcomes]
         if len(outcomes) == 1 and outcomes[0].scenario.name == chosen:
             yield view.outcome(outcomes[0])
             return
         if not outcomes:
-            yield display.message("Run the scenarios to see what becomes of them.", "plain")
+            yield display.message("Run the scenarios to see their outcomes.", "plain")
             return
         failed = [outcome for outcome in outcomes if not outcome.ok]
         yield from map(view.outcome, failed[:_IN_FULL])
         if len(failed) > _IN_FULL:
-            yield display.message(f"{len(failed) - _IN_FULL} more failed: choose one to see why", "info")
+            yield display.message(f"{len(failed) - _IN_FULL} more failed; select one to see why", "info")
         elif not failed:
-            yield display.message("nothing failed here; choose a scenario to see its stages", "plain")
+            yield display.message("nothing failed here; select a scenario to see its stages", "plain")
         if results.coverage is not None and chosen == EVERYTHING:
             yield view.coverage(results.coverage)
 
     def static(self) -> display.Html:
-        """The summary, and what failed."""
+        """The summary and the failures."""
         results = self.state.results
         return display.page(results.html() if results.outcomes else self._summarize())
 

@@ -1,4 +1,4 @@
-"""What became of scenarios in a notebook: heard from the runner, shown as a page."""
+"""The outcomes of scenarios in a notebook, collected from the runner and shown as a page."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from svctoolkit.runner import Coverage, Notice
 
-_IN_FULL = 50  # failures of a page
-_LISTED = 50  # scenarios of a text; of more only those that failed
+_IN_FULL = 50  # failures shown on a page
+_LISTED = 50  # scenarios listed in plain text; with more, only failed ones
 
 
 class Results:
-    """Hears the notices of runs, and keeps the last outcome of each scenario, by its name (`file::id`).
+    """Receives the notices of runs, and keeps the last outcome of each scenario by name (`file::id`).
 
     `total`, `done` and `seconds` are those of the last run.
     """
@@ -43,7 +43,7 @@ class Results:
             self.seconds = notice.seconds
 
     def forget_all_but(self, names: Collection[str]) -> None:
-        """Forget the outcomes of scenarios that are not there any more."""
+        """Forget the outcomes of scenarios that no longer exist."""
         self.outcomes = {name: outcome for name, outcome in self.outcomes.items() if name in names}
 
     @property
@@ -53,12 +53,12 @@ class Results:
 
     @property
     def summary(self) -> str:
-        """The numbers by status, the worst first, and the time: "1 failed, 12 passed in 0.42 s"."""
+        """The counts by status, the worst first, and the time: "1 failed, 12 passed in 0.42 s"."""
         return f"{view.count_text(self.outcomes.values())}{self._count_missing} in {self.seconds:.2f} s"
 
     @property
     def _count_missing(self) -> str:
-        """How many the last run left, because it was ended."""
+        """The number of scenarios that the last run did not reach."""
         return f", {self.total - self.done} not run" if self.done < self.total else ""
 
     def frame(self) -> pd.DataFrame:
@@ -80,7 +80,7 @@ class Results:
     __repr__ = __str__
 
     def html(self) -> Html:
-        """The summary, every scenario, what failed in full, the coverage."""
+        """The summary, all scenarios, failures in full, and coverage."""
         outcomes = list(self.outcomes.values())
         blocks = [self.summary_block(), view.scenarios(outcomes)]
         blocks += [view.outcome(outcome) for outcome in outcomes if not outcome.ok][:_IN_FULL]
@@ -88,7 +88,7 @@ class Results:
         return Html("".join(blocks))
 
     def summary_block(self) -> Html:
-        """The summary in a line."""
+        """The summary on one line."""
         return view.summary(self.outcomes.values(), f"{self._count_missing} in {self.seconds:.2f} s".lstrip(", "))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:

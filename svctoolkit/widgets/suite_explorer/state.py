@@ -1,4 +1,4 @@
-"""What a suite explorer knows, without widgets: the scenarios, the filter, what is chosen, what became of them."""
+"""The state of a suite explorer, without widgets: scenarios, filter, selection, outcomes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from svctoolkit.runner import Scenario, Suite
 
 EVERYTHING = ""
-_INDENT = "\N{NO-BREAK SPACE}" * 5  # a list box drops plain blanks at the beginning of a line
+_INDENT = "\N{NO-BREAK SPACE}" * 5  # list boxes strip leading plain spaces
 
 
 class SuiteState:
-    """The scenarios of some suite files. `load` reads them; nothing runs before `run`."""
+    """The scenarios of some suite files. `load` reads them; nothing runs until `run`."""
 
     def __init__(self, paths: Sequence[str | Path]) -> None:
         self.paths = [str(path) for path in paths]
@@ -34,14 +34,14 @@ class SuiteState:
         self._stop = Event()
 
     def load(self) -> None:
-        """Read the files anew. Raises `ConfigError` with every problem, and for a folder without suites."""
+        """Reload the files. Raises `ConfigError` with all problems, or for a folder without suites."""
         self.suites, self.scenarios = runner.collect(self.paths)
         if not self.suites:
             raise ConfigError(f"no *.suite.yaml file in {', '.join(self.paths)}")
         self.results.forget_all_but({scenario.name for scenario in self.scenarios})
 
     def entries(self) -> list[tuple[str, str]]:
-        """The lines of the list, each with the key of what it stands for: everything, a suite, a scenario."""
+        """The lines of the list, each with the key of its target: everything, a suite, or a scenario."""
         visible = set(self.matching())
         lines = [(f"All suites: {self._count(self.scenarios)}", EVERYTHING)]
         for suite in self.suites:
@@ -52,7 +52,7 @@ class SuiteState:
         return lines
 
     def matching(self) -> Iterator[Scenario]:
-        """The scenarios that the filter lets through: every word of it stands in the file, the title, a tag."""
+        """The scenarios that match the filter: each of its words is in the file, the title or a tag."""
         words = self.words.lower().split()
         for scenario in self.scenarios:
             outcome = self.results.outcomes.get(scenario.name)
@@ -73,17 +73,17 @@ class SuiteState:
         return f"{_INDENT}{view.sign(outcome)} {word}{scenario.suite.masker.mask(scenario.title)}"
 
     def below(self, key: str) -> list[str]:
-        """The names of the scenarios that a line stands for: those that the filter shows."""
+        """The names of the scenarios under a line that match the filter."""
         return [s.name for s in self.matching() if key in (EVERYTHING, s.suite.name, s.name)]
 
     def failures(self) -> list[str]:
-        """The names of the scenarios that failed when they ran last."""
+        """The names of the scenarios that failed in their last run."""
         return [name for name, outcome in self.results.outcomes.items() if not outcome.ok]
 
     def run(self, names: Callable[[], Sequence[str]], tell: Callable[[], None]) -> None:
-        """Read the files anew and run the scenarios that `names` then gives; `tell` hears that there is something new.
+        """Reload the files and run the scenarios that `names` then returns; `tell` is called after each change.
 
-        `stop` ends it after the scenario that runs. Raises `ConfigError`.
+        `stop` ends the run after the current scenario. Raises `ConfigError`.
         """
         self._stop.clear()
         self.load()
@@ -99,5 +99,5 @@ class SuiteState:
             planes.close()
 
     def stop(self) -> None:
-        """End the run after the scenario that runs now."""
+        """End the run after the current scenario."""
         self._stop.set()

@@ -1,1 +1,1 @@
-"""Edit a transformation in place, with its events and results beside it."""
+"""Edit a transformation next to its events and results."""

@@ -1,4 +1,4 @@
-"""What a transformation makes of many events: how many changed, were dropped or failed, and where."""
+"""The effect of a transformation on many events: how many changed, were dropped or failed, and where."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from svctoolkit.workspace import Transformation
 
 Outcome = Literal["changed", "unchanged", "dropped", "failed"]
-_AT_ONCE = 1_000  # events of one call
+_AT_ONCE = 1_000  # events per call
 _SIGNS = {"added": "+", "removed": "−", "changed": "~"}
 _LONGEST = 200  # characters of a value
 _COLUMNS = ("outcome", "what", "events", "example", "before", "after")
@@ -34,7 +34,7 @@ _COLUMNS = ("outcome", "what", "events", "example", "before", "after")
 
 @dataclass(slots=True)
 class _Kind:
-    """What happened alike to several events, with the first of them."""
+    """The same change or error in several events, with the first of them."""
 
     example: str
     before: Any = None
@@ -44,10 +44,10 @@ class _Kind:
 
 @dataclass(slots=True, repr=False)
 class Aggregate(ArrowOut):
-    """What a transformation made of `events` events. `rejected` records were none.
+    """The outcomes of `events` events in a transformation. `rejected` counts records that are not events.
 
-    `counts` has how many were `changed`, `unchanged`, `dropped`, `failed`; `examples` is the first one of each of
-    these but the unchanged, in full. `milliseconds` is the time in the user's code. Secrets are masked.
+    `counts` has the numbers `changed`, `unchanged`, `dropped` and `failed`; `examples` has the first event of each
+    outcome except unchanged, in full. `milliseconds` is the time in the user's code. Secrets are masked.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Aggregate(ArrowOut):
         return not self.counts["failed"]
 
     def frame(self) -> pd.DataFrame:
-        """One row for each field that was changed, and for each error; the most frequent first.
+        """One row for each changed field and for each error, the most frequent first.
 
         Columns: `outcome` (changed, dropped, failed), `what` (the field with its sign and `*` for items of lists, or
         the error without its values), `events`, `example` (the first event), `before` and `after` (JSON text).
@@ -78,7 +78,7 @@ class Aggregate(ArrowOut):
         return table.astype({"outcome": "category", "events": "int64"})
 
     def add(self, trials: Trials) -> None:
-        """Count what came of more events."""
+        """Count the outcomes of more events."""
         self.milliseconds += trials.milliseconds
         for trial in trials:
             found = list(_found(trial))
@@ -86,7 +86,7 @@ class Aggregate(ArrowOut):
             self.counts[outcome] += 1
             if found and outcome not in self.examples:
                 self.examples[outcome] = trials.only(trial)
-            alike = {(one[0], one[1]): one for one in reversed(found)}  # of an event a field counts once
+            alike = {(one[0], one[1]): one for one in reversed(found)}  # each field counts once per event
             for key, (_, _, before, after) in alike.items():
                 self._kinds.setdefault(key, _Kind(trial.name, before, after)).events += 1
 
@@ -96,7 +96,7 @@ class Aggregate(ArrowOut):
 
     def _head(self) -> str:
         words = [f"{count:,} {outcome}" for outcome, count in self.counts.most_common()]
-        words += [f"{display.quantity(self.rejected, 'record')} left out: no events"] if self.rejected else []
+        words += [f"{display.quantity(self.rejected, 'record')} skipped: not events"] if self.rejected else []
         return f"{self.name}, {self.events:,} events: {', '.join(words)}; {self.milliseconds:.0f} ms"
 
     def __repr__(self) -> str:
@@ -108,25 +108,25 @@ class Aggregate(ArrowOut):
         return display.bundle(display.page(display.message(self._head(), kind), self.details()), repr(self))
 
     def details(self) -> display.Html:
-        """The fields that were changed and the errors, and the first event of each outcome to open."""
+        """The changed fields and the errors, and the first event of each outcome to open."""
         blocks = [display.table(_COLUMNS, self._rows())] if self._kinds else []
         blocks += [
-            display.more(f"The first one {outcome}: {trials[0].name}", trials.html())
+            display.more(f"First event {outcome}: {trials[0].name}", trials.html())
             for outcome, trials in self.examples.items()
         ]
         return display.Html("".join(blocks))
 
 
 class Many:
-    """Events that are read each time they are asked for; `rejected` counts what was none, the last time."""
+    """Events that are reread on each iteration; `rejected` counts the non-events of the last one."""
 
-    # Any: whatever a replay takes
+    # Any: whatever a replay accepts
     def __init__(self, source: Any) -> None:
         self._input = input_of(source)
         self.rejected = 0
 
     def events(self) -> Iterator[tuple[str, Mapping[str, Json]]]:
-        """Each with its place. Raises `ConfigError`."""
+        """The events, each with its place. Raises `ConfigError`."""
         self.rejected = 0
         for chunk in self._input.chunks():
             for record in records(chunk, Columns(None)) if isinstance(chunk, Chunk) else [chunk]:
@@ -137,7 +137,7 @@ class Many:
 
 
 def aggregate(bench: Bench, transformation: Transformation, many: Many, *, offset: int = 0) -> Aggregate:
-    """What `transformation` makes of events, a thousand in one call. `offset`: see `Trials`. Raises `ConfigError`."""
+    """Run `transformation` on the events, a thousand per call. `offset`: see `Trials`. Raises `ConfigError`."""
     result = Aggregate(transformation.key)
     remaining = many.events()
     while block := dict(islice(remaining, _AT_ONCE)):
@@ -147,12 +147,12 @@ def aggregate(bench: Bench, transformation: Transformation, many: Many, *, offse
 
 
 def _found(trial: Trial) -> Iterator[tuple[Outcome, str, str | None, str | None]]:
-    """What happened to an event: outcome, what, and the values before and after."""
+    """The outcome of an event: kind, field or error, and the values before and after."""
     if trial.output.error is not None:
         cause = cause_of(trial.output.error)
         yield "failed", cause.template + (f" ({cause.where})" if cause.where else ""), None, None
     elif not trial.output.events:
-        yield "dropped", "no event came out", None, None
+        yield "dropped", "no event returned", None, None
     for event in trial.output.events:
         for change in changes(trial.event, event):
             yield "changed", f"{_SIGNS[change.kind]} {_path(change)}", _side(change.before), _side(change.after)

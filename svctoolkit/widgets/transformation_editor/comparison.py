@@ -1,4 +1,4 @@
-"""What a draft makes of many events, beside what the saved version makes of them; counted while it runs."""
+"""Compare a draft with the saved version of a transformation on many events, with live counts."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from svctoolkit.widgets.transformation_editor.aggregate import Aggregate, Many, 
 from svctoolkit.widgets.transformation_editor.trial import Bench, Trials
 from svctoolkit.workspace import Transformation, Workspace
 
-_AT_ONCE = 250  # events of one call: between two calls it can be cancelled, and the counts move
+_AT_ONCE = 250  # events per call; cancelling and updating the counts happen between calls
 _OUTCOMES: tuple[Outcome, ...] = ("changed", "unchanged", "dropped", "failed")
 
 
 @dataclass(slots=True)
 class Comparison:
-    """What a draft made of events so far, and the saved version, if there is one with other code.
+    """The outcomes of a draft so far, and of the saved version if its code is different.
 
-    `differing` counts the events of which they made something else; `example` is the first of them, with what the
-    draft made of it. `is_done` is true when there are no more events, `is_cancelled` when nobody wanted to wait.
+    `differing` counts the events with different results; `example` is the first of them, with the result of the draft.
+    `is_done` is true after the last event, `is_cancelled` if the user cancelled.
     """
 
     draft: Aggregate
@@ -36,7 +36,7 @@ class Comparison:
         return f"{self._state()}: {counts}{self._difference()}"
 
     def html(self) -> Html:
-        """The counts beside each other; when it has ended also what changed, by field and error."""
+        """The counts side by side; at the end also the changes by field and error."""
         head = ("outcome", "this code", *(["saved version"] if self.saved else []))
         sides = [self.draft, *([self.saved] if self.saved else [])]
         rows = [(outcome, *(side.counts[outcome] for side in sides)) for outcome in _OUTCOMES]
@@ -48,23 +48,23 @@ class Comparison:
         if self.is_done or self.is_cancelled:
             parts.append(self.draft.details())
         if self.example:
-            parts.append(display.more("The first event with another result", self.example.html()))
+            parts.append(display.more("First event with a different result", self.example.html()))
         return Html("".join(parts))
 
     def _state(self) -> str:
         events = display.quantity(self.draft.events, "event")
         state = "cancelled after" if self.is_cancelled else "" if self.is_done else "running:"
-        rejected = f", {self.draft.rejected:,} records were no events" if self.draft.rejected else ""
+        rejected = f", {self.draft.rejected:,} records are not events" if self.draft.rejected else ""
         return f"{state} {events}{rejected}".strip()
 
     def _difference(self) -> str:
-        return f"; {self.differing:,} come out otherwise than with the saved version" if self.saved else ""
+        return f"; {self.differing:,} differ from the saved version" if self.saved else ""
 
 
 def compare(
     workspace: Workspace, draft: Transformation, saved: Transformation | None, many: Many, stop: Callable[[], bool]
 ) -> Iterator[Comparison]:
-    """The same comparison again and again, with more events, until all are counted or `stop` says so.
+    """Yield the comparison after each block of events, until all are counted or `stop` returns true.
 
     Raises `ConfigError` for events that cannot be read.
     """

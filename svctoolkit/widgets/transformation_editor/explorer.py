@@ -1,4 +1,4 @@
-"""Write a transformation and see at once what it does to events."""
+"""Write a transformation and see its effect on events immediately."""
 
 from __future__ import annotations
 
@@ -20,27 +20,26 @@ if TYPE_CHECKING:
     from svctoolkit.workspace import Language, Workspace
 
 _QUIET = 0.1  # seconds without a key before the code is run
-_GAP = 0.2  # seconds between two pictures of counts that grow
+_GAP = 0.2  # seconds between updates of the counts
 _LANGUAGES = (("JavaScript", "javascript"), ("Python", "python"))
 
 
 class TransformationEditor(controls.Explorer):
-    """Code on the left, and on the right what it makes of an event: output, changes, logs, errors at their line.
+    """Code on the left, and its result for an event on the right: output, changes, logs, errors at their line.
 
-    Beside that stand the payloads of the destinations that one chooses (at first those that use the transformation),
-    and what the event breaks of `plan`: a plan, a key of the workspace's, or a path. A button counts what the code
-    makes of all events, or of `many` (whatever a replay takes), and how many come out otherwise than with the saved
-    version.
+    Further views show the payloads of selected destinations (initially those that use the transformation), and the
+    event's violations of `plan`: a plan, its key in the workspace, or a path. A button counts the outcomes of all
+    events, or of `many` (whatever a replay accepts), and how many differ from the saved version.
 
-    `name` is a transformation of the workspace, or what a new one is to be called. `events` are what it is tried on:
-    events by name, a list, a data plane or what it has `received`; by default the sample events. The code runs as you
-    type, unless the workspace's delivery mode is live: requests of the code would really go out.
+    `name` is a transformation of the workspace, or the name of a new one. `events` are the events to try it on: events
+    by name, a list, a data plane or its `received` events; by default the sample events. The code runs as you type,
+    unless the workspace's delivery mode is live, where the code would send real requests.
 
-    Nothing is changed before it is saved, to the workspace or to a file. Raises `ConfigError` for a transformation that
-    is a Python function.
+    Nothing changes until you save, to the workspace or to a file. Raises `ConfigError` for a transformation that is a
+    Python function.
     """
 
-    # Any: whatever a replay takes
+    # Any: whatever a replay accepts
     def __init__(
         self,
         workspace: Workspace | None = None,
@@ -106,7 +105,7 @@ class TransformationEditor(controls.Explorer):
         self._plan.observe(self._choose_plan, "value")
 
     def count(self) -> None:
-        """Run the code as it is now over all events. Returns at once; `wait` waits for the end."""
+        """Run the current code over all events. Returns immediately; `wait` waits for the end."""
         self._stop.clear()
         self._counting.start(self._compare)
 
@@ -118,11 +117,11 @@ class TransformationEditor(controls.Explorer):
                 painted = monotonic()
 
     def run(self) -> None:
-        """Run the code now. Returns at once; `wait` waits for the result."""
+        """Run the code now. Returns immediately; `wait` waits for the result."""
         self._work.start(self.state.run)
 
     def wait(self, timeout: float = 30.0) -> bool:
-        """Whether everything asked for has run and is shown within `timeout` seconds."""
+        """Wait until all requested runs are finished and shown; False after `timeout` seconds."""
         until = monotonic() + timeout
         return self._work.wait(timeout) and self._counting.wait(max(0, until - monotonic()))
 
@@ -167,9 +166,11 @@ class TransformationEditor(controls.Explorer):
         self._work.start(self._run_with_new_events)
 
     def _run_with_new_events(self) -> Trials:
-        """A data plane may have to finish writing what it received, so this is work for the thread."""
+        """Runs in the worker thread, since a data plane may have to finish writing received events."""
         self.state.refresh()
-        self._event.unobserve(self._choose, "value")  # new options choose the first; that is not the user's choice
+        self._event.unobserve(
+            self._choose, "value"
+        )  # setting options selects the first one, which is not the user's choice
         self._event.options = self.state.choices()
         self._event.value = self.state.event
         self._event.observe(self._choose, "value")
@@ -208,7 +209,7 @@ class TransformationEditor(controls.Explorer):
         self._busy.value = display.page(display.message("running", "info")) if busy else ""
 
     def static(self) -> display.Html:
-        """The code, and what came out last."""
+        """The code and its last result."""
         trials = self.state.trials
         code = self.state.workspace.masker.text(self.state.code)
         parts = [self.state.violations, *([trials.html()] if trials else []), self.state.losses, self.state.payloads]

@@ -1,4 +1,4 @@
-"""What stands beside the user's stage: the violations of the event that came, and each destination's payloads."""
+"""The views next to the user's stage: violations of the input event, and each destination's payloads."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from svctoolkit.results import DestinationResult, blocks
 from svctoolkit.secrets import Masker
 
 _ONLY_MAPPING = Stages(user_transform=False)
-_MOST = 10  # events that came out of one, with their payloads
+_MOST = 10  # output events of one event, with their payloads
 
 
 def violations(plan: Plan, event: Mapping[str, Json], masker: Masker) -> Html:
-    """What an event breaks of a plan, before the transformation sees it. Secrets are masked."""
+    """An event's violations of a plan before the transformation. Secrets are masked."""
     verdict = plan.check(event)
     if verdict.unchecked or not verdict.violations:
         return verdict_message(verdict, plan)
@@ -32,7 +32,7 @@ def violations(plan: Plan, event: Mapping[str, Json], masker: Masker) -> Html:
 
 
 def verdict_message(verdict: Verdict, plan: Plan) -> Html:
-    """Where there is no violation: that it conforms, or why it was not checked."""
+    """The message without violations: the event conforms, or why it was not checked."""
     name = plan.name or plan.id
     if verdict.unchecked:
         return display.message(f"{name}: not checked: {verdict.unchecked}", "warning")
@@ -40,7 +40,7 @@ def verdict_message(verdict: Verdict, plan: Plan) -> Html:
 
 
 def payloads(pipeline: Pipeline, destinations: Iterable[str], events: list[Mapping[str, Json]]) -> Html:
-    """What each destination's mapping makes of events that came out of the transformation; nothing where none did.
+    """Each destination's payloads for the output events of the transformation; empty without events.
 
     Secrets are masked.
     """

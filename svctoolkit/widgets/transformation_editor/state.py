@@ -1,4 +1,4 @@
-"""What a transformation editor knows, without widgets: the code, the events, what came out, where it is saved."""
+"""The state of a transformation editor, without widgets: code, events, results, and where to save."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from svctoolkit.workspace import Language
 
 ALL = "all"
-_MOST = 200  # captured events, the newest
+_MOST = 200  # newest captured events
 _START = {
     "javascript": "export function transformEvent(event, metadata) {\n  return event;\n}\n",
     "python": "def transformEvent(event, metadata):\n    return event\n",
@@ -39,7 +39,7 @@ _JAVASCRIPT = re.compile(r"^\s*(export|function|async\s+function|const|let|var)\
 
 
 class Captured(Protocol):
-    """What was captured; `svctoolkit.server`'s `Received` is one."""
+    """A captured event; `svctoolkit.server`'s `Received` is one."""
 
     @property
     def event(self) -> Mapping[str, Json]: ...
@@ -47,7 +47,7 @@ class Captured(Protocol):
 
 @runtime_checkable
 class Capturing(Protocol):
-    """What captures events; a `DataPlane` is one."""
+    """An object that captures events; a `DataPlane` is one."""
 
     @property
     def received(self) -> Iterable[Captured]: ...
@@ -59,18 +59,18 @@ Events: TypeAlias = Mapping[str, Any] | Iterable[Event | Captured] | Capturing |
 
 
 def language_of(code: str) -> Language:
-    """The language that code looks like; Python where nothing tells."""
+    """The language that the code appears to be in; Python if unclear."""
     return "javascript" if _JAVASCRIPT.search(code) and not _PYTHON.search(code) else "python"
 
 
 class EditorState:
-    """The code of one transformation, and the events that it is tried on.
+    """The code of one transformation, and the events to try it on.
 
-    The workspace is not changed before `save`, and a file not before `write`. Raises `ConfigError` for a
+    The workspace does not change until `save`, nor a file until `write`. Raises `ConfigError` for a
     transformation whose code is not text.
     """
 
-    # Any: whatever a replay takes
+    # Any: whatever a replay accepts
     def __init__(
         self,
         workspace: Workspace | None,
@@ -99,22 +99,22 @@ class EditorState:
         self._pipeline = Pipeline(self.workspace)
         self._bench, self._second_bench = Bench(self.workspace), Bench(self.workspace)
         self._asked = ""
-        self._known = {"", self.code}  # what was read or saved here: to replace it loses nothing
+        self._known = {"", self.code}  # code read or saved here, which may be replaced without loss
         self.events: dict[str, Event] = {}
         self.event = "track"
 
     def refresh(self) -> None:
-        """Read the events, for the first time or anew: a data plane has received more."""
+        """Read the events, for the first time or again after a data plane received more."""
         self.events = dict(events_by_name(self._given))
         if self.event not in self.events and (self.event != ALL or len(self.events) < 2):
             self.event = next(iter(self.events), ALL)
 
     def choices(self) -> list[tuple[str, str]]:
-        """What can be chosen as `event`, each with its label."""
+        """The values for `event`, each with its label."""
         names = [(name, name) for name in self.events]
         if len(names) > 1:
             names.append((f"all {len(names)} events", ALL))
-        return names or [("no event yet", ALL)]
+        return names or [("no events yet", ALL)]
 
     def sample(self) -> dict[str, Json]:
         """An event with every field that any of the events has, each with its first value. Secrets are masked."""
@@ -125,16 +125,16 @@ class EditorState:
         return masked
 
     def speak(self, language: Language) -> None:
-        """Change the language; code that nobody has touched is replaced by that of the other."""
+        """Change the language; untouched starter code is replaced by that of the new language."""
         if self.code == _START[self.language]:
             self.code = _START[language]
         self.language = language
 
     def run(self) -> Trials:
-        """What the code makes of the chosen event, or of all."""
+        """Run the code on the chosen event, or on all."""
         chosen = self.events if self.event == ALL else {self.event: self.events[self.event]}
         if not chosen:
-            raise ConfigError("there is no event yet: send some to the data plane, then refresh the events")
+            raise ConfigError("no events yet; send some to the data plane, then refresh the events")
         self.trials, outputs = self._bench.try_out(self._draft(), chosen)
         self.violations = self.payloads = self.losses = Html()
         if len(chosen) == 1:
@@ -147,7 +147,7 @@ class EditorState:
         return self.trials
 
     def plan_choices(self) -> list[tuple[str, Plan | None]]:
-        """The tracking plans that an event can be held against, each with its label; none is the first."""
+        """The tracking plans to check events against, each with its label, after an entry for no plan."""
         known = {key: item.chosen for key, item in self.workspace.tracking_plans.items()}
         given = {self.plan.name or self.plan.id: self.plan} if self.plan and self.plan not in known.values() else {}
         return [("none", None), *(given | known).items()]
@@ -159,12 +159,12 @@ class EditorState:
         return known[name].chosen if name in known else plans.load(name).plan()
 
     def compare(self, stop: Callable[[], bool]) -> Iterator[Comparison]:
-        """What the code makes of many events, and the saved code; see `compare`. Raises `ConfigError`."""
+        """Compare the code with the saved code on many events; see `compare`. Raises `ConfigError`."""
         saved = self.workspace.transformations.get(self.name)
         if saved is not None and (saved.function is not None or saved.code == self.code):
             saved = None
         elif saved is not None:
-            saved = replace(saved)  # saving meanwhile changes nothing of what is running
+            saved = replace(saved)  # so that saving does not affect this run
         many = Many(self._many if self._many is not None else [event for _, event in _all_events(self._given)])
         for comparison in compare(self.workspace, self._draft(), saved, many, stop):
             self.comparison = comparison
@@ -175,10 +175,10 @@ class EditorState:
         return Transformation(self.name, self.name, self.name, self.language, None, self.code, name)
 
     def save(self) -> str:
-        """Replace the code in the workspace; the text says what was done. Raises `ConfigError`."""
+        """Replace the code in the workspace; returns a message with what was done. Raises `ConfigError`."""
         existing = self.workspace.transformations.get(self.name)
         if existing is not None and (existing.function is not None or existing.code not in {*self._known, self.code}):
-            self._confirm(f"workspace {self.workspace.name} has other code as {self.name!r}")
+            self._confirm(f"workspace {self.workspace.name} has different code for {self.name!r}")
         self._asked = ""
         self._known.add(self.code)
         file = existing.file if existing and self.file and existing.code == self.code else None
@@ -190,17 +190,17 @@ class EditorState:
         return f"saved as {self.name!r} in workspace {self.workspace.name}: {used}"
 
     def write(self, path: str) -> str:
-        """Write the code to a file, as a whole or not at all; the text says what was done. Raises `ConfigError`.
+        """Write the code to a file atomically; returns a message with what was done. Raises `ConfigError`.
 
-        A file that has something else than what was read from it is replaced the second time it is asked for.
+        A file whose content changed since it was read is overwritten only on the second call.
         """
         if not path.strip():
-            raise ConfigError(f"name the file: {self.name}{_ENDINGS[self.language]}")
+            raise ConfigError(f"a file name is required, such as {self.name}{_ENDINGS[self.language]}")
         file = Path(path).expanduser().resolve()
         if file.suffix not in (".js", ".mjs", ".py"):
-            raise ConfigError("code is kept in a .js, .mjs or .py file", where=path)
+            raise ConfigError("not a code file; expected .js, .mjs or .py", where=path)
         if file.exists() and yamlfile.load_text(file) not in {*self._known, self.code}:
-            self._confirm(f"{path} has something else in it")
+            self._confirm(f"{path} has different content")
         self._asked = ""
         write(file, self.code)
         self.file = file
@@ -208,7 +208,7 @@ class EditorState:
         existing = self.workspace.transformations.get(self.name)
         if existing is not None and _file_of(self.workspace, existing) == file:
             existing.code = self.code
-        return f"written to {path}"
+        return f"wrote {path}"
 
     def _confirm(self, what: str) -> None:
         if self._asked != what:
@@ -217,7 +217,7 @@ class EditorState:
 
 
 def replace_code(workspace: Workspace, key: str, code: str, language: Language, *, file: Path | None = None) -> None:
-    """Give a transformation other code, in place, or make one. The code is kept in the workspace, or in `file`."""
+    """Replace the code of a transformation, or add it. The code is stored in the workspace, or in `file`."""
     existing = workspace.transformations.get(key)
     if existing is None:
         workspace.transformation(key, code=code, language=language)
@@ -239,7 +239,7 @@ def _existing(workspace: Workspace, name: str | None) -> Transformation | None:
     except UnknownName:
         return None
     if transformation.function is not None:
-        raise ConfigError(f"transformation {name!r} is a Python function: change it where it is written")
+        raise ConfigError(f"transformation {name!r} is a Python function; edit it where it is defined")
     return transformation
 
 
@@ -250,7 +250,7 @@ def _file_of(workspace: Workspace, transformation: Transformation | None) -> Pat
 
 
 def events_by_name(events: Events) -> Iterable[tuple[str, Event]]:
-    """The events by name; captured ones are numbered, the newest first, and only so many."""
+    """The events by name; captured ones are numbered, the newest first, up to a limit."""
     return islice(_all_events(events), _MOST)
 
 
@@ -265,10 +265,10 @@ def _all_events(events: Events) -> Iterable[tuple[str, Event]]:
 
 
 def _merge(into: dict[str, Json], more: Mapping[str, Json]) -> None:
-    """Add what is not there yet; of a list its first item."""
+    """Add missing members; of a list, only its first item."""
     for key, value in more.items():
         if isinstance(value, list):
-            value = {"0": value[0]} if value else {}  # what one writes is `products[0].`
+            value = {"0": value[0]} if value else {}  # users write `products[0].`
         if isinstance(value, Mapping):
             below = into.setdefault(str(key), {})
             if isinstance(below, dict):

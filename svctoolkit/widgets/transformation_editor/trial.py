@@ -1,4 +1,4 @@
-"""What a transformation makes of events: the output, what changed, the logs, the error at its line, the time."""
+"""Results of a transformation: output, changes, logs, the error at its line, the time."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     from svctoolkit.workspace import Transformation, Workspace
 
 _SIGNS = {"added": "+", "removed": "−", "changed": "~"}
-_LONGEST = 300  # characters of a value that changed
-_DETAILED = 20  # events that are shown one by one; the table has all of them
+_LONGEST = 300  # characters shown of a changed value
+_DETAILED = 20  # events shown individually; the table has all of them
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What became of one event. `name` is what it is called in lists."""
+    """The result for one event. `name` is its name in lists."""
 
     name: str
     event: Mapping[str, Any]
@@ -61,12 +61,12 @@ class Trial:
         return "ok" if self.output.events else "dropped"
 
     def __str__(self) -> str:
-        """One line: the status, and what came out or went wrong."""
+        """One line: the status, and the output or error."""
         return f"{self.name}: {self.status}{', ' if self.summary else ''}{self.summary}"
 
     @property
     def summary(self) -> str:
-        """What came out, in a few words."""
+        """A short description of the output."""
         if self.output.error is not None:
             return str(self.output.error)
         if not self.output.events:
@@ -78,9 +78,9 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Trials(Sequence[Trial]):
-    """What a transformation made of some events, in one call. Secrets of the workspace are masked.
+    """The results of a transformation for some events, in one call. Secrets of the workspace are masked.
 
-    `milliseconds` is the time of the call, `loading` that of getting the code ready; `source` is the code, whose lines
+    `milliseconds` is the time of the call, `loading` the time to load the code; `source` is the code, whose lines
     begin at line `offset` + 1 of a notebook cell.
     """
 
@@ -99,7 +99,7 @@ class Trials(Sequence[Trial]):
         return self.trials[index]
 
     def only(self, trial: Trial) -> Trials:
-        """The same with one of its events."""
+        """The same with only this event."""
         return replace(self, trials=(trial,))
 
     @property
@@ -118,18 +118,18 @@ class Trials(Sequence[Trial]):
         return "\n".join(lines)
 
     def html(self) -> Html:
-        """For a notebook: one event in full; of several a table, and each to open."""
+        """The notebook display: one event in full, or a table of several with each to open."""
         return Html(self.summary_block() + self.whole())
 
     def summary_block(self) -> Html:
-        """What came out in short: of one event the error, the log and what changed; of several a table."""
+        """A summary: error, log and changes of one event, or a table of several."""
         if len(self.trials) == 1:
             return Html("".join([self._strip(self.trials[0]), *self._summarize(self.trials[0])]))
         rows = [(t.name, status(t.status), len(t.output.events), t.summary) for t in self.trials]
         return table(("event", "result", "events out", "what"), rows, caption=f"{self.name}, {_time(self)}")
 
     def whole(self) -> Html:
-        """The rest, to open: the events side by side, and as they came out; of several events each."""
+        """Collapsible details: input and output side by side, and the output, for each event."""
         if len(self.trials) == 1:
             return Html("".join(self._whole(self.trials[0])))
         visible = self.trials[:_DETAILED]
@@ -137,7 +137,7 @@ class Trials(Sequence[Trial]):
         return Html("".join(self._fold(trial, is_open=trial is first) for trial in visible))
 
     def marks(self) -> list[tuple[int, int, str]]:
-        """The errors that stand in the code: line, column (both from 1) and text, each once."""
+        """The errors located in the code, without duplicates: line, column (both from 1) and text."""
         errors = [trial.output.error for trial in self.trials if trial.output.error is not None]
         places = [(*(error.at or ("", 0, 0)), f"{error.name}: {error.message}") for error in errors]
         return list(dict.fromkeys((line, column, text) for file, line, column, text in places if file == self.file))
@@ -157,7 +157,7 @@ class Trials(Sequence[Trial]):
         if trial.output.error is not None:
             yield self._error(trial.output.error)
         elif not trial.output.events:
-            yield message("The transformation returned no event, so this one is dropped.", "warning")
+            yield message("The transformation returned no event, so the event is dropped.", "warning")
         if trial.output.logs:
             yield section("Log", code("\n".join(f"{log.level}: {log.text}" for log in trial.output.logs), "log"))
         for number, event in enumerate(trial.output.events, 1):
@@ -185,13 +185,13 @@ class Trials(Sequence[Trial]):
         return Html(text + excerpt.html(f"the code around {line}"))
 
     def _excerpt(self, error: TransformationError | None) -> Excerpt | None:
-        """The lines around an error; None where there is none, or it stands in a library."""
+        """The lines around an error; None without an error, or if it is in a library."""
         file, line, column = (error and error.at) or ("", 0, 0)
         return Excerpt(self.source, line, column, self.offset) if line and file == self.file else None
 
 
 class Bench:
-    """Runs the code of one workspace. What it has loaded stays warm, so the next run of the same code is quick."""
+    """Runs the code of one workspace. Loaded code stays in memory, so that the next run of the same code is fast."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -200,13 +200,13 @@ class Bench:
     def run(
         self, transformation: Transformation, events: Mapping[str, Mapping[str, Json]], *, offset: int = 0
     ) -> Trials:
-        """What `transformation` makes of `events` (by name), in one call. `offset`: see `Trials`. Never raises."""
+        """Run `transformation` on `events` (by name) in one call. `offset`: see `Trials`. Never raises."""
         return self.try_out(transformation, events, offset=offset)[0]
 
     def try_out(
         self, transformation: Transformation, events: Mapping[str, Mapping[str, Json]], *, offset: int = 0
     ) -> tuple[Trials, list[Output]]:
-        """The same, with the outputs as they are: secrets are not masked in those. Never raises."""
+        """The same, but with secrets unmasked in the outputs. Never raises."""
         began = perf_counter()
         runnable = self._code.runnable(transformation)
         loaded = perf_counter()
@@ -242,12 +242,12 @@ def _side(value: Any, tag: str) -> Html | None:
 
 
 def _of(number: int, trial: Trial) -> str:
-    """Which of several events that came out of one."""
+    """The position among several output events."""
     return "" if len(trial.output.events) == 1 else f", {number} of {len(trial.output.events)}"
 
 
 def file_of(transformation: Transformation) -> str:
-    """The file that its errors name."""
+    """The file name in its errors."""
     if transformation.file is not None:
         return transformation.file.name
     return f"{transformation.key}.{'py' if transformation.language == 'python' else 'js'}"
@@ -262,4 +262,4 @@ def _time(trials: Trials) -> str:
 
 
 def _load(trials: Trials) -> str:
-    return f"made ready in {trials.loading:.0f} ms" if trials.loading >= 1 else ""
+    return f"loaded in {trials.loading:.0f} ms" if trials.loading >= 1 else ""

@@ -1,1 +1,1 @@
-"""A code editor for explorers: colours, line numbers, marks at errors, completion; a text area where it cannot be."""
+"""A code editor for explorers with colours, line numbers, error marks and completion, or a text area as fallback."""

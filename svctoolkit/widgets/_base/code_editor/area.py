@@ -1,4 +1,4 @@
-"""Where one types code: an editor with colours where the page can have one, else a text area."""
+"""A code input: an editor with colours if the page supports it, else a text area."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _BUNDLE = _HERE / "dist" / "codemirror.js"
 
 
 class CodeArea:
-    """Code that one edits. `text` is a text area with it; `box` is what is shown.
+    """An editable code field. `text` is its text area; `box` is the widget to show.
 
-    Where the editor's bundle was built and anywidget is installed, an editor takes the place of the text area in each
-    page that can load it: with colours, line numbers, completion and marks. `run` is called for Ctrl+Enter in it.
+    If the editor's bundle was built and anywidget is installed, each page that can load it replaces the text area with
+    an editor that has colours, line numbers, completion and marks. Ctrl+Enter in it calls `run`.
     """
 
-    # Any: what a callback gives is not looked at
+    # Any: results of callbacks are ignored
     def __init__(self, label: str, code: str, language: Language, *, rows: int, run: Callable[[], Any]) -> None:
         self.text = controls.area(label, code, rows=rows)
         self.text.continuous_update = True
@@ -41,17 +41,17 @@ class CodeArea:
         self.speak(language)
 
     def speak(self, language: Language) -> None:
-        """Colour and complete it as this language."""
+        """Set the language for colours and completion."""
         if self.editor:
             self.editor.language, self.editor.functions = language, list(functions(language))
 
     def offer(self, event: Mapping[str, Json]) -> None:
-        """Complete the fields of an event that is like this one. It is sent to the page: no secrets may be in it."""
+        """Complete the fields of events like this one. It is sent to the page, so it must not contain secrets."""
         if self.editor:
             self.editor.sample = {"event": event, "events": {"0": event}, "metadata": metadata()}
 
     def mark(self, problems: Sequence[tuple[int, int, str]]) -> None:
-        """Mark these errors, each with line, column (both from 1) and text, instead of those before."""
+        """Replace the error marks; each has line, column (both from 1) and text."""
         if self.editor:
             self.editor.problems = [
                 {"line": line, "column": column, "message": text} for line, column, text in problems
@@ -60,7 +60,7 @@ class CodeArea:
 
 # Any: widgets, which have no types
 def _editor(*, run: Callable[[], Any], **settings: Any) -> Any:
-    """The editor's widget; None where it cannot be: no bundle was built, or anywidget is not installed."""
+    """The editor's widget; None if no bundle was built or anywidget is not installed."""
     if not _BUNDLE.is_file():
         return None
     try:
@@ -71,7 +71,7 @@ def _editor(*, run: Callable[[], Any], **settings: Any) -> Any:
 
 @cache
 def _read_bundle() -> tuple[str, bytes]:
-    """The bundle, and a name for just this one."""
+    """A key that identifies the content of the bundle, and the bundle."""
     content = _BUNDLE.read_bytes()
     return hashlib.sha256(content).hexdigest()[:16], content
 
@@ -80,8 +80,8 @@ def _read_bundle() -> tuple[str, bytes]:
 def _editor_type() -> Any:
     import anywidget
 
-    class CodeEditor(anywidget.AnyWidget):  # type: ignore[misc]  # without types where it is not installed
-        """`value` follows what is typed, a moment after the last key."""
+    class CodeEditor(anywidget.AnyWidget):  # type: ignore[misc]  # untyped if not installed
+        """`value` is updated shortly after the last key press."""
 
         _esm = (_HERE / "view.js").read_text("utf-8")
         _bundle = traitlets.Unicode().tag(sync=True)

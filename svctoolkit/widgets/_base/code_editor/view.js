@@ -1,6 +1,6 @@
-/* The view of a code editor. What it uses of CodeMirror comes from the kernel, once for a page, as the buffer of a
-   message: neither the state of a widget nor a saved notebook has it. Until it is there, and where it does not come,
-   the text area beside it is what one types in (the style hides that one beside an editor). */
+/* The view of a code editor. The kernel sends the CodeMirror bundle once per page, as the buffer of a message, so that
+   it is neither in the state of a widget nor in a saved notebook. Until it has loaded, or if it cannot be loaded, the
+   text area next to it is used (the style hides it once there is an editor). */
 const BUNDLES = (globalThis.svctoolkitBundles ??= new Map());
 const QUIET = 60; // milliseconds without a key before the kernel gets the code
 const LONGEST = 40; // characters of a value in the list of completions
@@ -32,7 +32,7 @@ const STEP = String.raw`\??\.[A-Za-z_$][\w$]*|(?:\?\.)?\[(?:"[^"]*"|'[^']*'|\d+)
 const PATH = new RegExp(String.raw`\b([A-Za-z_$][\w$]*)(?:\([^()]*\))?((?:${STEP})*)(\??\.|(?:\?\.)?\[["']|\.get\(["'])([\w$ ]*)$`);
 const NAMES = /\.get\((?:"([^"]*)"|'([^']*)')|\[(?:"([^"]*)"|'([^']*)'|(\d+))\]|\??\.([A-Za-z_$][\w$]*)/g;
 
-/** What can follow `event.context.` or `event["context"]["`: the keys of the sample at that path, with their values. */
+/** Completions after `event.context.` or `event["context"]["`: the keys of the sample at that path, with values. */
 function fields(text, sample, isPython) {
   const match = PATH.exec(text);
   if (!match || !Object.hasOwn(sample, match[1])) return null;
@@ -66,7 +66,7 @@ const completion = (model) => (context) => {
   return { from: word ? word.from : context.pos, options: [...roots, ...calls], validFor: /^[\w$]*$/ };
 };
 
-// ---- looks: the page's own surfaces, and colours that are read well on them, light and dark
+// ---- theme: the page's own backgrounds, and colours that are readable on them, light and dark
 
 function isDark() {
   const light = document.body.dataset.jpThemeLight; // JupyterLab and Voila
@@ -134,7 +134,7 @@ function diagnostics(state, problems) {
   });
 }
 
-/** The smallest change that makes `before` to `after`, so that the cursor stays where it is. */
+/** The smallest change from `before` to `after`, so that the cursor keeps its position. */
 function change(before, after) {
   let from = 0, to = before.length, end = after.length;
   while (from < to && from < end && before[from] === after[from]) from++;
@@ -144,7 +144,7 @@ function change(before, after) {
 
 function extensions(cm, model, { language, dark, tell, later }) {
   const run = () => (tell(), model.send({ kind: "run" }), true);
-  const data = [{ autocomplete: completion(model) }]; // always the same one: a source is known by its identity
+  const data = [{ autocomplete: completion(model) }]; // created once: CodeMirror compares sources by identity
   return [
     cm.lineNumbers(), cm.lintGutter(), cm.foldGutter(), cm.history(), cm.drawSelection(), cm.highlightSpecialChars(),
     cm.indentOnInput(), cm.bracketMatching(), cm.closeBrackets(), cm.highlightActiveLine(), cm.highlightSelectionMatches(),
@@ -178,7 +178,7 @@ function frame(model, el) {
   });
   el.append(heading, hint);
   el.style.setProperty("--svc-least", `${model.get("rows") * 1.5}em`);
-  el.dataset.lmSuppressShortcuts = "true"; // JupyterLab takes keys before the editor sees them
+  el.dataset.lmSuppressShortcuts = "true"; // else JupyterLab handles keys before the editor
   return { hint, names: { "aria-label": model.get("label"), "aria-describedby": id } };
 }
 
@@ -202,7 +202,7 @@ async function render({ model, el, signal }) {
   const state = cm.EditorState.create({ doc: sent, extensions: [...parts, cm.EditorView.contentAttributes.of(names)] });
   const view = new cm.EditorView({ state });
   hint.before(view.dom);
-  if (had) view.focus(); // somebody has begun to type in the text area
+  if (had) view.focus(); // the user was typing in the text area
   const listen = {
     value: () => {
       const text = model.get("value");

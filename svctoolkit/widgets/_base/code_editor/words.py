@@ -1,4 +1,4 @@
-"""What completion offers beside the fields of an event: the functions that transformations have, and `metadata`."""
+"""Completions besides event fields: the functions available to transformations, and `metadata`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _METADATA = re.compile(r"interface EventMetadata \{(.*?)\}", re.S)
 
 @cache
 def functions(language: Literal["javascript", "python"]) -> tuple[dict[str, str], ...]:
-    """For each function its `label`, `detail` (parameters and what it gives) and `info` (a sentence)."""
+    """For each function its `label`, `detail` (parameters and result) and `info` (a sentence)."""
     if language == "javascript":
         found = _FUNCTION.findall(type_files()["transformation.d.ts"])
         return tuple({"label": name, "detail": rest, "info": text} for text, name, rest in found)
@@ -29,6 +29,6 @@ def functions(language: Literal["javascript", "python"]) -> tuple[dict[str, str]
 
 @cache
 def metadata() -> dict[str, None]:
-    """The names of what is known about an event beside its content."""
+    """The names of the event's metadata."""
     (block,) = _METADATA.findall(type_files()["transformation.d.ts"])
     return dict.fromkeys(re.findall(r"(\w+)\?:", block))

@@ -1,4 +1,4 @@
-// `npm ci && node build.mjs FOLDER` writes codemirror.js and the licences of what is in it. Same lock file, same bytes.
+// `npm ci && node build.mjs FOLDER` writes codemirror.js and the licences of its packages. The same lock file gives the same bytes.
 import { build } from "esbuild";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

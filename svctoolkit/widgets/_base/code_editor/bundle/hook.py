@@ -1,6 +1,6 @@
-"""When a wheel is built: the code editor's bundle, if npm is there. Without it the wheel is whole, with a text area.
+"""Build hook that adds the code editor's bundle to the wheel if npm is available. Otherwise a text area is used.
 
-In a checkout `npm ci && npm run build`, in this folder, makes the bundle for an editable install.
+In a checkout, run `npm ci && npm run build` in this folder to create the bundle for an editable install.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _HERE = Path(__file__).parent
 _SOURCES = ("package.json", "package-lock.json", "codemirror.js", "build.mjs")
 _TARGET = "svctoolkit/widgets/_base/code_editor/dist"
 _RESULTS = ("codemirror.js", "codemirror.licenses.txt")
-_LONGEST = 120  # seconds for a command
-#: no code of packages runs; who cannot reach the registry learns it after ten seconds, not after minutes
+_LONGEST = 120  # seconds per command
+#: run no code of packages; give up after ten seconds, not minutes, if the registry is unreachable
 _INSTALL = ("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=0", "--fetch-timeout=10000")
 
 
@@ -33,7 +33,7 @@ class EditorHook(BuildHookInterface):  # type: ignore[type-arg]  # generic at ru
         self._folder = TemporaryDirectory(prefix="svctoolkit-editor-")
         problem = _make(Path(self._folder.name))
         if problem:
-            self.app.display_warning(f"The code editor is left out, a plain text area stands in for it: {problem}")
+            self.app.display_warning(f"The code editor is not included, a plain text area replaces it: {problem}")
             return
         for name in _RESULTS:
             build_data["force_include"][str(Path(self._folder.name, "dist", name))] = f"{_TARGET}/{name}"
@@ -45,12 +45,12 @@ class EditorHook(BuildHookInterface):  # type: ignore[type-arg]  # generic at ru
 
 
 def _make(folder: Path) -> str:
-    """Make the bundle in `folder`/dist; why it could not be made, else nothing."""
+    """Build the bundle in `folder`/dist. Returns an error text, empty on success."""
     if os.environ.get("SVCTOOLKIT_EDITOR") == "textarea":
         return "SVCTOOLKIT_EDITOR=textarea"
     npm, node = shutil.which("npm"), shutil.which("node")
     if npm is None or node is None:
-        return "there is no npm"
+        return "npm is not installed"
     for name in _SOURCES:
         shutil.copy(_HERE / name, folder)
     return _run([npm, *_INSTALL], folder) or _run([node, "build.mjs", "dist"], folder)
