@@ -87,7 +87,7 @@ class CodeError(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="caus
     """An error of the user's code.
 
     `name` is the error's class (`TypeError`), `kind` as in `TransformationError`. `file`, `line`, `column`
-    and `function` are where it was raised, as far as they are known; lines and columns count from 1.
+    and `function` are where it was raised, as far as known; lines and columns count from 1.
     """
 
     name: str

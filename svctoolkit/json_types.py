@@ -1,7 +1,7 @@
 """The type of JSON values in signatures.
 
 Events, payloads, settings and answers can be any JSON value that users and services send. A recursive union would not
-tell readers more, and every access would need a cast, so `Json` is `Any`. A plain `Any` in a public signature has a
+help readers, and every access would need a cast, so `Json` is `Any`. A plain `Any` in a public signature has a
 comment with its reason.
 """
 
