@@ -333,7 +333,7 @@ def test_the_transform_command_shows_output_changes_logs_and_time(tmp_path: Path
     assert done.returncode == 0
     for line in ["info: seen", "  ~ properties.total: 133.9 -> 1", '  - channel: "web"', '  "type": "track",']:
         assert line in done.stdout.splitlines()
-    assert " ms, with starting the sandbox" in done.stdout
+    assert " ms, including sandbox start" in done.stdout
 
 
 def test_what_code_writes_does_not_steer_the_terminal(tmp_path: Path) -> None:
@@ -361,7 +361,7 @@ def test_what_code_writes_does_not_steer_the_terminal(tmp_path: Path) -> None:
             1,
             "ZeroDivisionError: division by zero (a.py:2",
         ),
-        ("a.rb", "", 4, "a transformation is a .py, .js or .mjs file"),
+        ("a.rb", "", 4, "not a transformation; expected a .py, .js or .mjs file"),
         ("a.py", None, 4, "a.py: cannot be read: No such file"),
     ],
 )

@@ -768,7 +768,7 @@ def test_knobs_of_the_data_plane(tmp_path: Path) -> None:
 workspace: shop
 delivery:
   profile: production
-  backoff: {attempts: 5, mostAsked: 60}
+  backoff: {attempts: 5, maxRetryAfter: 60}
   width: 2
 dataPlane: {lenient: true, window: 60, retention: {events: 10, seconds: 3600}, limits: {body: 2048, changes: 7}}
 """
@@ -778,7 +778,7 @@ dataPlane: {lenient: true, window: 60, retention: {events: 10, seconds: 3600}, l
     again = Workspace.load(tmp_path / "again.yaml")
 
     assert (loaded.delivery.profile, loaded.delivery.width) == ("production", 2)
-    assert loaded.delivery.backoff == {"attempts": 5, "most_asked": 60}
+    assert loaded.delivery.backoff == {"attempts": 5, "max_retry_after": 60}
     assert (loaded.data_plane.lenient, loaded.data_plane.window) == (True, 60)
     assert (loaded.data_plane.events, loaded.data_plane.seconds) == (10, 3600)
     assert loaded.data_plane.limits == PlaneLimits(body=2048, changes=7)

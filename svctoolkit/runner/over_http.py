@@ -1,6 +1,6 @@
 """Suites over HTTP: wait for an expectation of a run, and download an event as a scenario.
 
-A data plane serves these operations with `DataPlane(workspace, additions=[operations])`; `svctoolkit serve` does.
+A data plane serves these operations with `DataPlane(workspace, extensions=[operations])`; `svctoolkit serve` does.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from svctoolkit.server.worker import Engine
 
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
 #: Additional operations for a data plane, from higher packages. They take precedence over the others.
-Addition: TypeAlias = Callable[[Engine, Guard], Sequence[Operation]]
+Extension: TypeAlias = Callable[[Engine, Guard], Sequence[Operation]]
 
 
 def application(
@@ -43,7 +43,7 @@ def application(
     *,
     reload: Callable[[], Reload],
     forwards: Callable[[], Mapping[str, Json]],
-    additions: Sequence[Addition],
+    extensions: Sequence[Extension],
     new_id: Callable[[], str],
     loopback: bool,
     token: str,
@@ -60,7 +60,7 @@ def application(
         "destination": next(iter(workspace.destinations), "hook"),
     }
     operations = [
-        *(operation for addition in additions for operation in addition(engine, guard)),
+        *(operation for extension in extensions for operation in extension(engine, guard)),
         *Overview(engine, pipeline, reload, forwards, guard.local).operations(),
         *Exports(engine, guard.local).operations(),
         *inspect.operations(),

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Event, current_thread, main_thread
 
 from svctoolkit.server.announcement import banner
-from svctoolkit.server.application import Addition
+from svctoolkit.server.application import Extension
 from svctoolkit.server.plane import DataPlane
 from svctoolkit.server.serving import Tls, check_sandbox
 from svctoolkit.workspace import Workspace
@@ -22,7 +22,7 @@ def serve(
     store: Path | str | None = None,
     timeout: float = 300.0,
     adjust: Callable[[Workspace], object] = lambda _: None,
-    additions: Sequence[Addition] = (),
+    extensions: Sequence[Extension] = (),
     tls: Tls | None = None,
     announce: Callable[[DataPlane], object] = lambda plane: print(banner(plane)),
 ) -> None:
@@ -30,7 +30,7 @@ def serve(
 
     A workspace file is reloaded when it changes; `adjust` may change the loaded workspace. `announce` is called with
     the data plane as soon as it accepts connections; port 0 picks a free one. `store` is the file for events, which are
-    kept in memory by default. `additions` and `tls`: see `DataPlane`. A test of the Test API without a result after
+    kept in memory by default. `extensions` and `tls`: see `DataPlane`. A test of the Test API without a result after
     `timeout` seconds gets 504.
 
     On an address that other machines can reach, inspection requires credentials, and live delivery refuses private
@@ -40,7 +40,7 @@ def serve(
     file.
     """
     with DataPlane(
-        workspace, host=host, port=port, store=store, timeout=timeout, adjust=adjust, additions=additions, tls=tls
+        workspace, host=host, port=port, store=store, timeout=timeout, adjust=adjust, extensions=extensions, tls=tls
     ) as plane:
         if not plane.loopback and not plane.workspace.limits.trust:
             check_sandbox()

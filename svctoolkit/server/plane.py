@@ -47,7 +47,7 @@ from svctoolkit.workspace import Workspace
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-    from svctoolkit.server.application import Addition
+    from svctoolkit.server.application import Extension
     from svctoolkit.warehouse import Warehouse
 
 _SOON = 0.02  # seconds in which most events arrive
@@ -83,9 +83,9 @@ class DataPlane(View):
     to one destination), `window` (seconds that a `messageId` is remembered) and `retention` are limits; `lenient`
     rejects only the bad events of a batch and accepts the rest. The defaults of these are the current `delivery` and
     `data_plane` settings of the workspace. `timeout`: see `app`. `clock` and `new_id` supply times and ids. With
-    `pass_by`, time does not pass between attempts until `drain`, which calls it with the seconds by which `clock`
+    `advance_clock`, time does not pass between attempts until `drain`, which calls it with the seconds by which `clock`
     moves on. `adjust` may change a workspace before it is used, also after each reload. With `coverage`, `lines()`
-    returns which lines of the users' code have run. `additions` are more operations to serve, such as those of suites
+    returns which lines of the users' code have run. `extensions` are more operations to serve, such as those of suites
     (`svctoolkit.runner.over_http`). With `tls` it serves https.
 
     Raises `ConfigError` if the address or the store cannot be used, `InvalidWorkspace` for a bad file.
@@ -108,9 +108,9 @@ class DataPlane(View):
         timeout: float = 300.0,
         clock: Callable[[], datetime] = _now,
         new_id: Callable[[], str] = _new_id,
-        pass_by: Callable[[float], None] | None = None,
+        advance_clock: Callable[[float], None] | None = None,
         coverage: bool = False,
-        additions: Sequence[Addition] = (),
+        extensions: Sequence[Extension] = (),
         tls: Tls | None = None,
         adjust: Callable[[Workspace], object] = lambda _: None,
     ) -> None:
@@ -142,13 +142,13 @@ class DataPlane(View):
             retention=retention,
             lenient=lenient,
         )
-        engine = Engine(self._pipeline, self._open(store), clock, knobs=knobs, pass_by=pass_by)
+        engine = Engine(self._pipeline, self._open(store), clock, knobs=knobs, advance_clock=advance_clock)
         super().__init__(engine)
         self._metrics = Metrics(engine)
         self._direct = Direct(engine, Ingest(engine, new_id=new_id), self._metrics.count)
         self._forwards: Callable[[], dict[str, dict[str, Json]]] = dict
         self._control = Control(engine)
-        self._additions, self._new_id, self._timeout = additions, new_id, timeout
+        self._extensions, self._new_id, self._timeout = extensions, new_id, timeout
         self._reloader = Reloader(file, self._control, adjust, engine.clock) if file else None
         self._ended = asyncio.Event()
         self._server: Any = None
@@ -368,7 +368,7 @@ class DataPlane(View):
             self._control,
             reload=self._reload,
             forwards=lambda: self._forwards(),
-            additions=self._additions,
+            extensions=self._extensions,
             new_id=self._new_id,
             loopback=self.loopback,
             token=self.token,

@@ -313,7 +313,7 @@ def _settings_of(settings: Limits | WarehouseSettings, shape: type[msgspec.Struc
     return {name: getattr(settings, m) for m, name in members if getattr(settings, m) != getattr(default, m)}
 
 
-_CAMEL = {"most_asked": "mostAsked"}
+_CAMEL = {"max_retry_after": "maxRetryAfter"}
 
 
 def _data_plane(knobs: DataPlaneSettings) -> dict[str, Any]:

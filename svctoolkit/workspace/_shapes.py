@@ -144,7 +144,7 @@ class BackoffShape(_Shape):
         Annotated[float, Meta(ge=1, description="factor by which each pause is longer than the previous one")] | None
     ) = None
     most: Annotated[float, Meta(ge=0, description="the longest pause")] | None = None
-    most_asked: Annotated[float, Meta(ge=0, description="the longest Retry-After that is respected")] | None = None
+    max_retry_after: Annotated[float, Meta(ge=0, description="the longest Retry-After that is respected")] | None = None
     jitter: Annotated[float, Meta(ge=0, le=1, description="the random part of a pause")] | None = None
     throttled: Annotated[float, Meta(ge=0, description="how long 408 and 429 are retried")] | None = None
     scale: Annotated[float, Meta(ge=0, description="factor for all these times")] | None = None

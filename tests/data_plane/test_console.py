@@ -49,7 +49,7 @@ def plane(workspace: Workspace) -> Iterator[DataPlane]:
     workspace.destination(
         "crm", "WEBHOOK", config={"webhookUrl": "https://crm.example/in"}, transformation="strict", name="The CRM"
     )
-    with DataPlane(workspace, additions=[operations], backoff=Backoff(attempts=3, first=60)) as made:
+    with DataPlane(workspace, extensions=[operations], backoff=Backoff(attempts=3, first=60)) as made:
         yield made
 
 

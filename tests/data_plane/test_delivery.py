@@ -76,7 +76,7 @@ def test_dead_events_can_be_replayed(workspace: Workspace) -> None:
 
 def test_pauses_grow_and_keep_to_retry_after() -> None:
     """Exponential, half of it random, capped; a longer Retry-After counts; the scale multiplies all."""
-    backoff = Backoff(first=1, factor=2, most=60, most_asked=100)
+    backoff = Backoff(first=1, factor=2, most=60, max_retry_after=100)
     longest = [backoff.pause(n, None, lambda: 0.0) for n in (1, 2, 3, 10)]
 
     assert longest == [1, 2, 4, 60]

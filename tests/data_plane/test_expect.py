@@ -19,7 +19,7 @@ EVENT = {"type": "track", "event": "Order", "userId": "u1", "properties": {"tota
 
 @pytest.fixture
 def plane(workspace: Workspace) -> Iterator[DataPlane]:
-    with DataPlane(workspace, listen=False, backoff=Backoff(attempts=2, scale=0), additions=[operations]) as made:
+    with DataPlane(workspace, listen=False, backoff=Backoff(attempts=2, scale=0), extensions=[operations]) as made:
         yield made
 
 

@@ -1,4 +1,4 @@
-"""Events in: the gateway's routes, answers and additions."""
+"""Events in: the gateway's routes, answers and extensions."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_the_example_of_the_documentation(
     )
     (tmp_path / "node_modules").symlink_to(packages.node_clients() / "node_modules")
     shop.total = total  # type: ignore[attr-defined]
-    with DataPlane(workspace, additions=[operations], backoff=Backoff(scale=0)) as plane:
+    with DataPlane(workspace, extensions=[operations], backoff=Backoff(scale=0)) as plane:
         addresses = {"SHOP_URL": f"http://127.0.0.1:{shop.server_port}", "BENCH_URL": plane.url}
         run = subprocess.run(
             ["node", "node_modules/@playwright/test/cli.js", "test", "--reporter=line"],

@@ -22,7 +22,7 @@ def workspace_of_hook() -> Workspace:
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[DataPlane]:
-    with DataPlane(workspace_of_hook(), listen=False, additions=[operations]) as plane:
+    with DataPlane(workspace_of_hook(), listen=False, extensions=[operations]) as plane:
         yield plane
 
 

@@ -20,7 +20,7 @@ pytest_plugins = ["schemathesis.pytest.plugin"]
 
 _SETTINGS = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
-PLANE = DataPlane(workspace_of_hook(), listen=False, additions=[operations])
+PLANE = DataPlane(workspace_of_hook(), listen=False, extensions=[operations])
 schema = schemathesis.openapi.from_asgi("/openapi.json", PLANE.asgi)
 
 

@@ -496,10 +496,10 @@ def test_who_waits_is_known_until_they_go() -> None:
 
 
 def test_pauses_are_skipped_one_after_the_other_where_time_stands_still(workspace: Workspace) -> None:
-    """`pass_by` hears of each pause once, as long as it would have been; what is due is tried then, and no earlier."""
+    """`advance_clock` gets each pause once, with its full length; a retry is made when it is due, and no earlier."""
     passed: list[float] = []
     backoff = Backoff(jitter=0, first=10)
-    with DataPlane(workspace, listen=False, backoff=backoff, pass_by=passed.append) as plane:
+    with DataPlane(workspace, listen=False, backoff=backoff, advance_clock=passed.append) as plane:
         plane.script("crm", Answer(503), Answer(503), Answer(200))
         plane.send(EVENT, source="web")
         plane.drain(60)

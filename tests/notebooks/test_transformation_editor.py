@@ -267,7 +267,7 @@ def test_a_file_with_something_else_is_replaced_the_second_time(editors: Any, tm
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("", "a file name is required"), ("clean.txt", ".js, .mjs or .py"), ("taken/x.py", "cannot write it")],
+    [("", "a file name is required"), ("clean.txt", ".js, .mjs or .py"), ("taken/x.py", "cannot be written")],
 )
 def test_a_file_that_cannot_be_written_is_a_message(editors: Any, tmp_path: Path, name: str, says: str) -> None:
     """No file, no traceback: the reason."""

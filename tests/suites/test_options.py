@@ -68,7 +68,7 @@ def test_repetition_and_the_slowest(run: Callable[..., tuple[int, str, str]]) ->
 
 def test_a_limit_that_is_none_is_wrong_usage(run: Callable[..., tuple[int, str, str]]) -> None:
     """A time of more than nothing, in the words of durations."""
-    assert [run("--limit", text)[0] for text in ("soon", "0", "500ms", "30")] == [4, 4, 0, 0]
+    assert [run("--timeout", text)[0] for text in ("soon", "0", "500ms", "30")] == [4, 4, 0, 0]
 
 
 @pytest.mark.slow

@@ -45,7 +45,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--shuffle", type=int, metavar="SEED", help="shuffle scenarios with this random seed")
     how.add_argument("--repeat", type=int, default=1, metavar="N", help="run each scenario N times to find flaky ones")
     how.add_argument(
-        "--limit", metavar="TIME", help="default timeout for scenarios without their own, such as 30s (default: 10s)"
+        "--timeout", metavar="TIME", help="default timeout for scenarios without their own, such as 30s (default: 10s)"
     )
     how.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="run N scenarios in parallel (default: %(default)s)"
@@ -114,7 +114,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.fail_under is not None and not 0 <= args.fail_under <= 100:
         raise UsageError(f"--fail-under {args.fail_under:g}: expected a percentage from 0 to 100")
     _shard(args.shard)
-    _limit(args.limit)
+    _limit(args.timeout)
     if args.update and os.environ.get("CI"):
         raise UsageError(
             "--update is disabled in CI: update snapshots on your machine and review them before you commit"
@@ -210,7 +210,7 @@ def _limit(text: str | None) -> float:
     except ValueError:
         limit = 0.0
     if limit <= 0:
-        raise UsageError(f"--limit {text}: expected a time such as 500ms, 30s or 2m")
+        raise UsageError(f"--timeout {text}: expected a time such as 500ms, 30s or 2m")
     return limit
 
 
@@ -262,9 +262,9 @@ def _planes(args: argparse.Namespace) -> Planes:
     from svctoolkit import runner
 
     if args.base_url is None:
-        return runner.Planes(live=args.live, coverage=_wants_coverage(args), limit=_limit(args.limit))
+        return runner.Planes(live=args.live, coverage=_wants_coverage(args), limit=_limit(args.timeout))
     token = args.token or os.environ.get("SVC_TOKEN", "")
-    return runner.remote_planes(args.base_url, args.email or "", token, live=args.live, limit=_limit(args.limit))
+    return runner.remote_planes(args.base_url, args.email or "", token, live=args.live, limit=_limit(args.timeout))
 
 
 def _code(finished: Any, covered: Exit) -> Exit:

@@ -25,7 +25,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", metavar="FILE", help="keep events in this SQLite file (default: in memory)")
     knobs = parser.add_argument_group("overrides of the workspace file")
     knobs.add_argument(
-        "--profile", choices=("quick", "production"), help="retry quickly for tests, or on RudderStack's schedule"
+        "--preset", choices=("quick", "production"), help="retry quickly for tests, or on RudderStack's schedule"
     )
     knobs.add_argument(
         "--backoff",
@@ -33,7 +33,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=NUMBER",
-        help="set a retry back-off value, such as attempts=3 or mostAsked=600; may be repeated",
+        help="set a retry back-off value, such as attempts=3 or maxRetryAfter=600; may be repeated",
     )
     knobs.add_argument(
         "--limit",
@@ -47,7 +47,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--width", type=_count, metavar="N", help="send at most N concurrent requests to each destination"
     )
     knobs.add_argument("--window", type=_seconds, metavar="SECONDS", help="drop repeated messageIds within this time")
-    knobs.add_argument("--keep", type=_count, metavar="EVENTS", help="keep at most this number of events")
+    knobs.add_argument("--max-events", type=_count, metavar="EVENTS", help="keep at most this number of events")
     knobs.add_argument("--keep-for", type=_seconds, metavar="SECONDS", help="delete events after this time")
     knobs.add_argument("--lenient", action="store_true", help="set invalid events of a batch aside and accept the rest")
     parser.add_argument("--tls-cert", metavar="FILE", help="serve HTTPS with this certificate (PEM)")
@@ -114,14 +114,14 @@ def _adjust(workspace: Workspace, args: argparse.Namespace) -> None:
     delivery, plane = workspace.delivery, workspace.data_plane
     if args.live:
         delivery.mode = "live"
-    delivery.profile, delivery.width = args.profile or delivery.profile, args.width or delivery.width
+    delivery.profile, delivery.width = args.preset or delivery.profile, args.width or delivery.width
     for member in args.backoff:
         delivery.backoff = {**delivery.backoff, **member}
     for member in args.limit:
         plane.limits = replace(plane.limits, **member)
     plane.lenient = args.lenient or plane.lenient
     plane.window = plane.window if args.window is None else args.window
-    plane.events, plane.seconds = args.keep or plane.events, args.keep_for or plane.seconds
+    plane.events, plane.seconds = args.max_events or plane.events, args.keep_for or plane.seconds
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -143,7 +143,7 @@ def _run(args: argparse.Namespace) -> int:
         port=args.port,
         store=args.store,
         adjust=lambda workspace: _adjust(workspace, args),
-        additions=[runner_operations],
+        extensions=[runner_operations],
         tls=tls,
         announce=lambda plane: _terminal.out(server.banner(plane, token)),
     )
@@ -170,7 +170,7 @@ command = Command(
         "svctoolkit serve --workspace workspace.yaml --port 9000",
         "svctoolkit serve --workspace workspace.yaml --live",
         "svctoolkit serve --workspace workspace.yaml --tls-cert cert.pem --tls-key key.pem --log json",
-        "svctoolkit serve --workspace workspace.yaml --profile production --store events.db",
+        "svctoolkit serve --workspace workspace.yaml --preset production --store events.db",
     ),
     add_arguments=_add_arguments,
     run=_run,

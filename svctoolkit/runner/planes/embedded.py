@@ -271,7 +271,7 @@ class EmbeddedPlane:
                     self._workspace,
                     listen=False,
                     backoff=Backoff(jitter=0.0) if self._times else Backoff(scale=0),
-                    pass_by=self._times.pass_by if self._times else None,
+                    advance_clock=self._times.advance_clock if self._times else None,
                     coverage=self._coverage,
                     **self._clock_and_ids(),
                 )

@@ -18,8 +18,8 @@ class Times:
     """The clock and the ids of a data plane; each scenario resets them.
 
     The clock shows the time that the scenario freezes, or its start, and only advances by the time waited for
-    (`pass_by`). So the delays between attempts are exact on any machine, and destinations that wait at the same time
-    wait together.
+    (`advance_clock`). So the delays between attempts are exact on any machine, and destinations that wait at the same
+    time wait together.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Times:
             self._waited = timedelta()
             self._new_id = sequence() if freeze and freeze.ids == "sequence" else _random_id
 
-    def pass_by(self, seconds: float) -> None:
+    def advance_clock(self, seconds: float) -> None:
         """Advance the clock by this much time."""
         with self._lock:
             self._waited += timedelta(seconds=seconds)

@@ -13,7 +13,7 @@ class Backoff:
 
     After the n-th failure the next attempt waits `first * factor ** (n - 1)` seconds, at most `most`. A random part of
     up to `jitter` is subtracted, so that events that failed together are not retried together. A longer `Retry-After`
-    of the destination is respected, up to `most_asked` seconds.
+    of the destination is respected, up to `max_retry_after` seconds.
 
     An event is dead after at least `attempts` failures, and not before `seconds` have passed since its first attempt.
     An event that the destination keeps throttling (408, 429) is dead after `throttled` seconds, if that is set,
@@ -27,7 +27,7 @@ class Backoff:
     first: float = 0.5
     factor: float = 2.0
     most: float = 300.0
-    most_asked: float = 3600.0
+    max_retry_after: float = 3600.0
     jitter: float = 0.5
     throttled: float | None = None
     scale: float = 1.0
@@ -36,7 +36,7 @@ class Backoff:
         """Return the seconds until the next attempt. `asked` is the Retry-After, `chance` yields 0 to 1."""
         whole = min(self.most, self.first * self.factor ** min(failures - 1, 60))
         own = whole * (1 - chance() * self.jitter)
-        return self.scale * (own if asked is None else max(own, min(asked, self.most_asked)))
+        return self.scale * (own if asked is None else max(own, min(asked, self.max_retry_after)))
 
     def gives_up(self, failures: int, age: float, *, throttled: bool) -> bool:
         """Whether the event is dead after this many failures, `age` seconds after its first attempt."""

@@ -46,10 +46,10 @@ class Engine:
         clock: Callable[[], datetime],
         *,
         knobs: Knobs,
-        pass_by: Callable[[float], None] | None,
+        advance_clock: Callable[[float], None] | None,
     ) -> None:
         self.workspace, self.store, self.bell, self.knobs = pipeline.workspace, store, Bell(), knobs
-        self._moved, self._wall_clock, self._pass_by = timedelta(), clock, pass_by
+        self._moved, self._wall_clock, self._advance_clock = timedelta(), clock, advance_clock
         self.closed_runs: set[str] = set()
         work = Work(store)
         self._work, self.events = work, Events(store)
@@ -67,7 +67,7 @@ class Engine:
             self.bell,
             self.clock,
             knobs,
-            still=pass_by is not None,
+            still=advance_clock is not None,
         )
         self._router = Router(work, self.workspace, self._deliver, knobs)
         # Must start last: the lanes know about older pending events since their creation, and new ones go after those.
@@ -98,21 +98,21 @@ class Engine:
     def await_idle(self, run: str | None, timeout: float) -> bool:
         """Return whether nothing of a run (or of all) is under way any more, within `timeout` seconds.
 
-        With `pass_by`, pauses between attempts are skipped, one retry after the other, and `pass_by` is called with the
-        seconds by which the clock moves on. Events that wait at the same time wait together.
+        With `advance_clock`, pauses between attempts are skipped, one retry after the other, and `advance_clock` is
+        called with the seconds by which the clock moves on. Events that wait at the same time wait together.
         """
 
         def is_idle() -> bool:
             return self.pending.is_idle(run)
 
-        if self._pass_by is None:
+        if self._advance_clock is None:
             return self.bell.wait(is_idle, timeout)
         deadline = monotonic() + timeout
         while self.bell.wait(lambda: is_idle() or self._is_quiet(), max(0.0, deadline - monotonic())):
             due = None if is_idle() else self._deliveries.next_retry()
             if due is None:
                 return self.bell.wait(is_idle, max(0.0, deadline - monotonic()))
-            self._pass_by(due)
+            self._advance_clock(due)
             self._deliveries.pass_time(due)
         return False
 
