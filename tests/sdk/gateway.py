@@ -130,7 +130,7 @@ def serving() -> Iterator[Gateway]:
         gateway.close()
 
 
-def until(condition: Callable[[], Any], seconds: float = 10.0) -> None:
+def until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
     """Return when `condition` holds; fail after `seconds`."""
     end = time.monotonic() + seconds
     while not condition():

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from svctoolkit.errors import DeliveryError, is_survivable
+from svctoolkit.json_types import Json
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import LogLevel
 from svctoolkit.sdk.device.protocol import Factory, Integration
@@ -51,15 +52,15 @@ class Integrations:
             for place, (destination, integration) in list(self._active.items()):
                 event = json.loads(body)  # a copy for each, as integrations may change it
                 if _chooses(event.get("integrations"), destination) and destination.takes(event):
-                    self._isolate(place, "dump", partial(integration.dump, event))
+                    self._isolate(place, "dump", partial(_dump, integration, event))
 
     def reset(self) -> None:
         for place, (_, integration) in list(self._active.items()):
-            self._isolate(place, "reset", integration.reset)
+            self._isolate(place, "reset", partial(_reset, integration))
 
     def flush(self) -> None:
         for place, (_, integration) in list(self._active.items()):
-            self._isolate(place, "flush", integration.flush)
+            self._isolate(place, "flush", partial(_flush, integration))
 
     def _start(self, place: int, factory: Factory, destination: DeviceDestination | None) -> None:
         active = self._active.get(place)
@@ -84,6 +85,21 @@ class Integrations:
             name = self._factories[place].display_name or type(self._factories[place]).__name__
             text = f"device mode, {name}: {action} failed: {type(error).__name__}: {error}"
             self._reporter.error(DeliveryError(text, code="EDEVICE"), LogLevel.WARN)
+
+
+# Looked up inside `_isolate`: an integration may lack a method, or fail when it is read.
+
+
+def _dump(integration: Integration, event: dict[str, Json]) -> None:
+    integration.dump(event)
+
+
+def _reset(integration: Integration) -> None:
+    integration.reset()
+
+
+def _flush(integration: Integration) -> None:
+    integration.flush()
 
 
 def _chooses(integrations: object, destination: DeviceDestination) -> bool:
