@@ -61,6 +61,16 @@ class _Hooks:
         self.depth -= 1
 
 
+class _PythonParser(_Hooks, Reader, Scanner, Parser, Composer):
+    """PyYAML's own parser."""
+
+    def __init__(self, text: str) -> None:
+        Reader.__init__(self, text)
+        Scanner.__init__(self)
+        Parser.__init__(self)
+        Composer.__init__(self)
+
+
 if yaml.__with_libyaml__:
     from yaml._yaml import CParser
 
@@ -68,19 +78,20 @@ if yaml.__with_libyaml__:
         """libyaml, six times faster than PyYAML's own parser."""
 
 else:
-
-    class _Parser(_Hooks, Reader, Scanner, Parser, Composer):  # type: ignore[no-redef]
-        def __init__(self, text: str) -> None:
-            Reader.__init__(self, text)
-            Scanner.__init__(self)
-            Parser.__init__(self)
-            Composer.__init__(self)
+    _Parser = _PythonParser  # type: ignore[misc,assignment]
 
 
 def compose(text: str) -> tuple[Json, int]:
     """Return the root node (None for an empty text) and the number of nodes. Raises `yaml.YAMLError` or `TooDeep`."""
-    parser = _Parser(text)
-    return parser.get_single_node(), parser.nodes
+    parser: _PythonParser | _Parser = _Parser(text)
+    try:
+        return parser.get_single_node(), parser.nodes
+    except yaml.YAMLError as error:
+        # libyaml 0.2.6 reads ahead and stops at 1,000 levels by itself, far behind the place where it is too deep here.
+        if "nesting depth" not in str(error):
+            raise
+        parser = _PythonParser(text)
+        return parser.get_single_node(), parser.nodes
 
 
 def scalar(text: str) -> Json:
