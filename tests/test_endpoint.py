@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from svctoolkit.destinations import (
     FORM,
     JSON,
@@ -15,6 +19,7 @@ from svctoolkit.destinations import (
     bearer,
     by_setting,
 )
+from svctoolkit.mapping import Misconfigured
 from svctoolkit.secrets import Secret
 
 
@@ -22,6 +27,7 @@ class HarborSettings(Settings, frozen=True, kw_only=True):
     api_key: Secret = Secret("k3y")
     user: str = "mira"
     region: str = "eu"
+    data_center: str = "us"
 
 
 SETTINGS = HarborSettings()
@@ -67,6 +73,21 @@ def test_a_setting_chooses_the_address() -> None:
     api = Endpoint(by_setting("region", {"us": "https://harbor.example", "eu": "https://harbor.eu.example"}))
 
     assert api.get(SETTINGS).endpoint == "https://harbor.eu.example"
+
+
+@pytest.mark.parametrize("part", [bearer("api_kee"), Header("X-Region", "{regin}"), Param("key", "{api_kee}")])
+def test_an_unknown_attribute_is_named_with_the_nearest(part: Any) -> None:
+    """The mistake is in the declaration: the error names the settings class, not our code."""
+    with pytest.raises(AttributeError, match=r"which HarborSettings does not have\. Did you mean '(api_key|region)'"):
+        Endpoint("https://harbor.example", part).get(SETTINGS)
+
+
+def test_a_value_without_an_address_refuses_the_event() -> None:
+    """With the name of the setting as configurations write it."""
+    api = Endpoint(by_setting("data_center", {"us": "https://harbor.example"}))
+
+    with pytest.raises(Misconfigured, match="dataCenter: expected one of us, got 'mars'"):
+        api.get(HarborSettings(data_center="mars"))
 
 
 def test_a_form_is_sent_as_a_form() -> None:

@@ -18,11 +18,14 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from msgspec import structs
+
 from svctoolkit.destinations._context import Context
 from svctoolkit.destinations._payload import Method, Payload
 from svctoolkit.destinations._settings import Settings
+from svctoolkit.errors import did_you_mean
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import basic_auth
+from svctoolkit.mapping import Misconfigured, basic_auth
 from svctoolkit.secrets import Secret
 
 _NUMBERS = count()  # not id(): ids are reused after an endpoint is deleted
@@ -55,8 +58,18 @@ ACCEPT_JSON = Header("Accept", "application/json")
 
 # Any: each type has its own settings class
 def by_setting(name: str, texts: Mapping[str, str]) -> Callable[[Any], str]:
-    """Choose one of `texts` by the attribute `name` of the settings, such as the address of a region."""
-    return lambda settings: texts[getattr(settings, name)]
+    """Choose one of `texts` by the attribute `name` of the settings, such as the address of a region.
+
+    An event for settings with another value is refused (`Misconfigured`).
+    """
+
+    def choose(settings: Settings) -> str:
+        chosen = _attribute(settings, name)
+        if chosen not in texts:
+            raise Misconfigured(_variable(settings, name), f"expected one of {', '.join(texts)}, got {chosen!r}")
+        return texts[chosen]
+
+    return choose
 
 
 def authorization(scheme: str, name: str) -> Header:
@@ -95,8 +108,24 @@ def oauth(name: str = "access_token") -> Token:
 
 
 def _read(settings: Settings, name: str) -> str:
-    value = getattr(settings, name)
+    value = _attribute(settings, name)
     return value.reveal() if isinstance(value, Secret) else str(value)
+
+
+# Any: each setting has its own type
+def _attribute(settings: Settings, name: str) -> Any:
+    try:
+        return getattr(settings, name)
+    except AttributeError:
+        hint = did_you_mean(name, type(settings).__struct_fields__)
+        text = f"the endpoint names {name!r}, which {type(settings).__name__} does not have.{hint}"
+        raise AttributeError(text) from None
+
+
+def _variable(settings: Settings, name: str) -> str:
+    """What an attribute is called in a configuration."""
+    encoded = {field.name: field.encode_name for field in structs.fields(settings)}
+    return encoded.get(name, name)
 
 
 def _fill(value: Value, settings: Settings) -> str:

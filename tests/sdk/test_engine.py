@@ -94,8 +94,8 @@ def test_events_under_another_key_are_reported(make: Make, gateway: Gateway, cap
     assert 'adopt": [that key]' in caplog.text
 
 
-def test_time_that_delivery_used_is_not_used_again_for_integrations(make: Make, gateway: Gateway) -> None:
-    """`flush(timeout)` with integrations returns within its timeout even if the data plane is down."""
+def test_integrations_get_events_while_the_data_plane_is_down(make: Make, gateway: Gateway) -> None:
+    """`flush` reports that the data plane does not have the events; device mode does not wait for it."""
     gateway.rule = lambda _: (503, {}, b"down")
     integration = Integration()
     client = make(factories=[integration])
