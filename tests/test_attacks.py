@@ -172,7 +172,7 @@ def workspace() -> dict[str, Any]:
             codes |= {f"victim-{language}-{key}-{n}": (f"{fine}\n", language) for n in range(max(steps, default=0))}
     return {
         "workspace": "attacked",
-        "people": [{"email": "a@b.example", "token": "token"}],
+        "users": [{"email": "a@b.example", "token": "token"}],
         "limits": {"time": TIME},
         "transformations": {key: {"language": LANGUAGE[lang], "code": code} for key, (code, lang) in codes.items()},
         "destinations": {

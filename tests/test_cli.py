@@ -420,7 +420,7 @@ def test_standard_input(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def remote() -> Iterator[str]:
-    workspace = Workspace("shop", people=[Person.with_token("dev@example.com", "t0ken-of-dev")])
+    workspace = Workspace("shop", users=[Person.with_token("dev@example.com", "t0ken-of-dev")])
     workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
     workspace.source("web", destinations=["hook"])
     with server.running(workspace) as served:

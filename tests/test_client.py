@@ -110,7 +110,7 @@ def api(scripted: Scripted, pauses: list[float]) -> Iterator[TestApiClient]:
 
 
 def shop() -> Workspace:
-    workspace = Workspace("shop", people=[Person.with_token("dev@example.com", TOKEN)])
+    workspace = Workspace("shop", users=[Person.with_token("dev@example.com", TOKEN)])
     workspace.destination("hook", "WEBHOOK", id="d1", name="Hook", config={"webhookUrl": "https://hook.example/in"})
     workspace.destination("off", "WEBHOOK", id="d2", enabled=False, config={"webhookUrl": "https://off.example"})
     workspace.source("web", id="s1", destinations=["hook", "off"])

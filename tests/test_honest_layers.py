@@ -23,7 +23,7 @@ from tests.test_attacks import environment, runs_as
 
 NOBODY = 65534
 WORKSPACE = """
-people: [{email: a@b.example, token: token}]
+users: [{email: a@b.example, token: token}]
 sources: {web: {destinations: [hook]}}
 destinations: {hook: {type: WEBHOOK, config: {webhookUrl: "https://b.example"}, transformation: clean}}
 transformations: {clean: {language: python, file: clean.py}}

@@ -61,7 +61,7 @@ def transformEvent(event, metadata):
 """
 WORKSPACE = f"""
 workspace: shop
-people: [{{email: a@x.example, token: {CANARIES["a token"]}}}, {{email: b@x.example, token: "$(env:CANARY_TOKEN)"}}]
+users: [{{email: a@x.example, token: {CANARIES["a token"]}}}, {{email: b@x.example, token: "$(env:CANARY_TOKEN)"}}]
 delivery: {{geolocation: "https://geo.example/v1?apikey={CANARIES["a parameter of the geolocation service"]}"}}
 sources: {{web: {{destinations: [hook, am, slack, path]}}}}
 destinations:
@@ -279,7 +279,7 @@ def test_no_object_shows_a_secret(workspace: Workspace) -> None:
     )  # fmt: skip
     objects: list[Any] = [
         workspace, copy.deepcopy(workspace.destinations), *workspace.destinations.values(), *workspace.sources.values(),
-        *(destination.config for destination in workspace.destinations.values()), *workspace.people, pipeline,
+        *(destination.config for destination in workspace.destinations.values()), *workspace.users, pipeline,
         *workspace.transformations.values(), workspace.masker, *results, *(entry for r in results for entry in r.data),
         pipeline.recorder, *pipeline.recorder.requests, workspace.transformation("code").run(EVENTS[1]),
     ]  # fmt: skip

@@ -200,7 +200,7 @@ def test_the_same_file_against_a_served_data_plane(
         + sends("{delivered: [{}]}").replace("name: a", "name: g")
     )
     workspace = Workspace.loads(HEAD)
-    workspace.people.append(Person.with_token("a@b.example", "token"))
+    workspace.users.append(Person.with_token("a@b.example", "token"))
     monkeypatch.setenv("SVC_TOKEN", "token")
     with DataPlane(workspace, backoff=Backoff(scale=0)) as plane:
         code = main(["run", str(path), "--base-url", plane.url, "--email", "a@b.example"])

@@ -24,7 +24,7 @@ EVENT: dict[str, Any] = {"type": "track", "event": "E", "userId": "u1", "context
 
 
 def workspace() -> Workspace:
-    made = Workspace("shop", people=[Person.with_token(*LOGIN)])
+    made = Workspace("shop", users=[Person.with_token(*LOGIN)])
     made.transformation("twice", lambda event: [event, {**event, "event": "F"}])
     made.transformation("broken", lambda event: event["nothing"])
     config = {"webhookUrl": "https://hook.example/in"}
@@ -259,9 +259,7 @@ def test_no_or_wrong_credentials_are_a_401(server: Running, header: str | None) 
 
 def test_a_service_access_token_logs_in_with_an_empty_user_name() -> None:
     """A person without an e-mail address is a service token; an empty user name opens nothing else."""
-    text = (
-        "people: [{token: serv1ce}, {email: dev@example.com, token: pers0nal}]\ndestinations: {hook: {type: WEBHOOK, "
-    )
+    text = "users: [{token: serv1ce}, {email: dev@example.com, token: pers0nal}]\ndestinations: {hook: {type: WEBHOOK, "
     served = Workspace.loads(text + "config: {webhookUrl: https://hook.example}}}", environ={})
 
     with running(served) as started:
@@ -278,7 +276,7 @@ def test_a_service_access_token_logs_in_with_an_empty_user_name() -> None:
 
     assert [login for login, status in statuses.items() if status == 200] == [":serv1ce", "dev@example.com:pers0nal"]
     assert set(statuses.values()) == {200, 401}
-    assert Workspace.loads(served.dumps(), environ={}).people == served.people
+    assert Workspace.loads(served.dumps(), environ={}).users == served.users
 
 
 @pytest.mark.parametrize(
@@ -427,7 +425,7 @@ def test_the_banner_says_how_to_send_look_and_administrate() -> None:
 def test_a_workspace_without_people_says_so_when_served() -> None:
     """Nobody can log in to it, so the banner tells how to change that."""
     with DataPlane(Workspace()) as plane:
-        assert "add `people`" in banner(plane)
+        assert "add `users`" in banner(plane)
 
 
 def test_sample_events_go_through(client: httpx.Client) -> None:

@@ -26,7 +26,7 @@ BASIC = f"Basic {base64.b64encode(':'.join(LOGIN).encode()).decode()}"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Running]:
-    workspace = Workspace(people=[Person.with_token(*LOGIN)])
+    workspace = Workspace(users=[Person.with_token(*LOGIN)])
     workspace.transformation("same", lambda event: event)
     config = {"webhookUrl": "https://hook.example/in"}
     workspace.destination("hook", "WEBHOOK", config=config)

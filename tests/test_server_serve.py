@@ -56,7 +56,7 @@ def destination_server(arrived: Semaphore, released: Event) -> Iterator[str]:
 
 
 def live_workspace(base: str) -> Workspace:
-    workspace = Workspace(people=[Person.with_token(*LOGIN)], delivery=Delivery("live"))
+    workspace = Workspace(users=[Person.with_token(*LOGIN)], delivery=Delivery("live"))
     workspace.destination("slow", "WEBHOOK", config={"webhookUrl": f"{base}/slow"})
     workspace.destination("fast", "WEBHOOK", config={"webhookUrl": f"{base}/fast"})
     return workspace

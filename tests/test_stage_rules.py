@@ -27,7 +27,7 @@ class Shop:
     """One WEBHOOK destination behind `transform`, served, with a recorder as its only network."""
 
     def __init__(self, transform: Callable[..., Any], *, config: dict[str, Any] | None = None) -> None:
-        workspace = Workspace("shop", people=[Person.with_token("dev@example.com", "token")])
+        workspace = Workspace("shop", users=[Person.with_token("dev@example.com", "token")])
         workspace.transformation("clean", transform)
         settings = {"webhookUrl": "https://hook.example/in", **(config or {})}
         workspace.destination("hook", "WEBHOOK", config=settings, transformation="clean")

@@ -34,7 +34,7 @@ from tests.plans.test_formats import PROJECT, write
 
 SHOP = """\
 workspace: shop
-people: [{email: dev@example.com, token: $(env:SVC_TOKEN)}]
+users: [{email: dev@example.com, token: $(env:SVC_TOKEN)}]
 sources:
   web: {id: src1, name: Web, type: web, writeKey: wk1, destinations: [hook, {destination: spare, enabled: false}]}
   app: {}
@@ -85,7 +85,7 @@ def problems(text: str, **options: Any) -> list[str]:
 
 
 def test_load(shop: Workspace, folder: Path):
-    """A file gives sources, connections, destinations, transformations with their code, people and delivery."""
+    """A file gives sources, connections, destinations, transformations with their code, users and delivery."""
     assert shop.name == "shop"
     assert shop.folder == folder
     assert shop.source("src1").write_key == "wk1"
@@ -96,7 +96,7 @@ def test_load(shop: Workspace, folder: Path):
     assert shop.transformation("clean").file == Path("clean.py")
     assert shop.libraries["helpers"].code == "export const one = 1;\n"
     assert shop.delivery == Delivery("record", ["10.0.0.5"], 30.0)
-    assert shop.person("dev@example.com", "t0ken-value") is shop.people[0]
+    assert shop.person("dev@example.com", "t0ken-value") is shop.users[0]
 
 
 def test_defaults(shop: Workspace):
@@ -174,7 +174,7 @@ def test_secrets_in_the_clear_are_saved_as_references(tmp_path: Path) -> None:
 def test_token_is_hashed(tmp_path: Path):
     """A token in clear text is accepted, and saved as its hash; a reference stays a reference."""
     Workspace.loads(
-        "people: [{email: a@b, token: clear-text}, {email: c@d, token: '$(env:T)'}]", environ={"T": "t"}
+        "users: [{email: a@b, token: clear-text}, {email: c@d, token: '$(env:T)'}]", environ={"T": "t"}
     ).save(tmp_path / "w.yaml")
     saved = (tmp_path / "w.yaml").read_text()
 
@@ -323,7 +323,7 @@ def workspaces(draw: st.DrawFn) -> Workspace:
             connections,
         )
     for i in range(draw(st.integers(0, 2))):
-        made.people.append(Person.with_token(f"p{i}@example.com", draw(st.text(min_size=1))))
+        made.users.append(Person.with_token(f"p{i}@example.com", draw(st.text(min_size=1))))
     allow = draw(st.lists(words, max_size=2))
     made.delivery = Delivery(draw(st.sampled_from(["record", "live"])), allow, draw(st.floats(0.001, 86400)))
     return made
@@ -344,7 +344,7 @@ def test_every_problem_at_once():
     """All problems of a file are told together, in file order, each where it stands and only once."""
     text = """\
 workspace: shop
-people: [{email: a@b, token: $(env:NOPE)}, {email: x, token: 123}, {email: a@b, token: sha256:abc}]
+users: [{email: a@b, token: $(env:NOPE)}, {email: x, token: 123}, {email: a@b, token: sha256:abc}]
 sources:
   web: {id: src1, writeKey: wk1, enabled: yes, destinations: [hok, {destination: hook3, enabled: 1}]}
   app: {id: src1, writeKey: wk1, destinatons: [hook], destinations: [hook, hook, dst1]}
@@ -362,10 +362,10 @@ transformations:
 delivery: {mode: lve, timeout: -1}
 """
     assert problems(text) == [
-        "2:30: the environment variable NOPE is not set: set it, or write $(env:NOPE:-default)",
-        "2:62: 'token' must be text",
-        "2:76: a@b is listed twice",
-        "2:88: a hashed token is 'sha256:' and 64 hexadecimal digits",
+        "2:29: the environment variable NOPE is not set: set it, or write $(env:NOPE:-default)",
+        "2:61: 'token' must be text",
+        "2:75: a@b is listed twice",
+        "2:87: a hashed token is 'sha256:' and 64 hexadecimal digits",
         "4:43: 'enabled' must be true or false, not text 'yes'",
         "4:63: no destination is called 'hok'. Did you mean 'hook' or 'hook5'?",
         "4:98: 'enabled' must be true or false, not 1",
@@ -405,10 +405,11 @@ delivery: {mode: lve, timeout: -1}
         ("sources: {a: {id: b}, b: {id: c}}", "1:19: the id 'b' is the key of another source"),
         ("sources: {a: {}, b: {writeKey: a}}", "1:32: source 'a' has the same write key"),
         ("sources: {a: {id: x, writeKey: b}, b: {}}", "1:36: source 'a' has the same write key"),
-        ("people: [{email: a@b, token: ''}]", "1:30: 'token' must not be empty"),
-        ("people: [{email: a@b, token: '$(env:E:-)'}]", "1:30: the token is empty: anyone could log in"),
-        ("people: [{email: 'a:b', token: x}]", "1:18: an e-mail address must not contain a colon"),
-        ("people: [{email: a@b, token: S3CR3T", "1:36: a ',' is missing here, or the closing bracket"),
+        ("people: []", "1:1: unknown key 'people'. Did you mean 'users'?"),
+        ("users: [{email: a@b, token: ''}]", "1:29: 'token' must not be empty"),
+        ("users: [{email: a@b, token: '$(env:E:-)'}]", "1:29: the token is empty: anyone could log in"),
+        ("users: [{email: 'a:b', token: x}]", "1:17: an e-mail address must not contain a colon"),
+        ("users: [{email: a@b, token: S3CR3T", "1:35: a ',' is missing here, or the closing bracket"),
         (
             "destinations: {d: {type: webhook, config: {}}}",
             "1:26: no destination type is called 'webhook'. Did you mean 'WEBHOOK'?",
@@ -439,7 +440,7 @@ delivery: {mode: lve, timeout: -1}
                 "sources: {a: {forward: {url: 'https://a.example', writeKey: $(env:T)}}}",
                 "accounts: {a: {secret: {token: $(env:T)}}}",
                 "accounts: {a: {renewals: [{token: $(env:T)}]}}",
-                "people: [{email: a@b, token: $(env:T)}]",
+                "users: [{email: a@b, token: $(env:T)}]",
                 "credentials: {k: $(env:T)}",
                 "destinations: {d: {type: WEBHOOK, config: {webhookUrl: $(env:T)}}}",
             )
@@ -502,7 +503,7 @@ def test_checks_of_objects():
     workspace.destination("hook").transformation = "nope"
     workspace.sources["b"] = Source("c", "web", "B", write_key="")
     workspace.delivery = Delivery("lve", timeout=0)
-    workspace.people = [Person("a:b", "")]
+    workspace.users = [Person("a:b", "")]
 
     assert [str(problem) for problem in workspace.problems()] == [
         "sources.b: listed under 'b', but its key is 'c'",
@@ -512,8 +513,8 @@ def test_checks_of_objects():
         "destinations.hook.transformation: no transformation is called 'nope'.",
         "destinations.hook.config.headerz: WEBHOOK has no configuration variable 'headerz'. Did you mean 'headers'?",
         "destinations.hook.config.webhookUrl: webhookUrl: expected a text, got a number",
-        "people.0.email: an e-mail address must not contain a colon",
-        "people.0.token: a hashed token is 'sha256:' and 64 hexadecimal digits",
+        "users.0.email: an e-mail address must not contain a colon",
+        "users.0.token: a hashed token is 'sha256:' and 64 hexadecimal digits",
         "delivery.mode: must be one of cassette, live, record. Did you mean 'live'?",
         "delivery.timeout: must be more than 0 and at most 86400 seconds",
     ]
@@ -726,7 +727,7 @@ def test_any_damage(at: int, new: str, cut: int):
         + "".join(f"  d{i}:\n    type: WEBHOK\n    transformation: x\n    name: a\n" for i in range(12_500)),
         "sources:\n" + "\n".join(f"  s{i}: {{}}" for i in range(50_000)) + "\n  s5: {}",
         json.dumps(configuration(sources=[{"id": "a", "writeKey": "w"}] * 12_500), indent=0),
-        "people: [*a]\n" * 50_000,
+        "users: [*a]\n" * 50_000,
     ],
     ids=["dangling", "misfits", "types", "duplicate key", "service", "aliases"],
 )

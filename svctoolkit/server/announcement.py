@@ -25,11 +25,11 @@ def banner(plane: DataPlane, token: str = "") -> str:
     lines.append(f"  delivery       {_delivery(workspace)}")
     if any(transformation.function is None for transformation in workspace.transformations.values()):
         lines += _sandbox()
-    if not workspace.people:
-        lines.append("  login          none: add `people` to the workspace; until then, tests are refused with 401")
+    if not workspace.users:
+        lines.append("  login          none: add `users` to the workspace; until then, tests are refused with 401")
     if token:
         lines += [
-            f"  login          {workspace.people[0].email or 'service token'}  {token}",
+            f"  login          {workspace.users[0].email or 'service token'}  {token}",
             "",
             *_curl(url, workspace, token),
         ]
@@ -61,6 +61,6 @@ def _curl(url: str, workspace: Workspace, token: str) -> list[str]:
         f"curl {url}/v1/batch -u {source.write_key}: -H 'Content-Type: application/json' \\",
         f"  -d '{json.dumps({'batch': [event]})}'",
         "",
-        f"curl {url}/v0/testDestination/{destination.id} -u '{workspace.people[0].email}:{token}' \\",
+        f"curl {url}/v0/testDestination/{destination.id} -u '{workspace.users[0].email}:{token}' \\",
         f"  -H 'Content-Type: application/json' -d '{json.dumps(body)}'",
     ]

@@ -18,7 +18,7 @@ def demo(new_token: Callable[[], str] = lambda: secrets.token_urlsafe(24)) -> tu
     Nothing leaves the machine: its delivery mode is `record`.
     """
     workspace, token = Workspace("demo"), new_token()
-    workspace.people.append(Person.with_token(_EMAIL, token))
+    workspace.users.append(Person.with_token(_EMAIL, token))
     workspace.transformation("mask-email", _mask_email)
     url = "https://hook.example/events"
     workspace.destination("hook", "WEBHOOK", name="Orders hook", config=_config(url), transformation="mask-email")

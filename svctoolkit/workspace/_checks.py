@@ -48,7 +48,7 @@ def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
         if types:
             yield from (flaw._replace(bearable=True) for flaw in _type(key, destination))
     yield from _code(workspace)
-    yield from _people(workspace)
+    yield from _users(workspace)
     yield from _plans(workspace)
     yield from _delivery(workspace)
 
@@ -150,15 +150,15 @@ def _code(workspace: Workspace) -> Iterator[Flaw]:
             yield Flaw(("libraries", key), f"{key!r} has no code: give 'code' or 'file'", key=True)
 
 
-def _people(workspace: Workspace) -> Iterator[Flaw]:
+def _users(workspace: Workspace) -> Iterator[Flaw]:
     emails = set()
-    for i, person in enumerate(workspace.people):
+    for i, person in enumerate(workspace.users):
         if ":" in person.email:
-            yield Flaw(("people", i, "email"), "an e-mail address must not contain a colon")
+            yield Flaw(("users", i, "email"), "an e-mail address must not contain a colon")
         elif person.email and person.email in emails:
-            yield Flaw(("people", i, "email"), f"{person.email} is listed twice")
+            yield Flaw(("users", i, "email"), f"{person.email} is listed twice")
         if not _HASH.fullmatch(person.token_hash):
-            yield Flaw(("people", i, "token"), "a hashed token is 'sha256:' and 64 hexadecimal digits")
+            yield Flaw(("users", i, "token"), "a hashed token is 'sha256:' and 64 hexadecimal digits")
         emails.add(person.email)
 
 

@@ -105,8 +105,8 @@ def file_secrets(data: Json) -> Iterator[str]:
         data.get("workspace") if isinstance(data, Mapping) and isinstance(data.get("workspace"), Mapping) else data
     )
     if isinstance(workspace, Mapping):
-        people = workspace.get("people")
-        for person in people if isinstance(people, list) else ():
+        users = workspace.get("users")
+        for person in users if isinstance(users, list) else ():
             if isinstance(person, Mapping) and isinstance(person.get("token"), str):
                 yield person["token"]
         credentials = workspace.get("credentials")

@@ -220,9 +220,8 @@ class _Builder:
             accounts={key: self._account(key, item) for key, item in shape.accounts.items()},
             credentials=self._config(shape.credentials, ("credentials",)),
             tracking_plans={key: self._tracking_plan(key, item) for key, item in shape.tracking_plans.items()},
-            people=[
-                self._person(person.email, person.token, ("people", i, "token"))
-                for i, person in enumerate(shape.people)
+            users=[
+                self._person(person.email, person.token, ("users", i, "token")) for i, person in enumerate(shape.users)
             ],
             delivery=Delivery(
                 delivery.mode,

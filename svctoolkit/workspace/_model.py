@@ -71,7 +71,7 @@ class Workspace(Displayed):
     accounts: dict[str, Account] = field(default_factory=dict)  # of destinations with OAuth
     credentials: dict[str, Secret | str] = field(default_factory=dict, repr=False)  # returned by getCredential
     tracking_plans: dict[str, TrackingPlan] = field(default_factory=dict)
-    people: list[Person] = field(default_factory=list)
+    users: list[Person] = field(default_factory=list)
     delivery: Delivery = field(default_factory=Delivery)
     data_plane: DataPlaneSettings = field(default_factory=DataPlaneSettings)
     warehouses: WarehouseSettings = field(default_factory=WarehouseSettings)
@@ -313,7 +313,7 @@ class Workspace(Displayed):
     def person(self, email: str, token: str) -> Person | None:
         """Return the user with this e-mail address and token. Compares with every user, to take constant time."""
         match = None
-        for person in self.people:
+        for person in self.users:
             same = hmac.compare_digest(person.email.encode(), email.encode("utf-8", "surrogatepass"))
             if person.accepts(token) and same:
                 match = person

@@ -88,7 +88,7 @@ class _Writer:
     def workspace(self, workspace: Workspace) -> dict[str, Any]:
         sections = {
             "workspace": workspace.name,
-            "people": [_person(person) for person in workspace.people],
+            "users": [_person(person) for person in workspace.users],
             "sources": {key: self._source(key, source) for key, source in workspace.sources.items()},
             "destinations": {key: self._destination(key, d) for key, d in workspace.destinations.items()},
             "transformations": {

@@ -264,7 +264,7 @@ class WorkspaceShape(_Shape):
     """A workspace file of svctoolkit."""
 
     workspace: str = "workspace"
-    people: list[PersonShape] = []
+    users: list[PersonShape] = []
     sources: dict[Text, SourceShape] = {}
     destinations: dict[Text, DestinationShape] = {}
     transformations: dict[Text, TransformationShape] = {}

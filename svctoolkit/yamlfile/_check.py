@@ -39,6 +39,8 @@ _LIMITS = {
     "format": "must be a {}",
     "multipleOf": "must be a multiple of {}",
 }
+#: words for a key that are too far from its name for `did_you_mean`
+_SYNONYMS = {"people": "users"}
 
 
 class Misfit(NamedTuple):
@@ -174,8 +176,9 @@ def _label(path: Sequence[str | int]) -> str:
 
 
 def _instead(name: str, names: Mapping[str, Any]) -> str:
-    near = did_you_mean(name, names)
-    return near or (f" Known keys: {', '.join(names)}." if 0 < len(names) <= 20 else "")
+    if (meant := _SYNONYMS.get(name)) in names:
+        return f" Did you mean {meant!r}?"
+    return did_you_mean(name, names) or (f" Known keys: {', '.join(names)}." if 0 < len(names) <= 20 else "")
 
 
 def _part(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, Any]:

@@ -33,7 +33,7 @@ CONNECTIONS = 4
 
 
 def run(options: Options) -> Iterator[Figure]:
-    workspace = Workspace(people=[Person.with_token("dev@example.com", "token")])
+    workspace = Workspace(users=[Person.with_token("dev@example.com", "token")])
     workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
     body = json.dumps({"stage": {"user_transform": False}, "message": events.sample("track")}).encode()
     requests = options.many(2000, 40)

@@ -111,7 +111,7 @@ def run(options: Options) -> Iterator[Figure]:
     count, runs = options.many(500, 10), options.many(3, 1)
     rows = options.many(10_000, 100)
     workspace = Workspace.loads(WORKSPACE)
-    workspace.people.append(Person.with_token("bench@example.com", "token"))
+    workspace.users.append(Person.with_token("bench@example.com", "token"))
     with tempfile.TemporaryDirectory() as name, running(workspace) as server:
         folder = Path(name)
         _write(folder, server.url, count, rows)

@@ -62,7 +62,7 @@ def test_switching_in_python(plane: DataPlane) -> None:
 
 def test_admin_always_needs_credentials(workspace: Workspace, plane: DataPlane) -> None:
     """Also on loopback: any page can make a browser send a POST."""
-    workspace.people.append(Person.with_token("dev@example.com", "t0ken"))
+    workspace.users.append(Person.with_token("dev@example.com", "t0ken"))
     paths = ["sources/web", "destinations/crm", "replay", "recorder/crm", "reset"]
     without = [plane.ingest("POST", f"/admin/{path}", body=b'{"enabled": false}').status for path in paths]
     wrong = [admin(plane, path, {"enabled": False}, token="wrong").status for path in paths]
@@ -430,7 +430,7 @@ def test_faults_are_for_the_recorder() -> None:
 
 def test_the_test_api_knows_runs(workspace: Workspace, plane: DataPlane) -> None:
     """A request to the Test API gets the answers of the run that its header names."""
-    workspace.people.append(Person.with_token("dev@example.com", "t0ken"))
+    workspace.users.append(Person.with_token("dev@example.com", "t0ken"))
     admin(plane, "recorder/crm", {"answers": [418], "run": "r"})
     login = "Basic " + base64.b64encode(b"dev@example.com:t0ken").decode()
     body = json.dumps({"message": EVENT, "stage": {"send_to_destination": True}}).encode()

@@ -298,7 +298,7 @@ def test_web_pages_cannot_look(plane: DataPlane, path: str, headers: dict[str, s
 @pytest.mark.parametrize("path", PRIVATE)
 def test_on_other_addresses_looking_needs_credentials(workspace: Workspace, path: str) -> None:
     """Served to other machines: 401 without credentials; the data plane's token and people's credentials open it."""
-    workspace.people.append(Person.with_token("dev@example.com", "t0ken"))
+    workspace.users.append(Person.with_token("dev@example.com", "t0ken"))
     with DataPlane(workspace, host="0.0.0.0") as plane:
         nobody = httpx.get(f"{plane.url}{path}")
         if path == "/inspect/stream":

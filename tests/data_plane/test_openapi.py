@@ -63,7 +63,7 @@ def test_the_page_in_a_browser() -> None:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     assert chromium, "this test needs a browser: install chromium"
     workspace = workspace_of_hook()
-    workspace.people.append(Person.with_token("a@b.example", "t0ken-t0ken"))
+    workspace.users.append(Person.with_token("a@b.example", "t0ken-t0ken"))
     answers = {}
     with DataPlane(workspace) as plane, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])

@@ -84,7 +84,7 @@ def test_violations_of_a_data_plane_elsewhere(
     (tmp_path / "s.suite.yaml").write_text(suite(*scenarios, head="violations: forbid\n"), encoding="utf-8")
     (tmp_path / "workspace.yaml").write_text(SUITE, encoding="utf-8")
     workspace = Workspace.load(tmp_path / "workspace.yaml")
-    workspace.people.append(Person.with_token("a@b.example", "token"))
+    workspace.users.append(Person.with_token("a@b.example", "token"))
     monkeypatch.setenv("SVC_TOKEN", "token")
     options = ["--email", "a@b.example", "--report", f"json={tmp_path / 'out.json'}"]
     with DataPlane(workspace) as plane:

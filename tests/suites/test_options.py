@@ -103,7 +103,7 @@ def test_a_refused_login_is_told_once(
 ) -> None:
     """Before anything runs: one line instead of one failure for each scenario."""
     workspace = Workspace.loads(WORKSPACE)
-    workspace.people.append(Person.with_token("a@b.example", "token"))
+    workspace.users.append(Person.with_token("a@b.example", "token"))
     monkeypatch.setenv("SVC_TOKEN", "wrong")
     with DataPlane(workspace) as plane:
         code, out, err = run("--base-url", plane.url, "--email", "a@b.example")

@@ -25,7 +25,7 @@ def order(id: str = "m1", **properties: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def workspace() -> Workspace:
-    shop = Workspace("shop", people=[Person.with_token(*LOGIN)])
+    shop = Workspace("shop", users=[Person.with_token(*LOGIN)])
     shop.destination("wh", "SNOWFLAKE", config={"password": "s3cret-password"})
     shop.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
     shop.source("web", destinations=["wh"], name="Web Shop")

@@ -167,7 +167,7 @@ class EmbeddedPlane:
     ) -> None:
         email, token = "suite@svctoolkit.invalid", secrets.token_urlsafe()
         self._workspace = recording_workspace(workspace, scenario)
-        self._workspace.people = [*workspace.people, Person.with_token(email, token)]
+        self._workspace.users = [*workspace.users, Person.with_token(email, token)]
         self._times = times
         self._under_way: set[str] = set()  # runs whose results were not awaited
         self._loops, self._lock = loops, threading.Lock()

@@ -49,7 +49,7 @@ def editor_schema() -> Schema:
     definitions |= dict(_configurations())
     definitions["DestinationShape"] |= _by_type()
     workspace = shapes["WorkspaceShape"]["properties"]
-    for name in ("sources", "destinations", "transformations", "libraries", "people"):
+    for name in ("sources", "destinations", "transformations", "libraries", "users"):
         definitions["Suite"]["properties"][name] = workspace[name]
     for name in ("Step", "Scenario"):
         definitions[name]["properties"]["calls"] = {
@@ -236,7 +236,7 @@ _TEXTS = {
     "destinations": "where events go, by key",
     "transformations": "the user's code, by key",
     "libraries": "code that transformations import, by key",
-    "people": "who may use the Test API",
+    "users": "who may use the Test API",
     "vars": "variables; $(name) is replaced by their values",
     "defaults": "default values for scenarios",
     "setup": "runs before each scenario and must succeed",

@@ -21,7 +21,7 @@ Duration: TypeAlias = (
 )
 
 #: The parts of a workspace that a suite may contain, in the format of the workspace file.
-WORKSPACE_KEYS = ("sources", "destinations", "transformations", "libraries", "people", "trackingPlans")
+WORKSPACE_KEYS = ("sources", "destinations", "transformations", "libraries", "users", "trackingPlans")
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -308,7 +308,7 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     destinations: dict[str, Any] | UnsetType = UNSET
     transformations: dict[str, Any] | UnsetType = UNSET
     libraries: dict[str, Any] | UnsetType = UNSET
-    people: list[Any] | UnsetType = UNSET
+    users: list[Any] | UnsetType = UNSET
     tracking_plans: dict[str, Any] | UnsetType = msgspec.field(default=UNSET, name="trackingPlans")
     vars: dict[str, Any] = {}
     fixtures: Annotated[
