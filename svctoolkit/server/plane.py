@@ -79,8 +79,8 @@ class DataPlane(View):
     next data plane continues. `workspace` may be a path: the file is reloaded when it changes, and `reload_problem`
     says why if that fails. Changes to a workspace object take effect at once.
 
-    `transport` answers deliveries, instead of the workspace's delivery mode. `backoff`, `width` (concurrent requests
-    to one destination), `window` (seconds that a `messageId` is remembered) and `retention` are limits; `lenient`
+    `transport` answers deliveries, instead of the workspace's delivery mode. `backoff`, `concurrency` (requests to one
+    destination at a time), `window` (seconds that a `messageId` is remembered) and `retention` are limits; `lenient`
     rejects only the bad events of a batch and accepts the rest. The defaults of these are the current `delivery` and
     `data_plane` settings of the workspace. `timeout`: see `app`. `clock` and `new_id` supply times and ids. With
     `advance_clock`, time does not pass between attempts until `drain`, which calls it with the seconds by which `clock`
@@ -102,7 +102,7 @@ class DataPlane(View):
         lenient: bool | None = None,
         transport: Transport | None = None,
         backoff: Backoff | None = None,
-        width: int | None = None,
+        concurrency: int | None = None,
         window: float | None = None,
         retention: Retention | None = None,
         timeout: float = 300.0,
@@ -137,7 +137,7 @@ class DataPlane(View):
             self.workspace,
             in_file=store is not None,
             backoff=backoff,
-            width=width,
+            concurrency=concurrency,
             window=window,
             retention=retention,
             lenient=lenient,

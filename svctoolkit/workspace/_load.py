@@ -231,7 +231,7 @@ class _Builder:
                 Path(delivery.cassette) if delivery.cassette else None,
                 delivery.profile,
                 {n: v for n, v in msgspec.structs.asdict(delivery.backoff).items() if v is not None},
-                delivery.width,
+                delivery.concurrency,
                 None if isinstance(delivery.batch, str) else Calls(delivery.batch.jobs, float(delivery.batch.wait)),
                 {
                     key: Throttle(item.limit, float(item.seconds), item.adaptive)

@@ -219,7 +219,7 @@ class _Writer:
 
     def _delivery(self, delivery: Delivery) -> dict[str, Any]:
         default = Delivery()
-        members = ("mode", "allow", "timeout", "profile", "width")
+        members = ("mode", "allow", "timeout", "profile", "concurrency")
         settings = {m: getattr(delivery, m) for m in members if getattr(delivery, m) != getattr(default, m)}
         if delivery.geolocation:
             settings["geolocation"] = self._config(delivery.geolocation, "geolocation")

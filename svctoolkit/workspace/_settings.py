@@ -50,8 +50,9 @@ class Delivery:
     `geolocation(ip)` in transformations. If it contains a password or a key, it becomes a `Secret`.
 
     For data planes: `profile` is `quick` (for tests) or `production` (like RudderStack, three hours of retries);
-    `backoff` overrides members of its back-off by name; `width` is the concurrency per destination. `batch` says how
-    events share requests; None: each has its own. `throttle` limits the rate of destinations, by key or type.
+    `backoff` overrides members of its back-off by name; `concurrency` is the number of requests to one destination
+    at a time. `batch` says how events share requests; None: each has its own. `throttle` limits the rate of
+    destinations, by key or type.
     """
 
     mode: str = "record"
@@ -61,7 +62,7 @@ class Delivery:
     cassette: Path | None = None
     profile: str = "quick"
     backoff: dict[str, float] = field(default_factory=dict)
-    width: int = 8
+    concurrency: int = 8
     batch: Calls | None = field(default_factory=Calls)
     throttle: dict[str, Throttle] = field(default_factory=dict)
 

@@ -179,7 +179,7 @@ class DeliveryShape(_Shape):
         "quick"
     )
     backoff: BackoffShape = msgspec.field(default_factory=BackoffShape)
-    width: Annotated[int, Meta(ge=1, le=256, description="concurrent requests per destination")] = 8
+    concurrency: Annotated[int, Meta(ge=1, le=256, description="concurrent requests per destination")] = 8
     batch: Annotated[
         CallsShape | Literal["off"], Meta(description="which events share requests; off: each has its own")
     ] = msgspec.field(default_factory=CallsShape)

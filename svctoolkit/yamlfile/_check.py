@@ -40,7 +40,7 @@ _LIMITS = {
     "multipleOf": "must be a multiple of {}",
 }
 #: words for a key that are too far from its name for `did_you_mean`
-_SYNONYMS = {"people": "users"}
+_SYNONYMS = {"people": "users", "width": "concurrency"}
 
 
 class Misfit(NamedTuple):

@@ -223,8 +223,8 @@ def slow() -> Iterator[Slow]:
 
 
 def test_a_slow_destination_delays_nobody(workspace: Workspace, slow: Slow) -> None:
-    """While one destination hangs, ingestion answers, others get their events, and `width` requests wait."""
-    with DataPlane(workspace, listen=False, transport=slow, width=4) as plane:
+    """While one destination hangs, ingestion answers, others get their events, and `concurrency` requests wait."""
+    with DataPlane(workspace, listen=False, transport=slow, concurrency=4) as plane:
         for n in range(20):
             plane.send({**EVENT, "userId": f"u{n}", "messageId": f"m{n}"}, source="web")
         plane.wait(lambda: sum(d.destination == "mail" for d in plane.delivered) == 20)
@@ -410,7 +410,7 @@ def test_many_more_events_than_memory_holds(workspace: Workspace) -> None:
         return HttpResponse(200)
 
     workspace.source("one", destinations=["crm"])
-    with DataPlane(workspace, listen=False, transport=waits, width=1) as plane:
+    with DataPlane(workspace, listen=False, transport=waits, concurrency=1) as plane:
         for start in range(0, 5000, 500):
             plane.send([{**EVENT, "messageId": f"m{n:05}"} for n in range(start, start + 500)], source="one")
         gate.set()
@@ -431,7 +431,7 @@ def test_events_that_are_delivered_again_are_not_overtaken(workspace: Workspace)
         return HttpResponse(status)
 
     workspace.source("one", destinations=["crm"])
-    with DataPlane(workspace, listen=False, transport=waits, width=1) as plane:
+    with DataPlane(workspace, listen=False, transport=waits, concurrency=1) as plane:
         plane.send([{**EVENT, "messageId": f"m{n}"} for n in range(3)], source="one")
         plane.drain()
         status = 200

@@ -47,15 +47,15 @@ def test_what_was_given_stays(tmp_path: Path) -> None:
     file.write_text(FILE)
 
     def adjust(workspace: Workspace) -> None:
-        workspace.delivery.width = 3
+        workspace.delivery.concurrency = 3
 
     with DataPlane(file, listen=False, window=5.0, adjust=adjust) as plane:
         knobs = plane._engine.knobs
-        before = knobs.lenient, knobs.window, knobs.width
-        file.write_text(FILE + "dataPlane: {lenient: true, window: 7}\ndelivery: {width: 9}\n")
+        before = knobs.lenient, knobs.window, knobs.concurrency
+        file.write_text(FILE + "dataPlane: {lenient: true, window: 7}\ndelivery: {concurrency: 9}\n")
         _until(lambda: knobs.lenient)
 
-        assert (before, (knobs.lenient, knobs.window, knobs.width)) == ((False, 5.0, 3), (True, 5.0, 3))
+        assert (before, (knobs.lenient, knobs.window, knobs.concurrency)) == ((False, 5.0, 3), (True, 5.0, 3))
 
 
 @pytest.mark.parametrize("kept", ["memory", "file"])

@@ -49,7 +49,7 @@ class Server(http.server.BaseHTTPRequestHandler):
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 workspace.destinations["crm"].config = {"webhookUrl": f"http://127.0.0.1:{server.server_port}/"}
-workspace.delivery.mode, workspace.delivery.width = "live", 2
+workspace.delivery.mode, workspace.delivery.concurrency = "live", 2
 with DataPlane(workspace, listen=False, store=Path(sys.argv[1]) / "plane.db") as plane:
     for rounds in range(2):
         before = megabytes()

@@ -44,7 +44,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="set a limit on sizes and memory: body, answer, waiting, unrouted or changes; may be repeated",
     )
     knobs.add_argument(
-        "--width", type=_count, metavar="N", help="send at most N concurrent requests to each destination"
+        "--concurrency", type=_count, metavar="N", help="send at most N concurrent requests to each destination"
     )
     knobs.add_argument("--window", type=_seconds, metavar="SECONDS", help="drop repeated messageIds within this time")
     knobs.add_argument("--max-events", type=_count, metavar="EVENTS", help="keep at most this number of events")
@@ -114,7 +114,8 @@ def _adjust(workspace: Workspace, args: argparse.Namespace) -> None:
     delivery, plane = workspace.delivery, workspace.data_plane
     if args.live:
         delivery.mode = "live"
-    delivery.profile, delivery.width = args.preset or delivery.profile, args.width or delivery.width
+    delivery.profile = args.preset or delivery.profile
+    delivery.concurrency = args.concurrency or delivery.concurrency
     for member in args.backoff:
         delivery.backoff = {**delivery.backoff, **member}
     for member in args.limit:

@@ -15,18 +15,18 @@ T = TypeVar("T")
 
 
 class Lanes:
-    """Runs work in threads, at most `width` pieces at a time per key: a slow destination delays only its own work.
+    """Runs work in threads, up to `concurrency` pieces at a time per key: a slow destination delays only its own work.
 
     `timeout` is in seconds. The threads are daemons, so a destination that never answers does not block the exit.
     """
 
-    def __init__(self, *, width: int = 32, timeout: float = 300.0) -> None:
-        self._width, self._timeout = width, timeout
+    def __init__(self, *, concurrency: int = 32, timeout: float = 300.0) -> None:
+        self._concurrency, self._timeout = concurrency, timeout
         self._lanes: dict[str, _Lane] = {}
 
     async def run(self, key: str, work: Callable[[], T]) -> T:
         """Return the result of `work`. Raises `RequestError` (504) if it takes longer than the timeout."""
-        lane = self._lanes.setdefault(key, _Lane(self._width))
+        lane = self._lanes.setdefault(key, _Lane(self._concurrency))
         try:
             async with asyncio.timeout(self._timeout) as deadline:
                 return await asyncio.wrap_future(lane.submit(work))
@@ -38,8 +38,8 @@ class Lanes:
 
 
 class _Lane:
-    def __init__(self, width: int) -> None:
-        self._free = width
+    def __init__(self, concurrency: int) -> None:
+        self._free = concurrency
         self._waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
         self._lock = Lock()
 

@@ -18,13 +18,13 @@ class Knobs:
         *,
         in_file: bool,
         backoff: Backoff | None = None,
-        width: int | None = None,
+        concurrency: int | None = None,
         window: float | None = None,
         retention: Retention | None = None,
         lenient: bool | None = None,
     ) -> None:
         self._workspace = workspace
-        self._backoff, self._width, self._window = backoff, width, window
+        self._backoff, self._concurrency, self._window = backoff, concurrency, window
         self._retention, self._lenient = retention, lenient
         self._default_retention = Retention() if in_file else _IN_MEMORY
         self._own_backoff: tuple[object, Backoff] | None = None
@@ -40,9 +40,9 @@ class Knobs:
         return self._own_backoff[1]
 
     @property
-    def width(self) -> int:
+    def concurrency(self) -> int:
         """Maximum number of concurrent requests to a destination."""
-        return self._workspace.delivery.width if self._width is None else self._width
+        return self._workspace.delivery.concurrency if self._concurrency is None else self._concurrency
 
     @property
     def window(self) -> float:

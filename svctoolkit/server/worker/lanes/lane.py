@@ -70,7 +70,7 @@ class Owner(Protocol):
 
 
 class Lane:
-    """Delivers the events of one destination, in calls, with at most `width` workers.
+    """Delivers the events of one destination, in calls, with at most `concurrency` workers.
 
     An event waits for the previous event of the same user, even while that one waits for its next attempt. If events
     may share requests, there is one call at a time, so that the order alone decides which events are together.
@@ -153,13 +153,13 @@ class Lane:
         if self._owner.is_paused(self._destination):
             self._watch(0.25)
             return
-        width = 1 if terms.shares else self._knobs.width
+        concurrency = 1 if terms.shares else self._knobs.concurrency
         late = monotonic() - self._last_taken >= (_SLOW if self._pace == 1 else _STALLED)
-        if self._workers == 0 or (late and self._queue.ready and self._workers < width):
+        if self._workers == 0 or (late and self._queue.ready and self._workers < concurrency):
             self._workers += 1
             self._last_taken = monotonic()
             self._crew.start(self._work, f"svctoolkit to {self._destination}")
-        if self._queue.ready and self._workers < width:
+        if self._queue.ready and self._workers < concurrency:
             self._watch(_SLOW)
 
     def _has_work(self, terms: Terms) -> bool:
