@@ -406,6 +406,7 @@ delivery: {mode: lve, timeout: -1}
         ("sources: {a: {}, b: {writeKey: a}}", "1:32: source 'a' has the same write key"),
         ("sources: {a: {id: x, writeKey: b}, b: {}}", "1:36: source 'a' has the same write key"),
         ("people: []", "1:1: unknown key 'people'. Did you mean 'users'?"),
+        ("dataPlane: {window: 2}", "1:13: unknown key 'window'. Did you mean 'dedupWindow'?"),
         ("delivery: {width: 2}", "1:12: unknown key 'width'. Did you mean 'concurrency'?"),
         ("users: [{email: a@b, token: ''}]", "1:29: 'token' must not be empty"),
         ("users: [{email: a@b, token: '$(env:E:-)'}]", "1:29: the token is empty: anyone could log in"),
@@ -765,14 +766,14 @@ def test_display(shop: Workspace):
 
 
 def test_knobs_of_the_data_plane(tmp_path: Path) -> None:
-    """Back-off, concurrency, window, retention and `lenient` stand in the file, and come back from it."""
+    """Back-off, concurrency, deduplication window, retention and `lenient` stand in the file, and come back from it."""
     text = """\
 workspace: shop
 delivery:
   profile: production
   backoff: {attempts: 5, maxRetryAfter: 60}
   concurrency: 2
-dataPlane: {lenient: true, window: 60, retention: {events: 10, seconds: 3600}, limits: {body: 2048, changes: 7}}
+dataPlane: {lenient: true, dedupWindow: 60, retention: {events: 10, seconds: 3600}, limits: {body: 2048, changes: 7}}
 """
     (tmp_path / "w.yaml").write_text(text, encoding="utf-8")
     loaded = Workspace.load(tmp_path / "w.yaml")
@@ -781,7 +782,7 @@ dataPlane: {lenient: true, window: 60, retention: {events: 10, seconds: 3600}, l
 
     assert (loaded.delivery.profile, loaded.delivery.concurrency) == ("production", 2)
     assert loaded.delivery.backoff == {"attempts": 5, "max_retry_after": 60}
-    assert (loaded.data_plane.lenient, loaded.data_plane.window) == (True, 60)
+    assert (loaded.data_plane.lenient, loaded.data_plane.dedup_window) == (True, 60)
     assert (loaded.data_plane.events, loaded.data_plane.seconds) == (10, 3600)
     assert loaded.data_plane.limits == PlaneLimits(body=2048, changes=7)
     assert (again.delivery, again.data_plane) == (loaded.delivery, loaded.data_plane)

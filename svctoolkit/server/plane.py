@@ -80,13 +80,13 @@ class DataPlane(View):
     says why if that fails. Changes to a workspace object take effect at once.
 
     `transport` answers deliveries, instead of the workspace's delivery mode. `backoff`, `concurrency` (requests to one
-    destination at a time), `window` (seconds that a `messageId` is remembered) and `retention` are limits; `lenient`
-    rejects only the bad events of a batch and accepts the rest. The defaults of these are the current `delivery` and
-    `data_plane` settings of the workspace. `timeout`: see `app`. `clock` and `new_id` supply times and ids. With
-    `advance_clock`, time does not pass between attempts until `drain`, which calls it with the seconds by which `clock`
-    moves on. `adjust` may change a workspace before it is used, also after each reload. With `coverage`, `lines()`
-    returns which lines of the users' code have run. `extensions` are more operations to serve, such as those of suites
-    (`svctoolkit.runner.over_http`). With `tls` it serves https.
+    destination at a time), `dedup_window` (seconds that a `messageId` is remembered) and `retention` are limits;
+    `lenient` rejects only the bad events of a batch and accepts the rest. The defaults of these are the current
+    `delivery` and `data_plane` settings of the workspace. `timeout`: see `app`. `clock` and `new_id` supply times and
+    ids. With `advance_clock`, time does not pass between attempts until `drain`, which calls it with the seconds by
+    which `clock` moves on. `adjust` may change a workspace before it is used, also after each reload. With `coverage`,
+    `lines()` returns which lines of the users' code have run. `extensions` are more operations to serve, such as those
+    of suites (`svctoolkit.runner.over_http`). With `tls` it serves https.
 
     Raises `ConfigError` if the address or the store cannot be used, `InvalidWorkspace` for a bad file.
     """
@@ -103,7 +103,7 @@ class DataPlane(View):
         transport: Transport | None = None,
         backoff: Backoff | None = None,
         concurrency: int | None = None,
-        window: float | None = None,
+        dedup_window: float | None = None,
         retention: Retention | None = None,
         timeout: float = 300.0,
         clock: Callable[[], datetime] = _now,
@@ -138,7 +138,7 @@ class DataPlane(View):
             in_file=store is not None,
             backoff=backoff,
             concurrency=concurrency,
-            window=window,
+            dedup_window=dedup_window,
             retention=retention,
             lenient=lenient,
         )

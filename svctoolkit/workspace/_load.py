@@ -240,7 +240,7 @@ class _Builder:
             ),
             data_plane=DataPlaneSettings(
                 shape.data_plane.lenient,
-                float(shape.data_plane.window),
+                float(shape.data_plane.dedup_window),
                 shape.data_plane.retention.events,
                 shape.data_plane.retention.seconds,
                 PlaneLimits(**msgspec.structs.asdict(shape.data_plane.limits)),

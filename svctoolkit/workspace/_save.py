@@ -313,12 +313,16 @@ def _settings_of(settings: Limits | WarehouseSettings, shape: type[msgspec.Struc
     return {name: getattr(settings, m) for m, name in members if getattr(settings, m) != getattr(default, m)}
 
 
-_CAMEL = {"max_retry_after": "maxRetryAfter"}
+_CAMEL = {"max_retry_after": "maxRetryAfter", "dedup_window": "dedupWindow"}
 
 
 def _data_plane(knobs: DataPlaneSettings) -> dict[str, Any]:
     default = DataPlaneSettings()
-    members = {m: getattr(knobs, m) for m in ("lenient", "window") if getattr(knobs, m) != getattr(default, m)}
+    members = {
+        _CAMEL.get(m, m): getattr(knobs, m)
+        for m in ("lenient", "dedup_window")
+        if getattr(knobs, m) != getattr(default, m)
+    }
     retention = {m: getattr(knobs, m) for m in ("events", "seconds") if getattr(knobs, m) is not None}
     limits = {n: v for n, v in asdict(knobs.limits).items() if v != getattr(default.limits, n)}
     groups = {"retention": retention, "limits": limits}

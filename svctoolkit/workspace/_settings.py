@@ -111,12 +111,12 @@ class DataPlaneSettings:
     """How a data plane accepts and stores events.
 
     `lenient` sets invalid events of a batch aside and accepts the rest. Events with the same `messageId` within
-    `window` seconds are duplicates. The newest `events` are kept, none older than `seconds` (None: 1,000,000 and a week
-    in a file, 20,000 in memory).
+    `dedup_window` seconds are duplicates. The newest `events` are kept, none older than `seconds` (None: 1,000,000 and
+    a week in a file, 20,000 in memory).
     """
 
     lenient: bool = False
-    window: float = 3600.0
+    dedup_window: float = 3600.0
     events: int | None = None
     seconds: float | None = None
     limits: PlaneLimits = field(default_factory=PlaneLimits)

@@ -207,7 +207,9 @@ class DataPlaneShape(_Shape):
     """How a data plane accepts and stores events."""
 
     lenient: Annotated[bool, Meta(description="set invalid events of a batch aside and accept the rest")] = False
-    window: Annotated[float, Meta(ge=0, description="seconds in which a repeated messageId is a duplicate")] = 3600.0
+    dedup_window: Annotated[float, Meta(ge=0, description="seconds in which a repeated messageId is a duplicate")] = (
+        3600.0
+    )
     retention: RetentionShape = msgspec.field(default_factory=RetentionShape)
     limits: PlaneLimitsShape = msgspec.field(default_factory=PlaneLimitsShape)
 

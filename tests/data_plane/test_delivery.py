@@ -148,7 +148,7 @@ def test_knobs_of_the_workspace(workspace: Workspace) -> None:
     """What the workspace says holds for a data plane that is not told otherwise."""
     workspace.delivery.backoff = {"attempts": 2, "scale": 0}
     workspace.data_plane.lenient = True
-    workspace.data_plane.window = 0.0
+    workspace.data_plane.dedup_window = 0.0
     with DataPlane(workspace, listen=False) as plane:
         plane.script("crm", Answer(503))
         answer = plane.send([EVENT, {"type": "track"}], source="web")
@@ -286,7 +286,7 @@ def test_a_message_id_is_forgotten_after_the_window(workspace: Workspace) -> Non
     """Outside of the window the same `messageId` is a new event; another source's or run's is one anyway."""
     now = [datetime(2024, 1, 1, tzinfo=UTC)]
     workspace.source("other", destinations=["crm"])
-    with DataPlane(workspace, listen=False, clock=lambda: now[0], window=60) as plane:
+    with DataPlane(workspace, listen=False, clock=lambda: now[0], dedup_window=60) as plane:
         plane.send(EVENT, source="web")
         plane.send(EVENT, source="other")
         plane.send(EVENT, source="web", run="r1")

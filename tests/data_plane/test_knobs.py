@@ -24,7 +24,7 @@ def test_a_changed_workspace_counts_at_once(workspace: Workspace) -> None:
     """Back-off, `lenient`, window and limits of a running data plane are those of its workspace."""
     with DataPlane(workspace, listen=False) as plane:
         before = plane.send([EVENT, {"type": "track"}], source="web").status
-        workspace.data_plane.lenient, workspace.data_plane.window = True, 0.0
+        workspace.data_plane.lenient, workspace.data_plane.dedup_window = True, 0.0
         workspace.data_plane.limits = PlaneLimits(body=1024, answer=10)
         workspace.delivery.backoff = {"attempts": 2, "scale": 0}
         plane.script("crm", Answer(503), Answer(503), Answer(200, "x" * 11))
@@ -49,13 +49,13 @@ def test_what_was_given_stays(tmp_path: Path) -> None:
     def adjust(workspace: Workspace) -> None:
         workspace.delivery.concurrency = 3
 
-    with DataPlane(file, listen=False, window=5.0, adjust=adjust) as plane:
+    with DataPlane(file, listen=False, dedup_window=5.0, adjust=adjust) as plane:
         knobs = plane._engine.knobs
-        before = knobs.lenient, knobs.window, knobs.concurrency
-        file.write_text(FILE + "dataPlane: {lenient: true, window: 7}\ndelivery: {concurrency: 9}\n")
+        before = knobs.lenient, knobs.dedup_window, knobs.concurrency
+        file.write_text(FILE + "dataPlane: {lenient: true, dedupWindow: 7}\ndelivery: {concurrency: 9}\n")
         _until(lambda: knobs.lenient)
 
-        assert (before, (knobs.lenient, knobs.window, knobs.concurrency)) == ((False, 5.0, 3), (True, 5.0, 3))
+        assert (before, (knobs.lenient, knobs.dedup_window, knobs.concurrency)) == ((False, 5.0, 3), (True, 5.0, 3))
 
 
 @pytest.mark.parametrize("kept", ["memory", "file"])

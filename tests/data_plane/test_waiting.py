@@ -442,7 +442,7 @@ def test_an_id_is_known_for_as_long_as_the_window(workspace: Workspace, seconds:
     """To the second: at its end the same `messageId` is a new event."""
     clock = Clock()
     workspace.sources["web"].connections.pop()
-    with DataPlane(workspace, listen=False, clock=clock, window=60) as plane:
+    with DataPlane(workspace, listen=False, clock=clock, dedup_window=60) as plane:
         plane.send(EVENT, source="web")
         clock.now += seconds
         plane.send(EVENT, source="web")

@@ -46,7 +46,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     knobs.add_argument(
         "--concurrency", type=_count, metavar="N", help="send at most N concurrent requests to each destination"
     )
-    knobs.add_argument("--window", type=_seconds, metavar="SECONDS", help="drop repeated messageIds within this time")
+    knobs.add_argument(
+        "--dedup-window", type=_seconds, metavar="SECONDS", help="drop repeated messageIds within this time"
+    )
     knobs.add_argument("--max-events", type=_count, metavar="EVENTS", help="keep at most this number of events")
     knobs.add_argument("--keep-for", type=_seconds, metavar="SECONDS", help="delete events after this time")
     knobs.add_argument("--lenient", action="store_true", help="set invalid events of a batch aside and accept the rest")
@@ -121,7 +123,7 @@ def _adjust(workspace: Workspace, args: argparse.Namespace) -> None:
     for member in args.limit:
         plane.limits = replace(plane.limits, **member)
     plane.lenient = args.lenient or plane.lenient
-    plane.window = plane.window if args.window is None else args.window
+    plane.dedup_window = plane.dedup_window if args.dedup_window is None else args.dedup_window
     plane.events, plane.seconds = args.max_events or plane.events, args.keep_for or plane.seconds
 
 

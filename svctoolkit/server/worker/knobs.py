@@ -19,12 +19,12 @@ class Knobs:
         in_file: bool,
         backoff: Backoff | None = None,
         concurrency: int | None = None,
-        window: float | None = None,
+        dedup_window: float | None = None,
         retention: Retention | None = None,
         lenient: bool | None = None,
     ) -> None:
         self._workspace = workspace
-        self._backoff, self._concurrency, self._window = backoff, concurrency, window
+        self._backoff, self._concurrency, self._dedup_window = backoff, concurrency, dedup_window
         self._retention, self._lenient = retention, lenient
         self._default_retention = Retention() if in_file else _IN_MEMORY
         self._own_backoff: tuple[object, Backoff] | None = None
@@ -45,9 +45,9 @@ class Knobs:
         return self._workspace.delivery.concurrency if self._concurrency is None else self._concurrency
 
     @property
-    def window(self) -> float:
+    def dedup_window(self) -> float:
         """Seconds for which a `messageId` is remembered for deduplication."""
-        return self._workspace.data_plane.window if self._window is None else self._window
+        return self._workspace.data_plane.dedup_window if self._dedup_window is None else self._dedup_window
 
     @property
     def retention(self) -> Retention:

@@ -190,7 +190,7 @@ class Router:
         earlier = self._work.duplicates(digests)
         for (block, place, head), digest in zip(numbered, digests, strict=True):
             seq, first = block.first + place, earlier.get(digest)
-            repeats = first.seq if first is not None and block.at - first.at < self._knobs.window else None
+            repeats = first.seq if first is not None and block.at - first.at < self._knobs.dedup_window else None
             if repeats is None:
                 earlier[digest] = Duplicate(seq, block.at)
             event = _received(seq, block, head, digest, repeats)
