@@ -35,6 +35,6 @@ def _lines(verdict: Verdict) -> Iterator[str]:
         yield f"{head}  conforms"
     else:
         yield f"{head}  {_terminal.quantity(len(verdict.violations), 'violation')}"
-        for breach in verdict.violations:
-            text = f"{breach.path or '/'}: {breach.type}: {breach.message} {hint(verdict, breach)}"
+        for violation in verdict.violations:
+            text = f"{violation.path or '/'}: {violation.type}: {violation.message} {hint(verdict, violation)}"
             yield f"  {_terminal.plain(text.strip())}"

@@ -39,8 +39,13 @@ def verdict(item: Verdict) -> Html:
     if not item.violations:
         return display.message("conforms to the tracking plan", "ok")
     rows = [
-        (breach.type, breach.path, breach.message, item.rule.place_of(breach) if item.rule else item.plan.where)
-        for breach in item.violations
+        (
+            violation.type,
+            violation.path,
+            violation.message,
+            item.rule.place_of(violation) if item.rule else item.plan.where,
+        )
+        for violation in item.violations
     ]
     fate = "dropped" if item.dropped else "goes on"
     return display.table(("violation", "at", "message", "rule"), rows, caption=f"Tracking plan: the event {fate}")

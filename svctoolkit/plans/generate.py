@@ -77,9 +77,9 @@ def near_misses(plan: Plan, rule: Rule, random: Random) -> list[NearMiss]:
     for candidate in _mutants(rule, event, random):
         violations = [v for v in plan.check(candidate).violations if not v.schema_path.endswith("/if")]
         if len(violations) == 1:
-            breach = violations[0]
-            key = breach.type, breach.path, breach.schema_path + breach.property
-            misses.setdefault(key, NearMiss(candidate, breach))
+            violation = violations[0]
+            key = violation.type, violation.path, violation.schema_path + violation.property
+            misses.setdefault(key, NearMiss(candidate, violation))
     return list(misses.values())
 
 

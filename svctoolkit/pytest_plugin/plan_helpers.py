@@ -36,8 +36,8 @@ def assert_violations(
         raise UsageError(f"{'.'.join(map(str, path))}: {message}")
     data_plane.drain(timeout, run=run or "")
     records = runner.violation_records(data_plane.of_run(run) if run is not None else data_plane)
-    breaches = list(expected)
-    operand: Any = {"$contains": breaches} if at_least else {"$unordered": breaches} if any_order else breaches
+    violations = list(expected)
+    operand: Any = {"$contains": violations} if at_least else {"$unordered": violations} if any_order else violations
     hide = data_plane.workspace.masker.mask
     texts = [str(d) for d in runner.differences({"violations": operand}, {"violations": records}, hide=hide)]
     if texts:

@@ -89,7 +89,7 @@ class ForkingWorker(Worker):
         return answer
 
     def run(self, content: bytes, limits: Limits, replies: Replies) -> Answer:
-        """See `Worker`. A breach ends only the child."""
+        """See `Worker`. An exceeded limit ends only the child."""
         self.calls += 1
         answer = self._call(b"R", content, limits, replies)
         if answer.error is not None:

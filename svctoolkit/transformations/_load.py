@@ -31,7 +31,7 @@ from svctoolkit.transformations._worker import CallError, LostWorkerError
 LANGUAGES = ("javascript", "python")
 _LEVELS = {"info", "debug", "warn", "error"}
 _MAYBE_LOST = {"memory", "crash"}  # failures that earlier calls may have caused
-_BREACHES = 3  # events of one call that may exceed a limit before the rest is skipped
+_MAX_FAILURES = 3  # events of one call that may exceed a limit before the rest is skipped
 
 
 def load(
@@ -108,25 +108,25 @@ class SandboxedTransformation:
             return []
         try:
             return self._run(events, metadata)
-        except TransformationError as breach:
-            if len(events) == 1 or breach.kind == "sandbox":
+        except TransformationError as error:
+            if len(events) == 1 or error.kind == "sandbox":
                 unknown = self.program.may_ask
-                return [Output(error=_of_event(breach, event), by_metadata=unknown) for event in events]
+                return [Output(error=_of_event(error, event), by_metadata=unknown) for event in events]
         return self._one_by_one(events, metadata)
 
     def _one_by_one(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
         outputs: list[Output] = []
-        breaches, unknown = 0, self.program.may_ask  # code that was stopped cannot report what it requested
+        failures, unknown = 0, self.program.may_ask  # code that was stopped cannot report what it requested
         for event, about in zip(events, metadata, strict=True):
-            if breaches >= _BREACHES:
-                text = f"not run: {breaches} events of this call have already exceeded a limit"
+            if failures >= _MAX_FAILURES:
+                text = f"not run: {failures} events of this call have already exceeded a limit"
                 outputs.append(Output(error=_of_event(TransformationError(text, kind="time"), event)))
                 continue
             try:
                 outputs += self._run([event], [about])
-            except TransformationError as breach:
-                breaches += 1
-                outputs.append(Output(error=_of_event(breach, event)))
+            except TransformationError as error:
+                failures += 1
+                outputs.append(Output(error=_of_event(error, event)))
         return [msgspec.structs.replace(output, by_metadata=unknown) for output in outputs]
 
     def _run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
@@ -163,8 +163,8 @@ class SandboxedTransformation:
             with self.workers.worker(self.program) as worker:
                 first = worker.has_fresh_processes or worker.calls == 0
                 return worker.run(content, self.program.limits, replies)
-        except TransformationError as breach:
-            lost = isinstance(breach, LostWorkerError) or (not first and breach.kind in _MAYBE_LOST)
+        except TransformationError as error:
+            lost = isinstance(error, LostWorkerError) or (not first and error.kind in _MAYBE_LOST)
             if has_requested or not lost:
                 raise
         with self.workers.worker(self.program, fresh=True) as worker:
@@ -176,8 +176,8 @@ class SandboxedTransformation:
             return Output(error=_of_event(self.program.error(result.error), event), logs=logs)
         try:
             returned = tuple([self._event(item) for item in result.events])
-        except TransformationError as breach:
-            return Output(error=_of_event(breach, event), logs=logs)
+        except TransformationError as error:
+            return Output(error=_of_event(error, event), logs=logs)
         return Output(returned, logs=logs)
 
     def _event(self, text: msgspec.Raw) -> dict[str, Any]:

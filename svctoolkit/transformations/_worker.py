@@ -70,7 +70,10 @@ class Worker(Process):
             self._is_ready = True
 
     def load(self, content: bytes, limits: Limits) -> LoadAnswer:
-        """Return the worker's answer to a program. Raises `TransformationError` for a breach, which ends the worker."""
+        """Return the worker's answer to a program.
+
+        Raises `TransformationError` if a limit is exceeded; that ends the worker.
+        """
         number = self._next_number()
         self._begin(lambda: self.channel.send(number, b"L", content, time.monotonic() + _READY_SECONDS + limits.time))
         with self._within(limits) as deadline:

@@ -33,7 +33,7 @@ _REJECTED = "rejected"
 
 
 class Breach(NamedTuple):
-    """A condition that is met, and the numbers as text."""
+    """A failure condition that is met, and the numbers as text. Not a violation: no tracking plan is involved."""
 
     condition: str
     text: str

@@ -29,9 +29,9 @@ def forbidden_violations(
 
     plan = _plan(scenario, step)
     for found in violations:
-        breach = Violation(found["type"], found["message"], found["property"], found["path"])
+        violation = Violation(found["type"], found["message"], found["property"], found["path"])
         rule = plan.rule_by_name(found["event"]) if plan is not None and found["event"] else None
-        near = nearest(plan, rule, breach) if plan is not None else ""
+        near = nearest(plan, rule, violation) if plan is not None else ""
         where = f" (rule: {found['place']})" if found["place"] else ""
         at = f"{found['path']}: " if found["path"] else ""
         text = f"violations: {at}{found['type']}: {found['message']}{where}{near}"

@@ -161,6 +161,7 @@ class Fate(Record, frozen=True, kw_only=True):
 class Violation(Record, frozen=True, kw_only=True):
     """One violation of a tracking plan: `violation` is its type, `property` the missing or additional property.
 
+    Unlike `svctoolkit.plans.Violation`, the value that a check returns, it also says which event it was found in.
     `path` is a JSON pointer into the event, `schema_path` one into the rule's schema, `place` the `file:line:col` of
     the rule. `dropped` says that the plan dropped the event.
     """

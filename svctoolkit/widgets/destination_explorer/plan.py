@@ -95,8 +95,8 @@ class PlanChoice:
         """The violations, each with its place, the place of its rule, and the nearest name."""
         mask = self._workspace.masker.text
         rows = [
-            (_place(breach.path), breach.type, mask(breach.message), mask(hint(verdict, breach)))
-            for breach in verdict.violations
+            (_place(violation.path), violation.type, mask(violation.message), mask(hint(verdict, violation)))
+            for violation in verdict.violations
         ]
         name = verdict.plan.name or verdict.plan.id
         return display.table(("at", "violation", "message", "rule"), rows, caption=f"Violations of {name}")

@@ -24,8 +24,8 @@ def violations(plan: Plan, event: Mapping[str, Json], masker: Masker) -> Html:
     if verdict.unchecked or not verdict.violations:
         return verdict_message(verdict, plan)
     rows = [
-        (breach.path or "/", breach.type, masker.text(f"{breach.message} {hint(verdict, breach)}".strip()))
-        for breach in verdict.violations
+        (violation.path or "/", violation.type, masker.text(f"{violation.message} {hint(verdict, violation)}".strip()))
+        for violation in verdict.violations
     ]
     count = display.quantity(len(rows), "violation")
     return display.table(("at", "violation", "message"), rows, caption=f"{plan.name or plan.id}: {count}")
