@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
@@ -48,7 +48,8 @@ _THINGS = frozenset({
 _OF_THINGS = frozenset({"name", "state", "handle"})
 _PUNCTUATION = re.compile(r"[^a-z0-9]")
 
-_EMAIL = re.compile(r"[^\s@<>\"',;:()\[\]{}=&?/]+(?:@|%40)[^\s@<>\"',;:()\[\]{}=&?/]+\.[A-Za-z]{2,}")
+_ADDRESS = re.compile(r"[^\s<>\"',;:()\[\]{}=&?/]+")  # a run of characters that may contain e-mail addresses
+_TOP_LEVEL = re.compile(r"\.[A-Za-z]{2,}")
 _IP = re.compile(
     r"(?:(?<![\w./])|(?<=//))(?:\d{1,3}\.){3}\d{1,3}(?!\d|\.\d)"  # not the version in `Chrome/126.0.0.0`
     r"|(?<![\w:.])(?:(?:[0-9A-Fa-f]{1,4}:){4,7}(?::?[0-9A-Fa-f]{1,4}){1,4}"
@@ -106,13 +107,59 @@ def replace_in_text(text: str, substitute: Substitute) -> str:
         return whole
     if not any(character.isdigit() or character == "@" for character in text) and "%40" not in text:
         return text
-    text = _EMAIL.sub(lambda match: substitute(match[0], "email"), text)
+    text = _ADDRESS.sub(lambda run: _replace_emails(run[0], substitute), text)
     text = _IP.sub(lambda match: substitute(match[0], "ip"), text)
     return text if _DATE.fullmatch(text) else _PHONE.sub(lambda match: substitute(match[0], "phone"), text)
 
 
 def is_email(text: str) -> bool:
-    return _EMAIL.fullmatch(text) is not None
+    return _ADDRESS.fullmatch(text) is not None and next(_emails(text), None) == (0, len(text))
+
+
+def _replace_emails(run: str, substitute: Substitute) -> str:
+    pieces, done = [], 0
+    for start, end in _emails(run):
+        pieces += [run[done:start], substitute(run[start:end], "email")]
+        done = end
+    return "".join([*pieces, run[done:]])
+
+
+def _emails(run: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each e-mail address in a run without spaces, in time linear in its length.
+
+    An address is `local@domain`, or `local%40domain`, whose domain ends in a top-level domain.
+    """
+    if "@" not in run and "%40" not in run:
+        return
+    start = 0
+    while start < len(run):
+        at = run.find("@", start)
+        stop = len(run) if at < 0 else at
+        end = 0
+        if at > start:
+            following = run.find("@", at + 1)
+            end = _domain_end(run, at + 1, len(run) if following < 0 else following)
+        if not end:
+            encoded = run.rfind("%40", start + 1, max(0, _last_dot(run, start, stop) - 1))
+            end = _domain_end(run, encoded + 3, stop) if encoded > 0 else 0
+        if end:
+            yield start, end
+        start = end or stop + 1
+
+
+def _domain_end(run: str, start: int, stop: int) -> int:
+    """Return where the domain that begins at `start` ends; 0 if there is none."""
+    dot = _last_dot(run, start + 1, stop)
+    match = _TOP_LEVEL.match(run, dot, stop) if dot > start else None
+    return match.end() if match else 0
+
+
+def _last_dot(run: str, start: int, stop: int) -> int:
+    """Return the position of the last dot that begins a top-level domain; -1 if there is none."""
+    dot = run.rfind(".", start, stop)
+    while dot >= 0 and not _TOP_LEVEL.match(run, dot, stop):
+        dot = run.rfind(".", start, dot)
+    return dot
 
 
 def mask(value: Json, kind: Kind) -> Json:

@@ -22,12 +22,14 @@ from svctoolkit.secrets import MASK, Secret
 CREDENTIAL_HEADERS = frozenset(
     {"authorization", "proxy-authorization", "cookie", "set-cookie", "www-authenticate", "x-auth-token", "x-api-key"}
 )
-_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?:(?P<userinfo>[^/?#\s\"'<>]*)@)?(?P<rest>[^\s\"'<>]*)")
-#: A parameter's whole name, or its last word: `api_key`, `access-token`, `X-Amz-Signature`, `sig`.
+#: A URL after its scheme. A search for the scheme as well would start at every letter of a long text.
+_URL = re.compile(r"://(?:(?P<userinfo>[^/?#\s\"'<>]*)@)?(?P<rest>[^\s\"'<>]*)")
+#: A parameter's whole name, or its last word: `api_key`, `access-token`, `X-Amz-Signature`, `userToken`, but `monkey`.
 _SECRET_NAME = re.compile(
-    r"(?:.*[-_.]|.*(?=[A-Z]))?(?:(?:api|access|secret|private|auth|app|client|consumer|license|subscription|write)?[-_]?"
+    r"(?:.*(?:[-_.]|(?-i:(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]))))?"
+    r"(?:(?:api|access|secret|private|auth|app|client|consumer|license|subscription|write)?[-_]?"
     r"key|token|secret|password|passwd|pwd|pass|auth|authorization|credentials?|sig|signature|jwt|bearer)",
-    re.IGNORECASE,
+    re.IGNORECASE | re.DOTALL,
 )
 #: Hosts whose URLs are credentials, and the part of the path that is not secret.
 _CREDENTIAL_PATHS = re.compile(
@@ -39,12 +41,20 @@ _CREDENTIAL_PATHS = re.compile(
     re.IGNORECASE,
 )
 
+#: What separates address, query and fragment. Answers of OAuth servers have tokens in the fragment.
+_PARAMETER_LISTS = re.compile(r"([?#])")
+_DELIMITERS = frozenset("?#")
 _SHORT = 500  # characters
+_LONGEST_NAME = 200  # characters of a name; a longer text is not one
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a parameter or header with this name is a credential."""
+    return len(name) <= _LONGEST_NAME and _is_secret_name(name)
 
 
 @lru_cache(4096)
-def is_secret_name(name: str) -> bool:
-    """Whether a parameter or header with this name is a credential."""
+def _is_secret_name(name: str) -> bool:
     return _SECRET_NAME.fullmatch(unquote_plus(name)) is not None
 
 
@@ -175,15 +185,27 @@ def _is_credential(header: str) -> bool:
 
 def _mask(url: re.Match[str]) -> str:
     userinfo = f"{MASK}@" if url["userinfo"] else "@" if url["userinfo"] == "" else ""
-    rest = _CREDENTIAL_PATHS.sub(lambda path: path["known"] + MASK, url["rest"], count=1)
-    for name, value in _parameters(rest):
-        if value and is_secret_name(name):
-            rest = rest.replace(f"{name}={value}", f"{name}={MASK}", 1)
-    return f"{url['scheme']}{userinfo}{rest}"
+    rest = url["rest"]
+    credential = _CREDENTIAL_PATHS.match(rest)
+    if credential is not None:
+        rest = credential["known"] + MASK + rest[credential.end() :]
+    address, *pieces = _PARAMETER_LISTS.split(rest)  # address, then each delimiter and the list that follows it
+    lists = [piece if piece in _DELIMITERS else _mask_parameters(piece) for piece in pieces]
+    return f"://{userinfo}{address}{''.join(lists)}"
+
+
+def _mask_parameters(text: str) -> str:
+    return "&".join(_mask_parameter(pair) for pair in text.split("&")) if "=" in text else text
+
+
+def _mask_parameter(pair: str) -> str:
+    name, _, value = pair.partition("=")
+    return f"{name}={MASK}" if value and is_secret_name(name) else pair
 
 
 def _parameters(rest: str) -> Iterator[tuple[str, str]]:
-    query = rest.partition("?")[2].partition("#")[0]
-    for pair in query.split("&") if query else ():
-        name, _, value = pair.partition("=")
-        yield name, value
+    """Yield the parameters in the query and in the fragment of a URL."""
+    for text in _PARAMETER_LISTS.split(rest)[2::2]:
+        for pair in text.split("&") if text else ():
+            name, _, value = pair.partition("=")
+            yield name, value
