@@ -16,6 +16,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.plans import Plan
 from svctoolkit.runner.attempts import verify as _verify
 from svctoolkit.runner.attempts.causes import Cause
+from svctoolkit.runner.attempts.consequences import causes_first
 from svctoolkit.runner.attempts.idle import idle_answers, idle_ignores, idle_invariants
 from svctoolkit.runner.attempts.invariants import broken_invariants
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
@@ -62,6 +63,13 @@ def attempt(
     if status == "passed":
         snapshots.complete.add(scenario.suite.snapshot_folder / scenario.id)
     return Outcome(scenario, status, tuple(outcomes), reason, (clock() - began) * 1000, run, requests, checked)  # type: ignore[arg-type]
+
+
+def _target(scenario: Scenario, step: Step) -> str:
+    """Return the key of the destination or transformation that a step names; an empty text if it names none."""
+    if step.spec.destination is not UNSET:
+        return scenario.suite.workspace.destination(step.spec.destination).key
+    return "" if step.spec.transformation is UNSET else step.spec.transformation
 
 
 def _resources(scenario: Scenario) -> resources.Resources:
@@ -192,10 +200,15 @@ class _Attempt:
             self.requests[key] = self.requests.get(key, 0) + count
         results = result.results(step.expect)
         hide = self.scenario.suite.masker.mask
-        differing = [d.shorten(hide) for d in self._differences(step, result, results, prefix)]
+        found = list(self._differences(step, result, results, prefix))
+        ends = result.causes() if found else ()
+        found = causes_first(
+            found, results, ends, self.scenario.suite.workspace.destinations, _target(self.scenario, step)
+        )
+        differing = [d.shorten(hide) for d in found]
         if "capture" in step.expect:
             differing += self._capture(step, results, result.results(EVERYTHING))
-        ends = result.causes() if differing else ()
+            ends = ends or (result.causes() if differing else ())
         return StepOutcome(step, results, differing, result.answer, spent, ends)
 
     def _differences(self, step: Step, result: Result, results: dict[str, Any], prefix: str) -> Iterator[Difference]:

@@ -15,13 +15,13 @@ from svctoolkit.runner.suite.model import Place
 
 NO_TRANSFORMATION: Final = "Transformation VersionID not found"
 DROPPED: Final = "event dropped by user_transformation"
-#: Errors that are not failures of their stage: consequences of an earlier failure, or no failure at all.
-_NO_FAILURES = (
-    NO_TRANSFORMATION,
-    DROPPED,
+#: The errors of stages after a failed one.
+ABORTED: Final = (
     "error encountered in user_transformation stage. Aborting.",
     "error encountered in dest_transformation stage. Aborting.",
 )
+#: Errors that are not failures of their stage: consequences of an earlier failure, or no failure at all.
+_NO_FAILURES = (NO_TRANSFORMATION, DROPPED, *ABORTED)
 _MEMBERS = {
     "user_transform": "user_transformed_payload",
     "dest_transform": "dest_transformed_payload",

@@ -108,6 +108,7 @@ class TransformationResult:
     events: list[Any]
     errors: list[str]
     answer: Answer
+    key: str
     everywhere: None = None
 
     def results(self, expected: Mapping[str, Json]) -> dict[str, Json]:
@@ -119,17 +120,17 @@ class TransformationResult:
     def request_counts(self) -> dict[str, int]:
         return {}
 
-    def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:
-        """Expect no error."""
-        return {} if "error" in expected else {"error": {"$absent": True}}
+    def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:  # noqa: ARG002 - of the protocol
+        """Return nothing: `unexpected_failures` reports the errors."""
+        return {}
 
     def causes(self) -> list[Cause]:
-        """Return an empty list: a transformation's errors are among its results."""
-        return []
+        """Return the transformation's errors."""
+        return [Cause(self.key, "failed", "user_transform", error) for error in dict.fromkeys(self.errors)]
 
-    def unexpected_failures(self, expected: Mapping[str, Json]) -> Iterator[Difference]:  # noqa: ARG002 - see above
-        """Return nothing, for the same reason as `causes`."""
-        return iter(())
+    def unexpected_failures(self, expected: Mapping[str, Json]) -> Iterator[Difference]:
+        """Yield a difference for each error, unless `expected` mentions errors."""
+        return iter(()) if "error" in expected else map(failure, self.causes()[:MOST_FAILURES])
 
 
 def perform(
@@ -187,7 +188,7 @@ def _transform(step: Step, plane: Plane, run: str) -> TransformationResult:
                 events.append(value)
             elif error != DROPPED:
                 errors.append(str(error))
-    return TransformationResult(events, errors, answer)
+    return TransformationResult(events, errors, answer, spec.transformation)
 
 
 def _raw(scenario: Scenario, step: Step, plane: Plane, run: str) -> Answer:

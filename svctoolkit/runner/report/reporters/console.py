@@ -69,12 +69,7 @@ class Console:
         self._end_suite()
         for (status, reason), names in sorted(self._left_out.items(), reverse=True):
             self._line(f"{self._style(_NAMES[status], status)}: {reason} ({_few(names)})")
-        for outcome in self._failed:
-            scenario = outcome.scenario
-            self._line(f"\n{self._style(outcome.status.upper(), outcome.status)} {scenario.name}")
-            if scenario.title != scenario.id:
-                self._line(f"  {scenario.suite.masker.mask(scenario.title)}")
-            self._line("\n".join(f"  {line}" for line in _explanation_lines(outcome)))
+        self._failures()
         if self._coverage:
             self._line("\n" + "\n".join(_coverage_lines(self._coverage)))
         ran = sum(notice.counts.values())
@@ -82,6 +77,23 @@ class Console:
         stopped = "interrupted: " if notice.interrupted else ""
         gap = "\n" if self._failed or self._coverage else ""
         self._line(f"{gap}{stopped}{self._count_text(notice.counts)}{waiting} in {notice.seconds:.2f} s")
+
+    def _failures(self) -> None:
+        if not self._failed:
+            return
+        from svctoolkit.runner.report.groups import group_by_cause  # not needed in most runs, which have no failures
+
+        for group in group_by_cause(self._failed):
+            first = group.outcomes[0]
+            label = self._style(first.status.upper(), first.status)
+            if len(group.outcomes) > 1:
+                self._line(f"\n{label} {group.title}")
+                self._line("\n".join(f"  {line}" for line in group.lines()))
+                continue
+            self._line(f"\n{label} {first.scenario.name}")
+            if first.scenario.title != first.scenario.id:
+                self._line(f"  {first.scenario.suite.masker.mask(first.scenario.title)}")
+            self._line("\n".join(f"  {line}" for line in _explanation_lines(first)))
 
     def _count_text(self, counts: Counter[str]) -> str:
         texts = [self._style(f"{counts[s]} {_NAMES[s]}", s) for s in _NAMES if counts[s]]
@@ -100,7 +112,7 @@ class Console:
 
 
 def _explanation_lines(outcome: Outcome) -> Sequence[str]:
-    from svctoolkit.runner.report.text import explanation  # not needed in most runs, which have no failures
+    from svctoolkit.runner.report.text import explanation
 
     return explanation(outcome).splitlines()
 

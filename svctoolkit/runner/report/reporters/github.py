@@ -8,7 +8,7 @@ from svctoolkit.runner.report.text import github_commands
 
 
 class GitHub:
-    """Writes one workflow command per difference, immediately."""
+    """Writes one workflow command per failed scenario, immediately: the cause first."""
 
     def __init__(self, output: Output) -> None:
         self._stream = output.stream

@@ -10,6 +10,7 @@ from typing import Any
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome
+from svctoolkit.runner.report.groups import Group, group_by_cause
 from svctoolkit.runner.report.reporters import _data
 from svctoolkit.runner.report.reporters._contract import Output
 
@@ -35,17 +36,22 @@ class HtmlPage:
         self._output = output
         self._outcomes: list[dict[str, Any]] = []
         self._coverage: dict[str, Any] = {}
+        self._failed: list[Outcome] = []
 
     def __call__(self, notice: Notice) -> None:
         if isinstance(notice, Outcome):
             self._outcomes.append(_data.outcome(notice))
+            self._failed += [] if notice.ok else [notice]
         elif isinstance(notice, Covered):
             self._coverage = _data.coverage(notice.coverage)
         elif isinstance(notice, Finished):
-            self._output.stream.write(_page(self._outcomes, _data.summary(notice), self._coverage))
+            groups = [group for group in group_by_cause(self._failed) if len(group.outcomes) > 1]
+            self._output.stream.write(_page(self._outcomes, groups, _data.summary(notice), self._coverage))
 
 
-def _page(outcomes: list[dict[str, Any]], summary: dict[str, Any], coverage: dict[str, Any]) -> str:
+def _page(
+    outcomes: list[dict[str, Any]], groups: list[Group], summary: dict[str, Any], coverage: dict[str, Any]
+) -> str:
     here = Path(__file__).parent
     style, script = ((here / name).read_text(encoding="utf-8") for name in ("_page.css", "_page.js"))
     suites: dict[str, list[dict[str, Any]]] = {}
@@ -53,7 +59,8 @@ def _page(outcomes: list[dict[str, Any]], summary: dict[str, Any], coverage: dic
         suites.setdefault(scenario["file"], []).append(scenario)
     ordered = sorted(suites.items(), key=lambda suite: not any(map(_is_bad, suite[1])))
     in_full = _names_in_full(outcomes)
-    main = "".join(_suite(file, scenarios, in_full) for file, scenarios in ordered)
+    main = "".join(map(_group, groups))
+    main += "".join(_suite(file, scenarios, in_full) for file, scenarios in ordered)
     main += _coverage(coverage) if coverage else ""
     if len(in_full) < len(outcomes):
         note = f"Payloads are shown for the first {_MOST:,} passed scenarios."
@@ -103,6 +110,12 @@ def _head(summary: dict[str, Any], suites: int, bad: int) -> Html:
 
 def _count_text(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def _group(group: Group) -> str:
+    """Scenarios that fail for one cause; each of them follows in its suite."""
+    lines = display.code("\n".join(group.lines()))
+    return display.fragment(Html(display.message(group.title, "error") + display.more("Which scenarios", lines)))
 
 
 def _suite(file: str, outcomes: list[dict[str, Any]], in_full: set[str]) -> str:

@@ -1,0 +1,79 @@
+"""Failed scenarios by cause: one broken line of a shared transformation is one group, however many scenarios fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from svctoolkit.runner.attempts.causes import Cause
+from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
+from svctoolkit.runner.expect.compare import printable
+from svctoolkit.runner.report.text import reasons
+
+_FEW = 3  # other differences of a scenario in a group
+_MOST = 20  # scenarios of a group that are listed
+_CODE = ("user_transform", "transformation")  # stages whose error names the line of code, whatever the destination
+
+
+@dataclass(slots=True)
+class Group:
+    """Scenarios that failed for one `cause` (masked, on one line). Without a known cause, the only scenario."""
+
+    cause: str
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """The cause and how many scenarios it fails: `TypeError: ... (clean.js:8:29): fails 9 scenarios`."""
+        return f"{self.cause}: fails {len(self.outcomes)} scenarios"
+
+    def lines(self) -> Iterator[str]:
+        """Yield one line per scenario, with its position, and below it how else it differs."""
+        for outcome in self.outcomes[:_MOST]:
+            scenario = outcome.scenario
+            yield f"{scenario.where}: {_mask(outcome, scenario.title)}"
+            others = list(_others(outcome))
+            yield from (f"  {text}" for text in others[:_FEW])
+            if len(others) > _FEW:
+                yield f"  ... and {len(others) - _FEW} more differences"
+        if len(self.outcomes) > _MOST:
+            yield f"... and {len(self.outcomes) - _MOST} more"
+
+
+def group_by_cause(outcomes: Iterable[Outcome]) -> list[Group]:
+    """Return the failed outcomes in groups of at least one: the largest first, then in the order of the run."""
+    groups: dict[str, Group] = {}
+    for number, outcome in enumerate(outcome for outcome in outcomes if not outcome.ok):
+        cause = _cause_text(outcome)
+        groups.setdefault(cause or f"\0{number}", Group(cause)).outcomes.append(outcome)
+    return sorted(groups.values(), key=lambda group: -len(group.outcomes))
+
+
+def _cause_text(outcome: Outcome) -> str:
+    """Return what identifies the cause of a failure; an empty text if only values differ."""
+    if outcome.status == "error":
+        return _mask(outcome, outcome.reason)
+    found = next((found for step in outcome.steps for found in _failures(step)), None)
+    if found is None:
+        return ""
+    of = "" if found.stage.startswith(_CODE) else f"{found.destination}: "
+    return _mask(outcome, f"{of}{found.reason}")
+
+
+def _failures(step: StepOutcome) -> Iterator[Cause]:
+    """Yield the causes that the step reports as differences."""
+    texts = {d.text for d in step.differences if d.path == ("failed",)}
+    return (cause for cause in step.causes if str(cause) in texts)
+
+
+def _others(outcome: Outcome) -> Iterator[str]:
+    """Yield the reasons of a scenario beyond those that name a cause."""
+    for step in outcome.steps:
+        causes: Sequence[str] = [str(cause) for cause in step.causes]
+        for _, text in reasons(step) if step.differences else ():
+            if text not in causes:
+                yield _mask(outcome, text)
+
+
+def _mask(outcome: Outcome, text: str) -> str:
+    return printable(" ".join(str(outcome.scenario.suite.masker.mask(text)).split()))
