@@ -23,7 +23,6 @@ from svctoolkit.mapping import (
     Table,
     WrongValue,
     agent,
-    as_it_is,
     boolean,
     check_age,
     const,
@@ -69,6 +68,7 @@ from svctoolkit.mapping import (
     time,
     trait,
     value_of,
+    verbatim,
     warehouse_id,
     warehouse_row,
     xml_text,
@@ -358,8 +358,8 @@ def test_each_leaf_gives_its_own_value_however_often_it_is_asked() -> None:
 
 
 def test_a_member_that_is_copied_may_be_an_empty_text() -> None:
-    """`as_it_is` leaves an empty text where it is; null is no value, there as everywhere."""
-    table = Table({"a": as_it_is("anonymousId"), "b": "userId", "c": as_it_is(first("userId", "event"))})
+    """`verbatim` leaves an empty text where it is; null is no value, there as everywhere."""
+    table = Table({"a": verbatim("anonymousId"), "b": "userId", "c": verbatim(first("userId", "event"))})
 
     assert table(Event({"anonymousId": "", "userId": "", "event": "e"})) == {"a": "", "c": ""}
     assert table(Event({"anonymousId": None, "event": ""})) == {"c": ""}

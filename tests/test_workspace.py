@@ -477,10 +477,10 @@ def test_the_environment_of_the_variable_counts_where_none_is_given(tmp_path: Pa
     variable = {"SVC_ENV": "prod"}
 
     default = Workspace.load(path, environ=variable)
-    as_it_is = Workspace.load(path, environ=variable, environment="")
+    unlayered = Workspace.load(path, environ=variable, environment="")
 
-    assert (default.sources["web"].write_key, as_it_is.sources["web"].write_key) == ("live", "dev")
-    assert ([*default.environments], [*as_it_is.environments]) == ([], ["prod"])
+    assert (default.sources["web"].write_key, unlayered.sources["web"].write_key) == ("live", "dev")
+    assert ([*default.environments], [*unlayered.environments]) == ([], ["prod"])
 
 
 def test_file_that_is_no_text(tmp_path: Path):

@@ -81,7 +81,7 @@ def default(leaf: Leaf, value: Json) -> Source:
     return replace(source(leaf), default=value)
 
 
-def as_it_is(leaf: Leaf) -> Source:
+def verbatim(leaf: Leaf) -> Source:
     """The value of a member that RudderStack copies without mapping: an empty text is kept, only null is left out."""
     return replace(source(leaf), empty=True)
 
@@ -214,10 +214,9 @@ def number(value: Json) -> int | float:
 
 
 @converter
-def number_or_nothing(value: Json) -> int | float | str:
-    """A number, also from a text or a boolean. Anything else becomes an empty text, which a table leaves out without
-    trying
-    later paths. Freshsales and Intercom treat IDs and sizes this way."""
+def number_or_none(value: Json) -> int | float | str:
+    """A number, also from a string or a boolean. Anything else becomes an empty string, which a table leaves out
+    without trying later paths. Freshsales and Intercom treat IDs and sizes this way."""
     try:
         return number.of(int(value) if isinstance(value, bool) else value)
     except ValueError:

@@ -8,7 +8,7 @@ from typing import Any
 
 from svctoolkit.json_types import Json
 from svctoolkit.mapping.table import path
-from svctoolkit.mapping.values import in_words
+from svctoolkit.mapping.values import js_join
 
 _PLACE = re.compile(r"\{\{\{?\s*([^{}|]+?)\s*\}?\}\}(\s?)")
 
@@ -26,7 +26,7 @@ def fill(template: str, value: Callable[[str], Json]) -> str:
 
     def place(match: re.Match[str]) -> str:
         item = value(match[1])
-        return "" if item is None else in_words(item) + match[2]
+        return "" if item is None else js_join(item) + match[2]
 
     return _PLACE.sub(place, template)
 

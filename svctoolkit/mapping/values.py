@@ -92,18 +92,18 @@ def text(value: Json) -> str:
     return value if isinstance(value, str) else json_text(value)
 
 
-def in_words(value: Json) -> str:
+def js_join(value: Json) -> str:
     """A value as JavaScript writes it inside a longer text: a list as its elements joined by commas.
 
     An object is written as JSON text, where JavaScript writes `[object Object]`.
 
-    >>> in_words(["a", 2, None]), in_words(None), in_words(True), in_words({"k": 1})
+    >>> js_join(["a", 2, None]), js_join(None), js_join(True), js_join({"k": 1})
     ('a,2,', 'null', 'true', '{"k":1}')
     """
     if type(value) is str:
         return value
     if isinstance(value, list):
-        return ",".join("" if item is None else in_words(item) for item in value)
+        return ",".join("" if item is None else js_join(item) for item in value)
     return text(value)
 
 

@@ -11,7 +11,7 @@ import msgspec
 from svctoolkit.destinations._settings import Tags
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import Misconfigured, in_words, javascript_text, path, text
+from svctoolkit.mapping import Misconfigured, javascript_text, js_join, path, text
 
 _PLACE = re.compile(r"\{\{\{\s*(?P<plain>[^{}]+?)\s*\}\}\}|\{\{\s*(?P<escaped>[^{}]+?)\s*\}\}")
 _ESCAPED = str.maketrans(
@@ -95,7 +95,7 @@ def render(template: str, values: Mapping[str, Json], setting: str) -> str:
 
 
 def _plain(value: Any) -> str:
-    return "" if value is None else in_words(value)
+    return "" if value is None else js_join(value)
 
 
 def escape(value: Json) -> str:

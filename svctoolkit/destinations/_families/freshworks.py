@@ -32,7 +32,7 @@ from svctoolkit.mapping import (
     Table,
     as_object,
     first,
-    in_words,
+    js_join,
     objects,
     required,
     trait,
@@ -249,4 +249,4 @@ def address_text(event: Event) -> dict[str, str]:
     if not isinstance(address, dict):
         return {"address": ""}
     words = (address.get(key) for key in ("street", "city", "state", "country", "postalCode"))
-    return {"address": " ".join(in_words(word) if word else "" for word in words)}
+    return {"address": " ".join(js_join(word) if word else "" for word in words)}

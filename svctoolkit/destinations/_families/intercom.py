@@ -13,16 +13,16 @@ from svctoolkit.mapping import (
     LAST_NAME,
     Missing,
     Table,
-    as_it_is,
     compact,
     converter,
     flatten,
-    in_words,
     is_empty,
+    js_join,
     number,
     required,
     trait,
     value_of,
+    verbatim,
     warehouse_id,
     whole_second,
 )
@@ -43,14 +43,14 @@ def amount(value: Json) -> int | float | None:
 PERSON = Table(
     {
         "email": trait("email"),
-        "phone": as_it_is(trait("phone")),
+        "phone": verbatim(trait("phone")),
         "signed_up_at": unix_time(trait("createdAt")),
         "unsubscribed_from_emails": trait("unsubscribedFromEmails"),
     }
 )
 COMPANY = Table(
     {
-        "website": as_it_is("website"),
+        "website": verbatim("website"),
         "plan": "plan",
         "industry": "industry",
         "monthly_spend": "monthlySpend",
@@ -74,7 +74,7 @@ def name_of(event: Event) -> dict[str, Json]:
     """Return the trait `name` unchanged, or else first and last name, as far as known."""
     name = value_of(event, NAME)
     if name is None:
-        name = " ".join(in_words(part) for part in (value_of(event, FIRST_NAME), value_of(event, LAST_NAME)) if part)
+        name = " ".join(js_join(part) for part in (value_of(event, FIRST_NAME), value_of(event, LAST_NAME)) if part)
     return compact({"name": name})
 
 

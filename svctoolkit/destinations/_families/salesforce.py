@@ -25,7 +25,7 @@ from svctoolkit.mapping import (
     external_ids,
     first,
     in_url,
-    in_words,
+    js_join,
     text,
 )
 from svctoolkit.mapping.warehouse import ExternalId
@@ -161,7 +161,7 @@ def save_records(event: Event, salesforce: Salesforce, *, maps: bool, to_contact
         record = _find_lead(text(event.traits.get("email")), salesforce, to_contacts)
         yield salesforce.save(record, _lead(event, maps))
     for _, kind, field, record_id in named:
-        value = in_words(record_id or "")
+        value = js_join(record_id or "")
         if not mapped:
             yield salesforce.save(Record(kind, value), _lead(event, maps) if kind == "Lead" else event.traits)
         elif field == "Id":

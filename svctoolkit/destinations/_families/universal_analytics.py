@@ -38,7 +38,6 @@ from svctoolkit.mapping import (
     Misfit,
     Table,
     Unsupported,
-    as_it_is,
     as_object,
     const,
     default,
@@ -47,9 +46,10 @@ from svctoolkit.mapping import (
     javascript_text,
     md5,
     moment,
-    number_or_nothing,
+    number_or_none,
     text,
     value_of,
+    verbatim,
 )
 from svctoolkit.mapping.table import path
 from svctoolkit.mapping.times import microseconds
@@ -111,34 +111,34 @@ def _slots(rows: tuple[Rows, ...]) -> Iterator[tuple[str, Any]]:
 
 HIT = Table(
     {
-        "ds": as_it_is("channel"),
-        "ua": as_it_is("context.userAgent"),
-        "ul": as_it_is("context.locale"),
-        "an": as_it_is("context.app.name"),
-        "av": as_it_is("context.app.version"),
-        "aiid": as_it_is("context.app.namespace"),
-        "cn": as_it_is("context.campaign.name"),
-        "cs": as_it_is("context.campaign.source"),
-        "cm": as_it_is("context.campaign.medium"),
-        "cc": as_it_is("context.campaign.content"),
-        "ck": as_it_is("context.campaign.term"),
+        "ds": verbatim("channel"),
+        "ua": verbatim("context.userAgent"),
+        "ul": verbatim("context.locale"),
+        "an": verbatim("context.app.name"),
+        "av": verbatim("context.app.version"),
+        "aiid": verbatim("context.app.namespace"),
+        "cn": verbatim("context.campaign.name"),
+        "cs": verbatim("context.campaign.source"),
+        "cm": verbatim("context.campaign.medium"),
+        "cc": verbatim("context.campaign.content"),
+        "ck": verbatim("context.campaign.term"),
         "uip": IP,
         "dt": first("properties.title", "context.page.title"),
     }
 )
 CLIENT = Table({"cid": first("context.externalId.gaExternalId", "anonymousId")})
 REFERRER = Table({"dr": first("properties.referrer", "context.page.referrer")})
-SCREEN = Table({"cd": as_it_is("properties.name")})
+SCREEN = Table({"cd": verbatim("properties.name")})
 ACTION = Table(
     {
         "ec": default("properties.category", "All"),
         "el": default("properties.label", "event"),
-        "ni": default(as_it_is("properties.nonInteraction"), 1),
+        "ni": default(verbatim("properties.nonInteraction"), 1),
     }
 )
 CUSTOM = Table({**ACTION.shape, **SCREEN.shape, "ni": const(1)})
 SHOP = Table({**ACTION.shape, "ec": default("properties.category", "EnhancedEcommerce")})
-SHARED = Table({**ACTION.shape, "sn": as_it_is("properties.share_via"), "sa": as_it_is("properties.share_message")})
+SHARED = Table({**ACTION.shape, "sn": verbatim("properties.share_via"), "sa": verbatim("properties.share_message")})
 PRODUCT_SHARED = Table({**SHARED.shape, "st": "properties.url"})
 _URL = first("properties.url", "context.page.url")
 _SEARCH = first("properties.search", "context.page.search")
@@ -190,7 +190,7 @@ def _amount(event: Event) -> Params:
     worth = properties.get("value") or properties.get("revenue") or properties.get("total")
     if not worth:
         return {}
-    amount = number_or_nothing.of(worth)
+    amount = number_or_none.of(worth)
     if isinstance(amount, str):  # not a number: RudderStack sends null
         return {"ev": None}
     return {"ev": math.floor(amount + 0.5)} if amount > 0 else {}

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import Missing, Table, as_it_is, default, first, in_words, javascript_text, objects
+from svctoolkit.mapping import Missing, Table, default, first, javascript_text, js_join, objects, verbatim
 
 #: Short names of dimensions, metrics and content groups (`cd1`), and functions that find their values.
 Slots: TypeAlias = list[tuple[str, Callable[[Mapping[str, Any]], Any]]]
@@ -25,64 +25,64 @@ def slot_values(slots: Slots, members: Mapping[str, Json]) -> dict[str, Json]:
 ITEM = Table(
     {
         "id": first("product_id", "sku"),
-        "nm": as_it_is("name"),
-        "ca": as_it_is("category"),
-        "br": as_it_is("brand"),
-        "va": as_it_is("variant"),
-        "cc": as_it_is("coupon"),
-        "ps": as_it_is("position"),
-        "pr": as_it_is("price"),
-        "qt": default(as_it_is("quantity"), 1),
+        "nm": verbatim("name"),
+        "ca": verbatim("category"),
+        "br": verbatim("brand"),
+        "va": verbatim("variant"),
+        "cc": verbatim("coupon"),
+        "ps": verbatim("position"),
+        "pr": verbatim("price"),
+        "qt": default(verbatim("quantity"), 1),
     },
     of="product",
 )
 PRODUCT = Table(
     {
         "pr1id": first("properties.product_id", "properties.sku"),
-        "pr1nm": as_it_is("properties.name"),
-        "pr1ca": as_it_is("properties.category"),
-        "pr1br": as_it_is("properties.brand"),
-        "pr1va": as_it_is("properties.variant"),
-        "pr1cc": as_it_is("properties.coupon"),
-        "pr1ps": as_it_is("properties.position"),
-        "pr1pr": as_it_is("properties.price"),
-        "pr1qt": as_it_is("properties.quantity"),
-        "pal": as_it_is("properties.list"),
-        "cu": as_it_is("properties.currency"),
+        "pr1nm": verbatim("properties.name"),
+        "pr1ca": verbatim("properties.category"),
+        "pr1br": verbatim("properties.brand"),
+        "pr1va": verbatim("properties.variant"),
+        "pr1cc": verbatim("properties.coupon"),
+        "pr1ps": verbatim("properties.position"),
+        "pr1pr": verbatim("properties.price"),
+        "pr1qt": verbatim("properties.quantity"),
+        "pal": verbatim("properties.list"),
+        "cu": verbatim("properties.currency"),
     }
 )
 PROMOTION = Table(
     {
-        "promo1id": as_it_is("properties.promotion_id"),
-        "promo1cr": as_it_is("properties.creative"),
-        "promo1ps": as_it_is("properties.position"),
-        "promo1nm": as_it_is("properties.name"),
-        "cu": as_it_is("properties.currency"),
+        "promo1id": verbatim("properties.promotion_id"),
+        "promo1cr": verbatim("properties.creative"),
+        "promo1ps": verbatim("properties.position"),
+        "promo1nm": verbatim("properties.name"),
+        "cu": verbatim("properties.currency"),
     }
 )
 ORDER = Table(
     {
-        "ti": as_it_is("properties.order_id"),
-        "ta": as_it_is("properties.affiliation"),
-        "ts": as_it_is("properties.shipping"),
-        "tt": as_it_is("properties.tax"),
-        "tcc": as_it_is("properties.coupon"),
-        "cu": as_it_is("properties.currency"),
-        "cos": as_it_is("properties.step"),
+        "ti": verbatim("properties.order_id"),
+        "ta": verbatim("properties.affiliation"),
+        "ts": verbatim("properties.shipping"),
+        "tt": verbatim("properties.tax"),
+        "tcc": verbatim("properties.coupon"),
+        "cu": verbatim("properties.currency"),
+        "cos": verbatim("properties.step"),
     }
 )
 STEP = Table(
     {
-        "ti": as_it_is("properties.checkout_id"),
-        "tr": as_it_is("properties.total"),
-        "ts": as_it_is("properties.shipping"),
-        "tt": as_it_is("properties.tax"),
-        "cos": as_it_is("properties.step"),
+        "ti": verbatim("properties.checkout_id"),
+        "tr": verbatim("properties.total"),
+        "ts": verbatim("properties.shipping"),
+        "tt": verbatim("properties.tax"),
+        "cos": verbatim("properties.step"),
         "col": first("properties.payment_method", "properties.shipping_method"),
     }
 )
-REFUND = Table({"ti": as_it_is("properties.order_id")})
-LIST = Table({"il1nm": as_it_is("properties.list_id")})
+REFUND = Table({"ti": verbatim("properties.order_id")})
+LIST = Table({"il1nm": verbatim("properties.list_id")})
 NOTHING = Table({})
 
 
@@ -177,7 +177,7 @@ def _filters(event: Event) -> str:
     lists = [objects(event.properties.get(key)) for key in ("filters", "sorts")]
     if not any(lists):
         return ""
-    pairs = [[f"{in_words(row.get('type'))}:{in_words(row.get('value'))}" for row in rows] for rows in lists]
+    pairs = [[f"{js_join(row.get('type'))}:{js_join(row.get('value'))}" for row in rows] for rows in lists]
     return "::".join(",".join(texts) for texts in pairs)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, basic
 from svctoolkit.events import Event
-from svctoolkit.mapping import ANY_ID, TIME, USER_ID, Missing, Table, as_it_is, required
+from svctoolkit.mapping import ANY_ID, TIME, USER_ID, Missing, Table, required, verbatim
 from svctoolkit.secrets import Secret
 
 
@@ -42,8 +42,8 @@ def _address(settings: AccoilAnalyticsSettings) -> str:
 
 API = Endpoint(_address, basic("api_key"), JSON)
 
-WHO = Table({"userId": required(as_it_is(USER_ID)), "timestamp": required(as_it_is(TIME))})
-WHO_OF_GROUP = Table({"userId": required(as_it_is(ANY_ID)), "timestamp": required(as_it_is(TIME))})
+WHO = Table({"userId": required(verbatim(USER_ID)), "timestamp": required(verbatim(TIME))})
+WHO_OF_GROUP = Table({"userId": required(verbatim(ANY_ID)), "timestamp": required(verbatim(TIME))})
 ACTION = Table({"event": required("event")})
 VIEW = Table({"name": required("name")})
 ACCOUNT = Table({"groupId": required("groupId")})

@@ -23,7 +23,7 @@ from svctoolkit.mapping import (
     converter,
     event_name,
     flatten,
-    in_words,
+    js_join,
     json_text,
     number,
     platform,
@@ -96,7 +96,7 @@ def send_event(event: Event, settings: AdjustSettings) -> Payload:
         "environment": "production" if settings.environment else "sandbox",
         **_device(event),
         **_money(event),
-        "callback_params": json_text({key: in_words(value) for key, value in rest.items()}) if rest else "",
+        "callback_params": json_text({key: js_join(value) for key, value in rest.items()}) if rest else "",
         "partner_params": _partner(event, settings),
     }
     return Payload(endpoint="https://s2s.adjust.com/event", headers={"Accept": "*/*"}, params=compact(params))
@@ -123,4 +123,4 @@ def _money(event: Event) -> dict[str, Any]:
 def _partner(event: Event, settings: AdjustSettings) -> dict[str, str]:
     """Return properties under the partner's names as text, except those that are empty, 0 or false."""
     pairs = [(row.to, event.properties.get(row.from_)) for row in settings.partner_params_keys if row.to]
-    return {name: in_words(value) for name, value in pairs if value or value == [] or value == {}}
+    return {name: js_join(value) for name, value in pairs if value or value == [] or value == {}}

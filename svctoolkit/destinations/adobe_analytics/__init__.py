@@ -24,7 +24,7 @@ from svctoolkit.destinations.adobe_analytics._products import product_text
 from svctoolkit.destinations.adobe_analytics._values import FIRST, KNOWN, ORDER, PURCHASE, element, overrides, value_at
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import Misfit, NotConfigured, as_object, first, in_words, javascript_text, value_of
+from svctoolkit.mapping import Misfit, NotConfigured, as_object, first, javascript_text, js_join, value_of
 
 _URI_SAFE = ";,/?:@&=+$-_.!~*'()#"
 _FAILURE = re.compile(r"<status>FAILURE</status>(?:.*?<reason>(?P<reason>.*?)</reason>)?", re.DOTALL)
@@ -131,7 +131,7 @@ def _name(event: Event, field: str) -> str:
     name = event.raw.get(field)
     if not name or isinstance(name, bool) or not isinstance(name, (str, int, float)):
         raise Misfit(field, "a name, as a text", name)
-    return in_words(name)
+    return js_join(name)
 
 
 def _adobe_event(event: Event, settings: AdobeAnalyticsSettings, name: str) -> str:
@@ -214,7 +214,7 @@ def _lists(event: Event, override: str, prefix: str, rows: tuple[DelimitedRows, 
         if not isinstance(value, (str, list)):
             field = f"properties.{row.from_}"
             raise Misfit(field, "a text or a list", value)
-        text = value.replace(",", row.delimiter) if isinstance(value, str) else row.delimiter.join(map(in_words, value))
+        text = value.replace(",", row.delimiter) if isinstance(value, str) else row.delimiter.join(map(js_join, value))
         values[f"{prefix}{row.to}"] = text
     return values
 
@@ -243,7 +243,7 @@ def _visit(event: Event, settings: AdobeAnalyticsSettings) -> dict[str, Json]:
 def _events(event: Event, settings: AdobeAnalyticsSettings, name: str, adobe: str) -> str:
     merch = _row_of(settings.event_merch_event_to_adobe_event, name)
     values = [value_at(event, key) for key in settings.event_merch_properties] if merch else []
-    return ",".join([adobe, *(f"{merch}={in_words(value)}" for value in values if value is not None)])
+    return ",".join([adobe, *(f"{merch}={js_join(value)}" for value in values if value is not None)])
 
 
 def _products(event: Event, settings: AdobeAnalyticsSettings, name: str, has_products: bool) -> str | None:

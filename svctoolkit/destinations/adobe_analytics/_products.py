@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from svctoolkit.destinations.adobe_analytics._values import value_at
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import in_words, number_or_nothing
+from svctoolkit.mapping import js_join, number_or_none
 
 _IDENTIFIERS = {"name": "name", "id": "product_id", "sku": "sku"}
 
@@ -28,7 +28,7 @@ def product_text(
     fields = [
         _plain(product.get("category")),
         _plain(called),
-        in_words(quantity),
+        js_join(quantity),
         _total(product.get("price"), quantity),
     ]
     if values or evars:
@@ -38,13 +38,13 @@ def product_text(
 
 def _total(price: Json, quantity: Json) -> str:
     """Return the total price of all items; `0` without a price."""
-    each, count = number_or_nothing.of(price or 0), number_or_nothing.of(quantity)
+    each, count = number_or_none.of(price or 0), number_or_none.of(quantity)
     return f"{each * count:.2f}" if each and not isinstance(each, str) and not isinstance(count, str) else "0"
 
 
 def _merchandise(event: Event, product: Mapping[str, Json], names: Iterable[tuple[str, str]]) -> str:
     found = ((name, _value(event, product, key)) for name, key in names)
-    return "|".join(f"{name}={in_words(value)}" for name, value in found if value is not None)
+    return "|".join(f"{name}={js_join(value)}" for name, value in found if value is not None)
 
 
 def _value(event: Event, product: Mapping[str, Json], key: str) -> Json:
@@ -53,4 +53,4 @@ def _value(event: Event, product: Mapping[str, Json], key: str) -> Json:
 
 
 def _plain(value: Json) -> str:
-    return "" if value is None else in_words(value)
+    return "" if value is None else js_join(value)

@@ -5,17 +5,17 @@ https://support.appsflyer.com/hc/en-us/articles/4410481112081 lists the paramete
 
 from __future__ import annotations
 
-from svctoolkit.mapping import IP, USER_ID, Table, as_it_is, required
+from svctoolkit.mapping import IP, USER_ID, Table, required, verbatim
 
 BODY = Table(
     {
         "appsflyer_id": required("context.externalId.appsflyerExternalId"),
         "customer_user_id": USER_ID,
-        "bundleIdentifier": as_it_is("context.app.namespace"),
-        "app_version_name": as_it_is("context.app.version"),
+        "bundleIdentifier": verbatim("context.app.namespace"),
+        "app_version_name": verbatim("context.app.version"),
         "ip": IP,
-        "eventTime": as_it_is("timestamp"),
-        "os": as_it_is("context.os.version"),
+        "eventTime": verbatim("timestamp"),
+        "os": verbatim("context.os.version"),
         "att": "context.device.attTrackingStatus",
     }
 )

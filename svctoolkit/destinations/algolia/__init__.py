@@ -19,14 +19,14 @@ from svctoolkit.mapping import (
     Missing,
     NotConfigured,
     Table,
-    as_it_is,
     as_object,
     converter,
     event_name,
     first,
-    in_words,
+    js_join,
     leading_number,
     required,
+    verbatim,
 )
 from svctoolkit.secrets import Secret
 
@@ -79,7 +79,7 @@ def quantity(value: Json) -> int | float | None:
 @converter
 def words(value: Json) -> str:
     """Return text unchanged, and other values as text."""
-    return in_words(value)
+    return js_join(value)
 
 
 EVENT = Table(
@@ -98,8 +98,8 @@ PRODUCT = Table(
     {
         "queryID": words("queryID"),
         "price": words("price"),
-        "quantity": as_it_is(quantity("quantity")),
-        "discount": as_it_is("discount"),
+        "quantity": verbatim(quantity("quantity")),
+        "discount": verbatim("discount"),
     },
     of="product",
 )
@@ -123,7 +123,7 @@ def _kind(event: Event, name: str, settings: AlgoliaSettings) -> str:
     kind = KIND(event).get("eventType") or settings.kinds.get(name.strip().lower())
     if not kind:
         raise NotConfigured("event", name, setting="eventTypeSettings")
-    kind = in_words(kind).strip().lower()
+    kind = js_join(kind).strip().lower()
     if kind not in _KINDS:
         raise Misfit("properties.eventType", "click, view or conversion", kind, setting="eventTypeSettings")
     return kind

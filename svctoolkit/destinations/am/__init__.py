@@ -38,8 +38,8 @@ from svctoolkit.mapping import (
     compact,
     event_name,
     fill_from,
-    in_words,
     is_empty,
+    js_join,
     json_text,
     path,
     pick,
@@ -137,7 +137,7 @@ def send_page(event: Event, settings: AmplitudeSettings) -> Payload:
     """Return `Viewed <name> Page`, or an event with a configured name."""
     name = event.raw.get("name") or event.properties.get("category")
     if not settings.use_user_defined_page_event_name:
-        return _view(event, settings, f"Viewed {in_words(name or '')} Page", name)
+        return _view(event, settings, f"Viewed {js_join(name or '')} Page", name)
     return _view(event, settings, _own_name(event, settings.user_provided_page_event_string, name), name)
 
 
@@ -146,7 +146,7 @@ def send_screen(event: Event, settings: AmplitudeSettings) -> Payload:
     """Return `Viewed <name> Screen`, or an event with a configured name."""
     name = event.raw.get("name") or event.raw.get("event") or event.properties.get("category")
     if not settings.use_user_defined_screen_event_name:
-        return _view(event, settings, f"Viewed {in_words(name or '')} Screen", name)
+        return _view(event, settings, f"Viewed {js_join(name or '')} Screen", name)
     return _view(event, settings, _own_name(event, settings.user_provided_screen_event_string, name), name)
 
 

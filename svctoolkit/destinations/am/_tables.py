@@ -13,7 +13,6 @@ from svctoolkit.mapping import (
     IP,
     Table,
     agent,
-    as_it_is,
     as_object,
     compact,
     const,
@@ -22,23 +21,24 @@ from svctoolkit.mapping import (
     first,
     moment,
     platform,
+    verbatim,
 )
 
 _DIGITS = re.compile(r"\d{1,15}", re.ASCII)
 
 EVENT = Table(
     {
-        "user_id": as_it_is("userId"),
+        "user_id": verbatim("userId"),
         "device_id": "anonymousId",
-        "os_name": as_it_is("context.os.name"),
-        "os_version": as_it_is("context.os.version"),
-        "device_model": as_it_is("context.device.model"),
-        "device_manufacturer": as_it_is("context.device.manufacturer"),
-        "platform": as_it_is("context.device.type"),
-        "carrier": as_it_is("context.network.carrier"),
-        "app_name": as_it_is("context.app.name"),
-        "app_version": as_it_is("context.app.version"),
-        "language": as_it_is("context.locale"),
+        "os_name": verbatim("context.os.name"),
+        "os_version": verbatim("context.os.version"),
+        "device_model": verbatim("context.device.model"),
+        "device_manufacturer": verbatim("context.device.manufacturer"),
+        "platform": verbatim("context.device.type"),
+        "carrier": verbatim("context.network.carrier"),
+        "app_name": verbatim("context.app.name"),
+        "app_version": verbatim("context.app.version"),
+        "language": verbatim("context.locale"),
         "ip": IP,
         "region": "context.location.region",
         "country": first("context.location.country", "traits.address.country", "context.traits.address.country"),

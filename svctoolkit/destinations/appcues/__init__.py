@@ -18,7 +18,7 @@ from svctoolkit.mapping import (
     WrongValue,
     converter,
     first,
-    in_words,
+    js_join,
     lenient_seconds,
     required,
     without_scalars,
@@ -100,4 +100,4 @@ def _send(event: Event, body: dict[str, Any], settings: AppcuesSettings) -> Payl
     user = event.raw.get("userId")
     if user is None or user == "":
         raise Missing("userId")
-    return API.post(settings, f"{in_words(user)}/activity", {**REQUEST(event), **body})
+    return API.post(settings, f"{js_join(user)}/activity", {**REQUEST(event), **body})

@@ -13,12 +13,12 @@ from svctoolkit.mapping import (
     LAST_NAME,
     Missing,
     Table,
-    as_it_is,
     as_object,
-    in_words,
+    js_join,
     not_null,
     trait,
     value_of,
+    verbatim,
 )
 from svctoolkit.secrets import Secret
 
@@ -45,11 +45,11 @@ API = Endpoint("https://api2.autopilothq.com/v1", Header("autopilotapikey", "{ap
 
 CONTACT = Table(
     {
-        "Email": as_it_is(trait("email")),
-        "FirstName": as_it_is(FIRST_NAME),
-        "LastName": as_it_is(LAST_NAME),
-        "Phone": as_it_is(trait("phone")),
-        "Company": as_it_is(trait("company.name")),
+        "Email": verbatim(trait("email")),
+        "FirstName": verbatim(FIRST_NAME),
+        "LastName": verbatim(LAST_NAME),
+        "Phone": verbatim(trait("phone")),
+        "Company": verbatim(trait("company.name")),
     }
 )
 ADDRESS = not_null(EMAIL)
@@ -75,4 +75,4 @@ def send_trigger(event: Event, settings: AutopilotSettings) -> Payload:
         raise Missing(*ADDRESS.paths)
     properties = event.raw.get("properties")
     body = {"property": properties} if isinstance(properties, dict) else {}
-    return API.post(settings, f"trigger/{settings.trigger_id}/contact/{in_words(email)}", body)
+    return API.post(settings, f"trigger/{settings.trigger_id}/contact/{js_join(email)}", body)

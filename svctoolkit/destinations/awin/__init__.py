@@ -23,7 +23,7 @@ from svctoolkit.mapping import (
     default,
     first,
     in_url,
-    in_words,
+    js_join,
 )
 from svctoolkit.secrets import Secret
 
@@ -111,7 +111,7 @@ def send_sale(event: Event, settings: AwinSettings) -> Payload:
     custom = {name: event.properties.get(source) for name, source in settings.custom.items()}
     sale = {**SALE(event), "merchant": settings.advertiser_id.reveal()}
     if sale.get("amount"):
-        sale["parts"] = f"{in_words(sale.pop('commissionGroup', 'DEFAULT'))}:{in_words(sale['amount'])}"
+        sale["parts"] = f"{js_join(sale.pop('commissionGroup', 'DEFAULT'))}:{js_join(sale['amount'])}"
     items = _items(event, sale) if "ref" in sale else ()
     return _send({**sale, **{f"bd[{number}]": item for number, item in enumerate(items)}, **compact(custom)})
 
@@ -124,7 +124,7 @@ def _items(event: Event, sale: dict[str, Any]) -> Iterator[str]:
         if all(item.get(key) for key in _NEEDED):
             values = [sale["merchant"], sale["ref"], *(item[key] for key in _NEEDED), item.get("sku", "")]
             values += [sale.get("parts", "DEFAULT"), item.get("category", "")]
-            yield "|".join(["AW:P", *(in_url(in_words(value)) for value in values)])
+            yield "|".join(["AW:P", *(in_url(js_join(value)) for value in values)])
 
 
 def _send(params: dict[str, Any]) -> Payload:

@@ -27,7 +27,7 @@ from svctoolkit.mapping import (
     as_object,
     custom_traits,
     first,
-    in_words,
+    js_join,
     moment,
     required,
     trait,
@@ -112,7 +112,7 @@ def _whole_second(event: Event) -> int | None:
 
 
 def _page_name(event: Event) -> str:
-    return " ".join(["Viewed", *(in_words(word) for word in PAGE(event).values()), event.type.capitalize()])
+    return " ".join(["Viewed", *(js_join(word) for word in PAGE(event).values()), event.type.capitalize()])
 
 
 def _ids(event: Event, settings: BloomreachSettings) -> dict[str, Any]:

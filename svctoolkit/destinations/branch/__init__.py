@@ -12,7 +12,7 @@ from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Endpoint, Header, Payload, Rows, Settings
 from svctoolkit.events import Event
-from svctoolkit.mapping import ANY_ID, Missing, Table, as_it_is, as_object, in_words
+from svctoolkit.mapping import ANY_ID, Missing, Table, as_object, js_join, verbatim
 
 
 class BranchSettings(Settings, frozen=True, kw_only=True):
@@ -92,16 +92,16 @@ EVENT_DATA = frozenset({"coupon", "currency", "revenue", "shipping", "tax"})
 APPLE_SYSTEMS = ("ios", "ipados", "tvos", "watchos")
 USER = Table(
     {
-        "os": as_it_is("context.os.name"),
-        "os_version": as_it_is("context.os.version"),
-        "app_version": as_it_is("context.app.version"),
-        "model": as_it_is("context.device.model"),
-        "brand": as_it_is("context.device.brand"),
-        "screen_dpi": as_it_is("context.screen.density"),
-        "screen_height": as_it_is("context.screen.height"),
-        "screen_width": as_it_is("context.screen.width"),
+        "os": verbatim("context.os.name"),
+        "os_version": verbatim("context.os.version"),
+        "app_version": verbatim("context.app.version"),
+        "model": verbatim("context.device.model"),
+        "brand": verbatim("context.device.brand"),
+        "screen_dpi": verbatim("context.screen.density"),
+        "screen_height": verbatim("context.screen.height"),
+        "screen_width": verbatim("context.screen.width"),
         "developer_identity": ANY_ID,
-        "user_agent": as_it_is("context.userAgent"),
+        "user_agent": verbatim("context.userAgent"),
     }
 )
 #: device IDs: the field, its path in the context, else its path in the device
@@ -168,7 +168,7 @@ def _contents(values: Mapping[str, Any], name: Any) -> dict[str, Any]:
 
 def _user(event: Event) -> dict[str, Any]:
     user: dict[str, Any] = USER(event)
-    system = in_words(user.get("os") or "").lower()
+    system = js_join(user.get("os") or "").lower()
     ids = APPLE_IDS if system in APPLE_SYSTEMS else ANDROID_IDS if system == "android" else ()
     device = as_object(event.context.get("device"))
     for key, of_context, of_device in ids:

@@ -31,7 +31,7 @@ from svctoolkit.mapping import (
     as_object,
     compact,
     first,
-    in_words,
+    js_join,
     number,
     required,
     string,
@@ -139,7 +139,7 @@ def send_group(event: Event, settings: BrazeSettings) -> Payload:
     """Return an attribute for the user's membership in the group, or the state of a subscription group."""
     group = value_of(event, GROUP)
     if not settings.enable_subscription_group_in_group_call:
-        member = {f"ab_rudder_group_{in_words(group)}": True, **compact({"external_id": _user(event)})}
+        member = {f"ab_rudder_group_{js_join(group)}": True, **compact({"external_id": _user(event)})}
         return API.post(settings, "users/track", {"attributes": [member], "partner": "RudderStack"})
     traits = as_object(event.raw.get("traits"))
     if not traits.get("phone") and not traits.get("email"):
@@ -219,7 +219,7 @@ def _purchase(event: Event, settings: BrazeSettings, product: Mapping[str, Any])
     currency = event.properties.get("currency") or product.get("currency")
     if not currency:
         raise Missing("properties.currency", "properties.products.currency")
-    out = {**PURCHASE(product), "currency": in_words(currency), **PURCHASE_TIME(event)}
+    out = {**PURCHASE(product), "currency": js_join(currency), **PURCHASE_TIME(event)}
     extra = {key: value for key, value in product.items() if key not in _NOT_IN_PURCHASES}
     if settings.send_purchase_event_with_extra_properties and extra:
         out["properties"] = extra

@@ -17,7 +17,7 @@ from svctoolkit.destinations import Batch, MappedJob, Payload
 from svctoolkit.destinations._payload import json_bytes
 from svctoolkit.destinations.braze._settings import BrazeSettings
 from svctoolkit.destinations.braze._users import UNBILLED
-from svctoolkit.mapping import Missing, in_words
+from svctoolkit.mapping import Missing, js_join
 
 _TRACK, _SUBSCRIPTIONS, _MERGES = "/users/track", "/v2/subscription/status/set", "/users/merge"
 _LIMITS = {_TRACK: 75, _SUBSCRIPTIONS: 25, _MERGES: 50}
@@ -56,7 +56,7 @@ def _places(jobs: Sequence[MappedJob]) -> Callable[[MappedJob], int]:
 
 
 def _person(job: MappedJob) -> str:
-    return in_words(job.event.raw.get("userId") or job.event.raw.get("anonymousId"))
+    return js_join(job.event.raw.get("userId") or job.event.raw.get("anonymousId"))
 
 
 def _without_known(job: MappedJob, known: dict[bytes, dict[str, Any]]) -> MappedJob:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, basic_key
 from svctoolkit.events import Event
-from svctoolkit.mapping import USER_ID, Shape, Table, const, converter, first, in_words, required
+from svctoolkit.mapping import USER_ID, Shape, Table, const, converter, first, js_join, required
 from svctoolkit.secrets import Secret
 
 
@@ -30,7 +30,7 @@ destination = DestinationType(
 
 API = Endpoint("https://api.candu.ai/api/eventWebhook", basic_key("api_key"), JSON)
 
-as_text = converter(in_words)
+as_text = converter(js_join)
 
 _PERSON: Shape = {
     "traits": first("traits", "context.traits"),

@@ -40,7 +40,7 @@ from svctoolkit.mapping import (
     as_object,
     event_name,
     first,
-    in_words,
+    js_join,
     required,
     trait,
     value_of,
@@ -131,9 +131,7 @@ def _user_id(event: Event, settings: CannySettings, context: Context) -> Json:
     email, user_id = value_of(event, EMAIL), value_of(event, USER_ID)
     if not email and not user_id:
         raise Missing("traits.email", "userId")
-    where, identity = (
-        ("traits.email", {"email": in_words(email)}) if email else ("userId", {"userID": in_words(user_id)})
-    )
+    where, identity = ("traits.email", {"email": js_join(email)}) if email else ("userId", {"userID": js_join(user_id)})
     form = urlencode({"apiKey": settings.api_key.reveal(), **identity})
     request = LOOKUP.lookup(settings, "users/retrieve", "POST", form)
     answer = as_object(context.ask(request, field=where))

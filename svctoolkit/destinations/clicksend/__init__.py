@@ -22,14 +22,14 @@ from svctoolkit.mapping import (
     Misfit,
     Missing,
     Table,
-    as_it_is,
     converter,
-    in_words,
+    js_join,
     leading_number,
     moment,
     text,
     trait,
     value_of,
+    verbatim,
 )
 from svctoolkit.mapping.times import microseconds
 from svctoolkit.secrets import Secret
@@ -87,20 +87,20 @@ def address_text(value: Json) -> str:
     return text(value)
 
 
-LIST_ID = as_it_is("context.externalId.CLICKSEND_CONTACT_LIST_ID")
+LIST_ID = verbatim("context.externalId.CLICKSEND_CONTACT_LIST_ID")
 CONTACT_ID = "context.externalId.CLICKSEND_CONTACT_ID"
 CONTACT = Table(
     {
-        "email": as_it_is(trait("email")),
-        "phone_number": as_it_is(trait("phone")),
+        "email": verbatim(trait("email")),
+        "phone_number": verbatim(trait("phone")),
         "fax_number": trait("fax_number"),
-        "first_name": as_it_is(FIRST_NAME),
-        "last_name": as_it_is(LAST_NAME),
-        "address_line_1": as_it_is(address_text(trait("address"))),
-        "address_line_2": as_it_is(address_text(trait("address"))),
-        "city": as_it_is(trait("address.city")),
-        "state": as_it_is(trait("state")),
-        "country": as_it_is(trait("country")),
+        "first_name": verbatim(FIRST_NAME),
+        "last_name": verbatim(LAST_NAME),
+        "address_line_1": verbatim(address_text(trait("address"))),
+        "address_line_2": verbatim(address_text(trait("address"))),
+        "city": verbatim(trait("address.city")),
+        "state": verbatim(trait("state")),
+        "country": verbatim(trait("country")),
         "contact_id": CONTACT_ID,
     }
 )
@@ -116,8 +116,8 @@ MESSAGE = Table(
     }
 )
 CAMPAIGN = Table({"name": "properties.name", "body": "properties.body"})
-SCHEDULE = as_it_is("properties.schedule")
-WHEN = as_it_is(TIME)
+SCHEDULE = verbatim("properties.schedule")
+WHEN = verbatim(TIME)
 
 
 @destination.on("identify")
@@ -129,9 +129,9 @@ def send_contact(event: Event, settings: ClickSendSettings) -> Payload:
     list_id = value_of(event, LIST_ID)
     if list_id is None or list_id == "":
         raise Missing("context.externalId.CLICKSEND_CONTACT_LIST_ID", wants="the ID of a list")
-    place = f"lists/{in_words(list_id)}/contacts"
+    place = f"lists/{js_join(list_id)}/contacts"
     if "contact_id" in contact:
-        return API.put(settings, f"{place}/{in_words(contact['contact_id'])}", contact)
+        return API.put(settings, f"{place}/{js_join(contact['contact_id'])}", contact)
     return API.post(settings, place, contact)
 
 
@@ -152,7 +152,7 @@ def send_message(event: Event, settings: ClickSendSettings) -> Payload:
 
 
 def _campaign(event: Event, settings: ClickSendSettings, list_id: Any, sender: str) -> dict[str, Any]:
-    words = {key: in_words(value) for key, value in CAMPAIGN(event).items()}
+    words = {key: js_join(value) for key, value in CAMPAIGN(event).items()}
     _check_sender(sender)
     for name in ("name", "body"):
         if name not in words:
@@ -166,9 +166,9 @@ def _check_sender(sender: str) -> None:
 
 
 def _whole(list_id: Any) -> int:
-    if isinstance(list_id, bool) or not in_words(list_id).strip().isdecimal():
+    if isinstance(list_id, bool) or not js_join(list_id).strip().isdecimal():
         raise Misfit("context.externalId.CLICKSEND_CONTACT_LIST_ID", "a whole number", list_id)
-    return int(in_words(list_id))
+    return int(js_join(list_id))
 
 
 def _schedule(event: Event, settings: ClickSendSettings) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import Misfit, as_object, converter, moment, number_or_nothing, objects, text
+from svctoolkit.mapping import Misfit, as_object, converter, moment, number_or_none, objects, text
 from svctoolkit.mapping.times import microseconds
 
 _EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
@@ -52,7 +52,7 @@ def _form(name: str, field: Mapping[str, Json], value: Any) -> Json:
     if kind == "date":
         return milliseconds.of(value)
     if kind == "emoji":
-        _check_range(name, value, 0, number_or_nothing.of(as_object(field.get("type_config")).get("count")) or 5)
+        _check_range(name, value, 0, number_or_none.of(as_object(field.get("type_config")).get("count")) or 5)
     for checked, pattern in (("email", _EMAIL), ("url", _URL), ("phone", _PHONE)):
         if kind == checked and not pattern.fullmatch(text(value)):
             raise Misfit(f"properties.{name}", _WANTED[checked], text(value), case=checked)
@@ -78,7 +78,7 @@ def _location(name: str, place: Mapping[str, Json]) -> Json:
 
 
 def _check_range(name: str, value: Json, low: int, high: Any) -> None:
-    number = number_or_nothing.of(value)
+    number = number_or_none.of(value)
     if isinstance(number, str) or not low <= number <= high:
         where = f"properties.{name}"
         raise Misfit(where, f"a number from {low} to {high}", value, case="range")

@@ -14,12 +14,12 @@ from svctoolkit.mapping import (
     TIME,
     Missing,
     Table,
-    as_it_is,
     as_object,
-    in_words,
+    js_join,
     required,
     trait,
     value_of,
+    verbatim,
     without,
 )
 from svctoolkit.secrets import Secret
@@ -50,8 +50,8 @@ API = Endpoint("{api_base_url}/v2", JSON, basic("api_key"))
 
 #: Cordial's ID of the contact; it takes precedence over the e-mail address.
 CONTACT_ID = "context.externalId.cordialContactId"
-CHANNEL = Table({"address": as_it_is(trait("email")), "subscribeStatus": trait("subscribeStatus")})
-ACTIVITY = Table({"cID": CONTACT_ID, "email": as_it_is(EMAIL), "a": required("event")})
+CHANNEL = Table({"address": verbatim(trait("email")), "subscribeStatus": trait("subscribeStatus")})
+ACTIVITY = Table({"cID": CONTACT_ID, "email": verbatim(EMAIL), "a": required("event")})
 MOMENT = Table({"ats": TIME})
 
 
@@ -62,7 +62,7 @@ def send_contact(event: Event, settings: CordialSettings, context: Context) -> P
     contact_id = value_of(event, CONTACT_ID)
     _check_identity(contact_id, channel.get("address"))
     body = {"channels": {"email": channel}, **_own_traits(event)} if channel else _own_traits(event)
-    place = f"contacts/{in_words(contact_id)}" if contact_id else f"contacts/email:{in_words(channel['address'])}"
+    place = f"contacts/{js_join(contact_id)}" if contact_id else f"contacts/email:{js_join(channel['address'])}"
     if _exists(settings, context, place):
         return API.put(settings, place, body)
     return API.post(settings, "contacts", body)

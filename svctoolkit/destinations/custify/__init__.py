@@ -35,7 +35,7 @@ from svctoolkit.mapping import (
     as_object,
     compact,
     first,
-    in_words,
+    js_join,
     required,
     trait,
     value_of,
@@ -156,7 +156,7 @@ def _person(
         raise Missing("userId", "traits.email")
     names = (value_of(event, FIRST_NAME), value_of(event, LAST_NAME))
     if "name" not in body and any(names):
-        body["name"] = " ".join(in_words(name) for name in names if name)
+        body["name"] = " ".join(js_join(name) for name in names if name)
     if isinstance(traits, dict):
         body["custom_attributes"] = _attributes(traits)
     if company.get("id"):

@@ -36,8 +36,8 @@ from svctoolkit.mapping import (
     event_name,
     first,
     in_url,
-    in_words,
     is_empty,
+    js_join,
     platform,
     required,
     string,
@@ -206,7 +206,7 @@ def _event(event: Event, settings: CustomerioSettings, kind: str, name: Any, fra
     body: dict[str, Any] = {"type": kind, **_seconds("timestamp", value_of(event, TIME))}
     if "properties" in event.raw:
         body["data"] = event.raw["properties"]
-    who, title = _who(event, WHO), in_words(name)
+    who, title = _who(event, WHO), js_join(name)
     if who:
         title_member = {"name": frame.format(title)} if title else {}
         return API.post(settings, f"api/v1/customers/{in_url(who)}/events", {**body, **title_member})

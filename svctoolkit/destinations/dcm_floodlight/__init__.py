@@ -24,7 +24,7 @@ from svctoolkit.mapping import (
     as_object,
     in_url,
     javascript_text,
-    number_or_nothing,
+    number_or_none,
     objects,
     path,
     require_name,
@@ -119,7 +119,7 @@ def _sale(properties: Mapping[str, Json]) -> dict[str, Json]:
     products, quantity = properties.get("products"), properties.get("quantity")
     if products is not None:
         listed = objects(products if isinstance(products, list) else [products])
-        numbers: list[Any] = [number_or_nothing.of(product.get("quantity") or 0) or 0 for product in listed]
+        numbers: list[Any] = [number_or_none.of(product.get("quantity") or 0) or 0 for product in listed]
         quantity = sum(numbers)
     return {"ord": properties.get("orderId"), "qty": quantity, "cost": properties.get("revenue")}
 

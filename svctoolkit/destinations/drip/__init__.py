@@ -38,8 +38,8 @@ from svctoolkit.mapping import (
     custom_traits,
     event_name,
     first,
-    in_words,
     javascript_text,
+    js_join,
     objects,
     required,
     trait,
@@ -102,13 +102,13 @@ V3 = Endpoint("https://api.getdrip.com/v3/{account_id}", basic_key("api_key"), J
 @converter
 def words(value: Json) -> str:
     """Return a value as text; elements of a list are separated by commas."""
-    return in_words(value)
+    return js_join(value)
 
 
 @converter
 def address_line(value: Json) -> Json:
     """Return an address as one line."""
-    return " ".join(in_words(line) for line in value.values()).strip() if isinstance(value, dict) else value
+    return " ".join(js_join(line) for line in value.values()).strip() if isinstance(value, dict) else value
 
 
 @converter
@@ -215,7 +215,7 @@ def send_event(event: Event, settings: DripSettings, context: Context) -> Payloa
     actor = ACTOR(event)
     _check_identity(actor, "properties.email")
     if not settings.enable_user_creation:
-        _ask(settings, context, "GET", f"subscribers/{in_words(actor.get('id') or actor['email'])}")
+        _ask(settings, context, "GET", f"subscribers/{js_join(actor.get('id') or actor['email'])}")
     action = _ORDER_ACTIONS.get(name)
     if action:
         items = _items(event)

@@ -24,8 +24,8 @@ from svctoolkit.mapping import (
     converter,
     event_name,
     first,
-    in_words,
     is_empty,
+    js_join,
     number,
     required,
     trait,
@@ -128,7 +128,7 @@ def _customer(event: Event, kind: Kind) -> dict[str, Any]:
         raise Missing("userId", "context.externalId.customerExternalId", wants=f"the customer of the {kind}")
     out = {"customerExternalId": id, **CUSTOMER(event)}
     names = (value_of(event, FIRST_NAME), value_of(event, LAST_NAME))
-    name = value_of(event, NAME) or (" ".join(map(in_words, names)) if None not in names else None)
+    name = value_of(event, NAME) or (" ".join(map(js_join, names)) if None not in names else None)
     return out if name is None else {**out, "customerName": name}
 
 

@@ -16,16 +16,16 @@ from svctoolkit.mapping import (
     EMAIL_OR_EXTERNAL_ID,
     Missing,
     Table,
-    as_it_is,
     event_key,
     event_name,
-    in_words,
+    js_join,
     leading_number,
     not_null,
     objects,
     required,
     sha256,
     value_of,
+    verbatim,
 )
 from svctoolkit.secrets import Secret
 
@@ -54,7 +54,7 @@ destination = DestinationType(
 API = Endpoint("https://dy-api.com/v2/collect/user/event", JSON, Header("DY-API-Key", "{api_key}"))
 
 VISIT = Table({"user": {"id": required(not_null(ANY_ID))}, "context": {"device": {"ip": required("context.ip")}}})
-EMAIL = as_it_is(EMAIL_OR_EXTERNAL_ID)
+EMAIL = verbatim(EMAIL_OR_EXTERNAL_ID)
 _SHOP = {
     "product_added": ("Add to Cart", "add-to-cart-v1"),
     "product_removed": ("Remove from Cart", "remove-from-cart-v1"),
@@ -69,7 +69,7 @@ def send_user(event: Event, settings: DynamicYieldSettings) -> Payload:
     visit, email = VISIT(event), value_of(event, EMAIL)
     who = {"cuid": visit["user"]["id"], "cuidType": "userId"}
     if email is not None:
-        who = {"hashedEmail": sha256(in_words(email)) if settings.hash_email else email}
+        who = {"hashedEmail": sha256(js_join(email)) if settings.hash_email else email}
     return _send(event, settings, visit, "Identify User", {"dyType": "identify-v1", **who})
 
 
@@ -121,6 +121,6 @@ def _send(
     if session == "":
         raise Missing("context.sessionId")
     if session is not None:
-        visit["session"] = {"custom": in_words(session)}
+        visit["session"] = {"custom": js_join(session)}
     action = {"name": name, **({"properties": properties} if properties else {})}
     return API.post(settings, body={**visit, "events": [action]})

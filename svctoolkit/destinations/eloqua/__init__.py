@@ -9,7 +9,7 @@ from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.events import Event
-from svctoolkit.mapping import Missing, as_object, external_ids, in_words, objects, text
+from svctoolkit.mapping import Missing, as_object, external_ids, js_join, objects, text
 
 
 class EloquaSettings(Settings, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ def send_record(event: Event, _settings: EloquaSettings) -> Payload:
     if field is not _NOTHING:
         body["identifierFieldName"] = field
         if "userId" in event.raw:
-            data[in_words(field)] = event.raw["userId"]
+            data[js_join(field)] = event.raw["userId"]
     object_ = external_ids(event)[0].object if entries else ""
     if object_:
         body["customObjectId"] = object_

@@ -24,7 +24,7 @@ from svctoolkit.mapping import (
     as_object,
     default,
     first,
-    in_words,
+    js_join,
     objects,
     require_name,
     trait,
@@ -116,7 +116,7 @@ def send_event(event: Event, settings: EngageSettings) -> Payload:
 @destination.on("page")
 def send_view(event: Event, settings: EngageSettings) -> Payload:
     """Return the event `Viewed <category> <name> Page`."""
-    words = [f"{in_words(word)} " for word in (event.raw.get("category"), event.raw.get("name")) if word]
+    words = [f"{js_join(word)} " for word in (event.raw.get("category"), event.raw.get("name")) if word]
     name = f"Viewed {''.join(words)[:_PAGE_NAME]} Page"
     return _send_event(event, settings, name, {**unnest(event.properties), **PAGE(event)})
 
@@ -130,7 +130,7 @@ def send_member(event: Event, settings: EngageSettings) -> Payload:
     operation = as_object(event.raw.get("traits")).get("operation") or "add"
     if operation not in ("add", "remove"):
         raise Misfit("traits.operation", "add or remove", operation)
-    path = f"lists/{in_words(group_id)}/subscribers"
+    path = f"lists/{js_join(group_id)}/subscribers"
     if not value_of(event, ENGAGE_ID) and operation == "add":
         return API.post(settings, path, {**USER(event), **MEMBER(event)})
     method: Method = "DELETE" if operation == "remove" else "PUT"
@@ -148,7 +148,7 @@ def _user_id(event: Event) -> str:
     user_id = value_of(event, ENGAGE_ID)
     if not user_id:
         raise Missing("context.externalId.engageId", "userId")
-    return in_words(user_id)
+    return js_join(user_id)
 
 
 def _send_event(event: Event, settings: EngageSettings, name: str, properties: Mapping[str, Any]) -> Payload:

@@ -20,7 +20,7 @@ from svctoolkit.destinations._families.freshworks import (
     contact_shape,
 )
 from svctoolkit.events import Event
-from svctoolkit.mapping import Table, number_or_nothing, value_of
+from svctoolkit.mapping import Table, number_or_none, value_of
 
 
 class FreshsalesSettings(FreshworksSettings, frozen=True, kw_only=True):
@@ -39,8 +39,8 @@ destination = DestinationType(
     answers=ANSWERS,
 )
 
-CONTACT = Table(contact_shape(number_or_nothing))
-ACCOUNT = Table(account_shape(number_or_nothing))
+CONTACT = Table(contact_shape(number_or_none))
+ACCOUNT = Table(account_shape(number_or_none))
 
 
 @destination.on("identify")

@@ -11,7 +11,7 @@ from typing import Any
 
 from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, authorization
 from svctoolkit.events import Event
-from svctoolkit.mapping import Table, as_it_is, as_object, first, required
+from svctoolkit.mapping import Table, as_object, first, required, verbatim
 from svctoolkit.secrets import Secret
 
 
@@ -40,24 +40,24 @@ API = Endpoint("https://api.fullstory.com/v2", authorization("Basic", "api_key")
 
 USER = Table(
     {
-        "uid": as_it_is("userId"),
-        "email": as_it_is("context.traits.email"),
-        "display_name": as_it_is("context.traits.name"),
+        "uid": verbatim("userId"),
+        "email": verbatim("context.traits.email"),
+        "display_name": verbatim("context.traits.name"),
     }
 )
 ACTION = Table(
     {
         "name": required("event"),
-        "timestamp": as_it_is("originalTimestamp"),
+        "timestamp": verbatim("originalTimestamp"),
     }
 )
 SESSION = Table(
     {
-        "id": as_it_is(first("properties.sessionId", "context.sessionId")),
-        "use_most_recent": as_it_is("properties.useMostRecent"),
+        "id": verbatim(first("properties.sessionId", "context.sessionId")),
+        "use_most_recent": verbatim("properties.useMostRecent"),
     }
 )
-ACTOR = Table({"uid": as_it_is(first("properties.userId", "userId"))})
+ACTOR = Table({"uid": verbatim(first("properties.userId", "userId"))})
 #: members of the context, and Fullstory's names for them
 _PAGE = {"url": "url", "initial_referrer": "initial_referrer"}
 _APP = {"name": "app_name", "version": "app_version"}

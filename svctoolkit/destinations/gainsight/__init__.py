@@ -79,7 +79,7 @@ def as_text(value: Json) -> str:
 
 
 @converter
-def number_or_none(value: Json) -> int | float | None:
+def number_at_start(value: Json) -> int | float | None:
     """Return a number, or the number that a text begins with; anything else is left out."""
     return leading_number(value)
 
@@ -99,22 +99,22 @@ PERSON = Table(
         "DynamicResolutionKey": as_text(trait("dynamicResolutionKey")),
         "ExternalRecordID__gc": as_text(trait("externalRecordId")),
         "MasterRecordID": as_text(trait("masterRecordID")),
-        "MasterAvatarTypeCode": number_or_none(trait("masterAvatarTypeCode")),
+        "MasterAvatarTypeCode": number_at_start(trait("masterAvatarTypeCode")),
     }
 )
 COMPANY = Table(
     {
         "Name": required("traits.name"),
-        "Employees": number_or_none("traits.employees"),
+        "Employees": number_at_start("traits.employees"),
         "Arr": "traits.arr",
         "BillingAddress": "traits.billingAddress",
         "Summary": "traits.summary",
         "CompanyType": "traits.companyType",
         "Csm": "traits.csm",
-        "CustomerLifetimeInMonths": number_or_none("traits.customerLifetimeInMonths"),
+        "CustomerLifetimeInMonths": number_at_start("traits.customerLifetimeInMonths"),
         "Industry": "traits.industry",
         "IndustryNew": "traits.industryNew",
-        "LifecycleInWeeks": number_or_none("traits.lifecycleInWeeks"),
+        "LifecycleInWeeks": number_at_start("traits.lifecycleInWeeks"),
         "ManagedAs": "traits.managedAs",
         "Mrr": "traits.mrr",
         "OriginalContractDate": "traits.originalContractDate",
@@ -125,7 +125,7 @@ COMPANY = Table(
         "Status": "traits.status",
         "Tags": "traits.tags",
         "TickerSymbol": "traits.tickerSymbol",
-        "Users": number_or_none("traits.users"),
+        "Users": number_at_start("traits.users"),
     }
 )
 MEMBER = Table({"Email": required(trait("email"))})

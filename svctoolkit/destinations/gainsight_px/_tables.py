@@ -15,7 +15,7 @@ from svctoolkit.mapping import (
     converter,
     first,
     moment,
-    number_or_nothing,
+    number_or_none,
     required,
     string,
     trait,
@@ -53,7 +53,7 @@ def gender(value: Json) -> str:
 @converter
 def coordinate(value: Json) -> int | float | str:
     """Return a number, or an empty text, which is left out, for anything else."""
-    return "" if isinstance(value, bool) else number_or_nothing.of(value)
+    return "" if isinstance(value, bool) else number_or_none.of(value)
 
 
 PERSON = Table(
@@ -66,7 +66,7 @@ PERSON = Table(
         **{name: date(trait(name)) for name in ("lastSeenDate", "signUpDate", "firstVisitDate", "createDate")},
         "accountId": string(trait("accountId")),
         "gender": gender(trait("gender")),
-        "score": number_or_nothing(trait("score")),
+        "score": number_or_none(trait("score")),
     }
 )
 ACCOUNT = Table(

@@ -14,13 +14,13 @@ from svctoolkit.mapping import (
     LookupFailed,
     Missing,
     Table,
-    as_it_is,
     as_object,
     in_url,
     json_text,
     pick,
     text,
     trait,
+    verbatim,
     warehouse_id,
 )
 from svctoolkit.secrets import Secret
@@ -50,7 +50,7 @@ destination = DestinationType(
 
 API = Endpoint("https://{domain}/api/v1", JSON, basic("user_name", "api_token"))
 
-PROFILE = Table({"name": trait("name"), "image": trait("avatar"), "address": as_it_is(trait("address"))})
+PROFILE = Table({"name": trait("name"), "image": trait("avatar"), "address": verbatim(trait("address"))})
 #: Values with their own fields, which are sent unless empty.
 _NOT_CUSTOM = frozenset({"address", "avatar", "email", "firstName", "lastName", "name", "phone", "userId"})
 

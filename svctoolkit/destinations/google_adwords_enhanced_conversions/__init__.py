@@ -30,9 +30,9 @@ from svctoolkit.mapping import (
     converter,
     event_name,
     first,
-    in_words,
     is_sha256,
-    number_or_nothing,
+    js_join,
+    number_or_none,
     required,
     sha256,
     text,
@@ -74,7 +74,7 @@ destination = DestinationType(
 
 @converter
 def as_text(value: Json) -> str:
-    return in_words(value)
+    return js_join(value)
 
 
 def _plain(value: Any) -> str:
@@ -124,7 +124,7 @@ ADJUSTMENT = Table(
             "conversionDateTime": as_text("properties.conversionDateTime"),
         },
         "restatementValue": {
-            "adjustedValue": number_or_nothing("properties.adjustedValue"),
+            "adjustedValue": number_or_none("properties.adjustedValue"),
             "currencyCode": first("properties.currencyCode", "properties.currency"),
         },
         "orderId": required(as_text("properties.orderId", "properties.order_id")),

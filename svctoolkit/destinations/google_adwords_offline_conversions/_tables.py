@@ -28,7 +28,7 @@ from svctoolkit.mapping import (
     leading_number,
     moment,
     number,
-    number_or_nothing,
+    number_or_none,
     objects,
     required,
     trait,
@@ -70,7 +70,7 @@ _ORDER_ID = first("properties.orderId", "properties.order_id")
 _CURRENCY = first("properties.currency", "properties.currencyCode")
 _CONVERSION: Shape = {
     "conversionDateTime": required(google_time("properties.conversionDateTime", TIME)),
-    "conversionValue": number_or_nothing(_VALUE),
+    "conversionValue": number_or_none(_VALUE),
     "currencyCode": _CURRENCY,
 }
 CLICK = Table(
@@ -92,7 +92,7 @@ CLICK = Table(
 #: Google accepts only one of them
 CLICK_IDS = Table({"gclid": "properties.gclid", "wbraid": "properties.wbraid", "gbraid": "properties.gbraid"})
 CHOICES = Table({"environment": "properties.conversionEnvironment", "source": "properties.userIdentifierSource"})
-_ITEM: Shape = {"productId": "product_id", "quantity": whole("quantity"), "unitPrice": number_or_nothing("price")}
+_ITEM: Shape = {"productId": "product_id", "quantity": whole("quantity"), "unitPrice": number_or_none("price")}
 ITEM = Table(_ITEM, of="properties.products")
 ONLY_ITEM = Table(_ITEM, of="properties")
 CALL = Table(

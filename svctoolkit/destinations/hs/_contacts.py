@@ -17,7 +17,7 @@ from svctoolkit.mapping import (
     first,
     json_text,
     moment,
-    number_or_nothing,
+    number_or_none,
     text,
     trait,
 )
@@ -92,7 +92,7 @@ def known(event: Event, contact: dict[str, Json], types: Mapping[str, str]) -> d
 
 def _is_number(value: str) -> bool:
     """Whether the string is a number, or empty."""
-    return not value or number_or_nothing.of(value) != ""
+    return not value or number_or_none.of(value) != ""
 
 
 def midnights(traits: Mapping[str, Json], types: Mapping[str, str]) -> dict[str, Json]:

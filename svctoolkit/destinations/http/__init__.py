@@ -18,7 +18,7 @@ from svctoolkit.destinations._families.json_paths import NOTHING, BodyRow, Many,
 from svctoolkit.destinations.http._batches import batch
 from svctoolkit.destinations.http._settings import HttpSettings, NameRow
 from svctoolkit.events import Event
-from svctoolkit.mapping import Misfit, Missing, basic_auth, in_url, in_words, text, without_nulls, xml_text
+from svctoolkit.mapping import Misfit, Missing, basic_auth, in_url, js_join, text, without_nulls, xml_text
 
 _CONTENT_TYPES = {
     "JSON": "application/json",
@@ -76,7 +76,7 @@ def _segment(event: Event, path: Value) -> str:
         raise Missing(path.written, setting="pathParams")
     if isinstance(value, (dict, Many)):
         raise Misfit(path.written, "a single value, because it is part of the URL path", setting="pathParams")
-    return in_words(value)
+    return js_join(value)
 
 
 def _headers(event: Event, settings: HttpSettings) -> dict[str, str]:

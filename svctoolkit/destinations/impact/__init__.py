@@ -27,12 +27,12 @@ from svctoolkit.mapping import (
     Shape,
     Table,
     Unsupported,
-    as_it_is,
     as_object,
     first,
     path,
     required,
     trait,
+    verbatim,
 )
 from svctoolkit.secrets import Secret
 
@@ -133,7 +133,7 @@ _COMMON: Shape = {
     "DeviceModel": "context.device.model",
     "DeviceOs": first("context.device.type", "context.os.name"),
     "DeviceOsVer": "context.os.version",
-    "TrackingConsent": as_it_is("context.device.adTrackingEnabled"),
+    "TrackingConsent": verbatim("context.device.adTrackingEnabled"),
 }
 PAGE_LOAD = Table({**_COMMON, "EventDate": TIME, "IpAddress": first("context.request_ip", "context.ip")})
 CONVERSION = Table(

@@ -45,7 +45,6 @@ from svctoolkit.mapping import (
     USER_ID,
     Missing,
     Table,
-    as_it_is,
     as_object,
     compact,
     first,
@@ -53,6 +52,7 @@ from svctoolkit.mapping import (
     path,
     trait,
     value_of,
+    verbatim,
     warehouse_row,
 )
 from svctoolkit.secrets import Secret
@@ -128,13 +128,13 @@ API = Endpoint(
 
 CONTACT = Table(
     {
-        "external_id": as_it_is(USER_ID),
+        "external_id": verbatim(USER_ID),
         **PERSON.shape,
-        "email": as_it_is(first(trait("email"), "properties.email", "context.externalId.0.id")),
+        "email": verbatim(first(trait("email"), "properties.email", "context.externalId.0.id")),
         "owner_id": amount(trait("ownerId")),
         "last_seen_at": unix_time(trait("lastSeenAt")),
-        "role": as_it_is(trait("role")),
-        "avatar": as_it_is(trait("avatar", "avatarURL", "avatar_URL")),
+        "role": verbatim(trait("role")),
+        "avatar": verbatim(trait("avatar", "avatarURL", "avatar_URL")),
     }
 )
 _PERSONAL = frozenset({

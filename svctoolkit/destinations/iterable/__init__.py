@@ -27,8 +27,8 @@ from svctoolkit.mapping import (
     converter,
     first,
     in_url,
-    in_words,
     is_empty,
+    js_join,
     leading_number,
     moment,
     platform,
@@ -160,7 +160,7 @@ def send_page(event: Event, settings: IterableSettings) -> Payload:
         )
     if settings.map_to_single_event or not name:
         return _action(event, settings, f"Loaded a {event.type.title()}")
-    return _action(event, settings, f"{in_words(name)} {event.type}")
+    return _action(event, settings, f"{js_join(name)} {event.type}")
 
 
 @destination.on("alias")

@@ -15,7 +15,7 @@ import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.events import Event
-from svctoolkit.mapping import IP, Table, as_object, compact, first, in_words, required, without
+from svctoolkit.mapping import IP, Table, as_object, compact, first, js_join, required, without
 from svctoolkit.secrets import Secret
 
 
@@ -53,14 +53,14 @@ _URL = re.compile(r"https?://\S+")
 @destination.on("track")
 def send_action(event: Event, settings: KeenSettings) -> Payload:
     """Return an event with its name."""
-    return _send(event, settings, in_words(NAME(event)["event"]))
+    return _send(event, settings, js_join(NAME(event)["event"]))
 
 
 @destination.on("page")
 def send_page(event: Event, settings: KeenSettings) -> Payload:
     """Return an event `Viewed <category> <name> page`, or `Loaded a Page` for a page without a name."""
     page = PAGE(event)
-    words = [in_words(word) for word in page.values()]
+    words = [js_join(word) for word in page.values()]
     return _send(event, settings, " ".join(["Viewed", *words, "page"]) if "name" in page else "Loaded a Page")
 
 

@@ -21,7 +21,7 @@ from svctoolkit.mapping import (
     as_object,
     converter,
     event_name,
-    in_words,
+    js_join,
     required,
     whole_second,
 )
@@ -90,7 +90,7 @@ def _view_name(event: Event, kind: str) -> str:
     if not name:
         return f"Loaded a {kind}"
     last = "page" if category else kind.lower()
-    return " ".join(["Viewed", *(in_words(word) for word in (category, name) if word), last])
+    return " ".join(["Viewed", *(js_join(word) for word in (category, name) if word), last])
 
 
 def _send_event(event: Event, name: str, prefix: str, settings: KissmetricsSettings) -> list[Payload]:
@@ -133,7 +133,7 @@ def _flatten(members: Mapping[str, Any]) -> dict[str, Any]:
         for name, item in inside.items():
             if isinstance(item, list):
                 if not any(isinstance(element, dict) for element in item):
-                    out[name] = in_words(item)
+                    out[name] = js_join(item)
             elif item is not None:
                 out[name] = item
     return out

@@ -7,7 +7,7 @@ from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
 from svctoolkit.events import Event
-from svctoolkit.mapping import Missing, external_ids, in_words
+from svctoolkit.mapping import Missing, external_ids, js_join
 from svctoolkit.secrets import Secret
 
 
@@ -50,7 +50,7 @@ def send_profile(event: Event, settings: KlaviyoBulkUploadSettings, context: Con
     attributes = {
         **_profile(event.traits),
         "anonymous_id": ids[0].id,
-        "jobIdentifier": f"{in_words(ids[0].id)}:{in_words(number)}",
+        "jobIdentifier": f"{js_join(ids[0].id)}:{js_join(number)}",
     }
     data: dict[str, Any] = {
         "type": "profile-bulk-import-job",

@@ -6,7 +6,7 @@ from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Endpoint, Header, Payload, Settings
 from svctoolkit.events import Event
-from svctoolkit.mapping import EMAIL, IP, TIME, Missing, Table, as_it_is, first, trait, without
+from svctoolkit.mapping import EMAIL, IP, TIME, Missing, Table, first, trait, verbatim, without
 
 
 class KoalaSettings(Settings, frozen=True, kw_only=True):
@@ -21,9 +21,9 @@ destination = DestinationType(
 )
 
 API = Endpoint("https://api2.getkoala.com/web/projects/{public_key}/batch", Header("content-type", "application/json"))
-VISITOR = Table({"email": as_it_is(EMAIL), "profile_id": first(trait("ko_profile_id"), "properties.ko_profile_id")})
+VISITOR = Table({"email": verbatim(EMAIL), "profile_id": first(trait("ko_profile_id"), "properties.ko_profile_id")})
 ACTION = Table({"ip": IP})
-SENT = Table({"sent_at": as_it_is(TIME)})
+SENT = Table({"sent_at": verbatim(TIME)})
 _PROFILE_ID = "ko_profile_id"
 EVENT = Table({"event": "event", "message_id": "messageId"})
 

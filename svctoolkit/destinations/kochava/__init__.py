@@ -14,12 +14,12 @@ from svctoolkit.mapping import (
     IP,
     TIME,
     Misfit,
-    as_it_is,
     as_object,
     first,
-    in_words,
+    js_join,
     moment,
     not_null,
+    verbatim,
 )
 from svctoolkit.mapping.table import getter
 from svctoolkit.mapping.times import microseconds
@@ -64,7 +64,7 @@ CONTEXT = {
     "os_version": ("os", "version"),
     "screen_dpi": ("screen", "density"),
 }
-_ip, _time, _agent = getter(as_it_is(IP)), getter(not_null(TIME)), getter("context.userAgent")
+_ip, _time, _agent = getter(verbatim(IP)), getter(not_null(TIME)), getter("context.userAgent")
 _device_id = getter(first("context.device.id", "anonymousId"))
 
 
@@ -82,7 +82,7 @@ def send_event(event: Event, settings: KochavaSettings) -> Payload:
 def send_screen(event: Event, settings: KochavaSettings) -> Payload:
     """Return an event `screen view <name>`, with the name from the properties."""
     name = event.properties.get("name")
-    return _send(event, settings, f"screen view {in_words(name)}" if name else "screen view")
+    return _send(event, settings, f"screen view {js_join(name)}" if name else "screen view")
 
 
 def _send(event: Event, settings: KochavaSettings, name: str) -> Payload:
@@ -116,12 +116,12 @@ def _device_data(event: Event) -> dict[str, Any]:
     """Return the device's identifiers and description."""
     device, system = as_object(event.context.get("device")), as_object(event.context.get("os"))
     name, version, model = system.get("name"), system.get("version"), device.get("model")
-    platform = in_words(name or "").lower()
+    platform = js_join(name or "").lower()
     advertising_id, device_id = device.get("advertisingId") or "", _device_id(event.raw) or ""
     apple, android = platform in APPLE_SYSTEMS, platform == "android"
     return {
         "app_tracking_transparency": {"att": device.get("attTrackingStatus") == 3},
-        "device_ver": f"{in_words(model)}-{in_words(name or '')}-{in_words(version)}" if model and version else "",
+        "device_ver": f"{js_join(model)}-{js_join(name or '')}-{js_join(version)}" if model and version else "",
         "device_ua": _agent(event.raw) or "",
         "device_ids": {
             "idfa": advertising_id if apple else "",

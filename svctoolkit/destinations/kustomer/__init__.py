@@ -24,7 +24,7 @@ from svctoolkit.mapping import (
     Table,
     as_object,
     first,
-    in_words,
+    js_join,
     json_text,
     trait,
     value_of,
@@ -112,14 +112,14 @@ def send_customer(event: Event, settings: KustomerSettings, context: Context) ->
     customer_id = _customer_id(event, settings, context)
     if customer_id is None:
         return API.post(settings, "customers", _customer(event))
-    return API.put(settings, f"customers/{in_words(customer_id)}?replace=false", _customer(event))
+    return API.put(settings, f"customers/{js_join(customer_id)}?replace=false", _customer(event))
 
 
 def _customer(event: Event) -> dict[str, Any]:
     body = CUSTOMER(event)
     names = [value_of(event, FIRST_NAME), value_of(event, LAST_NAME)]
     if "name" not in body and all(names):
-        body["name"] = " ".join(map(in_words, names))
+        body["name"] = " ".join(map(js_join, names))
     for key, member, source in (("emails", "email", EMAIL_OR_EXTERNAL_ID), ("phones", "phone", PHONE)):
         value = value_of(event, source)
         if key not in body and value is not None:
@@ -137,7 +137,7 @@ def _address(address: Any) -> str:
     if isinstance(address, str):
         return address
     words = [as_object(address).get(key) for key in ("street", "city", "state", "postalCode")]
-    return " ".join(in_words(word) if word else "" for word in words) if any(words) else ""
+    return " ".join(js_join(word) if word else "" for word in words) if any(words) else ""
 
 
 def _customer_id(event: Event, settings: KustomerSettings, context: Context) -> Any:
@@ -151,7 +151,7 @@ def _customer_id(event: Event, settings: KustomerSettings, context: Context) -> 
         if value is None:
             continue
         answer = context.ask(
-            API.lookup(settings, f"customers/{name}={in_words(value)}"),
+            API.lookup(settings, f"customers/{name}={js_join(value)}"),
             may_miss=True,
             field=source if isinstance(source, str) else source.paths[0],
         )
@@ -177,7 +177,7 @@ def send_view(event: Event, settings: KustomerSettings) -> Payload:
     generic = settings.generic_page if is_page else settings.generic_screen
     name = None if generic else value_of(event, NAME)
     view = "Web-Page-Viewed" if is_page else "Screen-Viewed"
-    return _send_action(event, settings, view if name is None else f"{view}-{in_words(name)}".strip())
+    return _send_action(event, settings, view if name is None else f"{view}-{js_join(name)}".strip())
 
 
 def _send_action(event: Event, settings: KustomerSettings, name: Any) -> Payload:

@@ -9,7 +9,7 @@ from typing import Any
 
 from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, bearer
 from svctoolkit.events import Event
-from svctoolkit.mapping import EMAIL, USER_ID, Missing, Table, as_it_is, as_object, event_name
+from svctoolkit.mapping import EMAIL, USER_ID, Missing, Table, as_object, event_name, verbatim
 from svctoolkit.secrets import Secret
 
 
@@ -32,7 +32,7 @@ destination = DestinationType(
 
 API = Endpoint("https://app.loops.so/api/v1", JSON, bearer("api_key"))
 
-CONTACT = Table({"email": as_it_is(EMAIL), "userId": as_it_is(USER_ID)})
+CONTACT = Table({"email": verbatim(EMAIL), "userId": verbatim(USER_ID)})
 
 
 @destination.on("identify")

@@ -30,7 +30,7 @@ from svctoolkit.mapping import (
     compact,
     converter,
     first,
-    in_words,
+    js_join,
     md5,
     moment,
     required,
@@ -137,7 +137,7 @@ def send_person(event: Event, settings: MailchimpSettings, context: Context) -> 
 def send_action(event: Event, settings: MailchimpSettings) -> Payload:
     """Return an event of the member, with properties as strings, which Mailchimp requires."""
     value = event.raw.get("event")
-    name = "" if value is None else "_".join(in_words(value).split())
+    name = "" if value is None else "_".join(js_join(value).split())
     if not 2 <= len(name) <= 30:
         raise Misfit("event", "a name of 2 to 30 characters", name)
     member, body = _hash(MEMBER(event)["email_address"]), {"name": name, **ACTION(event)}
@@ -173,7 +173,7 @@ def _merge_fields(event: Event, address: Mapping[str, Any]) -> dict[str, Any]:
 
 def _audience(event: Event, settings: MailchimpSettings) -> str:
     """Return the audience: `context.MailChimp.listId` of the event, else that of the configuration."""
-    return in_words(value_of(event, LIST) or settings.audience_id)
+    return js_join(value_of(event, LIST) or settings.audience_id)
 
 
 def _hash(address: str) -> str:

@@ -20,7 +20,7 @@ from svctoolkit.mapping import (
     Table,
     custom_traits,
     first,
-    in_words,
+    js_join,
     required,
     trait,
     value_of,
@@ -115,7 +115,7 @@ def _address(event: Event) -> dict[str, str]:
     address = value_of(event, ADDRESS)
     if isinstance(address, (dict, list)):
         values = address.values() if isinstance(address, dict) else address
-        address = "".join(f"{in_words(value)} " for value in values)
+        address = "".join(f"{js_join(value)} " for value in values)
     if address is None:
         return {}
     if not isinstance(address, str):

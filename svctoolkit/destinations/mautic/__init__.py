@@ -34,7 +34,7 @@ from svctoolkit.mapping import (
     Table,
     as_object,
     converter,
-    in_words,
+    js_join,
     trait,
     value_of,
 )
@@ -162,10 +162,10 @@ def _address(address: Json) -> dict[str, Any]:
         return {key: line for key, line in lines.items() if line is not None}
     if isinstance(address, (dict, list)):
         parts = address.values() if isinstance(address, dict) else address
-        address = "".join(f"{in_words(part)} " for part in parts)
+        address = "".join(f"{js_join(part)} " for part in parts)
     if not address:
         return {}
-    line = in_words(address)
+    line = js_join(address)
     return {"address1": line[:_LINE], "address2": line[_LINE : 2 * _LINE]}
 
 
@@ -194,7 +194,7 @@ def _contact_id(event: Event, settings: MauticSettings, context: Context) -> Jso
     if not value:
         return None
     query = (
-        f"where%5B0%5D%5Bcol%5D={field}&where%5B0%5D%5Bexpr%5D=eq&where%5B0%5D%5Bval%5D={quote(in_words(value), '@')}"
+        f"where%5B0%5D%5Bcol%5D={field}&where%5B0%5D%5Bexpr%5D=eq&where%5B0%5D%5Bval%5D={quote(js_join(value), '@')}"
     )
     answer = as_object(context.ask(API.lookup(settings, f"contacts?{query}"), setting="lookUpField"))
     contacts = as_object(answer.get("contacts"))
@@ -202,4 +202,4 @@ def _contact_id(event: Event, settings: MauticSettings, context: Context) -> Jso
 
 
 def _in_path(value: Json) -> str:
-    return quote(in_words(value), ",")
+    return quote(js_join(value), ",")

@@ -11,7 +11,7 @@ from typing import Any
 
 from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings
 from svctoolkit.events import Event
-from svctoolkit.mapping import Misfit, Table, first, in_words, objects, required
+from svctoolkit.mapping import Misfit, Table, first, js_join, objects, required
 
 
 class MonetateSettings(Settings, frozen=True, kw_only=True):
@@ -106,7 +106,7 @@ def _screen(event: Event) -> list[dict[str, Any]]:
 
 def _view_product(event: Event) -> list[dict[str, Any]]:
     product = PRODUCT(event)
-    seen = {"productId": in_words(product["product_id"]), "sku": product.get("sku", "")}
+    seen = {"productId": js_join(product["product_id"]), "sku": product.get("sku", "")}
     return _item("ProductDetailView", {"products": [seen]})
 
 
@@ -117,7 +117,7 @@ def _view_list(event: Event) -> list[dict[str, Any]]:
     ids = [item.get("product_id") for item in objects(products)]
     if not all(ids):
         raise Misfit("properties.products", "a product_id in each product", products, case="product-id")
-    return _item("ProductThumbnailView", {"products": [in_words(product_id) for product_id in ids]})
+    return _item("ProductThumbnailView", {"products": [js_join(product_id) for product_id in ids]})
 
 
 def _add_product(event: Event) -> list[dict[str, Any]]:
@@ -125,10 +125,10 @@ def _add_product(event: Event) -> list[dict[str, Any]]:
     if not _is_quantity(product["quantity"]):
         raise Misfit("properties.quantity", "a whole number", product["quantity"])
     line = {
-        "pid": in_words(product["product_id"]),
+        "pid": js_join(product["product_id"]),
         "sku": product.get("sku", ""),
         "quantity": product["quantity"],
-        "value": in_words(product["cart_value"]),
+        "value": js_join(product["cart_value"]),
         "currency": product.get("currency", _DOLLARS),
     }
     return _item("Cart", {"cartLines": [line]})
@@ -167,7 +167,7 @@ def _line(product: Mapping[str, Any], event: Event) -> dict[str, Any]:
         wants = "a product_id, a quantity that is a whole number and a price that is a number in each product"
         raise Misfit("properties.products", wants, event.properties.get("products"), case="purchase")
     return {
-        "pid": in_words(product["product_id"]),
+        "pid": js_join(product["product_id"]),
         "sku": product.get("sku") or "",
         "quantity": quantity,
         "value": f"{quantity * price:.2f}",

@@ -43,8 +43,8 @@ from svctoolkit.mapping import (
     check_age,
     epoch_ms,
     fill_from,
-    in_words,
     iso_ms,
+    js_join,
     moment,
     path,
 )
@@ -135,7 +135,7 @@ def send_person(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
     user, anonymous = event.raw.get("userId"), event.raw.get("anonymousId")
     if settings.identity_merge_api == "original" and user and anonymous:
         yield _import(
-            settings, "$merge", {"$distinct_ids": [in_words(user), in_words(anonymous)], "token": settings.token}
+            settings, "$merge", {"$distinct_ids": [js_join(user), js_join(anonymous)], "token": settings.token}
         )
 
 
@@ -276,16 +276,16 @@ def _distinct_id(event: Event, settings: MixpanelSettings) -> dict[str, Any]:
     """Return the ID as a string. The simplified ID merge distinguishes devices from users by a prefix."""
     user, anonymous = event.raw.get("userId"), event.raw.get("anonymousId")
     if user:
-        return {"distinct_id": in_words(user)}
+        return {"distinct_id": js_join(user)}
     if not anonymous:
         return {"distinct_id": anonymous} if "anonymousId" in event.raw else {}
     prefix = "$device:" if settings.identity_merge_api == "simplified" else ""
-    return {"distinct_id": prefix + in_words(anonymous)}
+    return {"distinct_id": prefix + js_join(anonymous)}
 
 
 def _id_text(value: Any) -> Any:
     """Return the ID as a string; null and empty strings unchanged."""
-    return in_words(value) if value else value
+    return js_join(value) if value else value
 
 
 def _profile(

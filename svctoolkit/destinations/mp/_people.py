@@ -9,7 +9,7 @@ from svctoolkit.destinations import Tags
 from svctoolkit.destinations.mp._tables import DEVICE, PERSON
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import Misfit, agent, as_object, in_words, is_empty, path, platform, without
+from svctoolkit.mapping import Misfit, agent, as_object, is_empty, js_join, path, platform, without
 
 
 class Traits(NamedTuple):
@@ -42,7 +42,7 @@ def person(event: Event, traits: Traits, *, new_names: bool) -> dict[str, Json]:
         where = "context.location.geoSource"
         raise Misfit(where, "null or 'reverse_geocoding'", out["$geo_source"])
     if "$name" not in out and "$first_name" in out and "$last_name" in out:
-        out["$name"] = f"{in_words(out['$first_name'])} {in_words(out['$last_name'])}"
+        out["$name"] = f"{js_join(out['$first_name'])} {js_join(out['$last_name'])}"
     if not new_names:
         for new, old in (("$first_name", "$firstName"), ("$last_name", "$lastName")):
             if new in out:

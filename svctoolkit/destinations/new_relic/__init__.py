@@ -14,7 +14,7 @@ import msgspec
 from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Header, Payload, Settings, by_setting
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import TIME, Table, as_it_is, converter, flatten, moment, text
+from svctoolkit.mapping import TIME, Table, converter, flatten, moment, text, verbatim
 from svctoolkit.secrets import Secret
 
 _HOSTS = {"us": "https://insights-collector.newrelic.com", "eu": "https://insights-collector.eu01.nr-data.net"}
@@ -52,8 +52,8 @@ def whole_second(value: Json) -> int | str:
     return "" if when is None else int(when.timestamp())
 
 
-ACTION = Table({"event": as_it_is("event"), "timestamp": whole_second(TIME)})
-PERSON = Table({"userId": as_it_is("userId"), "anonymousId": as_it_is("anonymousId")})
+ACTION = Table({"event": verbatim("event"), "timestamp": whole_second(TIME)})
+PERSON = Table({"userId": verbatim("userId"), "anonymousId": verbatim("anonymousId")})
 
 
 @destination.on("track")

@@ -8,7 +8,7 @@ from typing import Any
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.destinations.ninetailed._batches import batch
 from svctoolkit.events import Event
-from svctoolkit.mapping import USER_ID, Table, as_it_is, compact, default, required, value_of
+from svctoolkit.mapping import USER_ID, Table, compact, default, required, value_of, verbatim
 from svctoolkit.secrets import Secret
 
 
@@ -49,11 +49,11 @@ EVENT = Table(
     }
 )
 #: Defaults for missing fields. An empty string is dropped, and does not get the default.
-CHANNEL = Table({"channel": default(as_it_is("channel"), "server")})
+CHANNEL = Table({"channel": default(verbatim("channel"), "server")})
 LIBRARY = Table(
     {
-        "name": default(as_it_is("context.library.name"), "Rudderstack Ninetailed Destination"),
-        "version": default(as_it_is("context.library.version"), "1"),
+        "name": default(verbatim("context.library.name"), "Rudderstack Ninetailed Destination"),
+        "version": default(verbatim("context.library.version"), "1"),
     }
 )
 ACTION = Table({"event": required("event")})

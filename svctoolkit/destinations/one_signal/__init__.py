@@ -40,7 +40,7 @@ from svctoolkit.mapping import (
     compact,
     first,
     in_url,
-    in_words,
+    js_join,
     lenient_seconds,
     number,
     required,
@@ -176,8 +176,8 @@ def send_event(event: Event, settings: OneSignalSettings) -> Payload:
         raise Missing("event", wants="the name of the event")
     own = _allow(event.properties, settings)
     if settings.event_as_tags:
-        own = {f"{in_words(name)}_{key}": value for key, value in own.items()}
-    return _tag_user(event, settings, {in_words(name): True, **own}, {"purchases": _purchases(event)})
+        own = {f"{js_join(name)}_{key}": value for key, value in own.items()}
+    return _tag_user(event, settings, {js_join(name): True, **own}, {"purchases": _purchases(event)})
 
 
 def _purchases(event: Event) -> list[dict[str, Any]]:
@@ -251,7 +251,7 @@ def _tag_user(event: Event, settings: OneSignalSettings, tags: Mapping[str, Any]
         user = _user_id(event.raw)
         if user is None:
             raise Missing("userId")
-        return V1.put(settings, f"apps/{settings.app_id.reveal()}/users/{in_url(in_words(user))}", {"tags": tags})
+        return V1.put(settings, f"apps/{settings.app_id.reveal()}/users/{in_url(js_join(user))}", {"tags": tags})
     return _user(event, settings, {"tags": tags, **bought}, [])
 
 

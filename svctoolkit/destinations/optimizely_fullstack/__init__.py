@@ -25,7 +25,7 @@ from svctoolkit.mapping import (
     as_object,
     md5,
     moment,
-    number_or_nothing,
+    number_or_none,
     objects,
     text,
 )
@@ -95,7 +95,7 @@ def send_conversion(event: Event, settings: OptimizelySettings, context: Context
     worth: Members = {key: tags.pop(key) for key in ("quantity", "revenue") if key in tags}
     revenue = worth.pop("revenue", None)
     if revenue:
-        amount = number_or_nothing.of(revenue)
+        amount = number_or_none.of(revenue)
         worth["revenue"] = None if isinstance(amount, str) else round(amount * 100)
     return _send(event, settings, file, [{**entity, **_occurrence(event), **worth, **_tags(event, tags)}])
 

@@ -39,13 +39,13 @@ from svctoolkit.mapping import (
     Missing,
     NotConfigured,
     Table,
-    as_it_is,
     as_object,
     converter,
     event_name,
     first,
     not_null,
     trait,
+    verbatim,
 )
 from svctoolkit.secrets import Secret
 
@@ -134,29 +134,29 @@ def day(value: Json) -> dict[str, int] | None:
 
 PERSON = Table(
     {
-        "str::first": as_it_is(FIRST_NAME),
-        "str::last": as_it_is(LAST_NAME),
-        "str::email": as_it_is(EMAIL),
-        "str::postal": as_it_is(ANY_POSTAL_CODE),
+        "str::first": verbatim(FIRST_NAME),
+        "str::last": verbatim(LAST_NAME),
+        "str::email": verbatim(EMAIL),
+        "str::postal": verbatim(ANY_POSTAL_CODE),
         "dtz::b": day(trait("birthday")),
-        "str::ei": as_it_is(USER_ID),
+        "str::ei": verbatim(USER_ID),
         "str::language": first("context.traits.language", "context.locale"),
         "bol::gdpr": "context.traits.gdpr",
     }
 )
 PLACES = Table(
     {
-        "geo::city": as_it_is(trait("address.city")),
-        "geo::country": as_it_is(trait("country")),
-        "geo::region": as_it_is(trait("region")),
+        "geo::city": verbatim(trait("address.city")),
+        "geo::country": verbatim(trait("country")),
+        "geo::region": verbatim(trait("region")),
     }
 )
 TELEPHONE = Table({"n": not_null(PHONE)})
 CONSENT = Table({"bol::p": "context.traits.emailConsent", "bol::sp": "context.traits.smsConsent"})
 TAGS = Table(
     {
-        "tags": as_it_is(first("context.traits.tags", "traits.tags")),
-        "unset_tags": as_it_is(first("context.traits.unset_tags", "traits.unset_tags")),
+        "tags": verbatim(first("context.traits.tags", "traits.tags")),
+        "unset_tags": verbatim(first("context.traits.unset_tags", "traits.unset_tags")),
     }
 )
 LOCATION = Table({"source_ip": "context.ip"})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from svctoolkit.destinations import Answer, Context, DestinationType, Endpoint, Header, Payload, Settings, oauth
 from svctoolkit.destinations.pardot._judge import judge
 from svctoolkit.events import Event
-from svctoolkit.mapping import Missing, Table, first, in_words, objects, trait, value_of
+from svctoolkit.mapping import Missing, Table, first, js_join, objects, trait, value_of
 from svctoolkit.secrets import Secret
 
 
@@ -88,11 +88,11 @@ def _key(event: Event) -> str:
     for entry in objects(event.context.get("externalId"))[:1]:
         key = _KEYS.get(str(entry.get("type")).lower())
         if key and entry.get("id"):
-            return f"{key}/{in_words(entry['id'])}"
+            return f"{key}/{js_join(entry['id'])}"
     email = value_of(event, EMAIL)
     if not email:
         raise Missing("traits.email", "context.traits.email", why="or send an external ID")
-    return f"email/{in_words(email)}"
+    return f"email/{js_join(email)}"
 
 
 destination.judge(judge)

@@ -19,7 +19,7 @@ from svctoolkit.mapping import (
     Source,
     Table,
     as_object,
-    in_words,
+    js_join,
     trait,
     unnest,
     value_of,
@@ -90,7 +90,7 @@ def send_lead(event: Event, settings: PersistiqSettings) -> Payload:
     """Update the lead that the event names; otherwise create a lead."""
     lead, lead_id = _lead(event, settings), value_of(event, LEAD_ID)
     if lead_id:
-        return API.request(settings, "PATCH", f"leads/{in_words(lead_id)}", {**STATUS(event), "data": lead})
+        return API.request(settings, "PATCH", f"leads/{js_join(lead_id)}", {**STATUS(event), "data": lead})
     if "email" not in lead:
         raise Missing("traits.email", "context.traits.email", wants="the e-mail address of a new lead")
     return API.post(settings, "leads", {"leads": [lead], **COMMON(event)})
@@ -105,10 +105,10 @@ def send_member(event: Event, settings: PersistiqSettings) -> Payload:
     member = MEMBER(event)
     if "lead_id" not in member:
         raise Missing(LEAD_ID)
-    path = f"campaigns/{in_words(group_id)}/leads"
+    path = f"campaigns/{js_join(group_id)}/leads"
     operation = as_object(event.raw.get("traits")).get("operation") or "add"
     if operation == "remove":
-        return API.request(settings, "DELETE", f"{path}/{in_words(member['lead_id'])}", {})
+        return API.request(settings, "DELETE", f"{path}/{js_join(member['lead_id'])}", {})
     if operation != "add":
         raise Misfit("traits.operation", "add or remove", operation)
     return API.post(settings, path, member)
@@ -116,7 +116,7 @@ def send_member(event: Event, settings: PersistiqSettings) -> Payload:
 
 def _lead(event: Event, settings: PersistiqSettings) -> dict[str, Any]:
     title = value_of(event, TITLE)
-    if title is not None and in_words(title).rstrip(".").lower() not in _HONORIFICS:
+    if title is not None and js_join(title).rstrip(".").lower() not in _HONORIFICS:
         raise Misfit("traits.title", "one of Mr, Mrs, Ms, Dr, Prof", title)
     attributes = {name: value_of(event, source) for name, source in settings.attributes}
     traits = as_object(event.context.get("traits") or event.raw.get("traits"))

@@ -13,7 +13,6 @@ from svctoolkit.mapping import (
     Converter,
     Leaf,
     Table,
-    as_it_is,
     converter,
     each_text,
     first,
@@ -27,6 +26,7 @@ from svctoolkit.mapping import (
     text,
     text_or_list,
     trait,
+    verbatim,
 )
 
 _GENDERS = {"female": "f", "male": "m", "non-binary": "n"}
@@ -88,14 +88,14 @@ SERVER = Table(
         "event_source_url": not_null(first("context.page.url", "properties.url")),
         "opt_out": negation("context.device.adTrackingEnabled"),
         "partner_name": "properties.partnerName",
-        "app_name": as_it_is(first("properties.appName", "context.app.name")),
-        "app_version": as_it_is(first("properties.appVersion", "context.app.version")),
-        "device_brand": as_it_is(first("properties.manufacturer", "context.device.manufacturer")),
-        "device_model": as_it_is(first("properties.deviceModel", "context.device.model")),
-        "device_type": as_it_is(first("properties.deviceType", "context.device.type")),
+        "app_name": verbatim(first("properties.appName", "context.app.name")),
+        "app_version": verbatim(first("properties.appVersion", "context.app.version")),
+        "device_brand": verbatim(first("properties.manufacturer", "context.device.manufacturer")),
+        "device_model": verbatim(first("properties.deviceModel", "context.device.model")),
+        "device_type": verbatim(first("properties.deviceType", "context.device.type")),
         "os_version": "context.os.version",
         "wifi": "context.network.wifi",
-        "language": as_it_is(first("properties.language", "context.locale")),
+        "language": verbatim(first("properties.language", "context.locale")),
     }
 )
 ACTION_SOURCE = first("properties.action_source", "properties.actionSource", "channel")

@@ -29,19 +29,19 @@ from svctoolkit.mapping import (
     Missing,
     Table,
     WrongValue,
-    as_it_is,
     as_object,
     converter,
     custom_traits,
     event_name,
     first,
     in_url,
-    in_words,
+    js_join,
     moment,
     objects,
     required,
     trait,
     value_of,
+    verbatim,
 )
 from svctoolkit.secrets import Secret
 
@@ -93,8 +93,8 @@ SUBSCRIBER = Table(
 )
 ACTION = Table(
     {
-        "email": as_it_is(trait("email")),
-        "phone": as_it_is(trait("phone")),
+        "email": verbatim(trait("email")),
+        "phone": verbatim(trait("phone")),
         "occurred_at": day_and_time(TIME),
         "subscriber_id": first("context.externalId.subscriber_id", "userId"),
     }
@@ -118,7 +118,7 @@ def send_subscriber(event: Event, settings: PostscriptSettings, context: Context
         _demand_keyword(event)
         subscriber_id = _find(body["phone_number"], settings, context)
     if subscriber_id:
-        return API.request(settings, "PATCH", f"subscribers/{in_words(subscriber_id)}", body)
+        return API.request(settings, "PATCH", f"subscribers/{js_join(subscriber_id)}", body)
     return API.post(settings, "subscribers", body)
 
 
@@ -140,7 +140,7 @@ def _demand_keyword(event: Event) -> None:
 
 def _find(phone: Any, settings: PostscriptSettings, context: Context) -> Any:
     """Return the ID of the subscriber with this phone number."""
-    question = API.lookup(settings, f"subscribers?phone_number__in={in_url(in_words(phone))}")
+    question = API.lookup(settings, f"subscribers?phone_number__in={in_url(js_join(phone))}")
     answer = as_object(context.ask(question, may_miss=True, field="traits.phone"))
     subscribers = objects(answer.get("subscribers"))
     return subscribers[0].get("id") if subscribers else None

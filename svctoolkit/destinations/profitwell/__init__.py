@@ -22,7 +22,7 @@ from svctoolkit.mapping import (
     as_object,
     converter,
     first,
-    in_words,
+    js_join,
     number,
     required,
     trait,
@@ -118,7 +118,7 @@ def send_subscription(event: Event, settings: ProfitWellSettings, context: Conte
     for row in _subscriptions(event, settings, context):
         name = "subscription_id" if key is not None else "subscription_alias"
         if row.get(name) and row[name] == (alias if key is None else key):
-            path = f"subscriptions/{in_words(row[name])}/"
+            path = f"subscriptions/{js_join(row[name])}/"
             return API.put(settings, path, UPDATE(event))
     if key is not None and value_of(event, USER) is not None:
         raise NotFound("subscription of the customer", key, field=SUBSCRIPTION)
@@ -132,7 +132,7 @@ def _subscriptions(event: Event, settings: ProfitWellSettings, context: Context)
     user = value_of(event, CUSTOMER)
     if user is None:
         return []
-    answer = context.ask(API.lookup(settings, f"users/{in_words(user)}/"), may_miss=True, field=USER)
+    answer = context.ask(API.lookup(settings, f"users/{js_join(user)}/"), may_miss=True, field=USER)
     if answer is None and value_of(event, USER) is not None:
         raise NotFound("customer", user, field=USER)
     return [as_object(row) for row in answer] if isinstance(answer, list) else []

@@ -29,7 +29,7 @@ from svctoolkit.mapping import (
     as_object,
     default,
     first,
-    in_words,
+    js_join,
     number,
     required,
 )
@@ -146,13 +146,13 @@ def _lists(items: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return each field that occurs in an item, joined over all items."""
     out = {}
     for name, key in _LISTS.items():
-        values = ["" if item.get(key) is None else in_words(item[key]) for item in items]
+        values = ["" if item.get(key) is None else js_join(item[key]) for item in items]
         if name in _NEEDED and "" in values:
             where = f"properties.products.{values.index('')}.{key}"
             raise Missing(where)
         if any(values):
             out[name] = "|".join(values)
-    out["amtlist"] = "|".join(in_words(_amount(item, at)) for at, item in enumerate(items))
+    out["amtlist"] = "|".join(js_join(_amount(item, at)) for at, item in enumerate(items))
     return out
 
 

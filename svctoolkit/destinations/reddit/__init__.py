@@ -39,7 +39,6 @@ from svctoolkit.mapping import (
     TIME,
     Shape,
     Table,
-    as_it_is,
     as_object,
     converter,
     event_name,
@@ -48,6 +47,7 @@ from svctoolkit.mapping import (
     required,
     sha256,
     string,
+    verbatim,
 )
 
 _MERGE = Merge("events", limit=500, honours_alone=True)
@@ -102,28 +102,28 @@ def hash_without_spaces(value: Json) -> str:
 
 
 #: an empty string counts as a value here, so the next path is not tried
-EVENT = Table({"click_id": as_it_is("properties.clickId"), "event_at": required(TIME)})
+EVENT = Table({"click_id": verbatim("properties.clickId"), "event_at": required(TIME)})
 HASHED = Table(
     {
-        "email": as_it_is(hash_without_spaces(EMAIL)),
-        "external_id": as_it_is(hash_without_spaces(ANY_ID)),
+        "email": verbatim(hash_without_spaces(EMAIL)),
+        "external_id": verbatim(hash_without_spaces(ANY_ID)),
         "ip_address": hash_without_spaces(IP),
     }
 )
-PLAIN = Table({"email": as_it_is(EMAIL), "external_id": as_it_is(ANY_ID), "ip_address": IP})
+PLAIN = Table({"email": verbatim(EMAIL), "external_id": verbatim(ANY_ID), "ip_address": IP})
 HASHED_DEVICE = Table({"id": hash_without_spaces("context.device.advertisingId")})
 PLAIN_DEVICE = Table({"id": "context.device.advertisingId"})
 USER = Table(
     {
-        "uuid": as_it_is("properties.uuid"),
-        "user_agent": as_it_is("context.userAgent"),
-        "opt_out": as_it_is("properties.optOut"),
+        "uuid": verbatim("properties.uuid"),
+        "user_agent": verbatim("context.userAgent"),
+        "opt_out": verbatim("properties.optOut"),
     }
 )
-PRICED = Table({"currency": as_it_is("properties.currency")})
+PRICED = Table({"currency": verbatim("properties.currency")})
 ORDER = Table({"conversion_id": first("properties.conversionId", "messageId")})
 #: a product in a list, and a single one in the event's properties
-_ITEM: Shape = {"id": as_it_is("product_id"), "name": as_it_is("name"), "category": as_it_is("category")}
+_ITEM: Shape = {"id": verbatim("product_id"), "name": verbatim("name"), "category": verbatim("category")}
 ITEM = Table(_ITEM, of="properties.products")
 ONLY_ITEM = Table(_ITEM, of="properties")
 

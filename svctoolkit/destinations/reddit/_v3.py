@@ -13,7 +13,7 @@ from svctoolkit.destinations import Batch, Context, MappedJob, Merge
 from svctoolkit.destinations._batches import merge
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import TIME, Misfit, Shape, Table, as_it_is, epoch_ms, first, leading_number, required
+from svctoolkit.mapping import TIME, Misfit, Shape, Table, epoch_ms, first, leading_number, required, verbatim
 
 #: test events are not batched, because the test code is part of the request
 _MERGE = Merge("events", apart_with="test_id", limit=1000, honours_alone=True)
@@ -23,14 +23,14 @@ _PRICED = frozenset({"Purchase", "AddToCart", "ViewContent"})
 MOMENT = Table({"event_at": required(epoch_ms(TIME))})
 PAGE = Table({"event_source_url": first("properties.url", "context.page.url")})
 TEST = Table({"test_id": "properties.test_id"})
-CURRENCY = Table({"currency": as_it_is("properties.currency")})
+CURRENCY = Table({"currency": verbatim("properties.currency")})
 ORDER = Table({"conversion_id": first("properties.conversionId", "messageId")})
 _ITEM: Shape = {
-    "id": as_it_is("product_id"),
-    "name": as_it_is("name"),
-    "category": as_it_is("category"),
-    "item_price": as_it_is("price"),
-    "quantity": as_it_is("quantity"),
+    "id": verbatim("product_id"),
+    "name": verbatim("name"),
+    "category": verbatim("category"),
+    "item_price": verbatim("price"),
+    "quantity": verbatim("quantity"),
 }
 ITEM = Table(_ITEM, of="properties.products")
 ONLY_ITEM = Table(_ITEM, of="properties")

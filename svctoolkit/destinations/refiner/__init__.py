@@ -11,7 +11,7 @@ from typing import Any
 
 from svctoolkit.destinations import FORM, Answer, DestinationType, Endpoint, Payload, Rows, Settings, bearer
 from svctoolkit.events import Event
-from svctoolkit.mapping import EMAIL, USER_ID, Missing, Table, as_object, first, in_words, required, trait
+from svctoolkit.mapping import EMAIL, USER_ID, Missing, Table, as_object, first, js_join, required, trait
 from svctoolkit.secrets import Secret
 
 
@@ -62,7 +62,7 @@ def send_action(event: Event, settings: RefinerSettings) -> Payload:
 @destination.on("page")
 def send_page(event: Event, settings: RefinerSettings) -> Payload:
     """Return an event `Viewed <category> <name> Page`; `pageView` for a page without category and name."""
-    words = [in_words(word) for word in PAGE(event).values()]
+    words = [js_join(word) for word in PAGE(event).values()]
     return _send(
         event,
         settings,

@@ -18,8 +18,8 @@ from svctoolkit.mapping import (
     as_object,
     first,
     full_name,
-    in_words,
     javascript_text,
+    js_join,
     required,
     trait,
 )
@@ -96,7 +96,7 @@ def send_subscriber(event: Event, settings: RevenueCatSettings) -> list[Payload]
     custom = {key: value for key, value in traits.items() if key not in _NOT_CUSTOM and value is not None}
     attributes = {key: {"value": value} for key, value in known.items()}
     attributes |= {key: {"value": javascript_text(value)} for key, value in custom.items()}
-    path = f"subscribers/{in_words(known['app_user_id'])}"
+    path = f"subscribers/{js_join(known['app_user_id'])}"
     return [API.get(settings, path), API.post(settings, f"{path}/attributes", {"attributes": attributes})]
 
 

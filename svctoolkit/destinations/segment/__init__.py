@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, basic
 from svctoolkit.events import Event
-from svctoolkit.mapping import ANY_ID, TIME, Table, as_it_is, as_object, first, without
+from svctoolkit.mapping import ANY_ID, TIME, Table, as_object, first, verbatim, without
 
 
 class SegmentSettings(Settings, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ CALL = Table(
     {
         "type": "type",
         "userId": ANY_ID,
-        "anonymousId": as_it_is("anonymousId"),
+        "anonymousId": verbatim("anonymousId"),
         "event": "event",
         "traits": first("traits", "context.traits"),
         "properties": "properties",

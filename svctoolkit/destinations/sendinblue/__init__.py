@@ -28,7 +28,6 @@ from svctoolkit.mapping import (
     Misfit,
     Missing,
     Table,
-    as_it_is,
     as_object,
     compact,
     default,
@@ -37,6 +36,7 @@ from svctoolkit.mapping import (
     required,
     trait,
     value_of,
+    verbatim,
     without,
 )
 from svctoolkit.secrets import Secret
@@ -95,7 +95,7 @@ PAGE_PROPERTIES = Table(
         "sib_name": default(first("name", "properties.name"), "Page View"),
     }
 )
-EVENT_DATA = Table({"id": "messageId", "data": as_it_is("properties")})
+EVENT_DATA = Table({"id": "messageId", "data": verbatim("properties")})
 
 
 @destination.on("identify")

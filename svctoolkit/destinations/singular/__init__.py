@@ -21,7 +21,6 @@ from svctoolkit.mapping import (
     Missing,
     Shape,
     Table,
-    as_it_is,
     as_object,
     converter,
     default,
@@ -30,6 +29,7 @@ from svctoolkit.mapping import (
     lenient_seconds,
     number,
     required,
+    verbatim,
 )
 from svctoolkit.secrets import Secret
 
@@ -111,7 +111,7 @@ _SESSION: Shape = {
     "utime": session_time(TIME),
     "install_time": required(session_time(_INSTALL_TIME)),
     "update_time": required(session_time("properties.update_time", TIME)),
-    "openuri": as_it_is(default("properties.url", "")),
+    "openuri": verbatim(default("properties.url", "")),
     "ua": first("context.userAgent", "properties.userAgent"),
 }
 _EVENT: Shape = {
@@ -171,7 +171,7 @@ SYSTEMS = {
             {
                 **_SESSION,
                 "install": required("properties.install"),
-                "install_source": as_it_is(default("properties.referring_application", "")),
+                "install_source": verbatim(default("properties.referring_application", "")),
                 "install_ref": "properties.install_ref",
                 "fcm": "context.device.token",
                 "asid": "properties.asid",

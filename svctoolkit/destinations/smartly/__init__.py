@@ -35,7 +35,7 @@ from svctoolkit.mapping import (
     Table,
     check_age,
     converter,
-    in_words,
+    js_join,
     leading_number,
     lenient_seconds,
     moment,
@@ -75,7 +75,7 @@ def amount(value: Json) -> Json:
 
 @converter
 def as_text(value: Json) -> str:
-    return in_words(value)
+    return js_join(value)
 
 
 EVENT = Table(

@@ -19,7 +19,7 @@ from svctoolkit.mapping import (
     first,
     hash_lower,
     hash_text,
-    in_words,
+    js_join,
     lower,
     sha256,
     trait,
@@ -34,7 +34,7 @@ def as_list(value: Json) -> list[Json] | None:
 
 @converter
 def as_text(value: Json) -> str:
-    return in_words(value)
+    return js_join(value)
 
 
 @converter

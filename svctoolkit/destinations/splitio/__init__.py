@@ -18,7 +18,7 @@ from svctoolkit.mapping import (
     converter,
     first,
     flatten,
-    in_words,
+    js_join,
     moment,
     not_null,
     number,
@@ -86,14 +86,14 @@ def send_action(event: Event, settings: SplitioSettings) -> Payload:
 
 @destination.on("page", "screen")
 def send_view(event: Event, settings: SplitioSettings) -> Payload:
-    name = f"Viewed_{in_words(event.raw.get('name') or event.raw.get('event') or event.type)}_{event.type}"
+    name = f"Viewed_{js_join(event.raw.get('name') or event.raw.get('event') or event.type)}_{event.type}"
     category = event.raw.get("category")
     properties = {**event.properties, "category": category} if category else event.properties
     return _send(event, name, properties, settings)
 
 
 def _name(event: Event) -> str:
-    return in_words(event.raw.get("event") or event.type)
+    return js_join(event.raw.get("event") or event.type)
 
 
 def _send(event: Event, name: str, members: Mapping[str, Any], settings: SplitioSettings) -> Payload:
@@ -107,7 +107,7 @@ def _send(event: Event, name: str, members: Mapping[str, Any], settings: Splitio
     if settings.environment:
         body["environmentName"] = settings.environment
     if traffic := TRAFFIC(event).get("trafficTypeName") or settings.traffic_type:
-        body["trafficTypeName"] = in_words(traffic)
+        body["trafficTypeName"] = js_join(traffic)
     flat = flatten({key: value for key, value in members.items() if key not in _TAKEN})
     body["properties"] = {key: value for key, value in flat.items() if value not in (None, {}, [])}
     return API.post(settings, body=body)

@@ -24,11 +24,11 @@ from svctoolkit.mapping import (
     USER_ID,
     Missing,
     Table,
-    as_it_is,
     event_name,
     moment,
     required,
     value_of,
+    verbatim,
 )
 from svctoolkit.mapping.times import microseconds
 from svctoolkit.secrets import Secret
@@ -58,8 +58,8 @@ destination = DestinationType(
 API = Endpoint("https://api.sprig.com/v2/users", ACCEPT_JSON, JSON, authorization("API-Key", "api_key"))
 
 
-VISITOR = Table({"userId": required(as_it_is(USER_ID)), "emailAddress": as_it_is(EMAIL)})
-WHEN = as_it_is(TIME)
+VISITOR = Table({"userId": required(verbatim(USER_ID)), "emailAddress": verbatim(EMAIL)})
+WHEN = verbatim(TIME)
 
 
 @destination.on("identify")

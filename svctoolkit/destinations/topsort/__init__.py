@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from svctoolkit.destinations import Answer, Batch, DestinationType, Endpoint, Header, MappedJob, Payload, Rows, Settings
 from svctoolkit.destinations._batches import alone
 from svctoolkit.events import Event
-from svctoolkit.mapping import TIME, NotConfigured, Table, as_it_is, as_object, event_name, md5, required
+from svctoolkit.mapping import TIME, NotConfigured, Table, as_object, event_name, md5, required, verbatim
 from svctoolkit.secrets import Secret
 
 
@@ -70,7 +70,7 @@ PLACEMENT = Table(
         "searchQuery": "properties.query",
         "page": "properties.pageNumber",
         "pageSize": "properties.pageSize",
-        "categoryIds": as_it_is("properties.category_id"),
+        "categoryIds": verbatim("properties.category_id"),
     }
 )
 SHOWN = Table({"position": "position", "productId": "product_id"}, of="properties.products")

@@ -40,7 +40,7 @@ from svctoolkit.mapping import (
     as_object,
     fill,
     in_url,
-    in_words,
+    js_join,
     path,
     trait,
     value_of,
@@ -89,7 +89,7 @@ API = Endpoint("https://app.trengo.com/api/v2", JSON, ACCEPT_JSON, bearer("api_t
 def send_contact(event: Event, settings: TrengoSettings, context: Context) -> Payload:
     """Create a contact of the channel, or rename the existing one."""
     identifier = _identifier(event, settings)
-    name = value_of(event, NAME) or " ".join(in_words(value_of(event, word)) for word in (FIRST_NAME, LAST_NAME))
+    name = value_of(event, NAME) or " ".join(js_join(value_of(event, word)) for word in (FIRST_NAME, LAST_NAME))
     contact = _contact(identifier, settings, context) if settings.enable_dedup else None
     if contact is not None:
         return API.put(settings, f"contacts/{contact}", {"name": name})
@@ -141,7 +141,7 @@ def _identifier(event: Event, settings: TrengoSettings) -> Any:
 
 def _contact(identifier: Json, settings: TrengoSettings, context: Context) -> Json:
     """Return the ID of the contact that Trengo finds, or None. Raises if several contacts have the identifier."""
-    question = API.lookup(settings, f"contacts?page=1&term={quote(in_words(identifier), safe='@+')}")
+    question = API.lookup(settings, f"contacts?page=1&term={quote(js_join(identifier), safe='@+')}")
     answer = as_object(context.ask(question, field=f"traits.{settings.identifier}"))
     contacts = answer.get("data")
     if not isinstance(contacts, list):

@@ -33,10 +33,10 @@ from svctoolkit.mapping import (
     hash_lower,
     hash_trimmed,
     in_url,
-    in_words,
+    js_join,
     json_text,
     leading_number,
-    number_or_nothing,
+    number_or_none,
     sha256,
     string,
     text,
@@ -102,7 +102,7 @@ def trimmed(value: Json) -> str:
 CONVERSION = Table(
     {
         "conversion_time": first("properties.conversionTime", "timestamp"),
-        "number_items": number_or_nothing("properties.quantity", "properties.numberItems"),
+        "number_items": number_or_none("properties.quantity", "properties.numberItems"),
         "price_currency": "properties.currency",
         "value": as_text("properties.value", "properties.price", "properties.revenue"),
         "conversion_id": "properties.conversionId",
@@ -147,7 +147,7 @@ def send_conversion(event: Event, settings: XAdsSettings, context: Context) -> P
     if contents is not None:
         conversion["contents"] = contents
     body = {"conversions": [conversion]}
-    pixel = in_words(_pixel(event.raw) or settings.pixel_id)
+    pixel = js_join(_pixel(event.raw) or settings.pixel_id)
     url = f"https://ads-api.twitter.com/12/measurement/conversions/{pixel}"
     headers = {"Authorization": _signature(url, body, context), "Content-Type": "application/json"}
     return Payload(endpoint=url, headers=headers, json=body)

@@ -46,8 +46,8 @@ from svctoolkit.mapping import (
     converter,
     custom_traits,
     first,
-    in_words,
     is_empty,
+    js_join,
     lenient_seconds,
     required,
     text,
@@ -210,11 +210,11 @@ def send_view(event: Event, settings: UserSettings, context: Context) -> Payload
 def send_member(event: Event, settings: UserSettings, context: Context) -> Payload:
     """Write the company, then add the user to it."""
     body, user_id = _company(event, settings), value_of(event, USER_ID)
-    person = _ask(settings, context, f"users-by-id/{in_words(user_id)}/")
+    person = _ask(settings, context, f"users-by-id/{js_join(user_id)}/")
     if not person.get("id"):
         raise NotFound("person", user_id, field="userId")
     group_id = value_of(event, GROUP_ID)
-    company_id = _ask(settings, context, f"companies-by-id/{in_words(group_id)}/").get("id")
+    company_id = _ask(settings, context, f"companies-by-id/{js_join(group_id)}/").get("id")
     if company_id:
         company_id = _ask(settings, context, f"companies/{text(company_id)}/", "PUT", body).get("id")
     else:
@@ -230,7 +230,7 @@ def _company(event: Event, settings: UserSettings) -> dict[str, Any]:
     body = COMPANY(event)
     address = traits.get("address")
     if isinstance(address, dict):
-        body["address"] = "".join(in_words(value) for value in address.values() if value is not None)
+        body["address"] = "".join(js_join(value) for value in address.values() if value is not None)
     ids = {"custom_id": value_of(event, GROUP_ID), "user_custom_id": value_of(event, USER_ID)}
     own = {key: value for key, value in traits.items() if key not in {row.from_ for row in rows}}
     for key in ("address", "email", "groupId", "id", "name", "phone", "userId"):
@@ -249,10 +249,10 @@ def _person(event: Event, settings: UserSettings, context: Context) -> Mapping[s
     if lookup and lookup != "email":
         raise Misfit("integrations.user.lookup", "email", lookup)
     if not lookup and event.raw.get("userId"):
-        return _ask(settings, context, f"users-by-id/{in_words(event.raw['userId'])}/")
+        return _ask(settings, context, f"users-by-id/{js_join(event.raw['userId'])}/")
     if email is None:
         raise Missing(*EMAIL.paths)
-    return _ask(settings, context, f"users/search/?email={in_words(email)}")
+    return _ask(settings, context, f"users/search/?email={js_join(email)}")
 
 
 def _person_value(event: Event, settings: UserSettings, context: Context, name: str) -> Any:

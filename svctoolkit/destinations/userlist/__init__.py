@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, authorization
 from svctoolkit.events import Event
-from svctoolkit.mapping import USER_ID, Table, as_it_is, required
+from svctoolkit.mapping import USER_ID, Table, required, verbatim
 from svctoolkit.secrets import Secret
 
 
@@ -27,7 +27,7 @@ destination = DestinationType(
 
 API = Endpoint("https://incoming.userlist.com/rudderstack/events", JSON, authorization("Push", "push_key"))
 
-USER = Table({"userId": required(as_it_is(USER_ID))})
+USER = Table({"userId": required(verbatim(USER_ID))})
 
 
 @destination.on("identify", "track", "group")

@@ -21,7 +21,7 @@ from svctoolkit.mapping import (
     converter,
     event_name,
     first,
-    in_words,
+    js_join,
     value_of,
     whole_second,
 )
@@ -99,7 +99,7 @@ def send_event(event: Event, settings: VeroSettings) -> Iterator[Payload]:
 @destination.on("page", "screen")
 def send_view(event: Event, settings: VeroSettings) -> Payload:
     """Return the event `Viewed <category> <name> Page`."""
-    words = [in_words(word) for word in (event.properties.get("category"), event.raw.get("name")) if word]
+    words = [js_join(word) for word in (event.properties.get("category"), event.raw.get("name")) if word]
     return _send(settings, "events/track", _event(event, " ".join(["Viewed", *words, event.type.capitalize()])))
 
 

@@ -21,15 +21,15 @@ from svctoolkit.mapping import (
     Table,
     WrongValue,
     agent,
-    as_it_is,
     converter,
     event_name,
     first,
-    in_words,
+    js_join,
     moment,
     required,
     trait,
     value_of,
+    verbatim,
 )
 
 
@@ -80,7 +80,7 @@ VISITOR = Table(
         "device": "context.device.type",
         "app": "context.app.name",
         "os": "context.os.name",
-        "cookie": as_it_is(first("context.externalId.woopraId", "anonymousId")),
+        "cookie": verbatim(first("context.externalId.woopraId", "anonymousId")),
     }
 )
 _NOT_CUSTOM = frozenset({
@@ -115,7 +115,7 @@ def send_action(event: Event, settings: WoopraSettings) -> Payload:
 
 @destination.on("page")
 def send_page(event: Event, settings: WoopraSettings) -> Payload:
-    words = ("Viewed", *([in_words(word) for word in NAME(event).values()] or "a"), "Page")
+    words = ("Viewed", *([js_join(word) for word in NAME(event).values()] or "a"), "Page")
     return _send("ce", event, {**PAGE(event), "event": " ".join(words)}, settings)
 
 

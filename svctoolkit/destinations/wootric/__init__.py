@@ -30,8 +30,8 @@ from svctoolkit.mapping import (
     as_object,
     converter,
     first,
-    in_words,
     javascript_text,
+    js_join,
     leading_number,
     lenient_seconds,
     required,
@@ -77,14 +77,14 @@ LOGIN = Endpoint("https://api.wootric.com/oauth", FORM)
 @converter
 def words(value: Json) -> str:
     """Convert a value to a string; the elements of a list are joined by commas."""
-    return in_words(value)
+    return js_join(value)
 
 
 @converter
 def epoch(value: Json) -> Json:
     """Convert a time to a string of Unix seconds, and a boolean to a number; anything else is left out."""
     seconds = lenient_seconds.of(value)
-    return seconds if isinstance(value, bool) else in_words(seconds)
+    return seconds if isinstance(value, bool) else js_join(seconds)
 
 
 USER = Table(
@@ -174,7 +174,7 @@ def _places(event: Event) -> Iterator[str]:
     if isinstance(own, str):
         yield f"{quote(own)}"
     elif user_id and not isinstance(user_id, (int, float)):
-        yield f"{quote(in_words(user_id), safe='@,')}?lookup_by_external_id=true"
+        yield f"{quote(js_join(user_id), safe='@,')}?lookup_by_external_id=true"
 
 
 def _log_in(settings: WootricSettings, context: Context) -> dict[str, str]:
@@ -182,5 +182,5 @@ def _log_in(settings: WootricSettings, context: Context) -> dict[str, str]:
     form = f"grant_type=password&username={quote(settings.username)}&password={quote(settings.password.reveal())}"
     request = LOGIN.lookup(settings, f"token?account_token={quote(settings.account_token.reveal())}", "POST", form)
     token = as_object(context.ask(request, setting="username")).get("access_token")
-    bearer = "undefined" if token is None else in_words(token)
+    bearer = "undefined" if token is None else js_join(token)
     return {"Authorization": f"Bearer {bearer}"}

@@ -13,7 +13,7 @@ from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.events import Event
-from svctoolkit.mapping import TIME_EXAMPLE, Misfit, Missing, external_ids, in_words, moment
+from svctoolkit.mapping import TIME_EXAMPLE, Misfit, Missing, external_ids, js_join, moment
 
 
 class YandexMetricaSettings(Settings, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ def send_conversion(event: Event, _settings: YandexMetricaSettings) -> Payload:
     if price is not None and (isinstance(price, bool) or not isinstance(price, (int, float))):
         raise Misfit("traits.Price", "a number", price)
     when = _unix_time(event.traits.get("DateTime"))
-    return Payload(endpoint="", json={**event.traits, "DateTime": when, column: in_words(row.id)})
+    return Payload(endpoint="", json={**event.traits, "DateTime": when, column: js_join(row.id)})
 
 
 def _unix_time(value: Any) -> str:
@@ -61,7 +61,7 @@ def _unix_time(value: Any) -> str:
     if value is None or value == "":
         raise Missing("traits.DateTime")
     if isinstance(value, (int, float)) or (isinstance(value, str) and value.strip().isdecimal()):
-        return in_words(value)
+        return js_join(value)
     when = moment(value)
     if when is None:
         raise Misfit("traits.DateTime", TIME_EXAMPLE, value)
