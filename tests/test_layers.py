@@ -90,7 +90,7 @@ ROOMS = {
         "plane _display announcement foreground"
     ),
     "server.worker": (
-        "bell backoff timers crew task knobs checks feed journal pending calls lanes router deliveries engine"
+        "notifier backoff timers threads task knobs checks feed journal pending calls lanes router deliveries engine"
     ),
     "transformations": (
         "_contract _display callables _types _channel _frames _layers _requests _process _probe _worker _forking "

@@ -155,13 +155,13 @@ class _Service:
         engine.wake()
         with engine.hurry(run):
             while True:
-                settled = await engine.bell.wait_async(something_new, max(0.0, deadline - monotonic()))
+                settled = await engine.notifier.wait_async(something_new, max(0.0, deadline - monotonic()))
                 number = engine.journal.feed.number
                 if settled:
                     received, verdict = await asyncio.to_thread(_compare, engine, wanted, keys)
                     if verdict.verdict == "passed" and received >= wanted.received:
                         return verdict
-                elif engine.bell.closed or monotonic() >= deadline:
+                elif engine.notifier.closed or monotonic() >= deadline:
                     break
         received, verdict = await asyncio.to_thread(_compare, engine, wanted, keys)
         if not engine.pending.is_idle(run):

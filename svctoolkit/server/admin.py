@@ -67,7 +67,7 @@ class Control:
             if destination is not None:
                 workspace.destination(destination).enabled = enabled
         self._engine.wake()
-        self._engine.bell.ring()
+        self._engine.notifier.notify()
 
     def replace(self, new: Workspace) -> None:
         """Copy the content of `new` into the workspace. The object stays the same, so all its users see the change."""
@@ -79,7 +79,7 @@ class Control:
             for name, value in members.items():
                 setattr(workspace, name, value)
         self._engine.wake()
-        self._engine.bell.ring()
+        self._engine.notifier.notify()
 
     def replay(self, status: str, destination: str, run: str) -> int:
         """Retry settled events of this status. Return how many. Raises `UnknownName`."""

@@ -253,7 +253,7 @@ class DataPlane(View):
 
         The condition may therefore depend on other things, such as your own server. Raises `StillWaiting`.
         """
-        if not self._engine.bell.wait(lambda: bool(condition()), timeout, every=0.1):
+        if not self._engine.notifier.wait(lambda: bool(condition()), timeout, every=0.1):
             raise StillWaiting(f"the condition is false after {timeout:g} s: {self._engine.pending.describe(None)}")
 
     def totals(self) -> Totals:

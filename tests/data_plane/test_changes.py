@@ -14,7 +14,7 @@ from svctoolkit.events.builders import iso
 from svctoolkit.pipeline.rules import HYBRID_EVENTS, exclusion
 from svctoolkit.server import Backoff
 from svctoolkit.server.worker import deliveries
-from svctoolkit.server.worker.crew import Crew
+from svctoolkit.server.worker.threads import Threads
 from svctoolkit.workspace import Source
 
 EVENT = {"type": "track", "event": "E", "userId": "u1", "anonymousId": "a1", "messageId": "m1"}
@@ -138,12 +138,12 @@ def test_an_idle_data_plane_starts_no_worker(workspace: Workspace, monkeypatch: 
     """Neither when nothing is pending, nor when it was stopped with something pending."""
     started: list[str] = []
 
-    class Noted(Crew):
+    class Noted(Threads):
         def start(self, work: Callable[[], None], name: str) -> None:
             started.append(name)
             super().start(work, name)
 
-    monkeypatch.setattr(deliveries, "Crew", Noted)
+    monkeypatch.setattr(deliveries, "Threads", Noted)
     with DataPlane(workspace, listen=False, backoff=Backoff(first=3600, jitter=0)) as plane:
         plane.script("crm", Answer(503))
         plane.send(EVENT, source="web")

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svctoolkit.secrets import Masker
-from svctoolkit.server.worker.bell import Bell
 from svctoolkit.server.worker.feed import Feed, Reading
+from svctoolkit.server.worker.notifier import Notifier
 from tests.sdk.gateway import until
 
 _LONG = 3600.0  # nobody waits so long: whoever does hangs
@@ -129,64 +129,68 @@ def in_thread(call: Callable[[], Any]) -> Callable[[], Any]:
 
 def test_who_waits_looks_again_at_every_ring() -> None:
     """Until it is as wanted; a ring for something else is none for it."""
-    bell, looks, state = Bell(), list[int](), [0]
+    notifier, looks, state = Notifier(), list[int](), [0]
 
     def holds() -> bool:
         looks.append(state[0])
         return state[0] >= 3
 
-    assert not bell.wait(holds, 0.0)
-    waiting = in_thread(lambda: bell.wait(holds, _LONG))
+    assert not notifier.wait(holds, 0.0)
+    waiting = in_thread(lambda: notifier.wait(holds, _LONG))
     for number in (1, 2, 3):
         state[0] = number
-        bell.ring()
+        notifier.notify()
         if number < 3:
             until(lambda number=number: number in looks, 60)  # type: ignore[misc]
     assert waiting() is True
-    assert bell.wait(holds, 0.0)
-    assert not bell.wait(lambda: False, 0.01)
+    assert notifier.wait(holds, 0.0)
+    assert not notifier.wait(lambda: False, 0.01)
 
 
 @pytest.mark.parametrize("waiters", [1, 3])
 def test_coroutines_wait_as_threads_do(waiters: int) -> None:
     """All of one loop wake up, and of several loops."""
-    bell, state = Bell(), [False]
+    notifier, state = Notifier(), [False]
 
     async def wait_all() -> list[bool]:
         async with asyncio.timeout(60):
-            return list(await asyncio.gather(*(bell.wait_async(lambda: state[0], _LONG) for _ in range(waiters))))
+            return list(await asyncio.gather(*(notifier.wait_async(lambda: state[0], _LONG) for _ in range(waiters))))
 
     threads = [in_thread(lambda: asyncio.run(wait_all())) for _ in range(2)]
-    until(lambda: sum(len(events) for events in list(bell._for_changes.values())) == 2 * waiters, 60)
-    bell.ring()
+    until(lambda: sum(len(events) for events in list(notifier._for_changes.values())) == 2 * waiters, 60)
+    notifier.notify()
     state[0] = True
-    bell.ring()
+    notifier.notify()
 
     assert [thread() for thread in threads] == [[True] * waiters] * 2
-    assert bell._for_changes == {}
-    assert asyncio.run(bell.wait_async(lambda: False, 0.01)) is False
-    assert asyncio.run(bell.wait_async(lambda: True, 0.0)) is True
+    assert notifier._for_changes == {}
+    assert asyncio.run(notifier.wait_async(lambda: False, 0.01)) is False
+    assert asyncio.run(notifier.wait_async(lambda: True, 0.0)) is True
 
 
 def test_when_there_are_no_more_changes_everybody_goes() -> None:
     """Threads and coroutines, those that wait for a change and those that wait for the end; who comes later, too."""
-    bell = Bell()
+    notifier = Notifier()
 
     async def wait() -> bool:
         async with asyncio.timeout(60):
-            return await bell.wait_async(lambda: False, _LONG)
+            return await notifier.wait_async(lambda: False, _LONG)
 
     async def wait_for_end() -> str:
         async with asyncio.timeout(60):
-            await bell.wait_closed()
+            await notifier.wait_closed()
         return "over"
 
-    calls = [lambda: bell.wait(lambda: False, _LONG), lambda: asyncio.run(wait()), lambda: asyncio.run(wait_for_end())]
+    calls = [
+        lambda: notifier.wait(lambda: False, _LONG),
+        lambda: asyncio.run(wait()),
+        lambda: asyncio.run(wait_for_end()),
+    ]
     results = [in_thread(call) for call in calls]
-    until(lambda: bell._for_changes and bell._for_end, 60)
-    bell.ring()  # of a change, not of the end
-    bell.close()
+    until(lambda: notifier._for_changes and notifier._for_end, 60)
+    notifier.notify()  # of a change, not of the end
+    notifier.close()
 
     assert [result() for result in results] == [False, False, "over"]
     assert [in_thread(call)() for call in calls] == [False, False, "over"]
-    assert bell._for_end == {}
+    assert notifier._for_end == {}

@@ -487,12 +487,12 @@ def test_who_waits_is_known_until_they_go() -> None:
     pending = Pending(Work(database.Store(None)), Workspace())
     with pending.hurry("r"), pending.hurry(None):
         with pending.hurry("r"):
-            assert pending.hurried() == {"r", None}
+            assert pending.urgent_runs() == {"r", None}
         pending.accept()
-        assert pending.hurried() == set()
+        assert pending.urgent_runs() == set()
         pending.route(1, {})
-        assert pending.hurried() == {"r", None}
-    assert pending.hurried() == set()
+        assert pending.urgent_runs() == {"r", None}
+    assert pending.urgent_runs() == set()
 
 
 def test_pauses_are_skipped_one_after_the_other_where_time_stands_still(workspace: Workspace) -> None:

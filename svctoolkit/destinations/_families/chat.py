@@ -38,7 +38,7 @@ class TemplateRow(msgspec.Struct, frozen=True, rename="camel"):
     event_template: str = ""
 
 
-def fitting_row(rows: Iterable[Row], name: str, setting: str) -> Row | None:
+def matching_row(rows: Iterable[Row], name: str, setting: str) -> Row | None:
     """Return the first row whose `eventName` equals this name, or (with `eventRegex`) matches a part of it."""
     for row in rows:
         try:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, Tags
-from svctoolkit.destinations._families.chat import TemplateRow, fitting_row, listing, person_values, render
+from svctoolkit.destinations._families.chat import TemplateRow, listing, matching_row, person_values, render
 from svctoolkit.events import Event
 from svctoolkit.mapping import event_name
 
@@ -54,7 +54,7 @@ def send_person(event: Event, settings: DiscordSettings) -> Payload:
 @destination.on("track")
 def send_event(event: Event, settings: DiscordSettings) -> Payload:
     name = event_name(event)
-    row = fitting_row(settings.event_template_settings, name, "eventTemplateSettings")
+    row = matching_row(settings.event_template_settings, name, "eventTemplateSettings")
     template = (row.event_template.strip() if row else "") or "{{name}} did {{event}} with {{propertiesList}}"
     values = _values(event, settings, template)
     own = event.properties  # a property takes precedence over a template value of the same name

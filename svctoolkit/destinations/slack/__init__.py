@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
-from svctoolkit.destinations._families.chat import TemplateRow, escape, fitting_row, listing, person_values, render
+from svctoolkit.destinations._families.chat import TemplateRow, escape, listing, matching_row, person_values, render
 from svctoolkit.events import Event
 from svctoolkit.mapping import Misfit, event_name, json_text
 
@@ -78,7 +78,7 @@ def send_event(event: Event, settings: SlackSettings) -> Payload:
     name = event_name(event)
     if name in settings.deny_list_of_events:
         raise Misfit("event", "an event that is not on the deny list", name, setting="denyListOfEvents", case="denied")
-    row = fitting_row(settings.event_template_settings, name, "eventTemplateSettings")
+    row = matching_row(settings.event_template_settings, name, "eventTemplateSettings")
     template = (row.event_template.strip() if row else "") or "{{name}} did {{event}}"
     own = event.properties  # a property overrides a template variable of the same name
     values = {**person_values(event, settings.whitelisted_traits_settings, template), "event": name, "properties": own}
@@ -86,7 +86,7 @@ def send_event(event: Event, settings: SlackSettings) -> Payload:
         values["propertiesList"] = listing(own)
     values |= own
     message = {"text": render(template, values, "eventTemplateSettings")}
-    channel = fitting_row(settings.event_channel_settings, name, "eventChannelSettings") or ChannelRow()
+    channel = matching_row(settings.event_channel_settings, name, "eventChannelSettings") or ChannelRow()
     if settings.incoming_webhooks_type == "modern" and channel.event_channel_webhook:
         return _post(channel.event_channel_webhook, message)  # an app's webhook has its own name and icon
     if settings.incoming_webhooks_type == "legacy" and channel.event_channel:

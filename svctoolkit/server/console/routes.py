@@ -14,7 +14,7 @@ from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.errors import RequestError
 from svctoolkit.pipeline import Pipeline
-from svctoolkit.server.console.event_way import event_way
+from svctoolkit.server.console.event_timeline import event_timeline
 from svctoolkit.server.inspect.parameters import MAX_NUMBER, settle
 from svctoolkit.server.inspect.queries import about
 from svctoolkit.server.store.records import EVENTS, Filter, Records
@@ -74,7 +74,7 @@ class Console:
         record = await asyncio.to_thread(about, self._engine, seq)
         if not (record["events"] or record["rejected"]):
             raise RequestError(404, {"message": f"event {seq} is not in the store"})
-        return _fragment(await asyncio.to_thread(event_way, record))
+        return _fragment(await asyncio.to_thread(event_timeline, record))
 
     async def lineage(self, request: Request) -> Response:
         """Return where the fields of an event's payloads at a destination come from. Computed on request."""

@@ -211,4 +211,4 @@ def selection(query: dict[str, str]) -> Selection:
     texts = {name: query.pop(name) for name in _TEXTS if name in query}
     only(query, *(parameter.name for parameter in PARAMETERS))
     members: dict[str, Any] = {**texts, **bounds, **times}
-    return Selection(**members, violations=violations, whole=True)
+    return Selection(**members, violations=violations, full_scan=True)

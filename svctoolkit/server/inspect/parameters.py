@@ -23,7 +23,7 @@ INTEGER = {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER}
 
 async def settle(engine: Engine) -> None:
     """Wait until everything accepted before is in the tables."""
-    await engine.bell.wait_async(engine.pending.all_routed, 5.0)
+    await engine.notifier.wait_async(engine.pending.all_routed, 5.0)
     await asyncio.wrap_future(engine.store.start_flush())
 
 

@@ -128,7 +128,7 @@ class Inspect:
 
         self._engine.wake()
         with self._engine.hurry(run):
-            reached = await self._engine.bell.wait_async(met, timeout)
+            reached = await self._engine.notifier.wait_async(met, timeout)
         if reached:
             return json_response(counts(self._engine, run))
         what = " and ".join(f"{name} >= {least_number}" for name, least_number in least.items()) or "nothing under way"

@@ -27,7 +27,7 @@ class ChangeStream(Response):
     def __init__(self, engine: Engine, run: str | None, after: int | None) -> None:
         super().__init__(media_type="text/event-stream", headers={"Cache-Control": "no-store"})
         del self.headers["content-length"]
-        self._bell, self._feed, self._run = engine.bell, engine.journal.feed, run
+        self._notifier, self._feed, self._run = engine.notifier, engine.journal.feed, run
         self._after = self._feed.number if after is None else after
 
     async def __call__(
@@ -51,13 +51,13 @@ class ChangeStream(Response):
 
     async def _send_changes(self, send: Send) -> None:
         await send(_part(b": connected\n\n"))
-        while not self._bell.closed or self._feed.number > self._after:
-            if not self._bell.closed:
+        while not self._notifier.closed or self._feed.number > self._after:
+            if not self._notifier.closed:
                 behind = self._feed.number - self._after >= _AT_ONCE
                 await asyncio.sleep(0 if behind else min(_LONGEST_PAUSE, _PAUSE * self._feed.readers))
-            if await self._bell.wait_async(lambda: self._feed.number > self._after, _ALIVE):
+            if await self._notifier.wait_async(lambda: self._feed.number > self._after, _ALIVE):
                 await send(_part(self._next_changes()))
-            elif not self._bell.closed:
+            elif not self._notifier.closed:
                 await send(_part(b": still here\n\n"))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -71,7 +71,7 @@ class ChangeStream(Response):
         return b"event: missed\ndata: %s\n\n%s" % (msgspec.json.encode(missed), b"".join(reading.frames))
 
     async def _until_closed(self) -> None:
-        await self._bell.wait_closed()
+        await self._notifier.wait_closed()
         await asyncio.sleep(_FAREWELL)
 
 

@@ -64,7 +64,7 @@ class Rows(Displayed, Sequence[T], Generic[T]):
 
     def _settle(self) -> None:
         """Wait until everything accepted before is in the tables."""
-        self._engine.bell.wait(self._engine.pending.all_routed, 5.0)
+        self._engine.notifier.wait(self._engine.pending.all_routed, 5.0)
         self._engine.store.flush()
 
     def frame(self) -> pd.DataFrame:

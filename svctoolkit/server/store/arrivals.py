@@ -19,8 +19,8 @@ class Selection:
     """A filter for arrivals: each non-empty member must match. `text` is part of a name, a user or a message id.
 
     `status` is a fate (at `destination`, if that is given), or `rejected`; `since` and `until` are seconds since 1970;
-    `violations` says whether an event has any. `before` and `after` are seqs. Without `whole`, only the newest 5,000
-    events are searched.
+    `violations` says whether an event has any. `before` and `after` are seqs. Without `full_scan`, only the newest
+    5,000 events are searched.
     """
 
     run: str | None = None
@@ -36,7 +36,7 @@ class Selection:
     violations: bool | None = None
     before: int | None = None
     after: int | None = None
-    whole: bool = False
+    full_scan: bool = False
 
 
 class Arrival(NamedTuple):
@@ -65,7 +65,7 @@ def arrivals(store: Store, chosen: Selection, limit: int) -> list[Arrival]:
 
 def _events(store: Store, chosen: Selection, limit: int) -> list[Arrival]:
     conditions, values = _conditions(chosen, "run", "source", "type", "name")
-    if not chosen.whole:
+    if not chosen.full_scan:
         conditions.insert(0, f"seq > (select max(seq) from events) - {_WITHIN}")
     if chosen.user:
         conditions.append("(user = ? or anonymous = ?)")

@@ -19,15 +19,15 @@ from svctoolkit.server.store.blob import unpack
 from svctoolkit.server.store.record import time_of
 from svctoolkit.server.store.schema import Delivery, Fate, storable
 from svctoolkit.server.store.work import Events, SentRequest, Work
-from svctoolkit.server.worker.bell import Bell
 from svctoolkit.server.worker.calls.attempts import Attempts
-from svctoolkit.server.worker.crew import Crew
 from svctoolkit.server.worker.journal import Journal
 from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.lanes.lane import Lane, Terms
 from svctoolkit.server.worker.lanes.throttle import Limiter
+from svctoolkit.server.worker.notifier import Notifier
 from svctoolkit.server.worker.pending import Pending
 from svctoolkit.server.worker.task import Exchange, Outcome, Record, Result, Step, Task, owner_of
+from svctoolkit.server.worker.threads import Threads
 from svctoolkit.server.worker.timers import Timers
 from svctoolkit.workspace import Calls, Workspace
 
@@ -48,7 +48,7 @@ class Deliveries:
         attempts: Attempts,
         pending: Pending,
         journal: Journal,
-        bell: Bell,
+        notifier: Notifier,
         clock: Callable[[], datetime],
         knobs: Knobs,
         *,
@@ -57,11 +57,11 @@ class Deliveries:
         """With `still`, pauses between attempts do not end by themselves, only by `pass_time`."""
         self._workspace = workspace
         self._work, self._events, self._attempts = work, events, attempts
-        self._pending, self._journal, self._bell, self._clock = pending, journal, bell, clock
+        self._pending, self._journal, self._notifier, self._clock = pending, journal, notifier, clock
         self._knobs = knobs
-        self.is_paused, self.hurried = pending.is_paused, pending.hurried
+        self.is_paused, self.urgent_runs = pending.is_paused, pending.urgent_runs
         self._timers, self._retries, self._lock = Timers(), Timers(lambda: 0.0) if still else Timers(), Lock()
-        self._crew = Crew()
+        self._threads = Threads()
         self._limiters: dict[str, Limiter] = {}
         self._terms: dict[str, tuple[object, Terms]] = {}  # by destination, with what they were computed from
         self._stopped = False
@@ -70,7 +70,7 @@ class Deliveries:
         self._lanes = {key: self._new_lane(key, behind=True) for key in pending.destinations()}
 
     def _new_lane(self, key: str, *, behind: bool) -> Lane:
-        return Lane(key, self, self._timers, self._retries, self._crew, self._knobs, behind=behind)
+        return Lane(key, self, self._timers, self._retries, self._threads, self._knobs, behind=behind)
 
     def _lane(self, key: str) -> Lane:
         with self._lock:
@@ -121,7 +121,7 @@ class Deliveries:
             lanes = list(self._lanes.values())
         for lane in lanes:
             lane.stop(max(0.0, deadline - monotonic()))
-        self._crew.stop(max(0.0, deadline - monotonic()))
+        self._threads.stop(max(0.0, deadline - monotonic()))
 
     def attempt(self, tasks: Sequence[Task], destination: str) -> Iterator[Step]:
         started = self._clock().timestamp()
@@ -195,10 +195,10 @@ class Deliveries:
 
     def await_routing(self) -> None:
         mark = self._pending.accepted
-        self._bell.wait(lambda: self._pending.is_routed(mark), _ROUTING_SECONDS)
+        self._notifier.wait(lambda: self._pending.is_routed(mark), _ROUTING_SECONDS)
 
-    def rest(self) -> None:
-        self._bell.ring()
+    def on_worker_idle(self) -> None:
+        self._notifier.notify()
 
     def settle(self, destination: str, records: Sequence[Record], done: Callable[[], None]) -> None:
         at = self._clock()
@@ -223,7 +223,7 @@ class Deliveries:
             done()
             pairs = zip(requests, numbers, strict=True)
             self._journal.deliver([replace(request.delivery, number=own) for request, own in pairs], fates)
-            self._bell.ring()
+            self._notifier.notify()
 
         saving = self._work.save_results(fates, requests, number)
         saving.add_done_callback(lambda future: on_saved(future.exception()))

@@ -17,12 +17,12 @@ from svctoolkit.server.store.head import Head
 from svctoolkit.server.store.retention import Pruner
 from svctoolkit.server.store.schema import BlockRow, Rejected, storable
 from svctoolkit.server.store.work import Events, Work
-from svctoolkit.server.worker.bell import Bell
 from svctoolkit.server.worker.calls.attempts import Attempts
 from svctoolkit.server.worker.deliveries import Deliveries
 from svctoolkit.server.worker.feed import Feed
 from svctoolkit.server.worker.journal import Journal
 from svctoolkit.server.worker.knobs import Knobs
+from svctoolkit.server.worker.notifier import Notifier
 from svctoolkit.server.worker.pending import Pending
 from svctoolkit.server.worker.router import Router, Routes
 from svctoolkit.workspace import Source
@@ -35,8 +35,8 @@ class Engine:
 
         accept -> store -> router -> lane of each destination -> attempt -> store
 
-    `pending` counts what is under way, `journal` what has happened, `events` holds the events; `bell` rings after
-    every change. Events for one of `closed_runs` are refused.
+    `pending` counts what is under way, `journal` what has happened, `events` holds the events. `notifier` wakes whoever
+    waits, after every change. Events for one of `closed_runs` are refused.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Engine:
         knobs: Knobs,
         advance_clock: Callable[[float], None] | None,
     ) -> None:
-        self.workspace, self.store, self.bell, self.knobs = pipeline.workspace, store, Bell(), knobs
+        self.workspace, self.store, self.notifier, self.knobs = pipeline.workspace, store, Notifier(), knobs
         self._moved, self._wall_clock, self._advance_clock = timedelta(), clock, advance_clock
         self.closed_runs: set[str] = set()
         work = Work(store)
@@ -64,7 +64,7 @@ class Engine:
             attempts,
             self.pending,
             self.journal,
-            self.bell,
+            self.notifier,
             self.clock,
             knobs,
             still=advance_clock is not None,
@@ -85,7 +85,7 @@ class Engine:
         """
         deadline = monotonic() + timeout
         remaining = seconds
-        while self.bell.wait(self._is_quiet, max(0.0, deadline - monotonic())):
+        while self.notifier.wait(self._is_quiet, max(0.0, deadline - monotonic())):
             if remaining <= 0:
                 return True
             due = self._deliveries.next_retry()
@@ -106,12 +106,12 @@ class Engine:
             return self.pending.is_idle(run)
 
         if self._advance_clock is None:
-            return self.bell.wait(is_idle, timeout)
+            return self.notifier.wait(is_idle, timeout)
         deadline = monotonic() + timeout
-        while self.bell.wait(lambda: is_idle() or self._is_quiet(), max(0.0, deadline - monotonic())):
+        while self.notifier.wait(lambda: is_idle() or self._is_quiet(), max(0.0, deadline - monotonic())):
             due = None if is_idle() else self._deliveries.next_retry()
             if due is None:
-                return self.bell.wait(is_idle, max(0.0, deadline - monotonic()))
+                return self.notifier.wait(is_idle, max(0.0, deadline - monotonic()))
             self._advance_clock(due)
             self._deliveries.pass_time(due)
         return False
@@ -173,7 +173,7 @@ class Engine:
             seq=number, status=status, reason=storable(reason), body=body,
             position=None if position < 0 else position, source=source, run=run, at=at,
         )  # fmt: skip
-        self._work.save_rejected(rejected).add_done_callback(lambda _: self.bell.ring())
+        self._work.save_rejected(rejected).add_done_callback(lambda _: self.notifier.notify())
         self.journal.reject(rejected)
 
     def _deliver(self, blocks: Sequence[Block], routes: Routes) -> None:
@@ -184,10 +184,10 @@ class Engine:
         self.journal.receive(routes.events, routes.fates, routes.checks, routes.violations)
         self.pending.route(len(blocks), routes.tasks)
         self._deliveries.add(routes.tasks)
-        if self.pending.hurried():
+        if self.pending.urgent_runs():
             self._deliveries.wake()
         self._pruner.after(routes.events[-1].seq)
-        self.bell.ring()
+        self.notifier.notify()
 
     def replay(self, statuses: Sequence[str], destination: str | None = None, run: str | None = None) -> int:
         """Make settled events pending again, starting with their first attempt. Return how many."""
@@ -201,11 +201,11 @@ class Engine:
 
         Without a run, the counts start again at zero. Pending events stay.
         """
-        self.bell.wait(self.pending.all_routed, _SECONDS)
+        self.notifier.wait(self.pending.all_routed, _SECONDS)
         count = self._work.forget(run)
         if run is None:
             self.journal.start_over()
-        self.bell.ring()
+        self.notifier.notify()
         return count
 
     def masker(self) -> Masker:
@@ -227,7 +227,7 @@ class Engine:
     def close(self) -> None:
         """Release waiting threads and listeners: there will be no more changes."""
         self.journal.feed.close()
-        self.bell.close()
+        self.notifier.close()
 
     def stop(self, timeout: float) -> None:
         """End every thread. Attempts under way get `timeout` seconds; waiting events are pending at the next start."""

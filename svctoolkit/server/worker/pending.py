@@ -89,7 +89,7 @@ class Pending:
                 if not self._waiters[run]:
                     del self._waiters[run]
 
-    def hurried(self) -> AbstractSet[str | None]:
+    def urgent_runs(self) -> AbstractSet[str | None]:
         """Return the runs that a caller waits for, once everything accepted is routed; None among them for all."""
         with self._lock:
             return set() if self._unrouted else set(self._waiters)

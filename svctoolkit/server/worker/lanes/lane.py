@@ -10,13 +10,13 @@ from threading import Condition
 from time import monotonic
 from typing import NamedTuple, Protocol
 
-from svctoolkit.server.worker.crew import Crew
 from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.lanes.flow import Flow, State
 from svctoolkit.server.worker.lanes.memory import Memory
 from svctoolkit.server.worker.lanes.results import Results
 from svctoolkit.server.worker.lanes.throttle import Limiter
 from svctoolkit.server.worker.task import Outcome, Record, Result, Step, Task
+from svctoolkit.server.worker.threads import Threads
 from svctoolkit.server.worker.timers import Timers
 
 _LOG = logging.getLogger("svctoolkit.delivery")
@@ -60,11 +60,11 @@ class Owner(Protocol):
         """Return when everything accepted before is routed, and therefore in the lanes."""
         ...
 
-    def hurried(self) -> AbstractSet[str | None]:
+    def urgent_runs(self) -> AbstractSet[str | None]:
         """Return the runs that a caller waits for; they include None if it waits for all."""
         ...
 
-    def rest(self) -> None:
+    def on_worker_idle(self) -> None:
         """Called when a worker has ended because there is nothing to do."""
         ...
 
@@ -80,7 +80,7 @@ class Lane:
     `Flow` decides when calls are made, and `Memory` which tasks are in memory. The number of workers follows from
     both: none while there is nothing to do, one that takes tasks, and more while the existing ones are slow.
 
-         no worker ──_staff(): there is work──> workers ──_leave(): nothing is left, paused or stopped──> no worker
+         no worker ──_scale_workers(): work──> workers ──_leave(): nothing is left, paused or stopped──> no worker
     """
 
     def __init__(
@@ -89,13 +89,13 @@ class Lane:
         owner: Owner,
         timers: Timers,
         retries: Timers,
-        crew: Crew,
+        threads: Threads,
         knobs: Knobs,
         *,
         behind: bool,
     ) -> None:
         self._destination, self._owner, self._timers = destination, owner, timers
-        self._retries, self._crew, self._knobs = retries, crew, knobs
+        self._retries, self._threads, self._knobs = retries, threads, knobs
         self._changed = Condition()
         self._flow = Flow()
         self._memory = Memory(partial(owner.pending, destination), behind=behind)
@@ -112,18 +112,18 @@ class Lane:
         """Add new tasks in the order of their events. They are in the store already."""
         with self._changed:
             self._memory.add(tasks, self._owner.terms(self._destination).window)
-            self._staff()
+            self._scale_workers()
 
     def reload(self) -> None:
         """Load everything again that is pending in the store."""
         with self._changed:
             self._memory.reload()
-            self._staff()
+            self._scale_workers()
 
     def wake(self) -> None:
         """Continue if there is something to do, for instance because the destination is enabled again."""
         with self._changed:
-            self._staff()
+            self._scale_workers()
 
     def stop(self, timeout: float) -> None:
         """Return when no attempt is under way any more, or after `timeout` seconds. Waiting tasks stay pending."""
@@ -142,7 +142,7 @@ class Lane:
     def _is_stopped(self) -> bool:
         return self._flow.state is State.STOPPED
 
-    def _staff(self) -> None:
+    def _scale_workers(self) -> None:
         """Start a worker if there is work, and another one if the existing ones are slow."""
         terms = self._owner.terms(self._destination)
         if self._flow.state is State.STOPPED:
@@ -158,7 +158,7 @@ class Lane:
         if self._workers == 0 or (late and self._queue.ready and self._workers < concurrency):
             self._workers += 1
             self._last_taken = monotonic()
-            self._crew.start(self._work, f"svctoolkit to {self._destination}")
+            self._threads.start(self._work, f"svctoolkit to {self._destination}")
         if self._queue.ready and self._workers < concurrency:
             self._watch(_SLOW)
 
@@ -173,10 +173,10 @@ class Lane:
             return frozenset()
         if not (terms.wait and terms.shares) or self._flow.state in (State.DUE, State.STOPPED):
             return None
-        hurried = self._owner.hurried()
-        if None in hurried:
+        urgent = self._owner.urgent_runs()
+        if None in urgent:
             return None
-        return {run for run, number in self._queue.ready.items() if number >= terms.jobs or run in hurried}
+        return {run for run, number in self._queue.ready.items() if number >= terms.jobs or run in urgent}
 
     def _gather(self, terms: Terms) -> None:
         """Let tasks that are ready but not due wait for others, for a limited time."""
@@ -186,7 +186,7 @@ class Lane:
     def _end_gathering(self) -> None:
         with self._changed:
             self._flow.end_gathering()
-            self._staff()
+            self._scale_workers()
 
     def _watch(self, seconds: float) -> None:
         """Check again in this many seconds. One timer is enough for everything until then."""
@@ -217,7 +217,7 @@ class Lane:
                 continue
             self._results.flush()
             if self._leave():
-                self._owner.rest()
+                self._owner.on_worker_idle()
                 return
 
     def _take(self, terms: Terms) -> list[Task]:
@@ -254,7 +254,7 @@ class Lane:
     def _end_throttle(self) -> None:
         with self._changed:
             self._flow.end_throttle()
-            self._staff()
+            self._scale_workers()
 
     def _attempt(self, call: Sequence[Task], terms: Terms) -> None:
         """Deliver a call. If requests are not shared, tasks delayed by a slow destination go back to other workers."""
@@ -327,12 +327,12 @@ class Lane:
         with self._changed:
             for owner in owners:
                 self._queue.release(owner)
-            self._staff()
+            self._scale_workers()
 
     def _forget(self, records: Sequence[Record]) -> None:
         """Forget results that are stored. Must be called with the lock."""
         self._memory.forget(records)
-        self._staff()
+        self._scale_workers()
 
     def _leave(self) -> bool:
         """Whether the worker should end. It stays if there is new work."""

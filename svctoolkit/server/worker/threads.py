@@ -13,61 +13,61 @@ Work: TypeAlias = Callable[[], None]
 _IDLE_SECONDS = 2.0  # until an idle thread ends
 
 
-class Crew:
+class Threads:
     """Runs each piece of work in its own thread: an idle one, or a new one. The threads are daemons."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._members: set[_Member] = set()
-        self._idle: list[_Member] = []
+        self._workers: set[_Worker] = set()
+        self._idle: list[_Worker] = []
         self._stopped = False
 
     def start(self, work: Work, name: str) -> None:
         """Run `work` in a thread of this name. `work` must not raise."""
         with self._lock:
-            member = self._idle.pop() if self._idle else None
-        if member is not None:
-            member.name = name
-            member.works.put(work)
+            worker = self._idle.pop() if self._idle else None
+        if worker is not None:
+            worker.name = name
+            worker.works.put(work)
             return
-        member = _Member(self._next)
-        member.name = name
-        member.works.put(work)
+        worker = _Worker(self._next)
+        worker.name = name
+        worker.works.put(work)
         with self._lock:
-            self._members.add(member)
-        member.start()
+            self._workers.add(worker)
+        worker.start()
 
     def stop(self, timeout: float) -> None:
         """End every thread after its current work. Return when all have ended, or after `timeout` seconds."""
         deadline = monotonic() + timeout
         with self._lock:
             self._stopped = True
-            members = list(self._members)
-            for member in self._idle:
-                member.works.put(None)
+            workers = list(self._workers)
+            for worker in self._idle:
+                worker.works.put(None)
             self._idle.clear()
-        for member in set(members) - {current_thread()}:
-            member.join(max(0.0, deadline - monotonic()))
+        for worker in set(workers) - {current_thread()}:
+            worker.join(max(0.0, deadline - monotonic()))
 
-    def _next(self, member: _Member) -> Work | None:
-        """Return the next work of a member that has finished; None if its thread should end."""
+    def _next(self, worker: _Worker) -> Work | None:
+        """Return the next work of a worker that has finished; None if its thread should end."""
         with self._lock:
             if self._stopped:
-                self._members.discard(member)
+                self._workers.discard(worker)
                 return None
-            self._idle.append(member)
+            self._idle.append(worker)
         with suppress(Empty):
-            return member.works.get(timeout=_IDLE_SECONDS)
+            return worker.works.get(timeout=_IDLE_SECONDS)
         with self._lock:
-            if member in self._idle:
-                self._idle.remove(member)
-                self._members.discard(member)
+            if worker in self._idle:
+                self._idle.remove(worker)
+                self._workers.discard(worker)
                 return None
-        return member.works.get()  # `start` has picked this member just now
+        return worker.works.get()  # `start` has picked this worker just now
 
 
-class _Member(Thread):
-    def __init__(self, next_work: Callable[[_Member], Work | None]) -> None:
+class _Worker(Thread):
+    def __init__(self, next_work: Callable[[_Worker], Work | None]) -> None:
         super().__init__(daemon=True)
         self._next_work, self.works = next_work, SimpleQueue[Work | None]()
 

@@ -25,7 +25,7 @@ class _Answer:
     body: Json
 
 
-def event_way(about: Mapping[str, Sequence[Mapping[str, Json]]]) -> Html:
+def event_timeline(about: Mapping[str, Sequence[Mapping[str, Json]]]) -> Html:
     """Render the content of `/inspect/arrivals/{seq}` as HTML."""
     return display.fragment(
         *(_refusal(item) for item in about["rejected"]),

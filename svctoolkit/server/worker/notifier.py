@@ -13,20 +13,20 @@ from typing import TypeAlias
 _Waiting: TypeAlias = dict[asyncio.AbstractEventLoop, set[asyncio.Event]]
 
 
-class Bell:
-    """Call `ring` after every change; waiting threads and coroutines then check their condition again."""
+class Notifier:
+    """Call `notify` after every change; waiting threads and coroutines then check their condition again."""
 
     def __init__(self) -> None:
         self._changed = Condition()
-        self._rung = 0
+        self._count = 0
         self._for_changes: _Waiting = {}
         self._for_end: _Waiting = {}
         self._called: set[asyncio.AbstractEventLoop] = set()
         self.closed = False
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         with self._changed:
-            self._rung += 1
+            self._count += 1
             self._changed.notify_all()
             # Calling a loop is the most expensive step here. One call covers every change until the loop wakes up.
             loops = [loop for loop in self._for_changes if loop not in self._called]
@@ -38,19 +38,19 @@ class Bell:
     def wait(self, condition: Callable[[], bool], timeout: float, every: float = math.inf) -> bool:
         """Return whether `condition` became true within `timeout` seconds.
 
-        The condition is checked after every change. Pass `every` (seconds) if it also depends on something that does
-        not ring this bell.
+        The condition is checked after every change. Pass `every` (seconds) if it also depends on something that
+        never calls `notify`.
         """
         deadline = monotonic() + timeout
         while True:
-            before = self._rung
+            before = self._count
             if condition():
                 return True
             left = deadline - monotonic()
             if self.closed or left <= 0:
                 return False
             with self._changed:
-                self._changed.wait_for(lambda: self._rung != before, min(left, every))  # noqa: B023
+                self._changed.wait_for(lambda: self._count != before, min(left, every))  # noqa: B023
 
     async def wait_async(self, condition: Callable[[], bool], timeout: float) -> bool:
         """Like `wait`, for coroutines."""
@@ -67,7 +67,7 @@ class Bell:
                 return False
 
     async def wait_closed(self) -> None:
-        """Return when the bell is closed. Idle until then."""
+        """Return when the notifier is closed. Idle until then."""
         with self._registered(self._for_end) as event:
             if not self.closed:
                 await event.wait()
@@ -75,7 +75,7 @@ class Bell:
     def close(self) -> None:
         """Wake all waiting threads and coroutines: there will be no more changes."""
         self.closed = True
-        self.ring()
+        self.notify()
         with self._changed:
             ends = [(loop, event) for loop, events in self._for_end.items() for event in events]
         for loop, event in ends:
