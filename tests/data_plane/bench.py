@@ -1,4 +1,4 @@
-"""Runs event SDKs against a data plane, each through a faulty line of its own, several at a time."""
+"""Runs event SDKs against a data plane, several in parallel, each through its own faulty proxy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.data_plane import packages
 from tests.data_plane.faulty_proxy import FaultyProxy, Line
 from tests.data_plane.packages import SCRIPTS
 
-#: How many events a client makes: an identify, -1, and tracks that count from 0.
+#: How many events a client sends: an identify (-1), and tracks that count from 0.
 EVENTS = range(-1, 12)
 PYTHON = {
     "rudder_python": "rudderstack.analytics",
@@ -38,13 +38,13 @@ BROWSER = (
     "segment_browser",
     "segment_browser_batch",
 )
-_START = 60.0  # seconds for a page until its first event
-_QUIET = 12.0  # seconds after which a page sends nothing any more: no client waits longer for its third attempt
+_START = 60.0  # seconds that a page may take until its first event
+_QUIET = 12.0  # seconds of silence after which a page counts as finished: no client waits longer for its third attempt
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a client has sent, what the data plane has of it, and the errors that the client told."""
+    """Result of one client: the events it sent, the events that the data plane has, and the errors that it reported."""
 
     line: Line
     view: View
@@ -52,7 +52,7 @@ class Run:
 
 
 class Bench:
-    """A data plane with one source and one destination, and the clients."""
+    """A data plane with one source and one destination, and the clients that send to it."""
 
     def __init__(self) -> None:
         workspace = Workspace("shop")
@@ -61,7 +61,7 @@ class Bench:
         self._plane = DataPlane(workspace)
         self._proxy = FaultyProxy(self._plane.port)
         self._names = count()
-        # Clients wait more than they work.
+        # Clients wait more than they compute.
         self.pool = ThreadPoolExecutor(12)
         self._lock = Lock()
 
@@ -70,7 +70,7 @@ class Bench:
         return Pages(packages.node_clients(), packages.chromium())
 
     def run(self, client: str, faults: Iterable[str]) -> Run:
-        """Let a client send its events over a line with these faults, until it has ended or sends nothing more."""
+        """Run one client over a proxy with these faults until it exits or stops sending."""
         line, name = self._proxy.open(faults), f"run{next(self._names)}"
         key = f"web-key~{name}"
         if client in BROWSER:
@@ -103,7 +103,7 @@ def _run_process(client: str, url: str, key: str) -> list[str]:
         capture_output=True,
         text=True,
         timeout=90,
-        cwd=packages.CACHE,  # a client reads `.env` where it is started
+        cwd=packages.CACHE,  # a client reads `.env` in the working directory
     )
     assert run.returncode == 0, run.stderr
     errors: list[str] = json.loads(run.stdout.splitlines()[-1])["errors"]
@@ -111,7 +111,7 @@ def _run_process(client: str, url: str, key: str) -> list[str]:
 
 
 class Pages:
-    """Pages in one Chromium, each with a client."""
+    """Pages in one Chromium, one for each client."""
 
     def __init__(self, clients: Path, chromium: str) -> None:
         self._process = subprocess.Popen(
@@ -127,7 +127,7 @@ class Pages:
         self._reader.start()
 
     def run(self, name: str, job: Mapping[str, Any], line: Line) -> list[str]:
-        """The errors of a page that is left open until the data plane has all its events, or it sends nothing more."""
+        """Keep a page open until the data plane has all its events or the page stops sending; return its errors."""
         started = monotonic()
         self._write({"id": name, **job})
         line.wait(lambda: line.accepted() >= set(EVENTS), lambda: _idle_for(line, started))
@@ -160,7 +160,7 @@ class Pages:
 
 
 def _idle_for(line: Line, started: float) -> float:
-    """The seconds that a page may still be silent."""
+    """Seconds that a page may still stay silent."""
     if not line.exchanges:
         return started + _START - monotonic()
     return line.busy_at + _QUIET - monotonic()

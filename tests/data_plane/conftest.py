@@ -1,4 +1,4 @@
-"""A small workspace and a data plane over it, for every test of this folder."""
+"""A small workspace and a data plane for it, used by every test in this folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svctoolkit.server import Backoff
 
 @pytest.fixture
 def workspace() -> Workspace:
-    """The source `web` (key `web-key`) sends to the webhooks `crm` and `mail`; `quiet` is connected to nothing."""
+    """The source `web` (key `web-key`) sends to the webhooks `crm` and `mail`; `quiet` has no connections."""
     made = Workspace("shop")
     for key in ("crm", "mail"):
         made.destination(key, "WEBHOOK", config={"webhookUrl": f"https://{key}.example/in"})
@@ -25,11 +25,11 @@ def workspace() -> Workspace:
 
 @pytest.fixture
 def plane(workspace: Workspace) -> Iterator[DataPlane]:
-    """In process, without pauses between attempts."""
+    """A data plane in this process, without pauses between attempts."""
     with DataPlane(workspace, listen=False, backoff=Backoff(scale=0)) as made:
         yield made
 
 
 def basic(key: str) -> dict[str, str]:
-    """The headers of a client with this write key."""
+    """The headers of a client that uses this write key."""
     return {"Authorization": f"Basic {base64.b64encode(f'{key}:'.encode()).decode()}"}

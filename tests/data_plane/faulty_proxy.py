@@ -1,4 +1,4 @@
-"""A proxy in front of a data plane that misbehaves towards a client, and writes down what the client sent."""
+"""A proxy that puts faults between a client and a data plane and records what the client sent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from itertools import chain, repeat
 from time import monotonic
 from typing import Any
 
-#: What happens to the requests with events, in their order; those behind the last one get through.
+#: What happens to requests with events, in order; requests after the last entry pass unchanged.
 FAULTS: dict[str, list[str]] = {
     "none": [],
     "slow": ["slow"] * 1000,
@@ -32,7 +32,7 @@ _REFUSALS = {
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A request with events: which ones (`n`), what was done to it, and what the data plane answered (0: not asked)."""
+    """A request with events: which events (`n`), which fault, and the data plane's answer (0: not forwarded)."""
 
     events: tuple[int, ...]
     fault: str
@@ -41,7 +41,7 @@ class Exchange:
 
 @dataclass
 class Line:
-    """One client's way through the proxy."""
+    """One client's connection through the proxy."""
 
     port: int
     faults: Iterator[str]
@@ -54,7 +54,7 @@ class Line:
         return f"http://127.0.0.1:{self.port}"
 
     def add(self, exchange: Exchange | None = None) -> None:
-        """Something has happened: a request with events was dealt with, or another one."""
+        """Record that a request was handled: one with events, or another one."""
         with self._changed:
             self.busy_at = monotonic()
             if exchange:
@@ -62,7 +62,7 @@ class Line:
             self._changed.notify_all()
 
     def wait(self, condition: Callable[[], bool], seconds: Callable[[], float]) -> bool:
-        """Wait until `condition()`, or until `seconds()`, which are asked anew after every request, are over."""
+        """Wait until `condition()` is true or `seconds()` have passed; both are evaluated again after every request."""
         with self._changed:
             while not condition():
                 if (rest := seconds()) <= 0:
@@ -71,20 +71,20 @@ class Line:
         return True
 
     def accepted(self) -> set[int]:
-        """The events that the data plane has said `ok` to."""
+        """The events that the data plane answered with `ok`."""
         return {n for exchange in self.exchanges if exchange.status == 200 for n in exchange.events}
 
     def sent(self) -> list[int]:
-        """The events that came over the line, in order, as often as they came."""
+        """The events that the client sent, in order, including repetitions."""
         return [n for exchange in self.exchanges for n in exchange.events]
 
     def refused(self) -> set[int]:
-        """The events of requests that the data plane never saw."""
+        """The events in requests that never reached the data plane."""
         return {n for exchange in self.exchanges if not exchange.status for n in exchange.events}
 
 
 class FaultyProxy:
-    """Stands before the data plane at a port of this machine. For any thread."""
+    """A proxy in front of the data plane on a loopback port. Thread-safe."""
 
     def __init__(self, upstream: int) -> None:
         self._upstream = upstream
@@ -94,7 +94,7 @@ class FaultyProxy:
         self._thread.start()
 
     def open(self, faults: Iterable[str]) -> Line:
-        """A new port, where these things happen."""
+        """Open a new port that applies these faults."""
         return asyncio.run_coroutine_threadsafe(self._open(faults), self._loop).result()
 
     def stop(self) -> None:
@@ -129,7 +129,7 @@ class FaultyProxy:
             await asyncio.gather(*exchanges, return_exceptions=True)
 
     async def _exchange(self, line: Line, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """One request and its answer. Whether another request may follow."""
+        """Handle one request. True if another request may follow on the connection."""
         head = await reader.readuntil(b"\r\n\r\n")
         headers = _headers(head)
         body = await reader.readexactly(int(headers.get("content-length", 0)))
@@ -154,7 +154,7 @@ class FaultyProxy:
         if fault == "truncated":
             writer.write_eof()
             async with asyncio.timeout(5):
-                await reader.read()  # until the client has seen it
+                await reader.read()  # until the client has seen the answer
         return fault not in ("lost", "truncated")
 
     async def _ask(self, head: bytes, body: bytes) -> bytes:

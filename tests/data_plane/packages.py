@@ -1,6 +1,6 @@
-"""Event SDKs from PyPI and npm, as they are, and a Chromium: installed into `.cache/clients`, once per machine.
+"""Unmodified event SDKs from PyPI and npm, and a Chromium, installed once per machine into `.cache/clients`.
 
-Where a registry is out of reach the tests are skipped, which CI counts as a failure.
+If a registry is unreachable, the tests are skipped, which CI counts as a failure.
 """
 
 from __future__ import annotations
@@ -36,31 +36,31 @@ def python_clients() -> Path:
 
 
 def superseded_python_client() -> Path:
-    """The same with analytics-python, which needs other versions of what they stand on."""
+    """The same folder for analytics-python, which needs other versions of its dependencies."""
     return _install("analytics-python", *_PIP, "analytics-python", "--target")
 
 
 def node_clients() -> Path:
-    """A folder with `node_modules`: the clients for node and for browsers, and what drives a browser."""
+    """A folder with `node_modules`: the SDKs for Node and for browsers, and the library that drives a browser."""
     if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("there is no node and npm on this machine")
+        pytest.skip("node and npm are not installed")
     return _install("node", *_NPM, *_NODE, "--prefix")
 
 
 def chromium() -> str:
-    """The command of a Chromium."""
+    """The Chromium executable."""
     command = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if command is None:
-        pytest.skip("there is no Chromium on this machine")
+        pytest.skip("Chromium is not installed")
     return command
 
 
 def _install(kind: str, *command: str) -> Path:
-    """The folder that `command` installs into, if it has not been done on this machine."""
+    """Run `command` in its installation folder unless that has been done on this machine; return the folder."""
     folder, stamp = CACHE / kind, CACHE / f"{kind}.done"
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run side by side
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests may run in parallel
         if not stamp.exists() or stamp.read_text() != " ".join(command):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()

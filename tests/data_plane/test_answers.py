@@ -1,4 +1,4 @@
-"""What the recorder answers to batches: as the destination's own server would, item by item where that is its form."""
+"""The recorder answers batches in the form of the destination's own server, item by item where that is its form."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ BY_ITEM = [name for name in CATALOGUE if CATALOGUE[name].answers_items]
 
 
 @pytest.mark.parametrize("name", JUDGING)
-def test_without_a_script_all_is_well(name: str) -> None:
-    """What the recorder answers by itself means for every type that its requests were taken."""
+def test_the_default_answer_means_success(name: str) -> None:
+    """By default, the answer of the recorder means "accepted" for every destination type."""
     payloads = [(e.config, p) for e in examples(name) for p in e.payloads]
     payloads += [(e.config, p) for e in batch_examples(name) for shared in e.results for p in shared.payloads]
     for config, payload in payloads:
         workspace = Workspace("shop")
         route = Pipeline(workspace).route(workspace.destination("d", name, config=config))
-        with suppress(DeliveryError):  # an example of what is no request
+        with suppress(DeliveryError):  # an example of input that is not a request
             http_request(payload)
             recorder = Recorder()
             answer = Sender(partial(recorder.exchange, server=route.answer)).send(payload)
@@ -45,7 +45,7 @@ EMARSYS = {
     "fieldMapping": [{"rudderProperty": "email", "emersysProperty": "3"}],
 }
 HS = {"authorizationType": "newPrivateAppApi", "accessToken": "k", "apiVersion": "newApi", "lookupField": "email"}
-#: what HubSpot is asked before
+#: requests that look something up in HubSpot first
 PROPERTIES = {
     "https://api.hubapi.com/crm/v3/properties/contacts": {
         "results": [{"name": "email", "type": "string", "hasUniqueValue": True}]
@@ -97,14 +97,14 @@ CASES: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
 }
 
 
-def test_every_form_is_tried() -> None:
-    """Types that answer item by item have a case here; ClickSend's contacts are answered as a whole."""
+def test_every_type_with_answers_per_item_has_a_case() -> None:
+    """ClickSend's contacts are the exception: they are answered as a whole."""
     assert {*CASES, "CLICKSEND"} == {*BY_ITEM}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_some_items_are_refused(name: str) -> None:
-    """`Answer.partial(failed=[1])`: in each destination's own words, which its rules read back."""
+    """`Answer.partial(failed=[1])` uses the destination's own format, and its rules read the failed items back."""
     config, events = CASES[name]
     workspace = Workspace("shop")
     workspace.account("ads", secret={"access_token": "t-1"})
@@ -125,8 +125,8 @@ def test_some_items_are_refused(name: str) -> None:
         ]
 
 
-def test_a_server_that_answers_to_requests_as_a_whole_refuses_all() -> None:
-    """Braze has no words for one of many: a partial refusal is one of the request."""
+def test_a_partial_refusal_refuses_the_whole_request_where_items_have_no_status() -> None:
+    """Braze has no format for one refused item, so a partial refusal refuses the request."""
     workspace = Workspace("shop")
     workspace.destination("d", "BRAZE", config={"restApiKey": "k-1", "dataCenter": "EU-01", "appKey": "a-1"})
     workspace.source("web", write_key="k", destinations=["d"])

@@ -1,4 +1,4 @@
-"""Whatever is in an event: it is refused at the door with its place, or it gets through, and never blocks another."""
+"""Any event is either rejected at the gateway with a position or delivered; it never blocks another event."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _EVENTS = st.dictionaries(_NAMES, _VALUES, max_size=8)
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[DataPlane]:
-    """Webhooks with and without a transformation and with consent; a form; a type with a long mapping."""
+    """Webhooks with a transformation, without one and with consent rules; a form; and a type with a long mapping."""
     workspace = Workspace("shop")
     workspace.transformation("same", lambda event: event)
     hook = {"webhookUrl": "https://hook.example/in"}
@@ -62,8 +62,8 @@ def post(plane: DataPlane, body: bytes) -> Any:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(event=_EVENTS)
-def test_any_json(plane: DataPlane, event: dict[str, Any]) -> None:
-    """Stored, routed, delivered, listed, shown, framed, streamed; the good event of the same user comes after it."""
+def test_any_json_is_delivered_and_shown(plane: DataPlane, event: dict[str, Any]) -> None:
+    """It is stored, routed, delivered, listed and streamed, and so is the same user's good event after it."""
     run = hashlib.sha256(json.dumps(event).encode()).hexdigest()
     body = json.dumps({"batch": [{"userId": "u1", **event}, GOOD]}).encode()
     answer = plane.ingest("POST", "/v1/batch", headers={**basic("web-key"), "x-svctoolkit-run": run}, body=body)
@@ -99,8 +99,8 @@ def test_any_json(plane: DataPlane, event: dict[str, Any]) -> None:
         ("[" * 300 + "]" * 300, "batch[1]"),
     ],
 )
-def test_what_cannot_be_kept_is_refused_with_its_place(plane: DataPlane, value: str, place: str) -> None:
-    """The sender learns which event it is, and where in it; with `lenient` the others are taken."""
+def test_values_that_cannot_be_stored_are_rejected_with_their_place(plane: DataPlane, value: str, place: str) -> None:
+    """The client learns which event is wrong and where in it; with `lenient`, the other events are accepted."""
     bad = json.dumps({"type": "track", "event": "x", "userId": "u", "properties": {"a": [1, "?"]}}).replace(
         '"?"', value
     )
@@ -121,8 +121,8 @@ def test_what_cannot_be_kept_is_refused_with_its_place(plane: DataPlane, value: 
     number=st.from_regex(r"\A-?(0|[1-9][0-9]{0,3}|[1-9][0-9]{200,320})(\.[0-9]{1,4})?([eE][+-]?[0-9]{1,5})?\Z"),
     around=st.sampled_from(["%s", " %s ", "[%s]", "[0,%s]", '{"a":%s}', '"%s"', '"id-%s"', '"[%s"', '"1,%s"']),
 )
-def test_a_number_is_refused_when_no_double_holds_it(number: str, around: str) -> None:
-    """However it is written, and whatever texts look like one."""
+def test_a_number_beyond_double_range_is_rejected(number: str, around: str) -> None:
+    """It is rejected in every spelling, and text that only looks like a number is not."""
     value = around % number
     body = b'{"batch": [{"userId": "u", "a": %s}]}' % value.encode()
     too_large = "Infinity" in json.dumps(json.loads(value, parse_int=float))
@@ -131,8 +131,8 @@ def test_a_number_is_refused_when_no_double_holds_it(number: str, around: str) -
 
 
 @given(content=st.binary(max_size=12).map(lambda content: content.replace(b'"', b"")))
-def test_a_batch_is_refused_when_it_is_no_utf_8_or_no_json(content: bytes) -> None:
-    """Also where nothing looks at the value, or at the key."""
+def test_a_batch_is_rejected_unless_it_is_utf_8_and_json(content: bytes) -> None:
+    """Also where nothing reads the value or the key."""
     try:
         json.loads(f'"{content.decode()}"')
     except ValueError:
@@ -143,7 +143,7 @@ def test_a_batch_is_refused_when_it_is_no_utf_8_or_no_json(content: bytes) -> No
 
 @pytest.mark.parametrize("kind", ["TRACK", " track ", "Track"])
 def test_types_are_compared_trimmed_and_in_lower_case(plane: DataPlane, kind: str) -> None:
-    """As the service does it: such an event is delivered."""
+    """Event types are compared trimmed and in lower case, as RudderStack does: such events are delivered."""
     post(plane, json.dumps({"batch": [{**GOOD, "type": kind, "messageId": f"kind-{kind}-"}]}).encode())
     plane.drain()
 
@@ -151,11 +151,11 @@ def test_types_are_compared_trimmed_and_in_lower_case(plane: DataPlane, kind: st
 
 
 def _spell(value: Any, spell: Any) -> str:
-    """JSON of a value, as any client may write it: with escapes or without, spaces, members that come twice."""
+    """The JSON of a value in any spelling that a client may use: with or without escapes, spaces and repeated keys."""
     space = spell(st.sampled_from(["", "", "", " ", "\n\t "]))
     if isinstance(value, dict):
         members = [(name, inner) for name, inner in value.items()]
-        if members and spell(st.integers(0, 3)) == 0:  # the last one counts
+        if members and spell(st.integers(0, 3)) == 0:  # the last one wins
             members.insert(0, (members[-1][0], spell(_LEAVES)))
         texts = (f"{_spell(name, spell)}{space}:{_spell(inner, spell)}" for name, inner in members)
         return f"{{{space}{f',{space}'.join(texts)}}}"
@@ -170,7 +170,7 @@ _WRITTEN_NUMBERS = st.from_regex(r"\A-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,20})?([eE]
 
 @pytest.fixture(scope="module")
 def direct() -> Iterator[DataPlane]:
-    """Everything goes to one webhook."""
+    """A workspace that sends everything to one webhook."""
     workspace = Workspace("shop")
     workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
     workspace.source("web", write_key="web-key", destinations=["hook"])
@@ -180,23 +180,23 @@ def direct() -> Iterator[DataPlane]:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(data=st.data(), value=_VALUES, number=_WRITTEN_NUMBERS, depth=st.integers(1, 100))
-def test_an_event_is_read_as_it_was_written(
+def test_numbers_keep_their_notation(
     direct: DataPlane, data: st.DataObject, value: Any, number: str, depth: int
 ) -> None:
-    """1.0 stays 1.0, a large integer every digit, -0.0 its sign, in Python and over HTTP.
+    """In Python and over HTTP, 1.0 stays 1.0, a large integer keeps every digit, and -0.0 keeps its sign.
 
-    What is delivered is as JavaScript writes it, as the service does: the same numbers, of which 1.0 is 1.
+    Delivered payloads use JavaScript's notation, as RudderStack's do: the same numbers, but 1.0 is written as 1.
     """
     text = f'{{"is":{_spell(value, data.draw)},"number":{number},"deep":{"[" * depth}{"]" * depth}}}'
     body = f'{{"batch":[{{"type":"track","event":"x","userId":"u1","properties":{text}}}]}}'.encode()
     answer = post(direct, body)
-    assume("is out of range" not in answer.text)  # 400: JavaScript has no such number
+    assume("is out of range" not in answer.text)  # 400 digits: JavaScript has no such number
     assert answer.status == 200, answer.text
     direct.drain(60)
     event, request = direct.received[-1], direct.deliveries[-1].request
     over_http = json.loads(direct.ingest("GET", f"/inspect/events?after={event.seq - 1}").body)["items"]
 
-    # The repr tells 1 from 1.0 and from True, and shows the order of members.
+    # The repr distinguishes 1, 1.0 and True, and shows the order of keys.
     expected = repr(json.loads(text))
     assert repr(event.event["properties"]) == expected
     assert [repr(item["event"]["properties"]) for item in over_http] == [expected]

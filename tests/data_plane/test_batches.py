@@ -1,4 +1,4 @@
-"""Events that share requests: calls, batches, and what becomes of each event."""
+"""Events that share requests: calls, batches, and the outcome for each event."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def event(number: int, user: str = "", **members: Any) -> dict[str, Any]:
 
 
 def test_twenty_events_are_one_request(plane: DataPlane) -> None:
-    """A delivery names its events in their order; each fate names its delivery and its place in it."""
+    """A delivery lists its events in order; each fate names its delivery and its position in it."""
     plane.send([event(n) for n in range(20)], source="web")
     plane.drain()
 
@@ -78,8 +78,8 @@ def test_twenty_events_are_one_request(plane: DataPlane) -> None:
     assert [r.events for r in plane.recorder.requests] == [ids]
 
 
-def test_a_call_has_twenty_jobs_by_default(plane: DataPlane) -> None:
-    """What was accepted together is cut at the limit of a call, wherever the machine stands."""
+def test_a_call_has_at_most_twenty_jobs_by_default(plane: DataPlane) -> None:
+    """Events accepted together are split at the limit of a call, however fast the machine is."""
     plane.send([event(n) for n in range(50)], source="web")
     plane.drain()
 
@@ -88,7 +88,7 @@ def test_a_call_has_twenty_jobs_by_default(plane: DataPlane) -> None:
 
 @pytest.mark.parametrize(("batch", "sizes"), [(Calls(jobs=50), [50]), (Calls(jobs=7), [7, 7, 7, 7, 7, 7, 7, 1])])
 def test_the_size_of_a_call_is_a_setting(workspace: Workspace, batch: Calls, sizes: list[int]) -> None:
-    """`delivery: {batch: {jobs: N}}`."""
+    """`delivery: {batch: {jobs: N}}` sets it."""
     workspace.delivery.batch = batch
     with opened(workspace) as plane:
         plane.send([event(n) for n in range(50)], source="web")
@@ -97,8 +97,8 @@ def test_the_size_of_a_call_is_a_setting(workspace: Workspace, batch: Calls, siz
         assert [len(d.events) for d in plane.delivered] == sizes
 
 
-def test_without_batches_each_event_has_its_request(workspace: Workspace) -> None:
-    """`delivery: {batch: off}`."""
+def test_without_batches_each_event_has_its_own_request(workspace: Workspace) -> None:
+    """`delivery: {batch: off}` turns batches off."""
     loaded = Workspace.loads(workspace.dumps() + "\ndelivery: {batch: off}\n", environ={"CRM_REST_API_KEY": "k-1"})
     with opened(loaded) as plane:
         plane.send([event(n) for n in range(5)], source="web")
@@ -108,7 +108,7 @@ def test_without_batches_each_event_has_its_request(workspace: Workspace) -> Non
 
 
 def test_what_waits_for_company_is_sent_by_drain(workspace: Workspace) -> None:
-    """With `wait` events that come one by one are in one request, when it is full or somebody waits for them."""
+    """With `wait`, events that come one by one share a request, which is sent when it is full or `drain` is called."""
     workspace.delivery.batch = Calls(jobs=3, wait=3600)
     with opened(workspace, backoff=Backoff()) as plane:
         for number in range(4):
@@ -122,8 +122,8 @@ def test_what_waits_for_company_is_sent_by_drain(workspace: Workspace) -> None:
         assert (sizes, [len(d.events) for d in plane.delivered]) == ([3], [3, 1])
 
 
-def test_what_waits_for_company_does_not_wait_for_ever(workspace: Workspace) -> None:
-    """After `wait` seconds a call is made of what is there. The time may be moved."""
+def test_a_batch_is_sent_after_its_waiting_time(workspace: Workspace) -> None:
+    """After `wait` seconds an incomplete batch is sent, too. Advancing the clock counts."""
     workspace.delivery.batch = Calls(wait=60)
     with opened(workspace, backoff=Backoff()) as plane:
         plane.send(event(1), source="web")
@@ -134,8 +134,8 @@ def test_what_waits_for_company_does_not_wait_for_ever(workspace: Workspace) -> 
         assert (before, len(plane.deliveries)) == (0, 1)
 
 
-def test_runs_do_not_meet_in_a_request(workspace: Workspace) -> None:
-    """Tests that share a data plane have requests of their own, and waiting for one does not hurry the other."""
+def test_runs_never_share_a_request(workspace: Workspace) -> None:
+    """Tests that share a data plane have separate requests, and waiting for one run does not hurry another."""
     workspace.delivery.batch = Calls(wait=float("inf"))
     with opened(workspace) as plane:
         for number in range(6):
@@ -151,7 +151,7 @@ def test_runs_do_not_meet_in_a_request(workspace: Workspace) -> None:
 
 
 def test_a_failed_batch_fails_once_for_each_user(workspace: Workspace) -> None:
-    """One event of each user bears the attempt, the others wait for it; the batch is tried again as a whole."""
+    """When a batch fails, one event of each user counts the attempt and the others wait; then the batch is retried."""
     with opened(workspace, backoff=Backoff(first=60, jitter=0)) as plane:
         plane.script("crm", Answer(503, {"message": "busy"}), Answer(201, {"message": "success"}))
         plane.send([event(0, "a"), event(1, "b"), event(2, "a")], source="web")
@@ -160,14 +160,14 @@ def test_a_failed_batch_fails_once_for_each_user(workspace: Workspace) -> None:
         failed = [(f.status, f.attempts, f.outcome, f.place) for f in plane.fates]
         plane.advance(61)
 
-        # Braze's go person by person
+        # Braze's batches are built per user
         assert failed == [("pending", 1, "retry", 0), ("pending", 1, "retry", 2), ("pending", 0, "retry", 1)]
         assert [d.events for d in plane.deliveries] == [("m000", "m002", "m001")] * 2
         assert [(f.status, f.attempts) for f in plane.fates] == [("delivered", 2), ("delivered", 2), ("delivered", 1)]
 
 
-def test_a_batch_of_several_users_holds_them_all() -> None:
-    """Of a user whose request failed nothing more is sent in the call, nor of those who shared it; others go on."""
+def test_a_failed_batch_holds_back_all_its_users() -> None:
+    """After a failed request, the call sends nothing more for the users in that request; other users continue."""
     workspace = shop("MP")
     with opened(workspace, backoff=Backoff(first=60, jitter=0)) as plane:
         plane.script("crm", Answer(500), Answer(200))
@@ -184,8 +184,8 @@ def test_a_batch_of_several_users_holds_them_all() -> None:
         assert {f.status for f in plane.fates} == {"delivered"}
 
 
-def test_an_aborted_batch_is_tried_again_one_by_one() -> None:
-    """Amplitude's batches that are refused go apart (`dontBatch`): what is wrong with one event costs no other."""
+def test_an_aborted_batch_is_retried_one_by_one() -> None:
+    """Rejected Amplitude batches are split (`dontBatch`), so one bad event does not fail the others."""
     with opened(shop("AM")) as plane:
         plane.script("crm", Answer(400, {"error": "bad"}), Answer(200), Answer(400, {"error": "bad"}), Answer(200))
         plane.send([event(n, "a") for n in range(3)], source="web")
@@ -196,8 +196,8 @@ def test_an_aborted_batch_is_tried_again_one_by_one() -> None:
         assert plane.fates[1].outcome == "abort"
 
 
-def test_jobs_of_a_batch_fare_differently() -> None:
-    """Bloomreach answers 200 and lists a result for each command: what it refuses fails, the others are delivered."""
+def test_jobs_of_one_batch_have_separate_outcomes() -> None:
+    """Bloomreach answers 200 with a result per command: rejected commands fail, the others are delivered."""
     with opened(shop("BLOOMREACH")) as plane:
         results = [{"success": True}, {"success": False, "errors": ["no"]}, {"success": True}]
         plane.script("crm", Answer(200, {"success": True, "results": results}))
@@ -212,8 +212,8 @@ def test_jobs_of_a_batch_fare_differently() -> None:
         assert len(plane.deliveries) == 1
 
 
-def test_a_refused_event_leaves_the_others_together(plane: DataPlane) -> None:
-    """The refusal is an aborted job, by the mapping; no request is made for it."""
+def test_an_event_that_the_mapping_rejects_leaves_the_others_together(plane: DataPlane) -> None:
+    """The rejected event is an aborted job without a request."""
     plane.send([event(0), event(1, type="alias"), event(2)], source="web")
     plane.drain()
 
@@ -222,8 +222,11 @@ def test_a_refused_event_leaves_the_others_together(plane: DataPlane) -> None:
     assert (plane.fates[1].by, plane.fates[1].delivery) == ("dest_transform", None)
 
 
-def test_throttled_jobs_wait(workspace: Workspace) -> None:
-    """`delivery: {throttle: {crm: {limit: 3, seconds: 20}}}`: no more jobs in any window, and time may be moved."""
+def test_a_throttle_limits_the_jobs_of_each_window(workspace: Workspace) -> None:
+    """`delivery: {throttle: {crm: {limit: 3, seconds: 20}}}`: no window has more jobs.
+
+    Advancing the clock starts the next.
+    """
     workspace.delivery.throttle = {"crm": Throttle(3, 20)}
     with opened(workspace, backoff=Backoff()) as plane:
         plane.send([event(n) for n in range(7)], source="web")
@@ -236,8 +239,8 @@ def test_throttled_jobs_wait(workspace: Workspace) -> None:
         assert sizes == [3, 3, 6, 7]
 
 
-def test_an_adaptive_throttle_listens() -> None:
-    """A window with a 429 makes the next one smaller, each quiet one larger again; never larger than the limit."""
+def test_an_adaptive_throttle_follows_429_answers() -> None:
+    """A window with a 429 makes the next one smaller, each quiet one larger again, but never larger than the limit."""
     workspace = Workspace("shop")
     hook = workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example"})
     workspace.delivery.throttle = {"hook": Throttle(10, 20, adaptive=True)}
@@ -257,8 +260,8 @@ def test_an_adaptive_throttle_listens() -> None:
     assert reloaded == workspace.delivery.throttle
 
 
-def test_a_slow_answer_uses_up_no_more_of_a_window_than_was_sent() -> None:
-    """Jobs that are put back behind it, so that others go meanwhile, were not sent: the window has room for them."""
+def test_jobs_put_back_do_not_use_up_the_throttle_window() -> None:
+    """Jobs put back after a slow answer were not sent, so the window still has room for them."""
     workspace = Workspace("shop")
     hook = workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example"})
     workspace.delivery.throttle = {"hook": Throttle(10, 3600)}
@@ -270,8 +273,8 @@ def test_a_slow_answer_uses_up_no_more_of_a_window_than_was_sent() -> None:
         plane.wait(lambda: len(plane.deliveries) == 10)
 
 
-def test_a_look_up_that_fails_for_now_is_asked_again(workspace: Workspace) -> None:
-    """Of a router type the event waits and goes through; one that is refused for good fails at once, as before."""
+def test_a_look_up_that_fails_temporarily_is_retried(workspace: Workspace) -> None:
+    """For a router type, the event waits and is delivered later; a permanently rejected look-up fails at once."""
     config = {"email": "agent@acme.example", "apiToken": "s3cr3t", "domain": "acme"}
     workspace.destination("desk", "ZENDESK", config=config)
     workspace.source("app", destinations=["desk"])
@@ -295,8 +298,8 @@ def test_a_look_up_that_fails_for_now_is_asked_again(workspace: Workspace) -> No
         assert "403" in refused.reason
 
 
-def test_a_restart_goes_on_with_what_it_knows(tmp_path: Path) -> None:
-    """That a job must be sent alone, its attempts and the time of the first are in the store."""
+def test_a_restart_keeps_what_is_known_about_a_job(tmp_path: Path) -> None:
+    """The store has its attempts, the time of the first one, and whether the job must be sent alone."""
     workspace, store = shop("AM"), tmp_path / "plane.db"
     with opened(workspace, store=store, backoff=Backoff(first=3600)) as plane:
         plane.script("crm", Answer(400, {"error": "bad"}))
@@ -310,7 +313,7 @@ def test_a_restart_goes_on_with_what_it_knows(tmp_path: Path) -> None:
 
 
 def test_expired_tokens_are_renewed() -> None:
-    """A destination with OAuth delivers with its account; an expired token is replaced, and the event tried again."""
+    """A destination with OAuth delivers with its account; an expired token is replaced and the event retried."""
     workspace = Workspace("shop")
     workspace.account("ads", secret={"accessToken": "old-token"}, renewals=[{"accessToken": "new-token"}])
     workspace.destination("crm", "REDDIT", config={"accountId": "t2_1", "version": "v2"}, account="ads")

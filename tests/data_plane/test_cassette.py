@@ -1,4 +1,4 @@
-"""Answers of real destinations, recorded once; and live delivery within the network policy."""
+"""Recorded answers of real destinations, and live delivery within the network policy."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ EVENT = {"type": "track", "event": "E", "userId": "u1", "messageId": "m1"}
 POST = HttpRequest("POST", "https://crm.example/in?key=s3cr3t", {"Authorization": "Bearer t0ken"}, b'{"a": 1}')
 
 
-def test_the_first_time_live_then_from_the_file(tmp_path: Path) -> None:
-    """The destination is asked once for each request; from then on the file answers, without any network."""
+def test_the_first_run_is_live_and_later_ones_use_the_file(tmp_path: Path) -> None:
+    """The destination gets each request once; from then on the file answers without any network."""
     real = Recorder()
     real.answer("*", Answer(201, {"id": 5}, {"X-Request-Id": "r1"}))
     file = tmp_path / "crm.json"
@@ -37,7 +37,7 @@ def test_the_first_time_live_then_from_the_file(tmp_path: Path) -> None:
 
 
 def test_the_same_request_gets_its_answers_in_order(tmp_path: Path) -> None:
-    """What was first 503 and then 200 is so again; the last answer is repeated."""
+    """A recorded 503 followed by 200 is replayed in that order; the last answer is repeated."""
     answers = iter([503, 200])
     file = tmp_path / "crm.json"
     recording = Cassette(file, lambda request, *, timeout: HttpResponse(next(answers)))
@@ -49,7 +49,7 @@ def test_the_same_request_gets_its_answers_in_order(tmp_path: Path) -> None:
 
 
 def test_secrets_are_masked_in_the_file(tmp_path: Path) -> None:
-    """The file goes into version control: no secret of the configuration, no credentials, no cookies."""
+    """The file goes into version control: it has no secrets of the configuration, no credentials and no cookies."""
     real = Recorder()
     real.answer("*", Answer(200, {"token": "s3cr3t"}, {"Set-Cookie": "session=abc"}))
     Cassette(tmp_path / "crm.json", real, secrets=lambda: ["s3cr3t"])(POST, timeout=1)
@@ -59,15 +59,15 @@ def test_secrets_are_masked_in_the_file(tmp_path: Path) -> None:
     assert Cassette(tmp_path / "crm.json", secrets=lambda: ["s3cr3t"])(POST, timeout=1).status == 200
 
 
-def test_a_request_that_is_not_in_the_file(tmp_path: Path) -> None:
-    """Without a live transport nothing is sent: the error says what is missing."""
+def test_an_unrecorded_request_is_an_error(tmp_path: Path) -> None:
+    """Without a live transport nothing is sent, and the error says what is missing."""
     with pytest.raises(DeliveryError, match=r"the cassette crm\.json has no response from crm\.example"):
         Cassette(tmp_path / "crm.json")(POST, timeout=1)
 
 
 @pytest.mark.parametrize("body", [b"text", b"\xff\x00", b"", b'"a"', b"[1]", "ä".encode()])
-def test_bodies_come_back_as_they_were(tmp_path: Path, body: bytes) -> None:
-    """JSON for reading, anything else byte for byte."""
+def test_bodies_are_replayed_unchanged(tmp_path: Path, body: bytes) -> None:
+    """JSON is stored in readable form, anything else byte for byte."""
     Cassette(tmp_path / "c.json", lambda request, *, timeout: HttpResponse(200, {}, body))(POST, timeout=1)
     again = Cassette(tmp_path / "c.json")(POST, timeout=1).body
 
@@ -75,7 +75,7 @@ def test_bodies_come_back_as_they_were(tmp_path: Path, body: bytes) -> None:
 
 
 def test_failures_are_recorded_too(tmp_path: Path) -> None:
-    """A closed connection is an answer like any other."""
+    """A closed connection is replayed like any other answer."""
     real = Recorder()
     real.answer("*", Answer(close=True))
     with pytest.raises(DeliveryError) as first:
@@ -87,8 +87,8 @@ def test_failures_are_recorded_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"cassette": 2, "entries": []}', '{"cassette": 1, "entries": [{}]}'])
-def test_a_file_that_is_no_cassette(tmp_path: Path, text: str) -> None:
-    """It is refused, and stays as it is."""
+def test_a_file_that_is_not_a_cassette_is_rejected(tmp_path: Path, text: str) -> None:
+    """The file is left unchanged."""
     (tmp_path / "c.json").write_text(text)
 
     with pytest.raises(ConfigError, match="is not a cassette"):
@@ -96,7 +96,7 @@ def test_a_file_that_is_no_cassette(tmp_path: Path, text: str) -> None:
 
 
 def test_a_data_plane_with_a_cassette(workspace: Workspace, tmp_path: Path) -> None:
-    """`transport=` puts it into a data plane: recorded once, replayed in CI."""
+    """`transport=` uses it in a data plane: record once, replay in CI."""
     for real in (Recorder(), None):
         transport = Cassette(tmp_path / "c.json", real)
         with DataPlane(workspace, listen=False, transport=transport, clock=lambda: NOW) as plane:
@@ -108,7 +108,7 @@ def test_a_data_plane_with_a_cassette(workspace: Workspace, tmp_path: Path) -> N
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    """A destination on loopback; `/away` redirects to a cloud's metadata address."""
+    """A destination on loopback; `/away` redirects to a cloud metadata address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -136,10 +136,10 @@ def server() -> Iterator[str]:
         ("0.0.0.0", "/in", "failed", "127.0.0.1 is a loopback address, which the network policy refuses here"),
     ],
 )
-def test_live_delivery_keeps_to_the_network_policy(
+def test_live_delivery_follows_the_network_policy(
     workspace: Workspace, server: str, host: str, path: str, status: str, reason: str
 ) -> None:
-    """Metadata addresses are refused also behind a redirect; served to other machines, loopback is too."""
+    """Metadata addresses are blocked even after a redirect; when serving other machines, loopback is, too."""
     workspace.delivery.mode = "live"
     workspace.destinations["crm"].config["webhookUrl"] = server + path
     workspace.source("one", destinations=["crm"])
@@ -152,8 +152,8 @@ def test_live_delivery_keeps_to_the_network_policy(
         assert fate.reason.startswith(reason)
 
 
-def test_a_name_that_changes_its_address(workspace: Workspace, server: str) -> None:
-    """DNS rebinding: the address that was checked is the one that is connected to; a later one is checked again."""
+def test_a_name_that_changes_its_address_is_checked_again(workspace: Workspace, server: str) -> None:
+    """DNS rebinding: the connection uses the address that was checked, and a later address is checked again."""
     port = server.rpartition(":")[2]
     addresses = iter([["127.0.0.1"], ["169.254.169.254"], ["169.254.169.254"]])
     transport = live.LiveTransport(policy.NetworkPolicy(resolver=lambda host, port: next(addresses)))
@@ -178,7 +178,7 @@ delivery: {{mode: cassette, cassette: answers/crm.json}}
 
 
 def test_the_delivery_mode_cassette(tmp_path: Path, server: str) -> None:
-    """The first run of a workspace in this mode asks the destination; later ones do without it, and never ask it."""
+    """The first run of a workspace in this mode calls the destination; later runs never do."""
     file = tmp_path / "workspace.yaml"
     file.write_text(CASSETTE_WORKSPACE.format(url=f"{server}/in"))
     with DataPlane(file) as first:
@@ -200,8 +200,8 @@ def test_the_delivery_mode_cassette(tmp_path: Path, server: str) -> None:
     assert (tmp_path / "answers" / "crm.json").exists()
 
 
-def test_what_every_run_makes_anew_does_not_count(tmp_path: Path) -> None:
-    """UUIDs and times differ from run to run; a request that differs in nothing else gets the recorded answer."""
+def test_values_that_differ_in_every_run_are_ignored(tmp_path: Path) -> None:
+    """UUIDs and times differ between runs; a request that differs only in those gets the recorded answer."""
     body = b'{"id": "%s", "at": "%s", "time": %d, "n": %d}'
     recorded = body % (b"6a0e1f6c-7a51-4b0e-9d3c-1b2f3c4d5e6f", b"2024-01-01T00:00:00.000Z", 1704067200, 1)
     anew = body % (b"0d9c8b7a-6f5e-4d3c-8b1a-0f9e8d7c6b5a", b"2026-11-21T10:20:30.456+01:00", 1795257600123, 1)
@@ -214,8 +214,8 @@ def test_what_every_run_makes_anew_does_not_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["no cassette", '{"cassette": 1}', None])
-def test_a_file_that_is_no_cassette_loses_no_event(tmp_path: Path, content: str | None) -> None:
-    """A file that cannot be read or written fails the delivery with its reason; the event is kept."""
+def test_an_unusable_cassette_loses_no_event(tmp_path: Path, content: str | None) -> None:
+    """A file that cannot be read or written fails the delivery with the reason; the event is kept."""
     answers = tmp_path / "answers" / "crm.json"
     if content is None:
         (tmp_path / "answers").write_text("a file where the folder should be")
@@ -232,8 +232,8 @@ def test_a_file_that_is_no_cassette_loses_no_event(tmp_path: Path, content: str 
         assert "cassette" in plane.fates[0].reason
 
 
-def test_the_mode_and_its_file_in_the_workspace_file(tmp_path: Path) -> None:
-    """Both are read, checked, and written back as seen from where the file goes."""
+def test_the_mode_and_its_file_can_be_set_in_the_workspace(tmp_path: Path) -> None:
+    """Both are read, checked and written back, relative to the workspace file."""
     workspace = Workspace.loads("delivery: {mode: cassette, cassette: a/crm.json}", folder=tmp_path)
     workspace.save(tmp_path / "copy.yaml")
     (tmp_path / "b").mkdir()
@@ -246,7 +246,7 @@ def test_the_mode_and_its_file_in_the_workspace_file(tmp_path: Path) -> None:
 
 
 def test_a_delivery_mode_is_one_module() -> None:
-    """Whatever is registered answers a workspace in that mode, is checked, and describes itself."""
+    """A registered mode handles delivery for workspaces that name it, checks its settings and describes itself."""
     from svctoolkit.delivery import Answer
     from svctoolkit.delivery.modes import MODES, Mode
 

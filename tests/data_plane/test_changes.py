@@ -1,4 +1,4 @@
-"""Every member of every change that watchers get, what is counted, and what an idle data plane does: nothing."""
+"""Every field of every change that watchers get, the counters, and that an idle data plane does nothing."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from svctoolkit.workspace import Source
 EVENT = {"type": "track", "event": "E", "userId": "u1", "anonymousId": "a1", "messageId": "m1"}
 
 
-def test_changes_have_these_members(workspace: Workspace) -> None:
-    """What came, what was refused, what was sent and what became of it: a reader needs to ask nothing else."""
+def test_changes_have_all_fields_that_a_reader_needs(workspace: Workspace) -> None:
+    """Received, rejected, sent, and the outcome: a reader needs no further request."""
     changes: list[tuple[str, dict[str, Any]]] = []
     workspace.sources["web"].connections.pop()
     with DataPlane(workspace, listen=False, backoff=Backoff(attempts=1)) as plane:
@@ -68,10 +68,10 @@ def test_changes_have_these_members(workspace: Workspace) -> None:
         ({"type": "track", "event": "e" * 1001, "userId": "u"}, ("track", "e" * 1000, "u", "", "u")),
     ],
 )
-def test_what_an_event_is_known_by(
+def test_changes_identify_their_event(
     workspace: Workspace, event: dict[str, Any], expected: tuple[str, str, str, str, str]
 ) -> None:
-    """Type, name, both ids, and the one to look it up by: the start of each."""
+    """By type, name, both ids and the one to look it up by, each shortened."""
     changes: list[tuple[str, dict[str, Any]]] = []
     workspace.sources["web"].connections.pop()
     with DataPlane(workspace, listen=False) as plane:
@@ -87,8 +87,8 @@ def test_what_an_event_is_known_by(
     }
 
 
-def test_refusals_and_changes_of_a_run(workspace: Workspace) -> None:
-    """What belongs to a run can be told from what belongs to another, also what was refused."""
+def test_refusals_and_changes_name_their_run(workspace: Workspace) -> None:
+    """The changes of one run, including rejected requests, can be told apart from those of another."""
     with DataPlane(workspace, listen=False) as plane:
         plane.send({"type": "track"}, source="web", run="r1")
         plane.send({"type": "track"}, source="quiet", run="r2")
@@ -101,8 +101,8 @@ def test_refusals_and_changes_of_a_run(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize("type", HYBRID_EVENTS)
-def test_hybrid_mode_event_by_event(type: str) -> None:
-    """In hybrid mode the server sends those event types that the client's SDK does not."""
+def test_hybrid_mode_decides_by_event_type(type: str) -> None:
+    """In hybrid mode, the server sends the event types that the client's SDK does not send."""
     expected = {
         "ACTIVE_CAMPAIGN": {"track", "screen", "identify"},
         "BRAZE": {"identify", "track", "page"},
@@ -122,8 +122,8 @@ def test_hybrid_mode_event_by_event(type: str) -> None:
         assert by_mode == set(EVENT_TYPES) - expected[type] - by_type
 
 
-def test_the_time_of_a_request_is_kept(workspace: Workspace) -> None:
-    """In milliseconds: at least as long as the destination took."""
+def test_the_duration_of_a_request_is_recorded(workspace: Workspace) -> None:
+    """In milliseconds, and at least as long as the destination took."""
     with DataPlane(workspace, listen=False) as plane:
         plane.script("crm", Answer(200, delay=0.5))
         plane.send(EVENT, source="web")
@@ -135,7 +135,7 @@ def test_the_time_of_a_request_is_kept(workspace: Workspace) -> None:
 
 
 def test_an_idle_data_plane_starts_no_worker(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither when nothing is pending, nor when it was stopped with something pending."""
+    """Neither when nothing is pending, nor when it was stopped with pending events."""
     started: list[str] = []
 
     class Noted(Threads):
@@ -150,7 +150,7 @@ def test_an_idle_data_plane_starts_no_worker(workspace: Workspace, monkeypatch: 
         plane.wait(lambda: plane.totals().fates["mail"] == {"delivered": 1} and plane.fates)
         plane.wait(lambda: plane._engine._deliveries.is_quiet())
         before = len(started)
-        plane.enable(destination="crm")  # every lane looks whether there is something to do
+        plane.enable(destination="crm")  # every lane checks whether it has work
         plane.enable(destination="mail")
         after = len(started)
     plane._engine.wake()
@@ -159,8 +159,8 @@ def test_an_idle_data_plane_starts_no_worker(workspace: Workspace, monkeypatch: 
     assert (after, len(started)) == (before, before)
 
 
-def test_a_listener_that_fails_holds_up_nothing(workspace: Workspace, caplog: pytest.LogCaptureFixture) -> None:
-    """Neither the events, nor other listeners, nor who sends; the log says what it raised."""
+def test_a_failing_listener_affects_nothing_else(workspace: Workspace, caplog: pytest.LogCaptureFixture) -> None:
+    """Events, other listeners and the client continue; the log has the listener's exception."""
     heard: list[str] = []
 
     def fail(kind: str, changes: list[dict[str, Any]]) -> None:

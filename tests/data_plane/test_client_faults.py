@@ -1,8 +1,8 @@
-"""Event SDKs, as their authors released them, in twelve modes, over a line that fails: every event once, in order.
+"""Unmodified event SDKs in twelve modes over a faulty line deliver every event once and in order.
 
-Each client sends an identify and twelve tracks through a proxy that writes down what went over the line. What the data
-plane has said `ok` to, it must have: once, and delivered once, in the order of arrival. What it was never given, or
-never a second time, is a loss of the client; which clients lose what is a fact about them, and stands here.
+Each client sends an identify and twelve tracks through a proxy that records all traffic. Every event that the data
+plane answered with `ok` must be there once, and delivered once in the order of arrival. An event that never reached the
+data plane, or was never retried, is lost by the client; the known losses of each client are listed here.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import pytest
 from tests.data_plane.bench import BROWSER, EVENTS, NODE, PYTHON, Bench, Run
 from tests.data_plane.faulty_proxy import FAULTS, number_of
 
-#: connections that a fault cut are collected by chance: those of the proxy, not of the data plane
+#: Connections cut by a fault are garbage-collected at any time: those of the proxy, not of the data plane.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
 
 CLIENTS = [*PYTHON, *NODE, *BROWSER]
-#: These send one request after another; the others several at once, and what fails is sent again behind the others.
+#: These send one request at a time. The others send several in parallel and retry failed ones after the others.
 ONE_BY_ONE = set(PYTHON)
-#: After a 429 with Retry-After this one puts the batch behind all others.
+#: After a 429 with Retry-After, this client moves the batch behind all others.
 POSTPONES = {("segment_python", "429"), ("segment_python", "mix")}
-#: A beacon is sent once, and nobody sees the answer.
+#: A beacon is sent once, and its answer is ignored.
 ONCE = {("rudder_browser_beacon", fault) for fault in ("503", "cut connection", "429", "mix")}
-#: Gives a batch up whose answer breaks off, and no longer sends what waits behind it.
+#: Drops a batch if its answer breaks off, and stops sending the batches that wait after it.
 STOPS = {("rudder_node", "truncated answer")}
 
 
@@ -38,7 +38,7 @@ def bench() -> Iterator[Bench]:
 
 @pytest.fixture(scope="module")
 def runs(bench: Bench, request: pytest.FixtureRequest) -> dict[tuple[str, str], Future[Run]]:
-    """All chosen runs, side by side: they wait most of the time."""
+    """All chosen runs in parallel: they wait most of the time."""
     specs = (getattr(item, "callspec", None) for item in request.session.items if item.path == request.path)
     chosen = [spec.params for spec in specs if spec and "fault" in spec.params]
     pairs = [(params["client"], params["fault"]) for params in chosen]
@@ -48,7 +48,7 @@ def runs(bench: Bench, request: pytest.FixtureRequest) -> dict[tuple[str, str], 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_event_once_and_in_order(runs: dict[tuple[str, str], Future[Run]], client: str, fault: str) -> None:
-    """The data plane has what it said `ok` to, once, in order; and that is everything, but where the client lost it."""
+    """The data plane has the events answered with `ok`, once and in order, and only known losses are missing."""
     run = runs[client, fault].result(180)
 
     _check_promises(run)
@@ -58,7 +58,7 @@ def test_every_event_once_and_in_order(runs: dict[tuple[str, str], Future[Run]],
     assert bool(happened) == (fault != "none")
     if (client, fault) in ONCE:
         assert set(run.line.sent()) == set(EVENTS)
-        assert set(EVENTS) - run.line.accepted() <= run.line.refused()  # the browser itself may send after a cut again
+        assert set(EVENTS) - run.line.accepted() <= run.line.refused()  # the browser itself may send again after a cut
     elif (client, fault) in STOPS:
         assert run.line.sent() == [-1], "more than the first event was sent"
         assert run.errors
@@ -70,11 +70,11 @@ def test_every_event_once_and_in_order(runs: dict[tuple[str, str], Future[Run]],
         assert run.errors == []
 
 
-def test_nothing_is_missing_while_the_page_is_open(bench: Bench) -> None:
-    """rudder-sdk-js, ten times with 429 at first: every event comes, if the page stays open for its back-off.
+def test_an_open_page_loses_nothing(bench: Bench) -> None:
+    """rudder-sdk-js, with 429 for its first ten requests, delivers every event if the page stays open long enough.
 
-    It sends a refused event again after two seconds or more, and keeps it in `localStorage` until then: a page that is
-    closed earlier, on an origin that nobody opens again, takes its first events with it.
+    It retries a rejected event after two seconds or more and keeps it in `localStorage` until then: if the page is
+    closed earlier and its origin is never opened again, the first events are lost.
     """
     for run in bench.pool.map(lambda _: bench.run("rudder_browser_superseded", FAULTS["429"]), range(10)):
         _check_promises(run)
@@ -84,14 +84,14 @@ def test_nothing_is_missing_while_the_page_is_open(bench: Bench) -> None:
 
 
 def _check_promises(run: Run) -> None:
-    """What the data plane said `ok` to, it has and has delivered once, in order of arrival and within a request."""
+    """Every event answered with `ok` is stored and delivered once, in order of arrival and within a request."""
     received = [number_of(received.event) for received in run.view.received if received.repeats is None]
     delivered = [number_of(delivery.payload["body"]["JSON"]) for delivery in run.view.delivered]
     assert sorted(received) == sorted(run.line.accepted())
     assert delivered == received
     assert list(run.view.rejected) == []
     for exchange in run.line.exchanges:
-        # Some clients put what they send again before or behind newer events.
+        # Some clients send retries before or after newer events.
         if exchange.status == 200 and all(run.line.sent().count(n) == 1 for n in exchange.events):
             places = [received.index(n) for n in exchange.events]
             assert places == sorted(places)

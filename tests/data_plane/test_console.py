@@ -1,4 +1,4 @@
-"""The page of a data plane, in Chromium, with real clients sending."""
+"""The page of a data plane, in Chromium, with real clients that send events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from svctoolkit.server import Backoff, Retention
 from tests.data_plane import packages
 from tests.data_plane.packages import SCRIPTS
 
-expect.set_options(timeout=60_000)  # a busy machine is slow, not wrong
+expect.set_options(timeout=60_000)  # long, because a busy machine is slow, not wrong
 
 pytestmark = pytest.mark.slow
 _AXE = "node_modules/axe-core/axe.min.js"
@@ -54,7 +54,7 @@ def plane(workspace: Workspace) -> Iterator[DataPlane]:
 
 
 class Visit:
-    """A page that is open: what went wrong on it, and what it asked others for."""
+    """An open page: its errors, and the requests that it made to other hosts."""
 
     def __init__(
         self, browser: Browser, plane: DataPlane, address: str = "", *, width: int = 1360, scheme: Any = "light"
@@ -80,7 +80,7 @@ class Visit:
         expect(self.page.locator("#said")).to_contain_text(text)
 
     def accessible(self) -> list[str]:
-        """What axe finds. It comes in by the debugger, as the policy of the page lets no other script in."""
+        """The findings of axe, loaded through the debugger because the page's policy allows no other script."""
         self.session.send("Runtime.evaluate", {"expression": (packages.node_clients() / _AXE).read_text()})
         found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
         return [f"{item['id']}: {item['nodes'][0]['html']}" for item in found]
@@ -93,8 +93,8 @@ def tracks(count: int, start: int = 0) -> list[dict[str, Any]]:
     ]
 
 
-def test_a_real_client_is_seen_live(browser: Browser, plane: DataPlane) -> None:
-    """Events of @rudderstack/rudder-sdk-node appear as they come, each with its fate; the counts say the same."""
+def test_events_of_a_real_client_appear_live(browser: Browser, plane: DataPlane) -> None:
+    """Events of @rudderstack/rudder-sdk-node appear as they come, each with its fate; the counts agree."""
     visit = Visit(browser, plane)
     expect(visit.page.locator("#empty")).to_contain_text("No events yet")
     run = subprocess.run(
@@ -109,8 +109,8 @@ def test_a_real_client_is_seen_live(browser: Browser, plane: DataPlane) -> None:
     assert visit.wrong == []
 
 
-def test_the_way_of_an_event_by_keyboard(browser: Browser, plane: DataPlane) -> None:
-    """Choose, look, send again, edit and send, copy: all without a mouse."""
+def test_the_page_works_by_keyboard(browser: Browser, plane: DataPlane) -> None:
+    """Select, inspect, resend, edit and send, copy: all without a mouse."""
     plane.script("mail", Answer(503))
     plane.send(tracks(3), source="web", run="checkout")
     plane.wait(lambda: len(plane.deliveries) >= 2)
@@ -148,7 +148,7 @@ def test_the_way_of_an_event_by_keyboard(browser: Browser, plane: DataPlane) -> 
     assert visit.wrong == []
 
 
-def test_a_failure_leads_to_the_setting_that_decides(browser: Browser, plane: DataPlane) -> None:
+def test_a_failure_links_to_the_setting_that_causes_it(browser: Browser, plane: DataPlane) -> None:
     """The page names the rule that an event broke, and its link opens the destination at the setting."""
     plane.workspace.destination("adjust", "ADJ", config={"appToken": "t"})
     plane.workspace.source("app", write_key="app-key", destinations=["adjust"])
@@ -166,8 +166,8 @@ def test_a_failure_leads_to_the_setting_that_decides(browser: Browser, plane: Da
     assert visit.accessible() == []
 
 
-def test_filters_stand_in_the_address(browser: Browser, plane: DataPlane) -> None:
-    """A filter is a link; the address opens the same list elsewhere; the browser goes back."""
+def test_filters_are_part_of_the_address(browser: Browser, plane: DataPlane) -> None:
+    """A filter is a link; its address opens the same list elsewhere, and the browser's Back works."""
     plane.send([*tracks(5), {"type": "page", "name": "Home", "userId": "u1"}], source="web", run="a")
     plane.send({"type": "identify", "userId": "u1"}, source="web", run="b")
     plane.send({"type": "track"}, source="web", run="b")
@@ -198,8 +198,8 @@ def test_filters_stand_in_the_address(browser: Browser, plane: DataPlane) -> Non
     assert visit.wrong + elsewhere.wrong == []
 
 
-def test_faults_and_switches(browser: Browser, plane: DataPlane) -> None:
-    """Set on the page, they take effect at once; what fails, and why, stands there."""
+def test_faults_and_switches_take_effect_at_once(browser: Browser, plane: DataPlane) -> None:
+    """Set on the page; failures and their reasons appear in the list."""
     visit = Visit(browser, plane, "?view=destinations")
     card = visit.page.locator(".cards li", has_text="The CRM")
     card.get_by_label("Response").select_option("503")
@@ -229,7 +229,7 @@ def full(workspace: Workspace) -> Iterator[DataPlane]:
 
 
 def test_a_hundred_thousand_stored_events_are_paged(browser: Browser, full: DataPlane) -> None:
-    """All the way down and up again, with a bounded number of lines in the page, and a filter that few fit."""
+    """Scrolling all the way down and up keeps a bounded number of lines in the page; a selective filter works."""
     visit = Visit(browser, full)
     page, bottom = visit.page, "list => { list.scrollTop = list.scrollHeight; }"
     shown = "parseInt(document.getElementById('shown').textContent.replaceAll(',', ''))"
@@ -250,9 +250,8 @@ def test_a_hundred_thousand_stored_events_are_paged(browser: Browser, full: Data
 
 
 @pytest.mark.parametrize("width", [1360, 1165, 1120, 900])
-def test_under_load_the_chosen_row_stays(browser: Browser, plane: DataPlane, width: int) -> None:
-    """At 300 events a second the row that one reads does not move: not in the list, and not because a line above
-    it becomes too long for the window."""
+def test_the_selected_row_does_not_move_under_load(browser: Browser, plane: DataPlane, width: int) -> None:
+    """At 300 events a second it stays in place, even when a line above it becomes too long for the window."""
     stop = threading.Event()
 
     def load() -> None:
@@ -285,8 +284,8 @@ def test_under_load_the_chosen_row_stays(browser: Browser, plane: DataPlane, wid
     assert visit.wrong == []
 
 
-def test_a_row_stays_however_many_come(browser: Browser, plane: DataPlane) -> None:
-    """More than the page keeps: it lets go of those that nobody has seen, and has them again when one asks."""
+def test_the_list_is_bounded_and_keeps_the_selected_row(browser: Browser, plane: DataPlane) -> None:
+    """Beyond its limit, the page drops unseen lines and loads them again on demand."""
     plane.send(tracks(100), source="web")
     plane.drain(60)
     visit = Visit(browser, plane)
@@ -307,8 +306,8 @@ def test_a_row_stays_however_many_come(browser: Browser, plane: DataPlane) -> No
     assert visit.wrong == []
 
 
-def test_a_changed_file_is_told(browser: Browser, tmp_path: Path) -> None:
-    """That it was read again, and where it has mistakes, why it is not in use."""
+def test_a_changed_file_is_reported_on_the_page(browser: Browser, tmp_path: Path) -> None:
+    """Whether it was read again, or, if it has mistakes, why it is not used."""
     file = tmp_path / "workspace.yaml"
     file.write_text("sources: {web: {destinations: []}}")
     with DataPlane(file) as plane:
@@ -322,7 +321,7 @@ def test_a_changed_file_is_told(browser: Browser, tmp_path: Path) -> None:
     assert [line for line in visit.wrong if "ERR_" not in line] == []
 
 
-def test_without_the_token_one_looks_and_changes_nothing(browser: Browser, plane: DataPlane) -> None:
+def test_without_the_token_the_page_is_read_only(browser: Browser, plane: DataPlane) -> None:
     """On this machine the page shows everything; a change is refused, and the page says what to do."""
     page = browser.new_page()
     page.goto(f"{plane.url}/?view=destinations")
@@ -332,8 +331,8 @@ def test_without_the_token_one_looks_and_changes_nothing(browser: Browser, plane
     assert plane.workspace.destinations["crm"].enabled
 
 
-def test_the_json_of_an_event_is_searched(browser: Browser, plane: DataPlane) -> None:
-    """A search in what the page shows of an event opens what hides its hits; the policy of the page lets it."""
+def test_the_json_of_an_event_can_be_searched(browser: Browser, plane: DataPlane) -> None:
+    """A search opens collapsed parts with matches; the page's policy allows it."""
     plane.send(
         {"type": "track", "event": "E", "userId": "u1", "properties": {"deep": {"er": {"n": "x-7"}}}}, source="web"
     )
@@ -348,7 +347,7 @@ def test_the_json_of_an_event_is_searched(browser: Browser, plane: DataPlane) ->
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1360, 360])
-def test_everybody_can_use_it(browser: Browser, plane: DataPlane, width: int, scheme: str) -> None:
+def test_the_page_is_accessible(browser: Browser, plane: DataPlane, width: int, scheme: str) -> None:
     """axe finds nothing in any view, and nothing is wider than the window."""
     plane.send([*tracks(3, 12), {"type": "page", "name": "<b>Home</b>", "userId": "u"}], source="web", run="a")
     plane.send({"type": "track"}, source="web")
@@ -373,11 +372,11 @@ def test_everybody_can_use_it(browser: Browser, plane: DataPlane, width: int, sc
     assert visit.wrong == []
 
 
-def test_the_parts_of_the_page_are_in_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without them an installed `svctoolkit serve` would have no page."""
+def test_the_files_of_the_page_are_in_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without them, an installed `svctoolkit serve` would have no page."""
     from hatchling.builders.wheel import WheelBuilder
 
-    monkeypatch.setenv("SVCTOOLKIT_EDITOR", "textarea")  # npm would take its time
+    monkeypatch.setenv("SVCTOOLKIT_EDITOR", "textarea")  # npm would take too long
     root = Path(__file__).parents[2]
     wheel = next(WheelBuilder(str(root)).build(directory=str(tmp_path), versions=["standard"]))
     folder = "svctoolkit/server/console/static"

@@ -1,4 +1,4 @@
-"""Changing a data plane while it runs, and what it tells about itself."""
+"""Administration of a running data plane, and what it reports about itself."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def admin(plane: DataPlane, path: str, body: Any, token: str | None = None) -> A
     return plane.ingest("POST", f"/admin/{path}", headers=headers, body=json.dumps(body).encode())
 
 
-def test_switching_by_http(plane: DataPlane) -> None:
-    """Sources and destinations go off and on at once."""
+def test_switching_over_http(plane: DataPlane) -> None:
+    """Sources and destinations are disabled and enabled at once."""
     off = admin(plane, "sources/web", {"enabled": False})
     refused = plane.send(EVENT, source="web")
     on = admin(plane, "sources/web", {"enabled": True})
@@ -50,7 +50,7 @@ def test_switching_by_http(plane: DataPlane) -> None:
 
 
 def test_switching_in_python(plane: DataPlane) -> None:
-    """`enable` is the same in Python; a name that is not there is told with the nearest one."""
+    """`enable` does the same in Python; an unknown name is an error with a suggestion."""
     plane.enable(source="web", enabled=False)
     off = plane.send(EVENT, source="web").status
     plane.enable(source="web")
@@ -60,8 +60,8 @@ def test_switching_in_python(plane: DataPlane) -> None:
         plane.enable(destination="mial")
 
 
-def test_admin_always_needs_credentials(workspace: Workspace, plane: DataPlane) -> None:
-    """Also on loopback: any page can make a browser send a POST."""
+def test_administration_always_needs_credentials(workspace: Workspace, plane: DataPlane) -> None:
+    """On loopback, too: any web page can make a browser send a POST."""
     workspace.users.append(Person.with_token("dev@example.com", "t0ken"))
     paths = ["sources/web", "destinations/crm", "replay", "recorder/crm", "reset"]
     without = [plane.ingest("POST", f"/admin/{path}", body=b'{"enabled": false}').status for path in paths]
@@ -84,8 +84,8 @@ def test_admin_always_needs_credentials(workspace: Workspace, plane: DataPlane) 
         ("replay", {"run": 5}, 400),
     ],
 )
-def test_mistakes_change_nothing(plane: DataPlane, path: str, body: Any, status: int) -> None:
-    """They are answered with what is right."""
+def test_invalid_requests_change_nothing(plane: DataPlane, path: str, body: Any, status: int) -> None:
+    """The answer says what is valid."""
     answer = admin(plane, path, body)
 
     assert answer.status == status
@@ -105,7 +105,7 @@ TWO = FILE.replace("[crm]", "[crm, mail]") + FILE[FILE.index("  crm:") :].replac
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
-    """A changed workspace takes effect while events come in, and none is lost; a file with mistakes does not."""
+    """A changed workspace takes effect while events come in, and none is lost; a file with mistakes is not used."""
     file = tmp_path / "workspace.yaml"
     file.write_text(FILE)
     sent, stop = [0], threading.Event()
@@ -143,16 +143,16 @@ def _until(condition: Any) -> None:
         time.sleep(0.01)
 
 
-def test_a_bad_file_does_not_start(tmp_path: Path) -> None:
-    """At the start a file with mistakes is an error, with the place of each."""
+def test_an_invalid_file_does_not_start(tmp_path: Path) -> None:
+    """At startup, mistakes in the file are an error with the position of each."""
     (tmp_path / "workspace.yaml").write_text("sources: 5")
 
     with pytest.raises(InvalidWorkspace, match=r"workspace.yaml:1:10"):
         DataPlane(tmp_path / "workspace.yaml")
 
 
-def test_metrics(plane: DataPlane) -> None:
-    """`/metrics` counts requests, events, refusals, deliveries and fates, in the text format of Prometheus."""
+def test_metrics_have_the_format_of_prometheus(plane: DataPlane) -> None:
+    """`/metrics` counts requests, events, refusals, deliveries and fates."""
     plane.send([EVENT, EVENT], source="web")
     plane.send({"type": "track"}, source="web")
     plane.drain()
@@ -173,7 +173,10 @@ def test_metrics(plane: DataPlane) -> None:
 
 
 def test_the_access_log_has_no_keys(plane: DataPlane, caplog: pytest.LogCaptureFixture) -> None:
-    """One JSON line a request on the logger `svctoolkit.access`: who, what, how long; write keys are left out."""
+    """One JSON line per request on the logger `svctoolkit.access`: client, request, duration.
+
+    Write keys are left out.
+    """
     with caplog.at_level(logging.INFO, "svctoolkit.access"):
         plane.send([EVENT, EVENT], source="web", run="r1")
         plane.ingest("POST", "/beacon/v1/batch?writeKey=web-key", body=b"{}")
@@ -188,8 +191,8 @@ def test_the_access_log_has_no_keys(plane: DataPlane, caplog: pytest.LogCaptureF
     assert "web-key" not in caplog.text
 
 
-def test_a_connection_that_brings_nothing_is_closed(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that sends its request byte by byte, or not at all, does not keep a connection for ever."""
+def test_an_idle_connection_is_closed(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that sends its request byte by byte, or not at all, does not keep a connection forever."""
     monkeypatch.setattr(_connections, "_HEAD", 0.1)
     with DataPlane(workspace) as plane:
         for start in (b"", b"POST /v1/batch HT"):
@@ -200,8 +203,8 @@ def test_a_connection_that_brings_nothing_is_closed(workspace: Workspace, monkey
         assert httpx.get(f"{plane.url}/health").status_code == 200
 
 
-def test_it_starts_at_once_and_leaves_nothing(workspace: Workspace) -> None:
-    """A data plane starts within 50 ms and ends with every thread and connection that it had."""
+def test_it_starts_fast_and_cleans_up(workspace: Workspace) -> None:
+    """A data plane starts within 50 ms and leaves no thread or connection behind."""
     before = set(threading.enumerate())
     times = []
     for _ in range(3):
@@ -216,8 +219,8 @@ def test_it_starts_at_once_and_leaves_nothing(workspace: Workspace) -> None:
     assert {thread for thread in threading.enumerate() if "svctoolkit" in thread.name} <= before
 
 
-def test_it_stops_while_somebody_watches(workspace: Workspace) -> None:
-    """An open stream ends with the data plane; after that, calls say that it is stopped."""
+def test_it_stops_while_a_stream_is_open(workspace: Workspace) -> None:
+    """An open stream ends with the data plane; later calls say that it is stopped."""
     with DataPlane(workspace) as plane, httpx.stream("GET", f"{plane.url}/inspect/stream") as stream:
         lines = stream.iter_lines()
         first = next(lines)
@@ -233,8 +236,8 @@ def test_it_stops_while_somebody_watches(workspace: Workspace) -> None:
 
 
 @pytest.mark.slow
-def test_who_never_reads_learns_that_it_has_stopped(workspace: Workspace) -> None:
-    """A stream whose connection is full ends with the data plane, too, although this process lives on."""
+def test_a_stream_that_is_never_read_ends_with_the_data_plane(workspace: Workspace) -> None:
+    """Its connection is full, but it is closed although this process continues."""
     with DataPlane(workspace) as plane, socket.socket() as watcher:
         watcher.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         host, port = plane.url.removeprefix("http://").split(":")
@@ -244,11 +247,11 @@ def test_who_never_reads_learns_that_it_has_stopped(workspace: Workspace) -> Non
         for number in range(10):
             plane.send([{**EVENT, "properties": {"n": number, "text": "x" * 3000}}] * 100, source="web")
         plane.drain(60)
-        gc.disable()  # it would close the connection at some time
+        gc.disable()  # an open connection would be closed at some time
         try:
             plane.stop()
             watcher.settimeout(30)
-            with suppress(ConnectionResetError):  # the other way to say so
+            with suppress(ConnectionResetError):  # the other valid way to report it
                 while watcher.recv(65536):
                     pass
         finally:
@@ -258,7 +261,7 @@ def test_who_never_reads_learns_that_it_has_stopped(workspace: Workspace) -> Non
 def test_it_stops_while_a_destination_does_not_answer(
     workspace: Workspace, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What is under way gets as long as was said; it is pending in the file, and delivered after the next start."""
+    """Requests get the given time; then their events stay pending in the file and are delivered later."""
     asked, answers = threading.Event(), threading.Event()
 
     def silent(request: HttpRequest, *, timeout: float) -> HttpResponse:
@@ -282,8 +285,8 @@ def test_it_stops_while_a_destination_does_not_answer(
     assert caplog.text == ""
 
 
-def test_a_configuration_changed_in_place(workspace: Workspace, plane: DataPlane) -> None:
-    """A change inside of a configuration takes effect with the next event."""
+def test_a_configuration_changed_in_place_takes_effect(workspace: Workspace, plane: DataPlane) -> None:
+    """The next event is delivered with the changed configuration."""
     headers = workspace.destinations["crm"].config["headers"] = [{"from": "X-Team", "to": "one"}]
     plane.send(EVENT, source="web")
     plane.drain()
@@ -295,8 +298,8 @@ def test_a_configuration_changed_in_place(workspace: Workspace, plane: DataPlane
     assert sent == ["one", "two"]
 
 
-def test_in_a_program_that_has_a_loop(workspace: Workspace) -> None:
-    """Also where an event loop runs already, as in a notebook; forgetting to stop it does not keep the process."""
+def test_it_runs_in_a_program_with_an_event_loop(workspace: Workspace) -> None:
+    """As in a notebook; a data plane that was not stopped does not keep the process alive."""
     program = """
 import asyncio
 from svctoolkit import DataPlane, Workspace
@@ -315,7 +318,7 @@ asyncio.run(cell())
     assert (run.stdout, run.stderr, run.returncode) == ("1\n", "", 0)
 
 
-def test_two_keys_that_begin_alike(workspace: Workspace, plane: DataPlane) -> None:
+def test_a_key_with_a_tilde_can_name_a_run(workspace: Workspace, plane: DataPlane) -> None:
     """`KEY~run` names a run unless a source has exactly that key."""
     workspace.source("other", write_key="web-key~r1", destinations=[])
     for key in ("web-key~r1", "web-key~r2"):
@@ -325,8 +328,8 @@ def test_two_keys_that_begin_alike(workspace: Workspace, plane: DataPlane) -> No
     assert plane.write_key("web", run="r2") == "web-key~r2"
 
 
-def test_faults_by_http(plane: DataPlane) -> None:
-    """Answers in order, each as often as it says, for one run and the runs within it; then as by default again."""
+def test_faults_can_be_set_over_http(plane: DataPlane) -> None:
+    """Answers in order, each N times, for one run and its sub-runs; then the default again."""
     answers = [503, {"status": 429, "headers": {"Retry-After": 2}, "times": 2}, {"close": True, "times": 1}]
     set_ = admin(plane, "recorder/crm", {"answers": answers, "run": "checkout"})
     plane.send([{**EVENT, "messageId": "1"}], source="web", run="checkout/1")
@@ -344,8 +347,8 @@ def test_faults_by_http(plane: DataPlane) -> None:
     assert [d.status for d in plane.of_run("other").deliveries] == [200, 200]
 
 
-def test_an_endless_fault_ends_with_a_reset(plane: DataPlane) -> None:
-    """The last answer is repeated until the run begins anew, which forgets its events and no others."""
+def test_a_reset_ends_an_endless_fault(plane: DataPlane) -> None:
+    """The last answer is repeated until the run is reset, which deletes the events of that run only."""
     admin(plane, "recorder/crm", {"answers": [400], "run": "r"})
     for _ in range(2):
         plane.send(EVENT, source="web", run="r")
@@ -363,8 +366,8 @@ def test_an_endless_fault_ends_with_a_reset(plane: DataPlane) -> None:
     assert len(plane.recorder.requests) == 4
 
 
-def test_a_reset_of_everything(plane: DataPlane) -> None:
-    """As if nothing had ever come: counts, dead events, the messageIds that are known, answers."""
+def test_a_reset_deletes_everything(plane: DataPlane) -> None:
+    """Counts, dead events, known messageIds and answers are as after a start."""
     plane.script("crm", Answer(400))
     for _ in range(2):
         plane.send({**EVENT, "messageId": "m"}, source="web")
@@ -380,8 +383,8 @@ def test_a_reset_of_everything(plane: DataPlane) -> None:
     assert plane.totals().received == plane.totals().rejected == 0
 
 
-def test_what_is_pending_survives_a_reset(plane: DataPlane) -> None:
-    """Nothing that was accepted is lost: it is delivered when its destination is enabled."""
+def test_pending_events_survive_a_reset(plane: DataPlane) -> None:
+    """No accepted event is lost: it is delivered when its destination is enabled."""
     plane.send(EVENT, source="web")
     plane.enable(destination="crm", enabled=False)
     plane.send(EVENT, source="web")
@@ -409,16 +412,16 @@ def test_what_is_pending_survives_a_reset(plane: DataPlane) -> None:
         ("reset", {"runs": "x"}, 400, "runs"),
     ],
 )
-def test_wrong_faults_are_refused(plane: DataPlane, path: str, body: Any, status: int, says: str) -> None:
-    """With the place of what is wrong."""
+def test_invalid_faults_are_rejected(plane: DataPlane, path: str, body: Any, status: int, says: str) -> None:
+    """With the position of each mistake."""
     answer = admin(plane, path, body)
 
     assert answer.status == status
     assert says in answer.text
 
 
-def test_faults_are_for_the_recorder() -> None:
-    """In another delivery mode nothing would answer like this, so it is refused and says why."""
+def test_faults_need_the_recorder() -> None:
+    """In other delivery modes they could not take effect, so they are rejected with that reason."""
     workspace = Workspace("w")
     workspace.destination("crm", "WEBHOOK", config={"webhookUrl": "https://crm.example/in"})
     with DataPlane(workspace.in_mode("live"), listen=False) as plane:
@@ -428,7 +431,7 @@ def test_faults_are_for_the_recorder() -> None:
     assert "'live'" in answer.text
 
 
-def test_the_test_api_knows_runs(workspace: Workspace, plane: DataPlane) -> None:
+def test_the_test_api_uses_the_answers_of_a_run(workspace: Workspace, plane: DataPlane) -> None:
     """A request to the Test API gets the answers of the run that its header names."""
     workspace.users.append(Person.with_token("dev@example.com", "t0ken"))
     admin(plane, "recorder/crm", {"answers": [418], "run": "r"})

@@ -1,4 +1,4 @@
-"""Deliveries: at least once, in order per user, nobody held up by others."""
+"""Deliveries happen at least once, in order per user, and independently of other users and destinations."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def fate(plane: DataPlane, destination: str = "crm") -> Fate:
     return next(f for f in plane.fates if f.destination == destination)
 
 
-def test_a_503_is_tried_again_and_delivered_once(plane: DataPlane) -> None:
-    """A failure that may pass is tried again; the destination takes the event once."""
+def test_a_503_is_retried_and_delivered_once(plane: DataPlane) -> None:
+    """A temporary failure is retried; the destination accepts the event once."""
     plane.script("crm", Answer(503), Answer(429), Answer(200))
     plane.send(EVENT, source="web")
     plane.drain()
@@ -36,8 +36,8 @@ def test_a_503_is_tried_again_and_delivered_once(plane: DataPlane) -> None:
     assert [d.status for d in plane.delivered if d.destination == "crm"] == [200]
 
 
-def test_a_400_is_not_tried_again(plane: DataPlane) -> None:
-    """What the destination refuses fails at once, with its own words."""
+def test_a_400_is_not_retried(plane: DataPlane) -> None:
+    """A permanent refusal fails at once, with the text of the destination."""
     plane.script("crm", Answer(400, {"error": {"message": "unknown field"}}))
     plane.send(EVENT, source="web")
     plane.drain()
@@ -48,7 +48,7 @@ def test_a_400_is_not_tried_again(plane: DataPlane) -> None:
 
 @pytest.mark.parametrize("answer", [Answer(close=True), Answer(truncate=True), Answer(502), Answer(delay=100)])
 def test_after_the_last_attempt_an_event_is_dead(workspace: Workspace, answer: Answer) -> None:
-    """Closed connections, broken answers, time-outs and 5xx are tried as often as told; then the event is dead."""
+    """Closed connections, broken answers, timeouts and 5xx are retried up to the limit; then the event is dead."""
     workspace.delivery.timeout = 0.01
     with DataPlane(workspace, listen=False, backoff=Backoff(attempts=3, scale=0)) as plane:
         plane.script("crm", answer)
@@ -60,7 +60,7 @@ def test_after_the_last_attempt_an_event_is_dead(workspace: Workspace, answer: A
 
 
 def test_dead_events_can_be_replayed(workspace: Workspace) -> None:
-    """`replay` starts dead events anew; they arrive in the order of their receipt."""
+    """`replay` restarts dead events; they arrive in the order of their receipt."""
     with DataPlane(workspace, listen=False, backoff=Backoff(attempts=1, scale=0)) as plane:
         plane.script("crm", Answer(500))
         plane.send([{**EVENT, "messageId": f"m{n}"} for n in range(5)], source="web")
@@ -74,8 +74,8 @@ def test_dead_events_can_be_replayed(workspace: Workspace) -> None:
         assert plane.replay() == 0
 
 
-def test_pauses_grow_and_keep_to_retry_after() -> None:
-    """Exponential, half of it random, capped; a longer Retry-After counts; the scale multiplies all."""
+def test_pauses_grow_and_respect_retry_after() -> None:
+    """Exponential, half of it random, capped; a longer Retry-After counts; the scale multiplies everything."""
     backoff = Backoff(first=1, factor=2, most=60, max_retry_after=100)
     longest = [backoff.pause(n, None, lambda: 0.0) for n in (1, 2, 3, 10)]
 
@@ -97,13 +97,13 @@ def test_pauses_grow_and_keep_to_retry_after() -> None:
         ("9" * 400, 999_999_999_999),
     ],
 )
-def test_retry_after(text: str, seconds: float | None) -> None:
-    """Seconds or a date; anything else is as if it were not there."""
+def test_retry_after_is_seconds_or_a_date(text: str, seconds: float | None) -> None:
+    """Any other value is ignored."""
     assert retry_after(text, datetime(2024, 1, 1, tzinfo=UTC).timestamp()) == seconds
 
 
-def test_the_pause_that_was_made_is_known(workspace: Workspace) -> None:
-    """`retry_in` says how long the last pause was: here as long as the destination had asked for."""
+def test_the_last_pause_is_recorded(workspace: Workspace) -> None:
+    """`retry_in` is the length of the last pause: here the one that the destination requested."""
     with DataPlane(workspace, listen=False) as plane:
         plane.script("crm", Answer(429, headers={"Retry-After": "120"}))
         plane.send(EVENT, source="web")
@@ -114,8 +114,8 @@ def test_the_pause_that_was_made_is_known(workspace: Workspace) -> None:
             plane.drain(0.05)
 
 
-def test_three_hours_of_retries_in_a_moment(workspace: Workspace) -> None:
-    """Profile `production` tries as the service does: pauses of 10, 20, 40 s to 5 minutes, dead after three hours."""
+def test_hours_of_retries_run_on_a_virtual_clock(workspace: Workspace) -> None:
+    """Profile `production` retries as RudderStack does: pauses of 10, 20, 40 s to 5 minutes, dead after three hours."""
     workspace.delivery.profile = "production"
     now = datetime(2024, 1, 1, tzinfo=UTC)
     with DataPlane(workspace, listen=False, clock=lambda: now) as plane:
@@ -133,8 +133,8 @@ def test_three_hours_of_retries_in_a_moment(workspace: Workspace) -> None:
         assert [f.status for f in plane.fates if f.destination == "crm"] == ["dead", "pending"]
 
 
-def test_what_is_put_off_is_tried_for_days(workspace: Workspace) -> None:
-    """In production 429 and 408 are no reason to give up, only to wait."""
+def test_throttled_events_are_retried_for_days(workspace: Workspace) -> None:
+    """In production, 429 and 408 only postpone an event."""
     workspace.delivery.profile = "production"
     with DataPlane(workspace, listen=False) as plane:
         plane.script("crm", Answer(429), Answer(408))
@@ -144,8 +144,8 @@ def test_what_is_put_off_is_tried_for_days(workspace: Workspace) -> None:
         assert (fate(plane).status, fate(plane).attempts > 100) == ("pending", True)
 
 
-def test_knobs_of_the_workspace(workspace: Workspace) -> None:
-    """What the workspace says holds for a data plane that is not told otherwise."""
+def test_delivery_settings_come_from_the_workspace(workspace: Workspace) -> None:
+    """Unless they are given as arguments."""
     workspace.delivery.backoff = {"attempts": 2, "scale": 0}
     workspace.data_plane.lenient = True
     workspace.data_plane.dedup_window = 0.0
@@ -161,8 +161,8 @@ def test_knobs_of_the_workspace(workspace: Workspace) -> None:
         assert plane.send([EVENT, {"type": "track"}], source="web").status == 400
 
 
-def test_order_is_kept_per_user(workspace: Workspace) -> None:
-    """However often attempts fail, each user's events arrive in the order in which they came in."""
+def test_each_users_events_stay_in_order(workspace: Workspace) -> None:
+    """However often attempts fail, they arrive in the order in which they came in."""
     with DataPlane(workspace, listen=False, backoff=Backoff(attempts=1000, scale=0)) as plane:
         arrived = _in_order_of_arrival(plane)
 
@@ -171,7 +171,7 @@ def test_order_is_kept_per_user(workspace: Workspace) -> None:
 
 
 def _in_order_of_arrival(plane: DataPlane) -> dict[str, list[str]]:
-    """Message ids by user, of 100 events to a destination that fails two times of three."""
+    """Message ids by user, of 100 events sent to a destination that fails two of three requests."""
     plane.script("crm", *[Answer(503 if n % 3 else 200) for n in range(200)], Answer(200))
     sent = [{**EVENT, "userId": f"u{n % 5}", "messageId": f"m{n:03}"} for n in range(100)]
     plane.send(sent, source="web")
@@ -185,7 +185,7 @@ def _in_order_of_arrival(plane: DataPlane) -> dict[str, list[str]]:
 
 
 def test_an_anonymous_users_order_survives_the_identify(plane: DataPlane) -> None:
-    """Events of one anonymous id keep their order when a user id joins."""
+    """Events of one anonymous id stay in order when a user id is added."""
     plane.script("crm", Answer(503), Answer(503), Answer(200))
     before = {"type": "track", "event": "before", "anonymousId": "a1"}
     after = {"type": "identify", "userId": "u1", "anonymousId": "a1"}
@@ -197,7 +197,7 @@ def test_an_anonymous_users_order_survives_the_identify(plane: DataPlane) -> Non
 
 
 class Slow:
-    """A transport that does not answer one host until it is told to."""
+    """A transport that does not answer requests to one host until it is released."""
 
     def __init__(self) -> None:
         self.go = threading.Event()
@@ -222,8 +222,8 @@ def slow() -> Iterator[Slow]:
     made.go.set()
 
 
-def test_a_slow_destination_delays_nobody(workspace: Workspace, slow: Slow) -> None:
-    """While one destination hangs, ingestion answers, others get their events, and `concurrency` requests wait."""
+def test_a_slow_destination_delays_no_other(workspace: Workspace, slow: Slow) -> None:
+    """While one destination hangs, ingestion and other destinations continue; `concurrency` requests wait."""
     with DataPlane(workspace, listen=False, transport=slow, concurrency=4) as plane:
         for n in range(20):
             plane.send({**EVENT, "userId": f"u{n}", "messageId": f"m{n}"}, source="web")
@@ -245,7 +245,7 @@ def _until(condition: Callable[[], bool]) -> None:
 
 
 def test_a_repeated_message_id_is_delivered_once(plane: DataPlane) -> None:
-    """Clients send again what was answered too late: it is accepted, and filtered as a duplicate."""
+    """Clients retry requests that were answered too late: the repetition is accepted, and filtered as a duplicate."""
     answers = [plane.send([EVENT, EVENT], source="web"), plane.send(EVENT, source="web")]
     plane.drain()
 
@@ -254,8 +254,8 @@ def test_a_repeated_message_id_is_delivered_once(plane: DataPlane) -> None:
     assert [f.by for f in plane.fates if f.destination == "crm"] == ["", "deduplication", "deduplication"]
 
 
-def test_a_repeat_is_marked_and_counted_apart(plane: DataPlane) -> None:
-    """What a client sends again after a lost answer is no new event: not in the counts, and it names the first one."""
+def test_a_repetition_is_marked_and_counted_separately(plane: DataPlane) -> None:
+    """A retry after a lost answer is not a new event: it is not in the counts, and it names the original."""
     for _ in range(3):
         plane.send([EVENT, {**EVENT, "messageId": "m2"}], source="web", run="r")
     plane.drain()
@@ -270,8 +270,8 @@ def test_a_repeat_is_marked_and_counted_apart(plane: DataPlane) -> None:
     assert 'svctoolkit_repeated_total{source="web"} 4' in plane.ingest("GET", "/metrics").text
 
 
-def test_of_a_huge_answer_the_head_is_kept(workspace: Workspace) -> None:
-    """The event is delivered; what is kept of the answer is bounded, and says so."""
+def test_only_the_beginning_of_a_huge_answer_is_kept(workspace: Workspace) -> None:
+    """The event is delivered; the stored answer is bounded and marked as cut."""
     with DataPlane(workspace, listen=False) as plane:
         plane.script("crm", Answer(200, "x" * 5_000_000), Answer(200, {"list": ["y" * 100] * 20_000}))
         plane.send([EVENT, {**EVENT, "messageId": "m2"}], source="web")
@@ -282,8 +282,8 @@ def test_of_a_huge_answer_the_head_is_kept(workspace: Workspace) -> None:
         assert "(the answer has 5,000,000 bytes; the first 65,536 are kept)" in kept[0]
 
 
-def test_a_message_id_is_forgotten_after_the_window(workspace: Workspace) -> None:
-    """Outside of the window the same `messageId` is a new event; another source's or run's is one anyway."""
+def test_a_message_id_is_forgotten_after_the_dedup_window(workspace: Workspace) -> None:
+    """Later, the same `messageId` is a new event; for another source or run it always is."""
     now = [datetime(2024, 1, 1, tzinfo=UTC)]
     workspace.source("other", destinations=["crm"])
     with DataPlane(workspace, listen=False, clock=lambda: now[0], dedup_window=60) as plane:
@@ -297,8 +297,8 @@ def test_a_message_id_is_forgotten_after_the_window(workspace: Workspace) -> Non
         assert len([d for d in plane.delivered if d.destination == "crm"]) == 4
 
 
-def test_a_transformation_may_drop_split_or_fail(workspace: Workspace, plane: DataPlane) -> None:
-    """Each event's fate says what the user's code did with it, and what came out of it."""
+def test_a_transformation_may_drop_split_or_fail_events(workspace: Workspace, plane: DataPlane) -> None:
+    """Each event's fate says what the user's code did with it and what it returned."""
 
     def code(event: dict[str, Any]) -> Any:
         if event["event"] == "drop":
@@ -321,8 +321,8 @@ def test_a_transformation_may_drop_split_or_fail(workspace: Workspace, plane: Da
     assert [payload["body"]["JSON"]["event"] for payload in split.payloads] == ["one", "two"]
 
 
-def test_only_what_failed_is_sent_again(workspace: Workspace, plane: DataPlane) -> None:
-    """Of an event's several payloads, those that were delivered are not sent a second time."""
+def test_only_failed_payloads_are_sent_again(workspace: Workspace, plane: DataPlane) -> None:
+    """Payloads of the same event that were delivered are not sent a second time."""
     workspace.transformation("twice", lambda event: [{**event, "event": "one"}, {**event, "event": "two"}])
     workspace.destinations["crm"].transformation = "twice"
     plane.script("crm", Answer(200), Answer(503), Answer(200))
@@ -335,7 +335,7 @@ def test_only_what_failed_is_sent_again(workspace: Workspace, plane: DataPlane) 
 
 
 def test_pending_events_wait_for_a_disabled_destination(workspace: Workspace) -> None:
-    """What was accepted before is delivered when the destination is enabled again; until then drain() returns."""
+    """Events accepted earlier are delivered when the destination is enabled again; until then `drain()` returns."""
     with DataPlane(workspace, listen=False, backoff=Backoff(first=0.01)) as plane:
         plane.script("crm", Answer(503))
         plane.send(EVENT, source="web")
@@ -350,8 +350,8 @@ def test_pending_events_wait_for_a_disabled_destination(workspace: Workspace) ->
         assert (waiting, fate(plane).status) == ("pending", "delivered")
 
 
-def test_a_destination_that_is_gone(workspace: Workspace) -> None:
-    """An event that waits for a destination which is taken out of the workspace fails, and says so."""
+def test_a_removed_destination_fails_its_pending_events(workspace: Workspace) -> None:
+    """Their failure says that the destination is no longer in the workspace."""
     with DataPlane(workspace, listen=False, backoff=Backoff(first=0.01)) as plane:
         plane.script("crm", Answer(503))
         plane.send(EVENT, source="web")
@@ -363,8 +363,8 @@ def test_a_destination_that_is_gone(workspace: Workspace) -> None:
         assert (fate(plane).status, fate(plane).reason) == ("failed", "no destination is called 'crm'.")
 
 
-def test_half_of_a_surrogate_pair_gets_through(plane: DataPlane) -> None:
-    """JSON may have it as an escape; it is accepted, kept and delivered."""
+def test_a_lone_surrogate_is_delivered(plane: DataPlane) -> None:
+    """JSON may contain it as an escape; it is accepted, kept and delivered."""
     body = rb'{"batch": [{"type": "track", "event": "\ud800", "userId": "u\udfff", "messageId": "\ud801"}]}'
     answer = plane.ingest("POST", "/v1/batch", headers={"Authorization": "Basic d2ViLWtleTo="}, body=body)
     plane.drain()
@@ -374,7 +374,7 @@ def test_half_of_a_surrogate_pair_gets_through(plane: DataPlane) -> None:
     assert plane.received[0].event["event"] == "\ud800"
 
 
-def test_scripts_of_a_run_are_for_that_run(plane: DataPlane) -> None:
+def test_scripted_answers_belong_to_their_run(plane: DataPlane) -> None:
     """Tests that share a data plane do not see each other's answers, events and deliveries."""
     plane.script("crm", Answer(400), run="bad")
     plane.send(EVENT, source="web", run="bad")
@@ -390,8 +390,8 @@ def test_scripts_of_a_run_are_for_that_run(plane: DataPlane) -> None:
         plane.script("crmm", Answer(400))
 
 
-def test_the_recorder_knows_whose_requests_they_are(plane: DataPlane) -> None:
-    """Each recorded request has the destination's key, the run, and the message ids behind it."""
+def test_recorded_requests_name_their_origin(plane: DataPlane) -> None:
+    """Each recorded request has the destination's key, the run and the message ids of its events."""
     plane.send(EVENT, source="web", run="r1")
     plane.drain()
 
@@ -401,7 +401,7 @@ def test_the_recorder_knows_whose_requests_they_are(plane: DataPlane) -> None:
     }
 
 
-def test_many_more_events_than_memory_holds(workspace: Workspace) -> None:
+def test_more_events_than_fit_in_memory_are_delivered(workspace: Workspace) -> None:
     """A lane that cannot keep up reads the rest from the store, in order, each once."""
     gate = threading.Event()
 
@@ -419,8 +419,8 @@ def test_many_more_events_than_memory_holds(workspace: Workspace) -> None:
         assert [d.message_id for d in plane.delivered] == [f"m{n:05}" for n in range(5000)]
 
 
-def test_events_that_are_delivered_again_are_not_overtaken(workspace: Workspace) -> None:
-    """While its destination still answers an earlier one, a new event comes behind those that were put back."""
+def test_replayed_events_are_not_overtaken(workspace: Workspace) -> None:
+    """While the destination still answers an earlier event, a new one queues after those that are replayed."""
     asked, gate = threading.Event(), threading.Event()
     status = 400
 

@@ -1,4 +1,4 @@
-"""Events from this process take a way of their own, past the application: nobody can tell by what comes of them."""
+"""Events from this process bypass the ASGI application; the results are the same as over HTTP."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ REQUESTS: dict[str, tuple[str, dict[str, str], Any]] = {
     "one event": ("/v1/identify", basic("web-key"), EVENT),
     "a short type": ("/v1/t", basic("web-key"), EVENT),
     "an import": ("/v1/import", basic("web-key"), {"batch": []}),
-    "an import of which some is bad": ("/v1/import", basic("web-key"), {"batch": [{"type": "track"}, EVENT]}),
+    "an import with an invalid event": ("/v1/import", basic("web-key"), {"batch": [{"type": "track"}, EVENT]}),
     "a beacon": ("/beacon/v1/batch?writeKey=web-key", {}, WHOLE),
     "a run in a header": ("/v1/batch", {**basic("web-key"), "X-Svctoolkit-Run": "r1"}, WHOLE),
     "a run in the key": ("/v1/batch", basic("web-key~r2"), WHOLE),
     "a key in the body": ("/v1/batch", {}, {**WHOLE, "writeKey": "web-key"}),
     "another address": ("/v1/batch", {**basic("web-key"), "X-Forwarded-For": "10.1.2.3, 10.1.1.1"}, WHOLE),
-    "what clients say of themselves": ("/rsaMetrics", basic("web-key"), {"a": 1}),
+    "metrics of a client": ("/rsaMetrics", basic("web-key"), {"a": 1}),
     "no key": ("/v1/batch", {}, WHOLE),
     "a wrong key": ("/v1/batch", basic("no-key"), WHOLE),
     "a source that is off": ("/v1/batch", basic("off-key"), WHOLE),
     "no events": ("/v1/batch", basic("web-key"), {"batch": []}),
-    "nobody's event": ("/v1/batch", basic("web-key"), {"batch": [EVENT, {"type": "track"}]}),
+    "an event without a user": ("/v1/batch", basic("web-key"), {"batch": [EVENT, {"type": "track"}]}),
     "no JSON": ("/v1/batch", basic("web-key"), b'{"batch": ['),
     "an empty body": ("/v1/batch", basic("web-key"), b""),
     "a number out of range": ("/v1/track", basic("web-key"), b'{"userId": "u1", "n": 1e999}'),
@@ -54,7 +54,7 @@ REQUESTS: dict[str, tuple[str, dict[str, str], Any]] = {
 
 
 def records(plane: DataPlane) -> dict[str, Any]:
-    """All that is kept, without what is different each time."""
+    """All records, without the values that differ in every run."""
     plane.drain()
     fresh = ("receivedAt", "sentAt", "originalTimestamp", "timestamp", "messageId")
     return {
@@ -69,8 +69,8 @@ def records(plane: DataPlane) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_both_ways_come_to_the_same(name: str, workspace: Workspace) -> None:
-    """The same answer to the letter, the same events, refusals, fates and counts."""
+def test_events_from_this_process_give_the_same_results_as_over_http(name: str, workspace: Workspace) -> None:
+    """The answers are equal to the letter, and so are events, refusals, fates and counts."""
     path, headers, content = REQUESTS[name]
     body = content if isinstance(content, bytes) else json.dumps(content).encode()
     with DataPlane(workspace, listen=False) as direct, DataPlane(workspace, listen=False) as whole:
@@ -85,7 +85,7 @@ def test_both_ways_come_to_the_same(name: str, workspace: Workspace) -> None:
 
 @contextmanager
 def restless() -> Iterator[None]:
-    """Threads take turns at nearly every step."""
+    """Threads switch at nearly every step."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -94,8 +94,8 @@ def restless() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-def test_events_of_many_threads_lose_nothing(plane: DataPlane) -> None:
-    """Whoever brings events routes them: each event is delivered once, and those of a user in their order."""
+def test_events_of_many_threads_are_delivered_once_and_in_order(plane: DataPlane) -> None:
+    """The thread that brings an event also routes it; no event is lost, and those of a user stay in order."""
 
     def send(thread: int) -> None:
         for number in range(100):
@@ -114,8 +114,11 @@ def test_events_of_many_threads_lose_nothing(plane: DataPlane) -> None:
             assert [id for id in ids if id.startswith(f"{thread}-")] == [f"{thread}-{n}" for n in range(0, 100, 5)]
 
 
-def test_ctrl_c_while_an_event_is_taken_comes_behind_it(workspace: Workspace) -> None:
-    """What is stored is routed, too: else it would be under way for ever. A listener that never ends can be left."""
+def test_ctrl_c_while_an_event_is_accepted_takes_effect_afterwards(workspace: Workspace) -> None:
+    """A stored event is also routed, or it would stay pending forever.
+
+    A listener that never returns can be interrupted.
+    """
     presses = 0
 
     def press(kind: str, _: Any) -> None:
@@ -129,7 +132,7 @@ def test_ctrl_c_while_an_event_is_taken_comes_behind_it(workspace: Workspace) ->
             press("received", _)
 
     def send_until_interrupted(name: str) -> None:
-        # The first events may be the router's own: it looks for what the last time has left.
+        # The first events may trigger the router itself, which looks for events left by the last run.
         for number in range(10_000):
             plane.send({**EVENT, "messageId": f"{name}-{number}"}, source="web")
 
@@ -153,7 +156,7 @@ def test_ctrl_c_while_an_event_is_taken_comes_behind_it(workspace: Workspace) ->
 def test_whatever_code_raises_is_the_event_s_error(
     workspace: Workspace, error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also what ends a thread, of a transformation and of a mapping: the lane goes on, and who waits hears of it."""
+    """In a transformation or a mapping, even if it ends a thread: the lane continues, and waiting callers see it."""
     monkeypatch.setattr(CATALOGUE, "_added", {})
 
     def transform(event: dict[str, Any]) -> dict[str, Any]:
@@ -182,15 +185,15 @@ def test_whatever_code_raises_is_the_event_s_error(
     assert quay.reason.startswith(f"the Quay mapping failed on this event: {type(error).__name__}: ")
 
 
-def test_ctrl_c_while_a_data_plane_stops_comes_when_it_has_stopped(workspace: Workspace) -> None:
-    """Else what was not stopped yet would go on, since a second `stop` does nothing."""
+def test_ctrl_c_while_a_data_plane_stops_takes_effect_afterwards(workspace: Workspace) -> None:
+    """Otherwise some parts would keep running, because a second `stop` does nothing."""
     main_thread, under_way, threads = threading.get_ident(), threading.Event(), set[threading.Thread]()
 
     def press_while_stopping(_: HttpRequest, **__: Any) -> HttpResponse:
         under_way.set()
         for thread in threads:
             if thread.name == "svctoolkit data plane":
-                thread.join()  # one of those that stop first; then the lanes are waited for
+                thread.join()  # one of the parts that stop first; `stop` then waits for the lanes
         signal.pthread_kill(main_thread, signal.SIGINT)
         return HttpResponse(200)
 

@@ -1,4 +1,4 @@
-"""Expectations of a run over HTTP: as suites have them, waited for."""
+"""Expectations of a run over HTTP, written as in suites, which wait for events."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def expect(plane: DataPlane, run: str, expected: Any, **more: Any) -> Any:
     return plane.ingest("POST", "/inspect/expect", body=json.dumps(body).encode())
 
 
-def test_what_is_so_passes(plane: DataPlane) -> None:
-    """By destination or at one, with matchers; another run's events are none of its business."""
+def test_a_true_expectation_passes(plane: DataPlane) -> None:
+    """Across destinations or for one, with matchers; events of other runs do not count."""
     plane.send(EVENT, source="web", run="a")
     plane.send({**EVENT, "event": "Other"}, source="web", run="b")
     crm = {"crm": [{"body": {"event": "Order", "properties": {"total": {"$gt": 10}}}}]}
@@ -38,8 +38,8 @@ def test_what_is_so_passes(plane: DataPlane) -> None:
     assert expect(plane, "b", {"delivered": {"method": "POST"}}, destination="mail").json["verdict"] == "passed"
 
 
-def test_what_is_not_so_is_told_as_suites_do(plane: DataPlane) -> None:
-    """409 with every difference, and the cause where events have not arrived."""
+def test_a_false_expectation_is_reported_as_in_suites(plane: DataPlane) -> None:
+    """409 lists every difference, and the cause where events have not arrived."""
     plane.script("crm", Answer(500))
     plane.send(EVENT, source="web", run="a")
     answer = expect(plane, "a", {"delivered": {"crm": [{"body": {"event": "Ordr"}}], "mail": []}}, timeout=0.2)
@@ -49,8 +49,8 @@ def test_what_is_not_so_is_told_as_suites_do(plane: DataPlane) -> None:
     assert answer.json["causes"][0].startswith("crm: dead after 2 attempts in send_to_destination")
 
 
-def test_it_waits_for_what_comes_later(plane: DataPlane) -> None:
-    """The expectation is asked for first; the events come meanwhile."""
+def test_an_expectation_waits_for_later_events(plane: DataPlane) -> None:
+    """The expectation comes first, then the events."""
     answers: list[Any] = []
     wanted = {"delivered": {"crm": {"$length": 2}}}
     asking = threading.Thread(target=lambda: answers.append(expect(plane, "a", wanted, timeout=30)))
@@ -62,8 +62,8 @@ def test_it_waits_for_what_comes_later(plane: DataPlane) -> None:
     assert answers[0].status == 200, answers[0].text
 
 
-def test_nothing_came_is_no_success(plane: DataPlane) -> None:
-    """That nothing was delivered means something only where events came; `received: 0` says that none need to."""
+def test_no_events_at_all_do_not_meet_an_expectation(plane: DataPlane) -> None:
+    """An empty destination counts only if events were received, unless `received: 0` allows none."""
     early = expect(plane, "a", {"delivered": {"crm": []}}, timeout=0.1)
 
     assert (early.status, early.json["differences"][0]["path"]) == (409, ["received"])
@@ -82,16 +82,16 @@ def test_nothing_came_is_no_success(plane: DataPlane) -> None:
         ({}, "expect"),
     ],
 )
-def test_mistakes_are_told(plane: DataPlane, body: Any, says: str) -> None:
-    """With 400, before anything is waited for."""
+def test_mistakes_in_an_expectation_are_reported(plane: DataPlane, body: Any, says: str) -> None:
+    """With 400, before any waiting."""
     answer = plane.ingest("POST", "/inspect/expect", body=json.dumps(body).encode())
 
     assert answer.status == 400
     assert says in answer.json["message"]
 
 
-def test_an_event_as_a_scenario(plane: DataPlane) -> None:
-    """As `record` writes it: the suite passes where it was made, and nobody's data stands in it."""
+def test_an_event_can_be_copied_as_a_scenario(plane: DataPlane) -> None:
+    """In the form that `record` writes: the suite passes on the same workspace and has no personal data in it."""
     plane.send({**EVENT, "context": {"traits": {"email": "ada@shop.example"}}}, source="web")
     plane.drain()
     answer = plane.ingest("GET", "/inspect/scenario?seq=1")

@@ -1,4 +1,4 @@
-"""Whoever looks on or waits: every change once and in order, what is gone is counted, and nobody is left waiting."""
+"""Readers of the feed get every change once and in order, gaps are counted, and no waiting caller is left behind."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from svctoolkit.server.worker.feed import Feed, Reading
 from svctoolkit.server.worker.notifier import Notifier
 from tests.sdk.gateway import until
 
-_LONG = 3600.0  # nobody waits so long: whoever does hangs
+_LONG = 3600.0  # longer than any correct wait; reaching it means a hang
 
 
 def feed_of(chunks: list[tuple[str, int]], capacity: int) -> Feed:
-    """Chunks of changes `{"n": number, "run": run}`, the first of which is 1."""
+    """A feed of chunks of changes `{"n": number, "run": run}`; the first is number 1."""
     feed, number = Feed(lambda: Masker(["s3cr3t"]), lambda: capacity), 0
     for run, size in chunks:
         feed.tell("fate", [{"n": number + n + 1, "run": run, "key": "s3cr3t"} for n in range(size)], dict)
@@ -30,7 +30,7 @@ def feed_of(chunks: list[tuple[str, int]], capacity: int) -> Feed:
 
 
 def numbers(reading: Reading) -> list[int]:
-    """The numbers of the changes that a reader gets. Each frame says its own, and holds the change, masked."""
+    """The numbers of the changes that a reader gets. Each frame has its number and contains the masked change."""
     out = []
     for frame in reading.frames:
         head, kind, data, *end = frame.decode().split("\n")
@@ -48,7 +48,10 @@ _CHUNKS = st.lists(st.tuples(st.sampled_from(["", "r"]), st.integers(1, 6)), max
 def test_a_reader_gets_what_comes_behind_its_number(
     chunks: list[tuple[str, int]], capacity: int, data: st.DataObject
 ) -> None:
-    """The newest `capacity` changes at least, and no chunk more than it takes; what is gone before them is counted."""
+    """At least the newest `capacity` changes, in chunks of the requested size.
+
+    Dropped changes before them are counted.
+    """
     feed = feed_of(chunks, capacity)
     sizes, kept = [size for _, size in chunks], sum(size for _, size in chunks)
     total = kept
@@ -69,7 +72,7 @@ def test_a_reader_gets_what_comes_behind_its_number(
 @settings(max_examples=40)
 @given(_CHUNKS, st.integers(1, 8))
 def test_a_reader_in_small_steps_misses_nothing(chunks: list[tuple[str, int]], most: int) -> None:
-    """About as many at a time as it wants, each once."""
+    """It gets about as many per step as it asked for, each once."""
     feed, number, got = feed_of(chunks, 1000), 0, list[int]()
     while number < feed.number:
         reading = feed.read(number, None, most)
@@ -81,8 +84,8 @@ def test_a_reader_in_small_steps_misses_nothing(chunks: list[tuple[str, int]], m
     assert feed.read(number, None) == Reading([], number, 0)
 
 
-def test_a_listener_hears_what_happens_while_it_listens() -> None:
-    """Nothing is described when nobody looks on; at the end it hears that there will be no more."""
+def test_a_listener_gets_changes_only_while_it_listens() -> None:
+    """Changes are described only for listeners; at the end, each listener learns that no more will follow."""
     feed = feed_of([("", 2)], 10)
     heard: list[tuple[str, list[dict[str, Any]]]] = []
     described: list[Any] = []
@@ -114,7 +117,7 @@ def test_a_listener_hears_what_happens_while_it_listens() -> None:
 
 
 def in_thread(call: Callable[[], Any]) -> Callable[[], Any]:
-    """Start `call`; what is given waits for its result."""
+    """Start `call` in a thread; the returned function waits for its result."""
     results: list[Any] = []
     thread = Thread(target=lambda: results.append(call()), daemon=True)
     thread.start()
@@ -127,8 +130,8 @@ def in_thread(call: Callable[[], Any]) -> Callable[[], Any]:
     return result
 
 
-def test_who_waits_looks_again_at_every_ring() -> None:
-    """Until it is as wanted; a ring for something else is none for it."""
+def test_a_waiting_thread_checks_its_condition_at_every_notification() -> None:
+    """It waits until the condition holds; notifications about something else do not end the wait."""
     notifier, looks, state = Notifier(), list[int](), [0]
 
     def holds() -> bool:
@@ -149,7 +152,7 @@ def test_who_waits_looks_again_at_every_ring() -> None:
 
 @pytest.mark.parametrize("waiters", [1, 3])
 def test_coroutines_wait_as_threads_do(waiters: int) -> None:
-    """All of one loop wake up, and of several loops."""
+    """All coroutines of one loop wake up, and those of several loops."""
     notifier, state = Notifier(), [False]
 
     async def wait_all() -> list[bool]:
@@ -168,8 +171,8 @@ def test_coroutines_wait_as_threads_do(waiters: int) -> None:
     assert asyncio.run(notifier.wait_async(lambda: True, 0.0)) is True
 
 
-def test_when_there_are_no_more_changes_everybody_goes() -> None:
-    """Threads and coroutines, those that wait for a change and those that wait for the end; who comes later, too."""
+def test_every_waiting_caller_is_released_at_the_end() -> None:
+    """Threads and coroutines that wait for a change or for the end return; so do callers that come later."""
     notifier = Notifier()
 
     async def wait() -> bool:
@@ -188,7 +191,7 @@ def test_when_there_are_no_more_changes_everybody_goes() -> None:
     ]
     results = [in_thread(call) for call in calls]
     until(lambda: notifier._for_changes and notifier._for_end, 60)
-    notifier.notify()  # of a change, not of the end
+    notifier.notify()  # waits for a change, not for the end
     notifier.close()
 
     assert [result() for result in results] == [False, False, "over"]

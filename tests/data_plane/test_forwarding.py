@@ -1,4 +1,4 @@
-"""What comes in, passed on to a real data plane."""
+"""Incoming requests are forwarded to a real data plane."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVENT = {"type": "track", "event": "E", "userId": "u1", "messageId": "m1"}
 
 @pytest.fixture
 def real(workspace: Workspace) -> Iterator[DataPlane]:
-    """Another data plane, which stands for the real one."""
+    """Another data plane that plays the real one."""
     workspace.sources["web"].write_key = "r3al-k3y"
     with DataPlane(workspace) as plane:
         yield plane
@@ -47,7 +47,10 @@ def forward(plane: DataPlane) -> Any:
 
 
 def test_it_gets_what_came_unchanged(real: DataPlane) -> None:
-    """Body and headers as they were, compressed or not, with the write key that it knows; nothing of other sources."""
+    """Body and headers are the same, compressed or not, with the target's write key.
+
+    Other sources are not forwarded.
+    """
     with bench(real.url) as plane:
         zipped = gzip.compress(json.dumps({"batch": [{**EVENT, "messageId": "m2"}]}).encode())
         answers = [send(plane), send(plane, zipped, **{"Content-Encoding": "gzip", "X-Svctoolkit-Run": "mine"})]
@@ -61,8 +64,8 @@ def test_it_gets_what_came_unchanged(real: DataPlane) -> None:
         assert "r3al-k3y" not in plane.ingest("GET", "/inspect/workspace").text + plane.workspace.dumps()
 
 
-def test_failures_are_told_and_in_nobodys_way() -> None:
-    """The client has its answer whatever becomes of the copy; how often and why it failed stands in `/inspect`."""
+def test_failed_forwards_are_reported_and_do_not_affect_the_client() -> None:
+    """The client's answer is independent of the copy; `/inspect` shows how often and why forwarding failed."""
     with bench("http://127.0.0.1:9") as plane:
         answer = send(plane)
         while not forward(plane)["failed"]:
@@ -73,8 +76,8 @@ def test_failures_are_told_and_in_nobodys_way() -> None:
         assert "127.0.0.1:9" in forward(plane)["problem"]
 
 
-def test_the_network_policy_holds() -> None:
-    """Addresses where clouds hand out credentials are never asked."""
+def test_forwarding_follows_the_network_policy() -> None:
+    """Addresses where clouds hand out credentials are never called."""
     with bench("http://169.254.169.254") as plane:
         send(plane)
         while not forward(plane)["failed"]:
@@ -83,8 +86,8 @@ def test_the_network_policy_holds() -> None:
         assert "169.254.169.254" in forward(plane)["problem"]
 
 
-def test_their_answer_where_that_is_wanted(real: DataPlane) -> None:
-    """`answer: theirs` gives the client what the real data plane says; ours where it says nothing."""
+def test_the_client_can_get_the_answer_of_the_real_data_plane(real: DataPlane) -> None:
+    """`answer: theirs` returns that answer, or ours if the real data plane is silent."""
     real.workspace.sources["web"].enabled = False
     with bench(real.url, "theirs") as plane:
         theirs = send(plane)
@@ -95,8 +98,8 @@ def test_their_answer_where_that_is_wanted(real: DataPlane) -> None:
     assert base64.b64encode(b"r3al-k3y:").decode() not in theirs.text
 
 
-def test_it_is_saved_as_it_was_written() -> None:
-    """The reference, not the key."""
+def test_settings_are_saved_with_references() -> None:
+    """The saved workspace has the reference to the key, not the key."""
     with bench("https://plane.example", "theirs") as plane:
         text = plane.workspace.dumps()
         again = Workspace.loads(text, environ={"REAL_KEY": "r3al-k3y"}).sources["web"].forward

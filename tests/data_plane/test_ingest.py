@@ -1,4 +1,4 @@
-"""Events in: the gateway's routes, answers and extensions."""
+"""The gateway: its routes, its answers and its extensions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ REPLIES: dict[str, tuple[dict[str, str], bytes, int, str]] = {
     "nested too deeply": ({}, b'{"batch":' + b"[" * 100_000, 400, "invalid json\n"),
     "no batch": ({}, b"{}", 400, "empty batch payload\n"),
     "empty batch": ({}, batch(), 400, "empty batch payload\n"),
-    "a batch that is no list": ({}, b'{"batch": {}}', 400, "empty batch payload\n"),
+    "a batch that is not a list": ({}, b'{"batch": {}}', 400, "empty batch payload\n"),
     "not an object": ({}, batch(EVENT, 5), 400, "event is not a valid rudder event\n"),
     "no identity": ({}, batch(EVENT, {"type": "track"}), 400, "request neither has anonymousId nor userId\n"),
     "blank identity": ({}, batch({"userId": "\u200b ", "anonymousId": None}), 400,
@@ -66,8 +66,8 @@ REPLIES: dict[str, tuple[dict[str, str], bytes, int, str]] = {
 
 
 @pytest.mark.parametrize("case", REPLIES)
-def test_status_and_body_are_the_gateways(plane: DataPlane, case: str) -> None:
-    """Each refusal has the status and the text of the real gateway, to the letter."""
+def test_status_and_body_equal_those_of_the_gateway(plane: DataPlane, case: str) -> None:
+    """Each refusal has exactly the status and the text of the real gateway."""
     headers, body, status, text = REPLIES[case]
 
     answer = post(plane, "/v1/batch", body, **headers)
@@ -77,8 +77,8 @@ def test_status_and_body_are_the_gateways(plane: DataPlane, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", [name for name, reply in REPLIES.items() if reply[2] != 200])
-def test_what_is_refused_is_kept_with_its_reason(plane: DataPlane, case: str) -> None:
-    """Nothing of a refused request is accepted, and the refusal is there to look at."""
+def test_a_refused_request_is_kept_with_its_reason(plane: DataPlane, case: str) -> None:
+    """None of its events are accepted, and the refusal can be inspected."""
     headers, body, status, text = REPLIES[case]
 
     post(plane, "/v1/batch", body, **headers)
@@ -88,7 +88,7 @@ def test_what_is_refused_is_kept_with_its_reason(plane: DataPlane, case: str) ->
 
 
 def test_lenient_sets_the_bad_event_aside(workspace: Workspace) -> None:
-    """With `lenient` one bad event does not cost the batch; it is kept with its place and reason."""
+    """With `lenient`, one bad event does not fail the batch; it is kept with its position and the reason."""
     with DataPlane(workspace, listen=False, lenient=True) as plane:
         answer = post(plane, "/v1/batch", batch(EVENT, {"type": "track"}, "text", EVENT))
 
@@ -101,7 +101,7 @@ def test_lenient_sets_the_bad_event_aside(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("kind", ["identify", "track", "page", "screen", "group", "alias"])
 def test_the_path_decides_the_type_of_a_single_event(plane: DataPlane, kind: str) -> None:
-    """`POST /v1/<type>` takes one event; what its `type` says does not matter. Segment's one-letter paths work too."""
+    """`POST /v1/<type>` accepts one event and ignores its `type`. Segment's one-letter paths work, too."""
     for path in (f"/v1/{kind}", f"/v1/{kind[0]}"):
         answer = post(plane, path, json.dumps({"userId": "u1", "type": "other"}).encode())
 
@@ -111,7 +111,7 @@ def test_the_path_decides_the_type_of_a_single_event(plane: DataPlane, kind: str
 
 
 def test_segment_clients_are_known_by_the_key_in_the_body(plane: DataPlane) -> None:
-    """Clients that send no Authorization header say `writeKey` in the body; it is no member of the event."""
+    """Clients without an Authorization header put `writeKey` in the body; it does not become part of the event."""
     alone = {"Authorization": ""}
     batched = post(plane, "/v1/batch", batch(EVENT, writeKey="web-key"), **alone)
     single = post(plane, "/v1/t", json.dumps({**EVENT, "writeKey": "web-key"}).encode(), **alone)
@@ -122,7 +122,7 @@ def test_segment_clients_are_known_by_the_key_in_the_body(plane: DataPlane) -> N
 
 
 def test_a_beacon_has_its_key_in_the_query(plane: DataPlane) -> None:
-    """Pages that are left send `text/plain` to `/beacon/v1/batch?writeKey=`."""
+    """Pages that are being closed send `text/plain` to `/beacon/v1/batch?writeKey=`."""
     sent = plane.ingest(
         "POST", "/beacon/v1/batch?writeKey=web-key", headers={"Content-Type": "text/plain"}, body=batch(EVENT)
     )
@@ -134,7 +134,7 @@ def test_a_beacon_has_its_key_in_the_query(plane: DataPlane) -> None:
 
 
 def test_a_pixel_is_always_an_image(plane: DataPlane) -> None:
-    """`GET /pixel/v1/track` answers with the same 43-byte image whether or not the event is good."""
+    """`GET /pixel/v1/track` answers with the same 43-byte image whether or not the event is valid."""
     good = plane.ingest("GET", "/pixel/v1/track?writeKey=web-key&anonymousId=%22a1%22&event=Email%20Opened&n=5")
     page = plane.ingest("GET", "/pixel/v1/page?writeKey=web-key&anonymousId=a1")
     bad = plane.ingest("GET", "/pixel/v1/track?writeKey=nobody")
@@ -147,7 +147,7 @@ def test_a_pixel_is_always_an_image(plane: DataPlane) -> None:
     assert plane.rejected[0].reason == "invalid write key"
 
 
-def test_import_takes_what_is_good(plane: DataPlane) -> None:
+def test_import_accepts_the_valid_users(plane: DataPlane) -> None:
     """`/v1/import` refuses per user, not per batch; an empty batch is fine."""
     empty = post(plane, "/v1/import", batch())
     some = post(plane, "/v1/import", batch(EVENT, {"type": "track"}))
@@ -159,14 +159,14 @@ def test_import_takes_what_is_good(plane: DataPlane) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS"])
 def test_other_methods_are_405_without_a_body(plane: DataPlane, method: str) -> None:
-    """As the real gateway's router answers them."""
+    """As the router of the real gateway answers them."""
     answer = plane.ingest(method, "/v1/batch", headers=HEADERS)
 
     assert (answer.status, answer.body) == (405, b"")
 
 
-def test_members_that_the_gateway_adds(workspace: Workspace) -> None:
-    """rudderId, messageId, request_ip and four times; a client's wrong clock is taken out of `timestamp`."""
+def test_fields_that_the_gateway_adds(workspace: Workspace) -> None:
+    """rudderId, messageId, request_ip and four times; `timestamp` is corrected for a wrong clock of the client."""
     with DataPlane(workspace, listen=False, clock=lambda: NOW, new_id=lambda: "new") as plane:
         sent = {"originalTimestamp": "2024-06-10T06:13:22.871Z", "sentAt": "2024-06-10T06:13:30.512Z"}
         post(plane, "/v1/batch", batch({**EVENT, **sent}), **{"X-Forwarded-For": "203.0.113.9, 10.0.0.1"})
@@ -191,16 +191,16 @@ def test_members_that_the_gateway_adds(workspace: Workspace) -> None:
         (" u1\u200b", None, "5eff0fc3-0944-48fa-9c04-38f62e3890ca"),
     ],
 )
-def test_rudder_id(plane: DataPlane, user: str, anonymous: str | None, expected: str) -> None:
-    """It is the MD5 of both ids as a UUID of version 4; ids are trimmed for it."""
+def test_the_rudder_id_is_a_hash_of_both_ids(plane: DataPlane, user: str, anonymous: str | None, expected: str) -> None:
+    """The MD5 of both trimmed ids as a UUID of version 4."""
     post(plane, "/v1/batch", batch({"type": "track", "userId": user, "anonymousId": anonymous}))
 
     assert plane.received[0].event["rudderId"] == expected
 
 
 @pytest.mark.parametrize("given", [None, "", "  ", 5, {"a": 1}])
-def test_a_message_id_that_is_no_text_is_replaced(plane: DataPlane, given: Any) -> None:
-    """A missing, blank or other `messageId` becomes a new UUID; a text is trimmed."""
+def test_an_invalid_message_id_is_replaced(plane: DataPlane, given: Any) -> None:
+    """A missing, blank or non-text `messageId` becomes a new UUID; a text is trimmed."""
     post(plane, "/v1/batch", batch({**EVENT, "messageId": given}, {**EVENT, "messageId": " m1 "}))
 
     first, second = (r.message_id for r in plane.received)
@@ -219,14 +219,14 @@ def test_a_message_id_that_is_no_text_is_replaced(plane: DataPlane, given: Any) 
     ],
 )
 def test_timestamp(workspace: Workspace, given: dict[str, Any], expected: str) -> None:
-    """A time stays, in UTC; anything else is the time of receipt less the time that the event waited at the client."""
+    """A valid time is kept, in UTC; otherwise it is the time of receipt minus the event's age at the client."""
     with DataPlane(workspace, listen=False, clock=lambda: NOW) as plane:
         post(plane, "/v1/batch", batch({**EVENT, **given}))
 
         assert plane.received[0].event["timestamp"] == expected
 
 
-def test_the_envelopes_sent_at_does_not_count(workspace: Workspace) -> None:
+def test_sent_at_of_the_envelope_is_ignored(workspace: Workspace) -> None:
     """As in the real gateway, only the `sentAt` of an event itself is used."""
     with DataPlane(workspace, listen=False, clock=lambda: NOW) as plane:
         post(plane, "/v1/batch", batch(EVENT, sentAt="2001-01-01T00:00:00Z"))
@@ -234,8 +234,8 @@ def test_the_envelopes_sent_at_does_not_count(workspace: Workspace) -> None:
         assert plane.received[0].event["sentAt"] == "2024-06-10T06:13:30.900Z"
 
 
-def test_any_page_may_send_and_read_errors(plane: DataPlane) -> None:
-    """A preflight needs no key and mirrors what it asks for; errors have CORS headers, or clients send again."""
+def test_pages_of_any_origin_may_send_and_read_errors(plane: DataPlane) -> None:
+    """A preflight needs no key and mirrors the requested headers; errors have CORS headers, or clients would retry."""
     asks = {"Origin": "https://shop.example", "Access-Control-Request-Method": "POST"}
     asked = "authorization, anonymousid, content-type, sentat"
     preflight = plane.ingest("OPTIONS", "/v1/track", headers={**asks, "Access-Control-Request-Headers": asked})
@@ -250,7 +250,7 @@ def test_any_page_may_send_and_read_errors(plane: DataPlane) -> None:
         assert "Origin" in answer.headers["vary"]
 
 
-def test_other_pages_may_not_look_inside(plane: DataPlane) -> None:
+def test_pages_of_other_origins_may_not_inspect(plane: DataPlane) -> None:
     """Inspection and the Test API have no CORS headers."""
     origin = {"Origin": "https://shop.example"}
     answers = [plane.ingest("GET", path, headers=origin) for path in ("/inspect/counts", "/openapi.json")]
@@ -258,8 +258,8 @@ def test_other_pages_may_not_look_inside(plane: DataPlane) -> None:
     assert not any("access-control-allow-origin" in answer.headers for answer in answers)
 
 
-def test_source_config(workspace: Workspace, plane: DataPlane) -> None:
-    """Clients get the source and its destinations without secrets, with and without a slash, by header or query."""
+def test_the_source_configuration_is_served_to_clients(workspace: Workspace, plane: DataPlane) -> None:
+    """The source and its destinations without secrets, with and without a trailing slash, by header or by query."""
     workspace.destinations["crm"].config["headers"] = [{"from": "X-Key", "to": "s3cr3t-value"}]
     by_header = plane.ingest("GET", "/sourceConfig?p=android&v=1&bv=34", headers=HEADERS)
     by_query = plane.ingest("GET", "/sourceConfig/?p=cdn&writeKey=web-key")
@@ -271,7 +271,7 @@ def test_source_config(workspace: Workspace, plane: DataPlane) -> None:
     assert b"s3cr3t-value" not in by_header.body
 
 
-def test_source_config_of_others(plane: DataPlane) -> None:
+def test_the_source_configuration_of_unknown_and_disabled_sources(plane: DataPlane) -> None:
     """An unknown key is 400 `{"message": "Invalid write key"}`; a disabled source says so."""
     unknown = plane.ingest("GET", "/sourceConfig", headers=basic("nobody"))
     disabled = plane.ingest("GET", "/sourceConfig", headers=basic("off-key"))
@@ -280,7 +280,7 @@ def test_source_config_of_others(plane: DataPlane) -> None:
     assert (disabled.status, disabled.json["source"]["enabled"]) == (200, False)
 
 
-def test_what_clients_and_load_balancers_ask(plane: DataPlane) -> None:
+def test_routes_for_clients_and_load_balancers(plane: DataPlane) -> None:
     """Segment's settings, health, version and robots.txt."""
     settings_of = plane.ingest("GET", "/v1/projects/web-key/settings")
     health = plane.ingest("GET", "/health")
@@ -302,7 +302,7 @@ JSON = st.recursive(
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(event=st.dictionaries(st.text(), JSON, max_size=5), user=st.text(min_size=1))
-def test_whatever_is_accepted_arrives(plane: DataPlane, event: dict[str, Any], user: str) -> None:
+def test_every_accepted_event_is_kept_unchanged(plane: DataPlane, event: dict[str, Any], user: str) -> None:
     """Any JSON in an event is kept as it was sent, or the request is refused with a 400."""
     sent = {**event, "userId": user}
     answer = post(plane, "/v1/batch", json.dumps({"batch": [sent]}).encode())
@@ -330,15 +330,15 @@ def test_whatever_is_accepted_arrives(plane: DataPlane, event: dict[str, Any], u
 def test_no_request_gets_a_traceback(
     plane: DataPlane, method: str, path: str, body: bytes, headers: dict[str, str]
 ) -> None:
-    """Whatever comes, the answer is one that the gateway gives; 500 only for a body that cannot be read."""
+    """Any request gets an answer that the gateway also gives; 500 only for a body that cannot be read."""
     answer = plane.ingest(method, path, headers=headers, body=body)
 
     assert answer.status < 500 or answer.text.startswith("failed to read body") or "wait" in path
     assert "svctoolkit failed" not in answer.text
 
 
-def test_over_a_socket(workspace: Workspace) -> None:
-    """The same over HTTP: it listens as soon as it is made, on a free port, and several can run at once."""
+def test_the_gateway_works_over_a_socket(workspace: Workspace) -> None:
+    """The same over HTTP: it listens as soon as it is created, on a free port, and several can run in parallel."""
     with DataPlane(workspace) as one, DataPlane(workspace, backoff=Backoff(scale=0)) as other:
         sent = [httpx.post(f"{p.url}/v1/batch", content=batch(EVENT), headers=HEADERS).text for p in (one, one, other)]
 
@@ -347,8 +347,8 @@ def test_over_a_socket(workspace: Workspace) -> None:
         assert one.received[0].event["request_ip"] == "127.0.0.1"
 
 
-def test_a_wrapped_authorization_header_is_taken(plane: DataPlane) -> None:
-    """Old mobile clients break the base64 text over lines."""
+def test_a_wrapped_authorization_header_is_accepted(plane: DataPlane) -> None:
+    """Old mobile clients break the base64 text into lines."""
     text = base64.b64encode(b"web-key:").decode()
 
     assert post(plane, "/v1/batch", batch(EVENT), Authorization=f"Basic {text[:4]} {text[4:]} ").status == 200

@@ -1,4 +1,4 @@
-"""Looking inside: JSON, frames, waiting, the live stream; and who may."""
+"""Inspection: JSON, frames, waiting, the live stream, and who may use it."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def busy(workspace: Workspace) -> Iterator[DataPlane]:
 
 
 @pytest.mark.parametrize("store", [None, "events.db"])
-def test_a_stopped_data_plane_can_still_be_looked_at(workspace: Workspace, tmp_path: Path, store: str | None) -> None:
-    """After its `with` block what it had is there to read; it takes nothing new, and nobody waits for it."""
+def test_a_stopped_data_plane_can_still_be_inspected(workspace: Workspace, tmp_path: Path, store: str | None) -> None:
+    """After its `with` block, its records can be read; it accepts nothing new, and waiting returns at once."""
     with DataPlane(workspace, store=store and tmp_path / store) as plane:
         plane.send(EVENT, source="web")
         plane.drain()
@@ -63,8 +63,8 @@ def test_a_stopped_data_plane_can_still_be_looked_at(workspace: Workspace, tmp_p
         plane.wait(lambda: False, timeout=600)
 
 
-def test_paging_misses_no_delivery_that_took_long(workspace: Workspace) -> None:
-    """A slow request that was made first comes on a later page than a fast one that was made after it."""
+def test_paging_includes_slow_deliveries(workspace: Workspace) -> None:
+    """A slow request that started first is on a later page than a fast one that started after it."""
     with DataPlane(workspace, listen=False) as plane:
         plane.script("crm", Answer(200, delay=0.2))
         plane.send(EVENT, source="web")
@@ -77,8 +77,8 @@ def test_paging_misses_no_delivery_that_took_long(workspace: Workspace) -> None:
         assert [item["destination"] for item in first["items"] + second["items"]] == ["mail", "crm"]
 
 
-def test_counts(busy: DataPlane) -> None:
-    """How many of everything, of all runs or of one."""
+def test_counts_of_all_runs_or_one(busy: DataPlane) -> None:
+    """How many records there are of every kind, for all runs or one."""
     everything, run = get(busy, "/inspect/counts"), get(busy, "/inspect/counts?run=r1")
 
     assert everything == {
@@ -118,14 +118,14 @@ def test_counts(busy: DataPlane) -> None:
         ("events", "message_id=m9", []),
     ],
 )
-def test_filters(busy: DataPlane, kind: str, query: str, found: list[str]) -> None:
-    """Each filter narrows the list; one that a kind does not have leaves nothing."""
+def test_each_filter_narrows_the_list(busy: DataPlane, kind: str, query: str, found: list[str]) -> None:
+    """A filter that a kind of record does not have matches nothing."""
     items = get(busy, f"/inspect/{kind}?{query}")["items"]
 
     assert [item.get("messageId") or item["event"]["messageId"] for item in items] == found
 
 
-def test_refusals_have_their_reason(busy: DataPlane) -> None:
+def test_refusals_show_their_reason(busy: DataPlane) -> None:
     """`/inspect/rejected` shows what was sent and why it was refused."""
     item = get(busy, "/inspect/rejected?run=r1")["items"][0]
 
@@ -133,7 +133,7 @@ def test_refusals_have_their_reason(busy: DataPlane) -> None:
     assert (item["position"], item["body"]) == (0, {"batch": [{"type": "track"}]})
 
 
-def test_paging(busy: DataPlane) -> None:
+def test_next_leads_through_all_pages(busy: DataPlane) -> None:
     """`next` leads from page to page, to the end."""
     pages, after = [], 0
     while after is not None:
@@ -163,16 +163,16 @@ def test_paging(busy: DataPlane) -> None:
         ("/inspect/wait?timeout=nan", 400, "timeout must be a number of seconds"),
     ],
 )
-def test_mistakes_are_told(plane: DataPlane, path: str, status: int, message: str) -> None:
-    """A misspelt parameter is an error, not ignored."""
+def test_a_misspelt_parameter_is_an_error(plane: DataPlane, path: str, status: int, message: str) -> None:
+    """It is not ignored."""
     answer = plane.ingest("GET", path)
 
     assert answer.status == status
     assert answer.json["message"].startswith(message)
 
 
-def test_waiting(plane: DataPlane) -> None:
-    """`/inspect/wait` answers when the counts are reached, or 409 with what there is."""
+def test_waiting_ends_when_the_counts_are_reached(plane: DataPlane) -> None:
+    """Otherwise `/inspect/wait` answers 409 with the current counts."""
     waiting: list[Any] = []
     thread = threading.Thread(
         target=lambda: waiting.append(plane.ingest("GET", "/inspect/wait?received=3&delivered=6"))
@@ -187,8 +187,8 @@ def test_waiting(plane: DataPlane) -> None:
     assert get(plane, "/inspect/wait")["under_way"] == {}
 
 
-def test_waiting_for_what_is_no_change_of_the_plane(plane: DataPlane) -> None:
-    """A condition may look at something else, which no change of the plane goes with."""
+def test_a_condition_may_depend_on_something_outside_the_data_plane(plane: DataPlane) -> None:
+    """Such a condition is met without any change in the data plane."""
     asked = count()
 
     plane.wait(lambda: next(asked) > 2, 60)
@@ -197,8 +197,8 @@ def test_waiting_for_what_is_no_change_of_the_plane(plane: DataPlane) -> None:
         plane.wait(lambda: False, 0.15)
 
 
-def test_waiting_in_python(plane: DataPlane) -> None:
-    """`wait` takes any condition; a condition that does not come true is an error that says how things stand."""
+def test_wait_accepts_any_condition(plane: DataPlane) -> None:
+    """In Python, too; a condition that does not become true is an error that describes the current state."""
     plane.send(EVENT, source="web")
     plane.wait(lambda: len(plane.delivered) == 2)
 
@@ -206,8 +206,8 @@ def test_waiting_in_python(plane: DataPlane) -> None:
         plane.wait(lambda: len(plane.delivered) == 3, timeout=0.01)
 
 
-def test_the_live_stream(workspace: Workspace) -> None:
-    """Server-sent events tell of everything that happens from then on, of all runs or of one."""
+def test_the_live_stream_sends_every_change(workspace: Workspace) -> None:
+    """Server-sent events report every change from then on, of all runs or of one."""
     with DataPlane(workspace) as plane, httpx.stream("GET", f"{plane.url}/inspect/stream?run=r1", timeout=10) as stream:
         lines = stream.iter_lines()
         assert next(lines) == ": connected"
@@ -229,8 +229,8 @@ def test_the_live_stream(workspace: Workspace) -> None:
     assert all(change["at"].startswith("20") for change in seen.values())
 
 
-def test_frames(busy: DataPlane) -> None:
-    """Every sequence is a DataFrame too: one row per record, objects in dotted columns."""
+def test_sequences_convert_to_frames(busy: DataPlane) -> None:
+    """One row per record; nested objects become dotted columns."""
     events, fates, rejected = busy.received.frame(), busy.fates.frame(), busy.rejected.frame()
     deliveries = busy.deliveries.frame()
 
@@ -242,8 +242,8 @@ def test_frames(busy: DataPlane) -> None:
     assert busy.of_run("nobody").received.frame().empty
 
 
-def test_sequences_behave_as_sequences(busy: DataPlane) -> None:
-    """Index, slice, iteration, length, and a repr that does not list thousands."""
+def test_sequences_behave_like_lists(busy: DataPlane) -> None:
+    """Index, slice, iteration, length, and a repr that does not list thousands of items."""
     received = busy.received
 
     assert (received[0].message_id, received[-1].message_id, len(received[1:])) == ("m1", "m3", 2)
@@ -264,7 +264,7 @@ def test_sequences_behave_as_sequences(busy: DataPlane) -> None:
 
 
 def test_secrets_are_masked(workspace: Workspace, plane: DataPlane) -> None:
-    """Frames and JSON show no secret of a configuration; the Python objects have what was sent."""
+    """Frames and JSON contain no secret of a configuration; the Python objects have what was sent."""
     workspace.destinations["crm"].config["headers"] = [{"from": "X-Key", "to": "s3cr3t-value"}]
     plane.send(EVENT, source="web")
     plane.drain()
@@ -287,8 +287,8 @@ PRIVATE = ["/inspect/counts", "/inspect/events", "/inspect/wait", "/inspect/stre
         {"Authorization": ""},
     ],
 )
-def test_web_pages_cannot_look(plane: DataPlane, path: str, headers: dict[str, str]) -> None:
-    """On loopback programs may look without credentials, but no web page, and nobody through another name."""
+def test_web_pages_cannot_inspect(plane: DataPlane, path: str, headers: dict[str, str]) -> None:
+    """On loopback, programs need no credentials, but web pages and requests under another host name are refused."""
     answer = plane.ingest("GET", path, headers=headers)
 
     assert answer.status == 401
@@ -296,8 +296,8 @@ def test_web_pages_cannot_look(plane: DataPlane, path: str, headers: dict[str, s
 
 
 @pytest.mark.parametrize("path", PRIVATE)
-def test_on_other_addresses_looking_needs_credentials(workspace: Workspace, path: str) -> None:
-    """Served to other machines: 401 without credentials; the data plane's token and people's credentials open it."""
+def test_inspection_on_other_addresses_needs_credentials(workspace: Workspace, path: str) -> None:
+    """Served to other machines: 401 without credentials; the data plane's token or a user's credentials give access."""
     workspace.users.append(Person.with_token("dev@example.com", "t0ken"))
     with DataPlane(workspace, host="0.0.0.0") as plane:
         nobody = httpx.get(f"{plane.url}{path}")
@@ -310,8 +310,8 @@ def test_on_other_addresses_looking_needs_credentials(workspace: Workspace, path
         assert [a.status_code for a in (nobody, token, person)] == [401, 200, 200]
 
 
-def test_times_are_kept(workspace: Workspace) -> None:
-    """`since` and `until` cut out a part of time."""
+def test_since_and_until_select_a_period(workspace: Workspace) -> None:
+    """`since` and `until` limit the times of the records."""
     now = [datetime(2024, 1, 1, tzinfo=UTC)]
     with DataPlane(workspace, listen=False, clock=lambda: now[0]) as plane:
         for n in range(3):
@@ -324,7 +324,7 @@ def test_times_are_kept(workspace: Workspace) -> None:
 
 
 def _frames(text: str) -> list[tuple[str, dict[str, Any]]]:
-    """Kind and data of each server-sent event that has a name."""
+    """Kind and data of each named server-sent event."""
     frames = [dict(line.split(": ", 1) for line in frame.splitlines()) for frame in text.split("\n\n") if frame]
     return [(frame["event"], json.loads(frame["data"])) for frame in frames if "event" in frame]
 
@@ -337,13 +337,13 @@ def _stream(plane: DataPlane, query: str = "") -> socket.socket:
 
 
 def _rest(connection: socket.socket) -> str:
-    """What comes until the end."""
+    """The lines until the end of the stream."""
     with connection, connection.makefile("rb") as lines:
         return lines.read().decode().partition(": connected\n\n")[2]
 
 
-def test_who_does_not_read_the_stream_is_told_what_is_gone(workspace: Workspace) -> None:
-    """Ingestion goes on; what does not fit is counted in an event `missed`, with the numbers around the gap."""
+def test_a_slow_reader_of_the_stream_learns_what_it_missed(workspace: Workspace) -> None:
+    """Ingestion continues; dropped changes are counted in an event `missed`, with the numbers around the gap."""
     with DataPlane(workspace) as plane:
         connection = _stream(plane)
         for _ in range(60):
@@ -365,8 +365,8 @@ def test_who_does_not_read_the_stream_is_told_what_is_gone(workspace: Workspace)
     assert seqs == [*range(1, gap["after"] + 1), *range(gap["before"], 60_002)]
 
 
-def test_the_stream_goes_on_where_it_was_left(workspace: Workspace) -> None:
-    """`after` and `Last-Event-ID` give the number of the last change that a reader has seen."""
+def test_the_stream_resumes_after_a_given_number(workspace: Workspace) -> None:
+    """`after` and `Last-Event-ID` name the last change that a reader has seen."""
     with DataPlane(workspace) as plane:
         plane.send([{**EVENT, "userId": f"u{n}"} for n in range(5)], source="quiet")
         plane.drain()
@@ -380,8 +380,8 @@ def test_the_stream_goes_on_where_it_was_left(workspace: Workspace) -> None:
         assert "u3" not in by_header
 
 
-def test_a_closed_stream_is_gone_at_once(workspace: Workspace) -> None:
-    """Also one that nobody has read: nothing is sent to it any more, and nothing is kept for it."""
+def test_a_closed_stream_is_released_at_once(workspace: Workspace) -> None:
+    """Even one that was never read: nothing more is sent to it or kept for it."""
     with DataPlane(workspace) as plane:
         streams = [_stream(plane) for _ in range(5)]
         plane.send([EVENT] * 2000, source="quiet")
@@ -395,8 +395,8 @@ def test_a_closed_stream_is_gone_at_once(workspace: Workspace) -> None:
         assert "svctoolkit_streams 5\n" in while_open
 
 
-def test_changes_are_enough_for_a_list(workspace: Workspace) -> None:
-    """A change says what the event is and what became of it, with the attempts so far: nothing must be asked again."""
+def test_a_list_can_be_built_from_changes_alone(workspace: Workspace) -> None:
+    """A change has the event, its outcome and the attempts so far; no further request is needed."""
     changes: list[tuple[str, dict[str, Any]]] = []
     with DataPlane(workspace, listen=False, backoff=Backoff(attempts=2, scale=0)) as plane:
         plane.watch(lambda kind, found: changes.extend((kind, dict(change)) for change in found))

@@ -1,4 +1,4 @@
-"""The client and the example in JavaScript that the documentation shows, as they stand there."""
+"""The JavaScript client and example in the documentation work as printed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ document.querySelector("button").addEventListener("click", () => client.track("O
 
 @pytest.fixture
 def shop() -> Iterator[ThreadingHTTPServer]:
-    """A page with the real client for browsers; `total` of the server is what an order comes to."""
+    """A page with the real client for browsers; `total` is the order total that the server reports."""
     script = (packages.node_clients() / _SDK).read_bytes()
 
     class Shop(BaseHTTPRequestHandler):
@@ -56,10 +56,10 @@ def shop() -> Iterator[ThreadingHTTPServer]:
 
 
 @pytest.mark.parametrize(("total", "passes"), [(20, True), (21, False)])
-def test_the_example_of_the_documentation(
+def test_the_documented_example_works(
     shop: ThreadingHTTPServer, workspace: Workspace, tmp_path: Path, total: int, passes: bool
 ) -> None:
-    """A page with the real client, a fault, an expectation: it passes, and with another total it fails and says why."""
+    """A page with the real client, a fault and an expectation: it passes; with another total it fails and says why."""
     client, example = re.findall(r"^```js\n(.*?)^```$", _DOCS.read_text("utf-8"), re.DOTALL | re.MULTILINE)
     launch = {"executablePath": packages.chromium(), "args": ["--no-sandbox"]}
     (tmp_path / "bench.mjs").write_text(client)

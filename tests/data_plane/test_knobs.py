@@ -1,4 +1,4 @@
-"""What stands in the workspace about delivery and the data plane counts at once; who waits holds up nobody else."""
+"""Settings for delivery and the data plane take effect at once, and a waiting event holds up no other user."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ destinations: {crm: {type: WEBHOOK, config: {webhookUrl: "https://crm.example/in
 """
 
 
-def test_a_changed_workspace_counts_at_once(workspace: Workspace) -> None:
-    """Back-off, `lenient`, window and limits of a running data plane are those of its workspace."""
+def test_a_changed_workspace_takes_effect_at_once(workspace: Workspace) -> None:
+    """A running data plane uses the back-off, `lenient`, dedup window and limits of its workspace."""
     with DataPlane(workspace, listen=False) as plane:
         before = plane.send([EVENT, {"type": "track"}], source="web").status
         workspace.data_plane.lenient, workspace.data_plane.dedup_window = True, 0.0
@@ -41,8 +41,8 @@ def test_a_changed_workspace_counts_at_once(workspace: Workspace) -> None:
         assert answers == ["xxxxxxxxxx... (the answer has 11 bytes; the first 10 are kept)"]
 
 
-def test_what_was_given_stays(tmp_path: Path) -> None:
-    """A file that is read again changes what nobody gave as an argument, and `adjust` what it says."""
+def test_arguments_take_precedence_over_the_file(tmp_path: Path) -> None:
+    """Reading the file again changes only settings that were not given as arguments; `adjust` changes its own."""
     file = tmp_path / "workspace.yaml"
     file.write_text(FILE)
 
@@ -59,8 +59,8 @@ def test_what_was_given_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", ["memory", "file"])
-def test_a_user_with_a_long_queue_holds_up_nobody(workspace: Workspace, tmp_path: Path, kept: str) -> None:
-    """While more events than there is room for wait for one that failed, others are delivered; then all, in order."""
+def test_a_user_with_a_long_queue_holds_up_no_other_user(workspace: Workspace, tmp_path: Path, kept: str) -> None:
+    """While one user's failed event has a queue longer than memory allows, others are delivered; then all, in order."""
     workspace.data_plane.limits = PlaneLimits(waiting=40)
     workspace.sources["web"].connections.pop()
     store = tmp_path / "plane.db" if kept == "file" else None
@@ -68,7 +68,7 @@ def test_a_user_with_a_long_queue_holds_up_nobody(workspace: Workspace, tmp_path
         plane.script("crm", Answer(503), *[Answer(200)] * 60, Answer(503), Answer(200))
         waiting = [{**EVENT, "userId": "long", "event": f"E{n:03}"} for n in range(150)]
         plane.send(waiting, source="web")
-        plane.wait(lambda: plane.fates)  # the first one has failed
+        plane.wait(lambda: plane.fates)  # the first event has failed
         plane.send([{**EVENT, "userId": f"u{n}"} for n in range(60)], source="web")
         plane.send([{**EVENT, "userId": "long", "event": f"F{n:03}"} for n in range(50)], source="web")
         plane.wait(lambda: len(plane.delivered) == 60)

@@ -1,4 +1,4 @@
-"""The states of a lane, and what leads from one to another."""
+"""The states of a lane and the transitions between them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from svctoolkit.server.worker.lanes.flow import Flow, State
 
-#: what happens -> the states that it leads to from `OPEN`, `GATHERING`, `DUE`, `THROTTLED` and `STOPPED`
+#: event -> the states that it leads to from `OPEN`, `GATHERING`, `DUE`, `THROTTLED` and `STOPPED`
 TRANSITIONS = {
     "gather": "GATHERING GATHERING DUE THROTTLED STOPPED",
     "end_gathering": "OPEN DUE DUE THROTTLED STOPPED",
@@ -35,8 +35,8 @@ def flow_after(*steps: str) -> Flow:
 
 @pytest.mark.parametrize("step", TRANSITIONS)
 @pytest.mark.parametrize("state", State)
-def test_each_step_leads_from_each_state_to_one(state: State, step: str) -> None:
-    """Nothing leaves `STOPPED`, and only the end of its window leaves `THROTTLED`."""
+def test_every_event_leads_from_every_state_to_exactly_one(state: State, step: str) -> None:
+    """No event leaves `STOPPED`, and only the end of its window leaves `THROTTLED`."""
     expected = dict(zip(State, TRANSITIONS[step].split(), strict=True))[state]
 
     assert flow_after(*WAYS[state]).state is state
@@ -44,18 +44,18 @@ def test_each_step_leads_from_each_state_to_one(state: State, step: str) -> None
 
 
 @pytest.mark.parametrize("state", [State.OPEN, State.GATHERING, State.DUE])
-def test_a_throttled_lane_goes_on_where_it_was(state: State) -> None:
-    """Tasks that have waited for others need not wait again."""
+def test_a_throttled_lane_resumes_where_it_was(state: State) -> None:
+    """Tasks that have waited for a full batch need not wait again."""
     assert flow_after(*WAYS[state], "throttle", "end_throttle").state is state
 
 
-def test_time_runs_for_gathering_tasks_while_the_destination_takes_none() -> None:
-    """What became due in the meantime goes as soon as the window opens."""
+def test_gathering_time_continues_while_a_lane_is_throttled() -> None:
+    """Tasks that became due meanwhile are sent as soon as the window opens."""
     assert flow_after("gather", "throttle", "end_gathering", "end_throttle").state is State.DUE
 
 
 def test_a_timer_is_started_once() -> None:
-    """The transitions that start a timer say whether it is to be started."""
+    """The transitions that start a timer are marked as such."""
     flow = Flow()
 
     assert (flow.gather(), flow.gather()) == (True, False)

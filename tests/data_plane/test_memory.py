@@ -1,4 +1,4 @@
-"""Memory is bounded by limits that stand in the workspace, whatever destinations and readers do."""
+"""Memory use stays within the limits of the workspace, whatever destinations and readers do."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ with DataPlane(workspace, listen=False, store=Path(sys.argv[1]) / "plane.db") as
 @pytest.mark.slow
 @pytest.mark.parametrize(("script", "most"), [(_LARGE_ANSWERS, 120), (_DOWN_FOR_A_DAY, 60)], ids=["answers", "down"])
 def test_memory_stays(tmp_path: Path, script: str, most: float) -> None:
-    """20 answers of 30 MB leave their heads; a destination that is down for a day leaves its events in the store."""
+    """Of 20 answers of 30 MB only the beginnings are kept; events of an unavailable destination stay in the store."""
     command = [sys.executable, "-c", _COMMON + script, str(tmp_path)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=280)
 
@@ -86,7 +86,7 @@ def test_memory_stays(tmp_path: Path, script: str, most: float) -> None:
 
 
 def test_events_beyond_the_limit_wait_in_the_store(workspace: Workspace) -> None:
-    """Of a destination that fails no more than `waiting` events are in memory; all of them are delivered in the end."""
+    """For a failing destination at most `waiting` events are in memory; all are delivered in the end."""
     workspace.data_plane.limits = PlaneLimits(waiting=40)
     workspace.sources["web"].connections.pop()
     with DataPlane(workspace, listen=False, backoff=Backoff(first=3600, jitter=0)) as plane:
@@ -104,8 +104,8 @@ def test_events_beyond_the_limit_wait_in_the_store(workspace: Workspace) -> None
         assert len(plane.fates) == 500
 
 
-def test_changes_beyond_the_limit_are_missed(workspace: Workspace) -> None:
-    """The newest `changes` are kept for readers; who comes late is told how many are gone."""
+def test_changes_beyond_the_limit_are_counted_as_missed(workspace: Workspace) -> None:
+    """The newest `changes` are kept for readers; later readers learn how many were dropped."""
     workspace.data_plane.limits = PlaneLimits(changes=50)
     with DataPlane(workspace, listen=False) as plane:
         for _ in range(30):
@@ -121,7 +121,7 @@ def test_changes_beyond_the_limit_are_missed(workspace: Workspace) -> None:
     ("failures", "age", "throttled", "dead"),
     [(2, 180 * 60, False, False), (3, 180 * 60, False, True), (50, 179 * 60, False, False), (999, 7e5, True, False)],
 )
-def test_production_gives_up_as_the_service(failures: int, age: float, throttled: bool, dead: bool) -> None:
-    """After three hours and three attempts, both; what was put off, after 30 days."""
+def test_production_gives_up_when_rudderstack_does(failures: int, age: float, throttled: bool, dead: bool) -> None:
+    """After three hours and three attempts; postponed events after 30 days."""
     assert PROFILES["production"].gives_up(failures, age, throttled=throttled) is dead
     assert [PROFILES["production"].pause(n, None) for n in (1, 2, 5, 6)] == [10, 20, 160, 300]

@@ -1,4 +1,4 @@
-"""Looking on while events come in: the newest ones in a line each, everything about one, and being told."""
+"""The live list: the newest events as one line each, details of one event, and change notifications."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svctoolkit.server import Backoff
 
 @pytest.fixture
 def busy(workspace: Workspace) -> Iterator[DataPlane]:
-    """`m1` is dead at `mail`, `m2` delivered, `m3` goes nowhere, and one event is refused."""
+    """`m1` is dead at `mail`, `m2` is delivered, `m3` has no destination, and one event is refused."""
     with DataPlane(workspace, listen=False, backoff=Backoff(attempts=2, scale=0)) as plane:
         plane.script("mail", Answer(500), Answer(500), Answer(200))
         plane.send({"type": "track", "event": "Signed Up", "userId": "u1", "messageId": "m1"}, source="web")
@@ -26,8 +26,8 @@ def busy(workspace: Workspace) -> Iterator[DataPlane]:
         yield plane
 
 
-def test_newest_first_with_fates(busy: DataPlane) -> None:
-    """Each event is one line with its fate at every destination; a refusal stands among them with its reason."""
+def test_newest_events_come_first_with_their_fates(busy: DataPlane) -> None:
+    """Each event is one line with its fate at every destination; a refusal is in the list with its reason."""
     refused, page, identify, track = busy.newest()
 
     assert (track.type, track.name, track.user, track.fates) == (
@@ -55,18 +55,18 @@ def test_newest_first_with_fates(busy: DataPlane) -> None:
         ({"limit": 2}, ["", "page"]),
     ],
 )
-def test_newest_chooses(busy: DataPlane, chosen: dict[str, Any], found: list[str]) -> None:
-    """Every filter, alone and together; a text is part of a name, a user or a message id, in any case."""
+def test_the_list_can_be_filtered(busy: DataPlane, chosen: dict[str, Any], found: list[str]) -> None:
+    """By every filter, alone and combined; a text matches part of a name, a user or a message id in any case."""
     assert [arrival.type for arrival in busy.newest(**chosen)] == found
 
 
-def test_newest_of_a_run(busy: DataPlane) -> None:
-    """The view of a run has that run's events and refusals only."""
+def test_the_list_of_one_run(busy: DataPlane) -> None:
+    """It has only the events and refusals of that run."""
     assert [arrival.type for arrival in busy.of_run("r1").newest()] == ["", "identify"]
 
 
-def test_everything_about_one(busy: DataPlane) -> None:
-    """The event, its fates with reasons, and every request that was made for it."""
+def test_details_of_one_event(busy: DataPlane) -> None:
+    """The event, its fates with reasons, and every request made for it."""
     track = busy.newest(type="track")[0]
 
     found = busy.about(track.seq)
@@ -83,13 +83,13 @@ def test_everything_about_one(busy: DataPlane) -> None:
     assert found["rejected"] == []
 
 
-def test_nothing_about_what_is_not_there(busy: DataPlane) -> None:
-    """An event that is not kept (any more) has nothing to show, and that is no error."""
+def test_a_missing_event_has_empty_details(busy: DataPlane) -> None:
+    """An event that was never received or is no longer kept is not an error."""
     assert set(map(len, busy.about(10_000).values())) == {0}
 
 
 def test_secrets_are_masked() -> None:
-    """A destination's secret is masked where it stands in an event, in a request and in an answer."""
+    """A destination's secret is masked wherever it occurs in an event, a request or an answer."""
     workspace = Workspace("shop")
     headers = [{"from": "X-Key", "to": "s3cr3t-k3y"}]
     workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in", "headers": headers})
@@ -105,16 +105,16 @@ def test_secrets_are_masked() -> None:
     assert "'x-key': '••••'" in shown.lower()
 
 
-def test_totals(busy: DataPlane) -> None:
-    """Counts since the start: received, refused, and by destination what became of the events."""
+def test_totals_count_outcomes(busy: DataPlane) -> None:
+    """Counts since the start: received, refused, and the outcomes per destination."""
     found = busy.totals()
 
     assert (found.received, found.rejected) == (3, 1)
     assert found.fates == {"crm": {"delivered": 2}, "mail": {"delivered": 1, "dead": 1}}
 
 
-def test_totals_of_what_is_pending(workspace: Workspace) -> None:
-    """An event that waits for its next attempt is pending, and counts as such."""
+def test_totals_include_pending_events(workspace: Workspace) -> None:
+    """An event that waits for its next attempt counts as pending."""
     with DataPlane(workspace, listen=False, backoff=Backoff(scale=1000)) as plane:
         plane.script("mail", Answer(503))
         plane.send({"type": "track", "event": "E", "userId": "u1"}, source="web")
@@ -123,8 +123,8 @@ def test_totals_of_what_is_pending(workspace: Workspace) -> None:
         assert plane.totals().fates["mail"] == {"pending": 1}
 
 
-def test_watching(workspace: Workspace) -> None:
-    """Who watches is told of every kind of change, until they do not want to be told any more, or the end."""
+def test_listeners_get_every_kind_of_change(workspace: Workspace) -> None:
+    """Until they unsubscribe or the data plane ends."""
     told: list[str] = []
     with DataPlane(workspace, listen=False) as plane:
         plane.watch(lambda kind, _: told.append(kind))

@@ -1,4 +1,4 @@
-"""All routes, held to the document that they are served with."""
+"""All routes of a data plane agree with its OpenAPI document."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def plane() -> Iterator[DataPlane]:
 
 
 def test_every_route_is_documented(plane: DataPlane) -> None:
-    """What the application serves stands in the document; left out are the documentation itself, and aliases."""
+    """Every route of the application is in the document, except the documentation itself and aliases."""
     document = plane.ingest("GET", "/openapi.json").json["paths"]
     served = {re.sub(r":[a-z]+}", "}", route.path) for route in plane.asgi.app.app.routes}
 
@@ -35,8 +35,8 @@ def test_every_route_is_documented(plane: DataPlane) -> None:
     assert own == {"/docs", "/openapi.json", "/", "/sourceConfig/", "/robots.txt"}
 
 
-def test_people_are_sent_to_a_page(plane: DataPlane) -> None:
-    """A browser gets pages where people look first: the console, the documentation; a program gets JSON."""
+def test_browsers_are_redirected_to_pages(plane: DataPlane) -> None:
+    """A browser gets the console and the documentation at the obvious addresses; a program gets JSON."""
     page, docs = (plane.ingest("GET", path, headers={"Accept": "text/html,*/*"}) for path in ("/", "/inspect"))
     data = [plane.ingest("GET", path) for path in ("/", "/inspect")]
 
@@ -46,7 +46,7 @@ def test_people_are_sent_to_a_page(plane: DataPlane) -> None:
 
 
 def test_the_page_shows_every_operation(plane: DataPlane) -> None:
-    """Also those whose document has no success, since another operation describes it."""
+    """Including those without a success response because another operation describes it."""
     document = plane.ingest("GET", "/openapi.json").json["paths"]
     page = plane.ingest("GET", "/docs", headers={"Accept": "text/html"})
     ids = [operation["operationId"] for operations in document.values() for operation in operations.values()]
@@ -56,8 +56,8 @@ def test_the_page_shows_every_operation(plane: DataPlane) -> None:
 
 
 @pytest.mark.slow
-def test_the_page_in_a_browser() -> None:
-    """`/docs` of a data plane lists every route, and the example of each, sent from the page, is answered with 2xx."""
+def test_the_documentation_page_works_in_a_browser() -> None:
+    """`/docs` lists every route, and the example of each, sent from the page, is answered with 2xx."""
     from playwright.sync_api import sync_playwright
 
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -1,4 +1,4 @@
-"""The routes of a data plane, held to the document that they are served with, by whatever may be sent to them."""
+"""Answers of a data plane match its OpenAPI document for any request."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def stopped() -> Iterator[None]:
 
 @schema.include(path_regex="^/(v1|beacon|pixel|sourceConfig|health)").parametrize()
 @_SETTINGS
-def test_the_routes_of_clients(case: schemathesis.Case) -> None:
-    """Whatever a client sends, the answer is one of those documented, and never an accident.
+def test_the_routes_for_clients(case: schemathesis.Case) -> None:
+    """Any request of a client gets a documented answer, never a crash.
 
-    Left out: that a request which does not fit the document is refused. The gateway takes members that nobody knows,
-    and decides by the content whatever the content type says.
+    Not checked: that a request outside the schema is refused. The gateway accepts unknown fields and looks at the body,
+    whatever the content type is.
     """
     case.call_and_validate(
         headers=basic("web-key"), excluded_checks=[positive_data_acceptance, negative_data_rejection]
@@ -45,8 +45,8 @@ def test_the_routes_of_clients(case: schemathesis.Case) -> None:
 
 @schema.include(path_regex="^/(inspect|admin)").exclude(path="/inspect/stream").parametrize()
 @_SETTINGS
-def test_inspection_and_administration(case: schemathesis.Case) -> None:
-    """The same for inspection and administration, with the data plane's token."""
+def test_the_routes_for_inspection_and_administration(case: schemathesis.Case) -> None:
+    """Likewise, with the data plane's token."""
     query: dict[str, Any] = dict(case.query or {})
     if case.path == "/inspect/wait":
         case.query = {**query, "timeout": 0}

@@ -1,4 +1,4 @@
-"""What a page of a data plane asks for: lines of what came in, destinations, transformations, runs, files."""
+"""What the page of a data plane requests: lines of events, destinations, transformations, runs and files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fail(event: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture
 def busy() -> Iterator[DataPlane]:
-    """Seven events and a refusal; at `crm`, behind a transformation, u3 fails and u1 is dead."""
+    """Seven events and a refusal; at `crm`, which has a transformation, u3 fails and u1 is dead."""
     workspace = Workspace("shop")
     workspace.transformation("check", fail)
     headers = [{"from": "X-Key", "to": SECRET}]
@@ -58,8 +58,8 @@ def names(page: dict[str, Any]) -> list[str]:
     return [line["name"] or line["refused"][:3] for line in page["items"]]
 
 
-def test_pages_go_both_ways(busy: DataPlane) -> None:
-    """From the newest to the oldest by `older`, and back by `newer`: every line once, newest first on each page."""
+def test_pages_lead_back_and_forth(busy: DataPlane) -> None:
+    """From the newest to the oldest by `older` and back by `newer`: every line once, newest first on each page."""
     back, pages, before = [], [], ""
     while True:
         page = get(busy, f"/inspect/arrivals?limit=3{before}")
@@ -92,13 +92,13 @@ def test_pages_go_both_ways(busy: DataPlane) -> None:
         ("since=2020-01-01T00:00:00Z&type=track&source=web&run=b", ["E6", "E4", "E2"]),
     ],
 )
-def test_every_filter_of_lines(busy: DataPlane, query: str, found: list[str]) -> None:
-    """Each narrows the list, alone and together."""
+def test_every_filter_narrows_the_list(busy: DataPlane, query: str, found: list[str]) -> None:
+    """Alone and combined."""
     assert names(get(busy, f"/inspect/arrivals?{query}")) == found
 
 
-def test_records_newest_first(busy: DataPlane) -> None:
-    """`order=desc` begins with the newest; `before` is the page that follows. Fates of one event stay on one page."""
+def test_records_can_be_listed_newest_first(busy: DataPlane) -> None:
+    """`order=desc` begins with the newest; `before` is the next page. Fates of one event stay on one page."""
     first = get(busy, "/inspect/events?order=desc&limit=2")
     second = get(busy, f"/inspect/events?order=desc&limit=2&before={first['next']}")
     pages, after = [], 0
@@ -112,8 +112,8 @@ def test_records_newest_first(busy: DataPlane) -> None:
     assert all(len({number for number, _ in page}) == 2 for page in pages[:-1])
 
 
-def test_destinations_with_counts_and_what_they_answer(busy: DataPlane) -> None:
-    """Each says who sends to it, whether it is on, what became of its events, and what the recorder answers next."""
+def test_destinations_show_counts_and_their_current_answer(busy: DataPlane) -> None:
+    """Each lists its sources, whether it is enabled, the outcomes of its events, and the recorder's next answer."""
     body = {"answers": [{"status": 429, "headers": {"Retry-After": 2}, "times": 2}, {"close": True}], "run": "b"}
     post(busy, "/admin/recorder/crm", body)
     crm, mail = get(busy, "/inspect/destinations")["items"]
@@ -128,8 +128,8 @@ def test_destinations_with_counts_and_what_they_answer(busy: DataPlane) -> None:
     ]  # fmt: skip
 
 
-def test_transformations_with_their_last_error(busy: DataPlane) -> None:
-    """The error stands with the event that it came from."""
+def test_transformations_show_their_last_error(busy: DataPlane) -> None:
+    """The error is listed with the event that caused it."""
     (found,) = get(busy, "/inspect/transformations")["items"]
 
     assert (found["key"], found["destinations"], found["errors"]) == ("check", ["crm"], 1)
@@ -137,16 +137,16 @@ def test_transformations_with_their_last_error(busy: DataPlane) -> None:
     assert "no u3 here" in found["last"]["reason"]
 
 
-def test_runs(busy: DataPlane) -> None:
-    """Each with what came for it and nothing of another, newest first."""
+def test_runs_are_listed_newest_first(busy: DataPlane) -> None:
+    """Each with its own counts only."""
     found = get(busy, "/inspect/runs")["items"]
 
     assert [(run["run"], run["received"]) for run in found] == [("a", 4), ("b", 3)]
     assert found[0]["first"] <= found[1]["first"] <= found[1]["last"] <= found[0]["last"]
 
 
-def test_a_changed_file_is_told(tmp_path: Path) -> None:
-    """Whether the workspace file was read again, and why not where it has mistakes."""
+def test_a_changed_workspace_file_is_reported(tmp_path: Path) -> None:
+    """Whether it was read again, and if not, which mistakes it has."""
     file = tmp_path / "workspace.yaml"
     file.write_text("sources: {web: {destinations: []}}")
     with DataPlane(file, listen=False) as plane:
@@ -163,8 +163,8 @@ def test_a_changed_file_is_told(tmp_path: Path) -> None:
     assert "workspace.yaml:1" in broken["problem"]
 
 
-def test_files_to_download(busy: DataPlane) -> None:
-    """Events as NDJSON, which `record` reads; requests as HAR. Both with filters, and secrets masked."""
+def test_events_and_requests_can_be_downloaded(busy: DataPlane) -> None:
+    """Events as NDJSON, which `record` reads; requests as HAR. Both can be filtered, and secrets are masked."""
     events = busy.ingest("GET", "/inspect/export/events.ndjson?run=b")
     archive = busy.ingest("GET", "/inspect/export/requests.har")
     one = busy.ingest("GET", "/inspect/export/requests.har?seq=1").json["log"]["entries"]
@@ -179,8 +179,8 @@ def test_files_to_download(busy: DataPlane) -> None:
     assert SECRET not in events.text + archive.text
 
 
-def test_the_way_of_an_event_as_html(busy: DataPlane) -> None:
-    """What a page shows: without inline style or script, escaped, secrets masked; each stage with what it changed."""
+def test_the_timeline_of_an_event_as_html(busy: DataPlane) -> None:
+    """Escaped, with secrets masked and without inline styles or scripts; each stage shows what it changed."""
     hostile = {"type": "track", "event": "<img src=x onerror=alert(1)>", "userId": "u1", "properties": {"k": SECRET}}
     busy.send(hostile, source="web")
     busy.drain()
@@ -203,13 +203,13 @@ def test_the_way_of_an_event_as_html(busy: DataPlane) -> None:
     "path",
     ["/console/events/99999", "/console/events/99999/lineage/crm", "/console/nothing.js", "/console/..%2froutes.py"],
 )
-def test_what_the_page_does_not_have(busy: DataPlane, path: str) -> None:
-    """Is told as such; nothing but its own parts is served."""
+def test_unknown_addresses_of_the_page_are_404(busy: DataPlane, path: str) -> None:
+    """Only files of the page are served."""
     assert busy.ingest("GET", path).status == 404
 
 
-def test_looking_is_guarded(busy: DataPlane) -> None:
-    """Pages of others cannot look: neither by their `Origin`, nor under a name that points here."""
+def test_the_page_is_protected(busy: DataPlane) -> None:
+    """Pages of other origins get nothing: neither by `Origin` nor through a host name that points here."""
     for path in ("arrivals", "arrivals/1", "destinations", "runs", "workspace", "transformations",
                  "export/requests.har", "export/events.ndjson"):  # fmt: skip
         assert busy.ingest("GET", f"/inspect/{path}", headers={"Origin": "https://evil.example"}).status == 401
@@ -217,8 +217,8 @@ def test_looking_is_guarded(busy: DataPlane) -> None:
     assert busy.ingest("GET", "/console/events/1/lineage/crm", headers={"Host": "evil.example"}).status == 401
 
 
-def test_time_passes(workspace: Workspace) -> None:
-    """`advance` lets retries happen that are due by then, and what comes later is later."""
+def test_time_can_be_advanced(workspace: Workspace) -> None:
+    """`advance` triggers the retries that are due by then, and later records have later times."""
     with DataPlane(workspace, listen=False, backoff=Backoff(attempts=3, first=3600, jitter=False)) as plane:
         plane.script("crm", Answer(500, times=2), Answer(200))
         plane.send({"type": "track", "event": "E", "userId": "u"}, source="web")
@@ -232,8 +232,8 @@ def test_time_passes(workspace: Workspace) -> None:
         assert post(plane, "/admin/clock", {"advance": -1}).status == 400
 
 
-def test_sending_again(busy: DataPlane) -> None:
-    """An event that came is sent again as a new one, secrets and all, for the same source and run; or another one."""
+def test_an_event_can_be_sent_again(busy: DataPlane) -> None:
+    """As a new event with its secrets, for the same source and run, or edited."""
     again = post(busy, "/admin/send", {"seq": 2})
     other = post(busy, "/admin/send", {"source": "web", "batch": [{"type": "page", "userId": "u"}], "run": "c"})
     bad = post(busy, "/admin/send", {"source": "web", "batch": [{"type": "page"}]})
@@ -251,8 +251,8 @@ def test_sending_again(busy: DataPlane) -> None:
     ("body", "status"),
     [({}, 400), ({"seq": 1, "batch": [{}]}, 400), ({"seq": 999}, 404), ({"source": "x", "batch": [{}]}, 404)],
 )
-def test_mistakes_in_sending(busy: DataPlane, body: Any, status: int) -> None:
-    """Are told, and nothing is sent."""
+def test_mistakes_in_sending_are_reported(busy: DataPlane, body: Any, status: int) -> None:
+    """Nothing is sent then."""
     before = len(busy.received)
 
     assert post(busy, "/admin/send", body).status == status

@@ -1,4 +1,4 @@
-"""Tracking plans in a data plane: checked once, marked, dropped or sent on; and to be looked at."""
+"""Tracking plans in a data plane: each event is checked once, and then marked, dropped or passed on."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def workspace(settings: dict[str, Any] | None, transformation: str | None = None
 
 
 def bodies(plane: DataPlane, destination: str = "a") -> dict[str, Any]:
-    """What a destination got, by message id."""
+    """The requests of a destination, by message id."""
     sent = [d.payload["body"]["JSON"] for d in plane.delivered if d.destination == destination]
     return {body["messageId"]: body for body in sent}
 
 
-def test_what_the_plan_drops_goes_nowhere() -> None:
-    """A fate for each destination that would have got it, with the reason; the rest goes on."""
+def test_events_dropped_by_the_plan_go_nowhere() -> None:
+    """Each destination that would have received the event has a fate with the reason; other events continue."""
     with DataPlane(workspace(DROP)) as plane:
         plane.send([GOOD, BAD, UNPLANNED], source="web")
         plane.drain()
@@ -72,8 +72,8 @@ def test_what_the_plan_drops_goes_nowhere() -> None:
     }
 
 
-def test_without_settings_everything_goes_on_marked() -> None:
-    """Every destination gets the same mark; the event that was accepted is kept without it."""
+def test_without_settings_all_events_continue_with_violations_marked() -> None:
+    """Every destination gets the same mark; the stored event has none."""
     with DataPlane(workspace(None)) as plane:
         plane.send([GOOD, BAD], source="web")
         plane.drain()
@@ -87,7 +87,7 @@ def test_without_settings_everything_goes_on_marked() -> None:
 
 
 def test_options_of_the_validator_change_what_destinations_get(tmp_path: Path) -> None:
-    """`ajvOptions` coerce, fill in and remove; what was accepted is kept as it came, and a restart changes nothing."""
+    """`ajvOptions` coerce, fill in and remove; the stored event stays as it came, and a restart changes nothing."""
     body = {**SCHEMA["properties"]["properties"], "additionalProperties": False}  # type: ignore[index]
     body["properties"] = {**body["properties"], "currency": {"type": "string", "default": "EUR"}}
     rules = {"type": "object", "properties": {"properties": body}}
@@ -111,7 +111,7 @@ def test_options_of_the_validator_change_what_destinations_get(tmp_path: Path) -
 
 
 def test_user_code_sees_the_violations() -> None:
-    """In the event's context, and the plan in its metadata: the plan is asked before the user transformation."""
+    """In the event's context, with the plan in its metadata: the plan is checked before the user transformation."""
     code = """export function transformEvent(event, metadata) {
       const m = metadata(event);
       event.seen = [event.context.violationErrors.length, m.trackingPlanId, m.trackingPlanVersion, m.mergedTpConfig];
@@ -125,7 +125,7 @@ def test_user_code_sees_the_violations() -> None:
     assert seen == {"good": [0, "tp", 3, config], "bad": [1, "tp", 3, config]}
 
 
-def test_nothing_is_touched_where_no_plan_is_linked() -> None:
+def test_sources_without_a_plan_are_unaffected() -> None:
     """No mark, no check, no violation."""
     shop = workspace(None)
     shop.source("web").tracking_plan = None
@@ -139,7 +139,7 @@ def test_nothing_is_touched_where_no_plan_is_linked() -> None:
 
 
 def test_an_event_without_a_destination_is_not_checked() -> None:
-    """As the service: what nobody gets is gone before the plan is asked."""
+    """As in RudderStack: an event without destinations is discarded before the plan is checked."""
     shop = workspace(None)
     for key in ("a", "b"):
         shop.source("web").connections.clear()
@@ -152,8 +152,8 @@ def test_an_event_without_a_destination_is_not_checked() -> None:
         assert len(plane.violations) == 0
 
 
-def test_violations_can_be_looked_at() -> None:
-    """As records and a frame, by filter over HTTP, as counts, in metrics; good and bad apart."""
+def test_violations_can_be_inspected() -> None:
+    """As records, as a frame, filtered over HTTP, as counts and as metrics; valid and invalid events are separate."""
     changes: list[dict[str, Any]] = []
     with DataPlane(workspace(DROP)) as plane:
         plane.watch(lambda kind, items: changes.extend(items) if kind == "violation" else None)
@@ -189,8 +189,8 @@ def test_violations_can_be_looked_at() -> None:
     assert wrong.status_code == 400
 
 
-def test_marks_outlive_the_process(tmp_path: Path) -> None:
-    """What waits for a destination is marked as it was checked, also after a restart without the plan."""
+def test_marks_survive_a_restart(tmp_path: Path) -> None:
+    """A pending event keeps its mark, also after a restart without the plan."""
     shop = workspace(None)
     with DataPlane(shop, store=tmp_path / "store.db", backoff=Backoff(first=60.0)) as plane:
         plane.script("a", Answer(503))
@@ -229,7 +229,7 @@ def plan_file(folder: Path, **schema: Any) -> None:
 
 
 def test_a_plan_is_read_again_when_its_file_changes(tmp_path: Path) -> None:
-    """A broken one is not used, and `reload_problem` says why."""
+    """An invalid plan is not used, and `reload_problem` says why."""
     (tmp_path / "workspace.yaml").write_text(FILE, encoding="utf-8")
     plan_file(tmp_path)
     with DataPlane(tmp_path / "workspace.yaml") as plane:
@@ -243,8 +243,8 @@ def test_a_plan_is_read_again_when_its_file_changes(tmp_path: Path) -> None:
         assert [v.path for v in plane.violations] == ["/userId"]
 
 
-def test_a_project_links_its_sources(tmp_path: Path) -> None:
-    """An `event-stream-source` with the source's id has plan and settings, unless the workspace says otherwise."""
+def test_a_project_links_plans_to_sources(tmp_path: Path) -> None:
+    """An `event-stream-source` with the source's id has plan and settings, unless the workspace sets others."""
     from tests.plans.test_formats import PROJECT, write
 
     write(tmp_path / "tracking", PROJECT)
@@ -275,10 +275,10 @@ def test_a_project_links_its_sources(tmp_path: Path) -> None:
         (": shop}", ": {plan: shop, settings: {track: {drop: true}}}}", "unknown setting 'drop'"),
     ],
 )
-def test_mistakes_are_told_where_they_stand(
+def test_mistakes_are_reported_with_their_position(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, instead: str, said: str
 ) -> None:
-    """With line and column of the workspace file, and of the plan's own."""
+    """Line and column in the workspace file or in the plan's own file."""
     monkeypatch.chdir(tmp_path)
     plan_file(tmp_path)
     with pytest.raises(InvalidWorkspace) as error:
@@ -287,8 +287,8 @@ def test_mistakes_are_told_where_they_stand(
     assert said in str(error.value)
 
 
-def test_a_plan_that_cannot_be_used_stops_no_event(caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing that was accepted is lost by it: the event goes on unchecked, and the log says why."""
+def test_an_unusable_plan_stops_no_event(caplog: pytest.LogCaptureFixture) -> None:
+    """No accepted event is lost: it continues unchecked, and the log says why."""
     shop = workspace(None)
     shop.source("web").tracking_plan = "gone"
     with DataPlane(shop, listen=False) as plane:

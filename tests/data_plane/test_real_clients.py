@@ -1,4 +1,4 @@
-"""Unmodified current releases of event SDKs, with nothing changed but their URL."""
+"""Current, unmodified releases of event SDKs work; only their URL is changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.data_plane.packages import SCRIPTS
 
 pytestmark = pytest.mark.slow
 
-#: What every client sends, in this order; then tracks that count from 0.
+#: What every client sends, in this order, followed by tracks that count from 0.
 FIRST: list[dict[str, Any]] = [
     {"type": "identify", "userId": "u1"},
     {"type": "page", "name": "Start", "properties": {"url": "https://shop.example/"}},
@@ -55,7 +55,7 @@ def served(workspace: Workspace) -> Iterator[DataPlane]:
 
 
 def client(url: str, *command: str | Path, **environ: str) -> Mapping[str, Any]:
-    """What a client said at its end."""
+    """The output of a client at its end."""
     run = subprocess.run(
         [*map(str, command), url, "web-key"],
         env={**os.environ, **environ},
@@ -70,7 +70,10 @@ def client(url: str, *command: str | Path, **environ: str) -> Mapping[str, Any]:
 
 
 def check(plane: DataPlane, first: list[dict[str, Any]], tracks: int, tags: list[Any]) -> None:
-    """Every event once, in order, right in every field; delivered to both destinations; nothing refused."""
+    """Every event is there once, in order, with the right fields, and delivered to both destinations.
+
+    None is refused.
+    """
     events = [dict(received.event) for received in plane.received]
     expected = [*first, *({"type": "track", "event": "Order Completed", "userId": "u1"} for _ in range(tracks))]
     assert [_part(event, want) for event, want in zip(events, expected, strict=True)] == expected
@@ -90,13 +93,13 @@ def check(plane: DataPlane, first: list[dict[str, Any]], tracks: int, tags: list
 
 
 def _part(event: Mapping[str, Any], like: Mapping[str, Any]) -> dict[str, Any]:
-    """Of an event what `like` has: clients add members of their own."""
+    """The part of an event that `like` has: clients add their own fields."""
     return {k: _part(event[k], want) if isinstance(want, dict) else event.get(k) for k, want in like.items()}
 
 
 @pytest.mark.parametrize("name", ["rudder_python", "segment_python"])
 def test_python_clients(served: DataPlane, python: Path, name: str) -> None:
-    """rudder-sdk-python and segment-analytics-python: every event once, in order, and no error at the client."""
+    """rudder-sdk-python and segment-analytics-python: every event once, in order, without an error in the client."""
     said = client(served.url, sys.executable, SCRIPTS / f"{name}.py", PYTHONPATH=str(python))
 
     assert said["errors"] == []
@@ -105,7 +108,7 @@ def test_python_clients(served: DataPlane, python: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["rudder_node", "segment_node"])
 def test_node_clients(served: DataPlane, node: Path, name: str) -> None:
-    """@rudderstack/rudder-sdk-node and @segment/analytics-node: every event once, in order, no error at the client."""
+    """@rudderstack/rudder-sdk-node and @segment/analytics-node: every event once, in order, no error in the client."""
     said = client(served.url, "node", SCRIPTS / f"{name}.mjs", CLIENTS=str(node))
 
     assert said["errors"] == []
@@ -127,8 +130,8 @@ BROWSER_FIRST = [want for want in FIRST if want["type"] != "screen"]  # web page
 def test_the_browser_client(served: DataPlane, node: Path, chromium: str, options: dict[str, Any]) -> None:
     """@rudderstack/analytics-js in Chromium, on a page of another origin: every event once, and no error on the page.
 
-    In its default mode it has up to six requests under way at once, so single events may overtake each other: there,
-    the order is that of their timestamps.
+    By default it sends up to six requests in parallel, so events may overtake each other: the order to check is that of
+    their timestamps.
     """
     with subprocess.Popen(
         ["node", SCRIPTS / "rudder_browser.mjs", served.url, "web-key", json.dumps(options)],
@@ -153,7 +156,7 @@ def test_the_browser_client(served: DataPlane, node: Path, chromium: str, option
 
 
 @pytest.mark.parametrize("status", [500, 429])
-def test_an_answer_that_got_lost(workspace: Workspace, python: Path, status: int) -> None:
+def test_a_lost_answer_causes_no_duplicate(workspace: Workspace, python: Path, status: int) -> None:
     """A client that never saw the answer to its first request sends it again: each event is delivered once."""
     workspace.sources["web"].connections.pop()
     with DataPlane(workspace, backoff=Backoff(scale=0)) as plane, losing_the_first_answer(plane, status) as url:
@@ -166,7 +169,7 @@ def test_an_answer_that_got_lost(workspace: Workspace, python: Path, status: int
 
 @contextmanager
 def losing_the_first_answer(plane: DataPlane, status: int) -> Iterator[str]:
-    """The URL of a proxy that lets everything through, and gives `status` instead of the first answer."""
+    """The URL of a proxy that forwards everything and replaces the first answer by `status`."""
     answers = iter([status])
 
     class Proxy(BaseHTTPRequestHandler):

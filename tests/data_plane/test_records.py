@@ -1,4 +1,4 @@
-"""Each record is declared once: tables, items of `/inspect`, their schema and the documentation agree with it."""
+"""Each record is declared once: tables, items of `/inspect`, their schema and the documentation agree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from svctoolkit.server.inspect.queries import KINDS
 from svctoolkit.server.store.record import members
 from svctoolkit.server.store.schema import VERSION, ddl
 
-#: version of the store -> hash of its tables. A change of a table needs a new version and an entry here.
+#: version of the store -> hash of its tables. A changed table needs a new version and an entry here.
 TABLES = {4: "16033f22c6c02830"}
 VERSION_3 = Path(__file__).parent / "stores" / "version_3.sql"
 PAGE = files("svctoolkit") / "docs" / "data-plane.md"
@@ -39,12 +39,12 @@ def store_from(dump: str, file: Path) -> Path:
 
 
 def test_a_table_changes_only_with_the_version() -> None:
-    """A changed table without a new version would break the stores that users have."""
+    """A changed table without a new version would break existing stores."""
     assert hashlib.sha256(ddl().encode()).hexdigest()[:16] == TABLES[VERSION]
 
 
 def test_a_store_of_version_3_is_migrated(tmp_path: Path) -> None:
-    """A store that an earlier release wrote is readable, and takes new events."""
+    """A store that an earlier release wrote can be read and accepts new events."""
     file = store_from(VERSION_3.read_text(), tmp_path / "plane.db")
     with DataPlane(hook_workspace(), listen=False, store=file) as plane:
         plane.send({"type": "track", "event": "New", "userId": "u1", "messageId": "m3"}, source="web")
@@ -70,7 +70,7 @@ def test_a_store_of_version_3_is_migrated(tmp_path: Path) -> None:
     ],
 )
 def test_a_store_that_cannot_be_migrated_is_refused_at_once(tmp_path: Path, change: str, message: str) -> None:
-    """One sentence at the start says what differs and what to do; nothing is retried, and the file is not changed."""
+    """One sentence at startup says what differs and what to do; nothing is retried, and the file is not changed."""
     file = tmp_path / "plane.db"
     DataPlane(hook_workspace(), listen=False, store=file).stop()
     with closing(sqlite3.connect(file)) as connection:
@@ -84,7 +84,7 @@ def test_a_store_that_cannot_be_migrated_is_refused_at_once(tmp_path: Path, chan
 
 @pytest.fixture(scope="module")
 def plane() -> Any:
-    """A data plane with a record of each kind."""
+    """A data plane with one record of each kind."""
     workspace = hook_workspace()
     workspace.destination("events", "ADJ", config={"appToken": "t"})
     workspace.source("app", write_key="app-key", destinations=["events"])
@@ -99,7 +99,7 @@ def plane() -> Any:
 
 @pytest.mark.parametrize("kind", [*KINDS])
 def test_openapi_describes_the_items_of_every_list(plane: DataPlane, kind: str) -> None:
-    """The schema names exactly the members that items have, each with a type."""
+    """The schema names exactly the fields that items have, each with a type."""
     document = plane.ingest("GET", "/openapi.json").json
     schema = _resolve(document, document["paths"][f"/inspect/{kind}"]["get"]["responses"]["200"])
     item = _resolve(document, _resolve(document, schema)["properties"]["items"]["items"])
@@ -117,8 +117,8 @@ def _resolve(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "dead"])
-def test_the_documentation_names_every_member(kind: str) -> None:
-    """A new member of a record is documented in docs/data-plane.md, in the row of its kind."""
+def test_the_documentation_names_every_field(kind: str) -> None:
+    """A new field of a record is documented in docs/data-plane.md, in the row of its kind."""
     row = re.search(rf"^\| `{kind}` \|.*", PAGE.read_text(), re.MULTILINE)
     assert row is not None, f"docs/data-plane.md has no row for the members of {kind}"
     documented = set(re.findall(r"`(\w+)`", row[0]))
@@ -127,7 +127,7 @@ def test_the_documentation_names_every_member(kind: str) -> None:
 
 
 def test_a_fate_keeps_the_cause_of_a_failure(plane: DataPlane) -> None:
-    """The rule, its field and its setting are data in objects, frames, items of `/inspect` and the stream."""
+    """Objects, frames, items of `/inspect` and the stream have its rule, field and setting as data."""
     by_mapping = next(fate for fate in plane.fates if fate.destination == "events")
     items = plane.ingest("GET", "/inspect/fates?destination=events").json["items"]
     frame = plane.fates.frame()

@@ -1,4 +1,4 @@
-"""Who gets an event, and why others do not."""
+"""Which destinations get an event, and why others do not."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def why(event: dict[str, Any], type: str = "MP", source: str = "web", **config: 
         ("All", False),
     ],
 )
-def test_integrations(integrations: Any, goes: bool) -> None:
-    """Display name in exact case; a boolean decides, an object means true, anything else is as `All`."""
+def test_integrations_choose_destinations(integrations: Any, goes: bool) -> None:
+    """Display name in exact case; a boolean decides, an object means true, anything else counts as `All`."""
     assert (why({"integrations": integrations}) == "") is goes
 
 
@@ -56,8 +56,8 @@ def test_integrations(integrations: Any, goes: bool) -> None:
         ("MP", " Track ", {}, True),
     ],
 )
-def test_event_types(type: str, event_type: str, config: dict[str, Any], goes: bool) -> None:
-    """A type that the destination's definition does not list is filtered with 298; without a list nothing is."""
+def test_unsupported_event_types_are_filtered(type: str, event_type: str, config: dict[str, Any], goes: bool) -> None:
+    """A type missing from the destination's definition is filtered with 298; without a list, nothing is."""
     said = why({"type": event_type}, type, **config)
 
     assert (said == "") is goes
@@ -79,8 +79,8 @@ def test_event_types(type: str, event_type: str, config: dict[str, Any], goes: b
         ("GA4", "page", "cloud", {"connectionMode": "hybrid"}, True),
     ],
 )
-def test_connection_modes(type: str, event_type: str, source: str, config: dict[str, Any], goes: bool) -> None:
-    """What the client's SDK sends itself is not sent again; in hybrid mode the event type says which those are."""
+def test_modes_avoid_duplicates(type: str, event_type: str, source: str, config: dict[str, Any], goes: bool) -> None:
+    """Events that the client's SDK sends itself are not sent again; in hybrid mode this depends on the event type."""
     assert (why({"type": event_type}, type, source, **config) == "") is goes
 
 
@@ -111,13 +111,13 @@ ONE_TRUST = [{"provider": "oneTrust", "consents": [{"consent": "a"}, {"consent":
         ("denied", {"consentManagement": ONE_TRUST}, True),
     ],
 )
-def test_consent(given: Any, config: dict[str, Any], goes: bool) -> None:
-    """A destination whose consents the user denied gets nothing, by the strategy that rules for the provider."""
+def test_denied_consent_blocks_a_destination(given: Any, config: dict[str, Any], goes: bool) -> None:
+    """A destination whose consents the user denied gets nothing; the provider's strategy decides."""
     assert (why({"context": {"consentManagement": given}}, **config) == "") is goes
 
 
 def test_conversions_restrict_names() -> None:
-    """`listOfConversions` lets only the track events through that it names."""
+    """`listOfConversions` passes only the track events that it names."""
     listed = [{"conversions": "Order Completed"}, {"conversions": ""}]
 
     assert "listOfConversions" in why({}, listOfConversions=listed)
@@ -126,7 +126,7 @@ def test_conversions_restrict_names() -> None:
 
 
 def test_each_destination_has_its_own_fate(workspace: Workspace, plane: DataPlane) -> None:
-    """Connection by connection: delivered here, filtered there, with the reason."""
+    """Delivered at one connection, filtered at another, with the reason."""
     workspace.destinations["mail"].enabled = False
     plane.send({**EVENT, "integrations": {"All": True}}, source="web")
     plane.send(EVENT, source="quiet")
@@ -148,7 +148,7 @@ def test_each_destination_has_its_own_fate(workspace: Workspace, plane: DataPlan
     ],
 )
 def test_an_event_without_a_type_is_accepted_and_fails(plane: DataPlane, event: dict[str, Any], reason: str) -> None:
-    """The gateway takes it in a batch; no destination can do anything with it."""
+    """The gateway accepts it in a batch, but no destination can process it."""
     answer = plane.send(event, source="web")
     plane.drain()
 
@@ -156,8 +156,8 @@ def test_an_event_without_a_type_is_accepted_and_fails(plane: DataPlane, event: 
     assert {(f.status, f.by, f.reason) for f in plane.fates} == {("failed", "routing", reason)}
 
 
-def test_a_type_without_a_mapping_says_why(workspace: Workspace, plane: DataPlane) -> None:
-    """A destination that cannot be sent to does not hurt the others."""
+def test_a_type_without_a_mapping_fails_with_the_reason(workspace: Workspace, plane: DataPlane) -> None:
+    """An unsupported destination does not affect the others."""
     workspace.destination("bucket", "S3", config={"bucketName": "b"})
     workspace.source("all", write_key="all-key", destinations=["bucket", "crm"])
     plane.send(EVENT, source="all")
@@ -168,8 +168,8 @@ def test_a_type_without_a_mapping_says_why(workspace: Workspace, plane: DataPlan
     assert "the data-plane server itself sends the events" in bucket.reason
 
 
-def test_what_would_be_put_on_a_stream_is_recorded(workspace: Workspace, plane: DataPlane) -> None:
-    """A stream has no HTTP: the recorder shows its record, and in no other mode than its own is anything made of it."""
+def test_the_recorder_shows_records_of_streams(workspace: Workspace, plane: DataPlane) -> None:
+    """A stream has no HTTP: the recorder shows its records; other delivery modes do nothing with its events."""
     kafka = {"hostName": "broker.example", "port": "9092", "topic": "events"}
     workspace.destination("queue", "KAFKA", config=kafka)
     workspace.destination("nothing", "KAFKA", config={})
@@ -190,8 +190,8 @@ def test_what_would_be_put_on_a_stream_is_recorded(workspace: Workspace, plane: 
         pipeline.test_destination("queue", EVENT)
 
 
-def test_settings_that_do_not_fit_fail_until_they_do(workspace: Workspace, plane: DataPlane) -> None:
-    """A bad configuration is the reason of a failure; when it is right, the event can be tried again."""
+def test_invalid_settings_fail_until_they_are_fixed(workspace: Workspace, plane: DataPlane) -> None:
+    """The failure names the invalid setting; once it is fixed, the event can be retried."""
     workspace.destinations["crm"].config = {}
     plane.send(EVENT, source="web")
     plane.drain()

@@ -1,4 +1,4 @@
-"""What survives: restarts, kills, full disks; and how much is kept."""
+"""The store survives restarts, kills and full disks, and keeps only a limited number of events."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ EVENT = {"type": "track", "event": "E", "userId": "u1"}
 KILLS = int(os.environ.get("SVCTOOLKIT_KILLS", "3"))
 
 
-def test_a_file_has_what_memory_has(workspace: Workspace, tmp_path: Path) -> None:
-    """With a file everything is there again after a restart: events, fates, deliveries, refusals."""
+def test_a_store_in_a_file_survives_a_restart(workspace: Workspace, tmp_path: Path) -> None:
+    """Events, fates, deliveries and refusals are all there again."""
     file = tmp_path / "sub" / "plane.db"
     with DataPlane(workspace, listen=False, store=file) as plane:
         plane.send([{**EVENT, "messageId": "m1"}], source="web", run="r1")
@@ -46,8 +46,8 @@ def test_a_file_has_what_memory_has(workspace: Workspace, tmp_path: Path) -> Non
         assert [f.status for f in plane.fates] == ["delivered", "delivered", "filtered", "filtered"]
 
 
-def test_what_waits_goes_on_after_a_restart(workspace: Workspace, tmp_path: Path) -> None:
-    """Events that a stopped data plane could not deliver are delivered by the next one, in order."""
+def test_pending_events_are_delivered_after_a_restart(workspace: Workspace, tmp_path: Path) -> None:
+    """The next data plane delivers what a stopped one could not, in order."""
     file = tmp_path / "plane.db"
     with DataPlane(workspace, listen=False, store=file, backoff=Backoff(first=60)) as plane:
         plane.script("crm", Answer(503))
@@ -61,8 +61,8 @@ def test_what_waits_goes_on_after_a_restart(workspace: Workspace, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_a_backlog_and_requests_that_are_not_routed_yet(tmp_path: Path) -> None:
-    """What a kill leaves: events pending at many destinations, newer ones not routed. All arrive, in order per user."""
+def test_a_backlog_and_unrouted_requests_survive_a_kill(tmp_path: Path) -> None:
+    """Events pending at many destinations and newer unrouted ones all arrive, in order per user."""
     workspace, keys = Workspace("shop"), [f"d{number}" for number in range(12)]
     for key in keys:
         workspace.destination(key, "WEBHOOK", config={"webhookUrl": f"https://{key}.example/in"})
@@ -88,10 +88,10 @@ def test_a_backlog_and_requests_that_are_not_routed_yet(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("table", ["events", "deliveries"])
-def test_a_store_that_fails_for_a_while(
+def test_a_temporary_failure_of_the_store_loses_nothing(
     workspace: Workspace, tmp_path: Path, table: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Routes and results that the store does not take are given to it again: nothing is lost, repeated or reordered."""
+    """Routes and results that it did not accept are written again: none is lost, repeated or reordered."""
     file = tmp_path / "plane.db"
     with DataPlane(workspace, listen=False, store=file) as plane:
         with closing(sqlite3.connect(file, isolation_level=None)) as other:
@@ -110,7 +110,7 @@ def test_a_store_that_fails_for_a_while(
 
 
 def test_secrets_are_not_written_to_the_file(workspace: Workspace, tmp_path: Path) -> None:
-    """What is kept of deliveries has the secrets of the configuration masked."""
+    """Stored deliveries have the secrets of the configuration masked."""
     workspace.destinations["crm"].config["headers"] = [{"from": "X-Key", "to": "s3cr3t-value"}]
     with DataPlane(workspace, listen=False, store=tmp_path / "plane.db") as plane:
         plane.send(EVENT, source="web")
@@ -122,7 +122,7 @@ def test_secrets_are_not_written_to_the_file(workspace: Workspace, tmp_path: Pat
 
 
 def test_one_data_plane_per_file(workspace: Workspace, tmp_path: Path) -> None:
-    """A second data plane on the same file would deliver twice: it is refused, with the reason."""
+    """A second data plane on the same file would deliver twice: it is refused with the reason."""
     with (
         DataPlane(workspace, listen=False, store=tmp_path / "plane.db"),
         pytest.raises(ConfigError, match="another data plane has it open"),
@@ -133,8 +133,8 @@ def test_one_data_plane_per_file(workspace: Workspace, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"), [(b"no database" * 100, "file is not a database"), (None, "version 99")]
 )
-def test_a_file_that_is_no_store(workspace: Workspace, tmp_path: Path, content: bytes | None, message: str) -> None:
-    """Another file, or one of a later version, is refused, left as it is, and closed."""
+def test_other_files_are_rejected(workspace: Workspace, tmp_path: Path, content: bytes | None, message: str) -> None:
+    """Another file, or one of a later version, is left unchanged and closed."""
     file = tmp_path / "plane.db"
     if content:
         file.write_bytes(content)
@@ -146,13 +146,13 @@ def test_a_file_that_is_no_store(workspace: Workspace, tmp_path: Path, content: 
     with pytest.raises(ConfigError, match=message) as refusal:
         DataPlane(workspace, listen=False, store=file)
 
-    assert refusal.tb is not None  # what the refusal holds on to is still there
+    assert refusal.tb is not None  # objects that the refusal still references
     if sys.platform == "linux":
         assert not [path for path in map(os.path.realpath, Path("/proc/self/fd").iterdir()) if str(file) in path]
 
 
-def test_damaged_pages(workspace: Workspace, tmp_path: Path) -> None:
-    """A store with pages of nonsense is refused like other files that cannot be used, with what to do."""
+def test_damaged_pages_are_reported(workspace: Workspace, tmp_path: Path) -> None:
+    """A store with corrupt pages is rejected with advice, like other unusable files."""
     file = tmp_path / "plane.db"
     with DataPlane(workspace, listen=False, store=file) as plane:
         for number in range(20):
@@ -167,7 +167,7 @@ def test_damaged_pages(workspace: Workspace, tmp_path: Path) -> None:
         DataPlane(workspace, listen=False, store=file)
 
 
-def test_a_folder_that_cannot_be_written(workspace: Workspace, tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_an_error(workspace: Workspace, tmp_path: Path) -> None:
     """The error names the file."""
     (tmp_path / "file").write_text("")
 
@@ -175,8 +175,8 @@ def test_a_folder_that_cannot_be_written(workspace: Workspace, tmp_path: Path) -
         DataPlane(workspace, listen=False, store=tmp_path / "file" / "plane.db")
 
 
-def test_a_full_disk_is_no_lost_event(workspace: Workspace, tmp_path: Path) -> None:
-    """An event that cannot be stored is not acknowledged: 500, so that the client sends it again."""
+def test_a_full_disk_loses_no_event(workspace: Workspace, tmp_path: Path) -> None:
+    """An event that cannot be stored is answered with 500, so the client sends it again."""
     resource = pytest.importorskip("resource", reason="files of limited size")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     with DataPlane(workspace, listen=False, store=tmp_path / "plane.db") as plane:
@@ -192,8 +192,8 @@ def test_a_full_disk_is_no_lost_event(workspace: Workspace, tmp_path: Path) -> N
         assert (later.status, len(plane.received)) == (200, 1)
 
 
-def test_the_oldest_events_are_forgotten(workspace: Workspace) -> None:
-    """No more than the given number of settled events is kept; what is pending stays."""
+def test_the_oldest_events_are_deleted(workspace: Workspace) -> None:
+    """At most the given number of settled events is kept; pending ones stay."""
     workspace.source("one", destinations=["crm"])
     with DataPlane(workspace, listen=False, retention=Retention(events=1000), backoff=Backoff(first=600)) as plane:
         plane.script("crm", Answer(503), Answer(200))
@@ -203,12 +203,12 @@ def test_the_oldest_events_are_forgotten(workspace: Workspace) -> None:
 
         assert 1000 <= len(plane.received) < 2000
         (pending,) = [f.seq for f in plane.fates if f.status == "pending"]
-        assert pending <= 250  # it was of the first batch, whose requests go side by side
+        assert pending <= 250  # it was in the first batch, whose requests are sent in parallel
         assert len(plane.deliveries) < 2000
 
 
-def test_old_events_are_forgotten(workspace: Workspace) -> None:
-    """Events older than the limit go, whatever their number."""
+def test_old_events_are_deleted(workspace: Workspace) -> None:
+    """Events older than the limit are deleted, whatever their number."""
     now = [datetime(2024, 1, 1, tzinfo=UTC)]
     with DataPlane(workspace, listen=False, retention=Retention(seconds=60), clock=lambda: now[0]) as plane:
         plane.send([EVENT] * 10, source="quiet")
@@ -246,9 +246,9 @@ print("drained", flush=True)
 
 
 class Sink:
-    """Destinations' servers: how often each event came to each, and in which order it was taken for the first time.
+    """The destinations' servers: how often each event came to each, and the order of first acceptance.
 
-    Those in `failing` answer 503 to two requests of three.
+    Those in `failing` answer 503 to two of three requests.
     """
 
     def __init__(self, failing: set[str]) -> None:
@@ -291,7 +291,7 @@ def sink(failing: set[str]) -> Iterator[Sink]:
         daemon_threads = True
 
         def handle_error(self, request: object, client_address: object) -> None:
-            """A killed sender leaves broken connections."""
+            """A killed sender leaves broken connections, which are not errors here."""
 
     with Server(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -305,12 +305,12 @@ def sink(failing: set[str]) -> Iterator[Sink]:
     ("destinations", "failing", "type"),
     [(1, 0, "WEBHOOK"), (12, 6, "WEBHOOK"), (1, 0, "HTTP"), (6, 3, "HTTP")],
 )
-def test_nothing_acknowledged_is_lost_in_kills(tmp_path: Path, destinations: int, failing: int, type: str) -> None:
-    """A process killed with SIGKILL again and again under load: lost 0, stuck 0, out of order 0 at every destination.
+def test_kills_lose_no_acknowledged_event(tmp_path: Path, destinations: int, failing: int, type: str) -> None:
+    """Killed with SIGKILL repeatedly under load: 0 events lost, stuck or out of order at every destination.
 
-    An event may arrive more than once, but only one whose result was not on disk when the process died: at most 128
-    for each destination and each kill, and in practice far fewer. Destinations of the type HTTP get their events in
-    batches; there each event has one fate. `SVCTOOLKIT_KILLS` sets how many kills.
+    An event may arrive more than once, but only if its result was not on disk when the process died: at most 128 per
+    destination and kill, and in practice far fewer. Destinations of the type HTTP get their events in batches; there
+    each event has one fate. `SVCTOOLKIT_KILLS` sets the number of kills.
     """
     chance = random.Random(7)
     keys = [f"d{number}" for number in range(destinations)]
@@ -350,7 +350,7 @@ def _process(arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 def _load(process: subprocess.Popen[str], number: int, acknowledged: list[str], kill_after: int) -> None:
-    """Send batches until the process is dead; it is killed while the `kill_after`-th is under way."""
+    """Send batches until the process is dead; it is killed during the `kill_after`-th."""
     assert process.stdout is not None
     url = process.stdout.readline().strip()
     with httpx.Client(base_url=url, headers=basic("web-key")) as client:

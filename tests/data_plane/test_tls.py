@@ -1,4 +1,4 @@
-"""Serving by https, and what is logged meanwhile."""
+"""Serving over HTTPS, and the log of requests."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from svctoolkit.server import Tls
 from tests.test_delivery import CERTIFICATE, KEY
 
 
-def test_served_by_https_with_a_log_for_programs(tmp_path: Path) -> None:
-    """The address that is printed has the token; each request is a line of JSON, without keys; SIGTERM ends it well."""
+def test_https_with_a_machine_readable_log(tmp_path: Path) -> None:
+    """The printed address has the token; each request is a line of JSON without keys; SIGTERM ends it cleanly."""
     (tmp_path / "cert.pem").write_text(CERTIFICATE)
     (tmp_path / "key.pem").write_text(KEY)
     command = [sys.executable, "-m", "svctoolkit", "serve", "--port", "0", "--log", "json"]
@@ -51,8 +51,8 @@ def test_served_by_https_with_a_log_for_programs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("certificate", "key"), [("", ""), (CERTIFICATE, CERTIFICATE), (CERTIFICATE, "no PEM")])
-def test_a_certificate_that_cannot_be_used_is_told(tmp_path: Path, certificate: str, key: str) -> None:
-    """With its file, before anything listens."""
+def test_an_unusable_certificate_is_reported(tmp_path: Path, certificate: str, key: str) -> None:
+    """With its file, before the server listens."""
     (tmp_path / "cert.pem").write_text(certificate)
     (tmp_path / "key.pem").write_text(key)
 

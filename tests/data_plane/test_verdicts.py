@@ -1,4 +1,4 @@
-"""What answers mean for events, judged by a type of the test's own: request by request, and for the account."""
+"""A destination type can define what answers mean, per request and for the account."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from svctoolkit.server import Backoff
 
 
 class HarborSettings(Settings, frozen=True, kw_only=True):
-    """Nothing to set."""
+    """No settings."""
 
 
 def harbor(*, judges: bool) -> DestinationType:
-    """One request for each of `properties.at`; a judge takes the answer's body for what it means."""
+    """A type with one request per item of `properties.at`; its judge reads the verdict from the answer's body."""
     kind = DestinationType("Harbor", HarborSettings)
 
     @kind.on("track")
@@ -43,7 +43,7 @@ def harbor(*, judges: bool) -> DestinationType:
 
 @pytest.fixture(params=[True], ids=["judges"])
 def plane(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[DataPlane]:
-    """The source `web` sends to `harbor` with an account, and `other` to `quay` without; their type judges answers."""
+    """The source `web` sends to `harbor` with an account, and `other` to `quay` without; both types judge answers."""
     monkeypatch.setattr(CATALOGUE, "_added", {"HARBOR": harbor(judges=request.param)})
     workspace = Workspace("shop")
     workspace.account("port", secret={"accessToken": "old"}, renewals=[{"accessToken": "new"}])
@@ -56,7 +56,7 @@ def plane(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def send(plane: DataPlane, *places: str, source: str = "web") -> list[tuple[str, int]]:
-    """Where the requests of one event went, and what was answered."""
+    """Send one event; return the targets of its requests and the answers."""
     plane.send({"type": "track", "event": "E", "userId": "u", "properties": {"at": places}}, source=source)
     plane.drain()
     return [(delivery.payload["headers"]["x-at"], delivery.status) for delivery in plane.deliveries]
@@ -67,8 +67,8 @@ def fate(plane: DataPlane) -> tuple[str, str, str, int, str]:
     return fate.status, fate.by, fate.reason, fate.attempts, fate.outcome
 
 
-def test_an_answer_that_its_type_cannot_read_is_tried_again(plane: DataPlane) -> None:
-    """As the service does; in the end the reason says so, and what was answered."""
+def test_an_answer_that_its_type_cannot_read_is_retried(plane: DataPlane) -> None:
+    """As RudderStack does; in the end the reason says so and quotes the answer."""
     plane.script("harbor", Answer(200, {"outcome": "delivered"}), Answer(200, "odd", times=3))
     sent = send(plane, "a", "b")
 
@@ -77,8 +77,8 @@ def test_an_answer_that_its_type_cannot_read_is_tried_again(plane: DataPlane) ->
     assert fate(plane) == ("dead", "send_to_destination", reason, 3, "retry")
 
 
-def test_without_an_answer_nobody_is_asked_what_it_means(plane: DataPlane) -> None:
-    """A connection that fails is tried again for its own reason, whatever the type reads in answers."""
+def test_a_failed_connection_is_not_judged(plane: DataPlane) -> None:
+    """It is retried for its own reason, whatever the type reads in answers."""
     plane.script("harbor", Answer(close=True), Answer(200, {"outcome": "delivered", "message": "late"}))
 
     assert [status for _, status in send(plane, "a")][1:] == [200]
@@ -97,18 +97,18 @@ def test_without_an_answer_nobody_is_asked_what_it_means(plane: DataPlane) -> No
          ("failed", "send_to_destination", "the destination answered 400: full", 1, "abort")),
     ],
 )  # fmt: skip
-def test_a_type_says_what_its_answers_mean(
+def test_a_type_judges_its_answers(
     plane: DataPlane, body: dict[str, Any], status: int, expected: tuple[str, str, str, int, str]
 ) -> None:
-    """In its own words, whatever the status; where it says nothing, the status decides."""
+    """By its own rules, whatever the status; if it gives no verdict, the status decides."""
     plane.script("harbor", Answer(status, body))
     send(plane, "a")
 
     assert fate(plane) == expected
 
 
-def test_a_judge_that_counts_wrong_costs_its_event_alone(plane: DataPlane) -> None:
-    """A mistake that nobody thought of is told as ours, with what it is; the next event is delivered."""
+def test_a_faulty_judge_fails_only_its_event(plane: DataPlane) -> None:
+    """An unforeseen exception is reported as a fault of svctoolkit with its text; the next event is delivered."""
     two = Answer(200, {"outcome": "delivered", "jobs": [{"outcome": "delivered"}, {"outcome": "delivered"}]})
     plane.script("harbor", two, Answer(200, {"outcome": "delivered"}))
     send(plane, "a")
@@ -121,8 +121,8 @@ def test_a_judge_that_counts_wrong_costs_its_event_alone(plane: DataPlane) -> No
 
 
 @pytest.mark.parametrize("plane", [False], indirect=True, ids=["plain"])
-def test_of_an_event_with_several_requests_each_is_delivered_once(plane: DataPlane) -> None:
-    """Behind one that is tried again nothing is sent; behind one that is refused, the others are, but it failed."""
+def test_each_of_several_requests_is_delivered_once(plane: DataPlane) -> None:
+    """Nothing is sent after one that must be retried; after a rejected one the others are sent, but the event fails."""
     plane.script("harbor", Answer(200), Answer(503), Answer(200), Answer(400, {"message": "no"}), Answer(200))
 
     assert send(plane, "a", "b", "c", "d") == [("a", 200), ("b", 503), ("b", 200), ("c", 400), ("d", 200)]
@@ -130,8 +130,8 @@ def test_of_an_event_with_several_requests_each_is_delivered_once(plane: DataPla
 
 
 @pytest.mark.parametrize("plane", [False], indirect=True, ids=["plain"])
-def test_an_event_that_makes_no_request_goes_nowhere(plane: DataPlane) -> None:
-    """It is filtered, with the reason; nothing was sent."""
+def test_an_event_without_requests_is_filtered(plane: DataPlane) -> None:
+    """It has the reason, and nothing is sent."""
     assert send(plane) == []
     assert fate(plane) == ("filtered", "dest_transform", NOTHING_SENT, 1, "")
 
@@ -140,10 +140,10 @@ def test_an_event_that_makes_no_request_goes_nowhere(plane: DataPlane) -> None:
     ("REFRESH_TOKEN", 1, True), ("AUTH_STATUS_INACTIVE", 0, False), ("", 0, True),
 ])  # fmt: skip
 @pytest.mark.parametrize("source", ["web", "other"])
-def test_an_answer_may_say_that_the_account_is_not_what_it_was(
+def test_an_answer_may_change_the_state_of_the_account(
     plane: DataPlane, source: str, auth: str, renewed: int, active: bool
 ) -> None:
-    """Its token is renewed, or it delivers no more; a destination without an account has none to change."""
+    """Its token is renewed, or it is disabled; a destination without an account ignores such answers."""
     answer = Answer(200, {"outcome": "abort", "message": "who?", "auth": auth})
     plane.script("harbor" if source == "web" else "quay", answer)
     send(plane, "a", source=source)
@@ -180,8 +180,8 @@ def hook() -> Iterator[DataPlane]:
         (["no berth"], ""),
     ],
 )
-def test_a_refusal_is_told_in_the_destinations_words(hook: DataPlane, body: Any, says: str) -> None:
-    """The text of an answer, or what stands at one of the usual places of its JSON; the start of it."""
+def test_a_refusal_quotes_the_destination(hook: DataPlane, body: Any, says: str) -> None:
+    """The beginning of the answer's text, or of the usual message fields of its JSON."""
     hook.script("hook", Answer(400, body))
     hook.send({"type": "track", "event": "E", "userId": "u"}, source="web")
     hook.drain()
@@ -189,8 +189,8 @@ def test_a_refusal_is_told_in_the_destinations_words(hook: DataPlane, body: Any,
     assert fate(hook) == ("failed", "send_to_destination", f"the destination answered 400{says}", 1, "abort")
 
 
-def test_an_exchange_is_kept_as_it_was(hook: DataPlane) -> None:
-    """The payload, the request with its body, the answer with its headers; of a connection that failed, why."""
+def test_an_exchange_is_kept_unchanged(hook: DataPlane) -> None:
+    """The payload, the request with its body, the answer with its headers; for a failed connection, the reason."""
     hook.script("hook", Answer(200, {"id": 7}, headers={"x-berth": "4"}), Answer(close=True))
     for name in ("A", "B"):
         hook.send({"type": "track", "event": name, "userId": "u", "messageId": name}, source="web")
@@ -219,8 +219,8 @@ BRAZE = {"restApiKey": "k-1", "dataCenter": "EU-01", "appKey": "a-1"}
         ([201, 503, 201, 201], {"delivered"}),
     ],
 )
-def test_events_that_share_several_requests_need_them_all(answers: list[int], fates: set[str]) -> None:
-    """The first that is refused ends the call's batch; one that is tried again takes the others with it."""
+def test_events_that_share_several_requests_need_all_of_them(answers: list[int], fates: set[str]) -> None:
+    """The first rejected request ends the call's batch; one that is retried takes the others with it."""
     workspace = Workspace("shop")
     workspace.destination("crm", "BRAZE", config=BRAZE)
     workspace.source("web", destinations=["crm"])
@@ -237,8 +237,8 @@ def test_events_that_share_several_requests_need_them_all(answers: list[int], fa
         assert {fate.status for fate in plane.fates} == fates
 
 
-def test_rows_of_a_warehouse_are_exchanges_without_a_request(hook: DataPlane) -> None:
-    """Each row that was loaded stands beside the event: where to, what, and that it was taken."""
+def test_warehouse_rows_are_exchanges_without_a_request(hook: DataPlane) -> None:
+    """Each loaded row is listed with its event: target, content, and that it was accepted."""
     hook.workspace.destination("wh", "POSTGRES", config={"password": "s3cret-password"})
     hook.workspace.source("shop", destinations=["wh"])
     hook.send({"type": "track", "event": "E", "userId": "u", "messageId": "m1"}, source="shop")

@@ -1,4 +1,4 @@
-"""What waits for a destination: who may go, in which order, when again, how many at a time, and when it is stored."""
+"""The delivery queue: which events may be sent, in which order, when to retry, how many in parallel, when to store."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def task(seq: int, owner: str = "u", run: str = "") -> Task:
     return Task(seq, "web", run, owner, owner, "track", "E")
 
 
-# --- who may go
+# --- which events may be sent
 
 
 @settings(max_examples=80)
 @given(st.data())
-def test_each_user_in_order_and_one_call_at_a_time(data: st.DataObject) -> None:
-    """Whatever comes, goes and is settled: a call has the oldest events of one run of users who have none under way."""
+def test_users_stay_in_order_with_one_call_at_a_time(data: st.DataObject) -> None:
+    """At any time a call has the oldest events of one run, of users without an event under way."""
     queue = Queue()
     waiting: dict[str, list[Task]] = {}
     under_way: dict[str, list[Task]] = {}
@@ -78,7 +78,7 @@ def test_each_user_in_order_and_one_call_at_a_time(data: st.DataObject) -> None:
             for each in under_way[owner][:done]:
                 queue.remove(each)
             del under_way[owner][:done]
-            if not under_way[owner] or data.draw(st.booleans()):  # else the rest waits for its next attempt
+            if not under_way[owner] or data.draw(st.booleans()):  # otherwise the rest waits for its next attempt
                 waiting[owner] = under_way.pop(owner) + waiting[owner]
                 queue.release(owner)
 
@@ -100,8 +100,8 @@ def test_each_user_in_order_and_one_call_at_a_time(data: st.DataObject) -> None:
             assert queue.is_under_way(owner) == (owner in under_way)
 
 
-def test_an_old_event_goes_behind_those_under_way() -> None:
-    """One that is tried anew comes in its place among those that wait, and passes nothing that was sent already."""
+def test_a_retried_event_queues_after_events_under_way() -> None:
+    """It takes its place among the waiting events and overtakes none that was already sent."""
     queue = Queue()
     for seq in (4, 6):
         queue.push(task(seq))
@@ -114,8 +114,8 @@ def test_an_old_event_goes_behind_those_under_way() -> None:
     assert [each.seq for each in queue.take(9, None)] == [4, 2, 5, 6, 9]
 
 
-def test_the_later_events_of_a_user_who_waits_stay_in_the_store() -> None:
-    """Behind the last one in memory, until those are settled; what was loaded is not taken a second time."""
+def test_later_events_of_a_waiting_user_stay_in_the_store() -> None:
+    """They follow the last one in memory once that is settled; no event is loaded twice."""
     overflow = Overflow()
     overflow.leave("u", 5)
 
@@ -141,11 +141,11 @@ def test_the_later_events_of_a_user_who_waits_stay_in_the_store() -> None:
     assert not overflow.keeps(task(30))
 
 
-# --- when again
+# --- when to retry
 
 
 def test_the_quick_profile_gives_up_after_a_minute() -> None:
-    """Eight attempts, from half a second on each pause twice as long as the one before, and at random half of it."""
+    """Eight attempts; each pause is twice as long as the previous one, from half a second, and half of it is random."""
     quick = PROFILES["quick"]
 
     assert [quick.pause(n, None, lambda: 0.0) for n in range(1, 8)] == [0.5, 1, 2, 4, 8, 16, 32]
@@ -157,8 +157,8 @@ def test_the_quick_profile_gives_up_after_a_minute() -> None:
     assert 0.25 <= quick.pause(1, None) <= 0.5
 
 
-def test_the_scale_multiplies_every_time() -> None:
-    """Pauses, and the time after which nobody tries again."""
+def test_the_scale_multiplies_every_duration() -> None:
+    """Pauses, and the time after which retries stop."""
     backoff = Backoff(attempts=1, seconds=100, throttled=10, jitter=0, scale=0.5)
 
     assert [backoff.pause(1, asked) for asked in (None, 20)] == [0.25, 10]
@@ -167,8 +167,8 @@ def test_the_scale_multiplies_every_time() -> None:
     assert Backoff(throttled=0).gives_up(1, 0, throttled=True)
 
 
-def test_calls_come_when_they_are_due_in_their_order() -> None:
-    """The earliest first; those of one time in the order in which they were asked for; a mistake stops none of them."""
+def test_scheduled_calls_run_in_order() -> None:
+    """The earliest first; calls for the same time in the order of scheduling; an exception in one stops no other."""
     now, calls = 100.0, SimpleQueue[str]()
     timers = Timers(lambda: now)
 
@@ -202,7 +202,7 @@ def test_calls_come_when_they_are_due_in_their_order() -> None:
     assert (timers._thread.is_alive(), calls.empty()) == (False, True)
 
 
-# --- how many at a time
+# --- how many in parallel
 
 
 class Clock:
@@ -213,8 +213,8 @@ class Clock:
         return datetime.fromtimestamp(self.now, UTC)
 
 
-def test_a_window_lets_so_many_through() -> None:
-    """Then none until the next, which begins with the first job after it; a clock that went back begins one, too."""
+def test_a_throttle_window_admits_a_fixed_number() -> None:
+    """No more until the next window, which begins with the first job after it; a clock set back begins one, too."""
     clock = Clock()
     limiter = Limiter(Throttle(10, 60.0), clock)
 
@@ -230,7 +230,7 @@ def test_a_window_lets_so_many_through() -> None:
     limiter.give_back(2)
     assert [limiter.take(20), limiter.take(1)] == [9, 0]
     limiter.give_back(10)
-    limiter.give_back(1)  # of a window that is over
+    limiter.give_back(1)  # of a past window
     assert limiter.take(20) == 10
 
 
@@ -244,8 +244,8 @@ def test_a_window_lets_so_many_through() -> None:
         (1, True, [1, 1], [1, 1]),
     ],
 )
-def test_who_is_told_to_slow_down_does(limit: int, adaptive: bool, windows: list[int], allowed: list[int]) -> None:
-    """Three tenths less, at least one job; a tenth of the limit more after each window that nobody complained of."""
+def test_an_adaptive_throttle_recovers(limit: int, adaptive: bool, windows: list[int], allowed: list[int]) -> None:
+    """Down by 30% but at least one job; up by a tenth of the limit after each window without complaints."""
     clock = Clock()
     limiter = Limiter(Throttle(limit, 60.0, adaptive), clock)
     limiter.take(1)
@@ -263,11 +263,11 @@ def test_who_is_told_to_slow_down_does(limit: int, adaptive: bool, windows: list
     assert least == (limit if not adaptive else 1)
 
 
-# --- what is stored
+# --- when to store
 
 
 class Store:
-    """Takes records when it is told to, or at once."""
+    """A store that accepts records on command, or at once."""
 
     def __init__(self, *, at_once: bool = False) -> None:
         self.changed = Condition()
@@ -275,7 +275,7 @@ class Store:
         self.forgotten: list[Record] = []
         self.flushes: list[tuple[float, Callable[[], Any]]] = []
         self._at_once = at_once
-        timers: Any = self  # `after` is all that is asked of it
+        timers: Any = self  # `after` is the only part that is used
         self.results = Results("crm", self._settle, timers, self.changed, self.forgotten.extend)
 
     def after(self, seconds: float, call: Callable[[], Any]) -> None:
@@ -293,8 +293,8 @@ class Store:
         return record
 
 
-def test_results_are_stored_in_their_order_one_batch_at_a_time() -> None:
-    """While the store is busy with some, the next ones wait; together they go when it is done."""
+def test_results_are_stored_in_order_one_batch_at_a_time() -> None:
+    """While the store is busy, further results wait; then they are written together."""
     store = Store()
     first = store.add(1, 2)
     store.results.flush()
@@ -312,8 +312,8 @@ def test_results_are_stored_in_their_order_one_batch_at_a_time() -> None:
     store.results.close()
 
 
-def test_a_store_that_takes_them_at_once_gets_all() -> None:
-    """An answer within the call is one, too; a request without a result goes along, and nothing is nothing."""
+def test_a_synchronous_store_gets_all_results() -> None:
+    """It may confirm within the call; a request without a result is included, and an empty batch writes nothing."""
     store = Store(at_once=True)
     exchange = Record([Exchange([task(1)], 1, 0, 200, 0.0, {})], [])
     with store.changed:
@@ -330,8 +330,8 @@ def test_a_store_that_takes_them_at_once_gets_all() -> None:
     assert store.results.unstored == 0
 
 
-def test_so_many_results_are_kept_back_and_no_more() -> None:
-    """64 are given to the store before the next attempt; with 128 that it has not taken, there is none."""
+def test_the_number_of_unstored_results_is_limited() -> None:
+    """64 are given to the store before the next attempt; with 128 unconfirmed ones, no attempt starts."""
     store = Store()
     store.add(*range(63))
     assert not store.results.are_many()
@@ -348,7 +348,7 @@ def test_so_many_results_are_kept_back_and_no_more() -> None:
 
 
 def test_results_do_not_wait_for_a_long_attempt() -> None:
-    """They go to the store in a moment, asked for once."""
+    """They are written shortly after, by one scheduled call."""
     store = Store()
     store.results.watch()
     assert store.flushes == []
@@ -364,11 +364,11 @@ def test_results_do_not_wait_for_a_long_attempt() -> None:
     assert len(store.flushes) == 2
 
 
-# --- who starts and stops
+# --- start and stop
 
 
-def test_what_is_under_way_at_the_end_is_kept(workspace: Workspace, tmp_path: Path) -> None:
-    """`stop` waits for the answer: the event is delivered, and at the next start nobody sends it again."""
+def test_an_attempt_under_way_at_the_end_is_kept(workspace: Workspace, tmp_path: Path) -> None:
+    """`stop` waits for the answer: the event is delivered and not sent again at the next start."""
 
     def answers_late(_request: HttpRequest, *, timeout: float) -> HttpResponse:
         started.set()
@@ -388,8 +388,8 @@ def test_what_is_under_way_at_the_end_is_kept(workspace: Workspace, tmp_path: Pa
         assert again.recorder.requests == ()
 
 
-def test_a_destination_that_is_disabled_meanwhile_gets_no_more(workspace: Workspace) -> None:
-    """What is under way ends, what waits waits, and nothing is busy with it; enabled again, it goes on."""
+def test_a_disabled_destination_gets_no_more_events(workspace: Workspace) -> None:
+    """A request under way ends, waiting events wait without using a worker, and after enabling they continue."""
 
     def disables(request: HttpRequest, *, timeout: float) -> HttpResponse:
         requests.append(request)
@@ -411,7 +411,7 @@ def test_a_destination_that_is_disabled_meanwhile_gets_no_more(workspace: Worksp
 
 
 def test_events_that_left_the_memory_can_be_replayed(workspace: Workspace) -> None:
-    """All events of a user whose later ones had to wait in the store are delivered again, in their order."""
+    """All events of a user whose later ones had to wait in the store are delivered again, in order."""
     workspace.data_plane.limits = PlaneLimits(waiting=20)
     workspace.sources["web"].connections.pop()
     names = [f"E{n:03}" for n in range(60)]
@@ -427,8 +427,8 @@ def test_events_that_left_the_memory_can_be_replayed(workspace: Workspace) -> No
         assert [delivery.payload["body"]["JSON"]["event"] for delivery in plane.delivered] == names * 2
 
 
-def test_waiting_for_company_is_scaled_as_every_pause(workspace: Workspace) -> None:
-    """With `scale=0` nobody waits, however long it says."""
+def test_the_scale_applies_to_the_batch_wait(workspace: Workspace) -> None:
+    """With `scale=0` batches are sent at once, whatever `wait` is."""
     workspace.destination("braze", "BRAZE", config={"restApiKey": "k", "dataCenter": "EU-01"})
     workspace.source("app", destinations=["braze"])
     workspace.delivery.batch = Calls(wait=3600)
@@ -438,7 +438,7 @@ def test_waiting_for_company_is_scaled_as_every_pause(workspace: Workspace) -> N
 
 
 @pytest.mark.parametrize(("seconds", "times"), [(59.9, 1), (60, 2)])
-def test_an_id_is_known_for_as_long_as_the_window(workspace: Workspace, seconds: float, times: int) -> None:
+def test_an_id_is_remembered_for_the_dedup_window(workspace: Workspace, seconds: float, times: int) -> None:
     """To the second: at its end the same `messageId` is a new event."""
     clock = Clock()
     workspace.sources["web"].connections.pop()
@@ -453,8 +453,8 @@ def test_an_id_is_known_for_as_long_as_the_window(workspace: Workspace, seconds:
 
 @settings(max_examples=40)
 @given(st.lists(st.sampled_from(["accept", "refuse", "route", "settle"]), max_size=20))
-def test_what_is_pending_is_counted_along_the_way(actions: list[str]) -> None:
-    """Requests until they are routed or refused, then their events by run, until each is settled."""
+def test_pending_work_is_counted_at_every_stage(actions: list[str]) -> None:
+    """Requests until they are routed or refused, then their events by run until each is settled."""
     pending = Pending(Work(database.Store(None)), Workspace())
     accepted = routed = 0
     counts: Counter[str] = Counter()
@@ -482,8 +482,8 @@ def test_what_is_pending_is_counted_along_the_way(actions: list[str]) -> None:
         assert pending.destinations() == ({"crm"} if counts.total() else set())
 
 
-def test_who_waits_is_known_until_they_go() -> None:
-    """The runs that somebody waits for, each as long as anybody does; not before all that came is routed."""
+def test_urgent_runs_are_known_while_callers_wait() -> None:
+    """A run is urgent as long as any caller waits for it, but not before all requests are routed."""
     pending = Pending(Work(database.Store(None)), Workspace())
     with pending.hurry("r"), pending.hurry(None):
         with pending.hurry("r"):
@@ -495,8 +495,8 @@ def test_who_waits_is_known_until_they_go() -> None:
     assert pending.urgent_runs() == set()
 
 
-def test_pauses_are_skipped_one_after_the_other_where_time_stands_still(workspace: Workspace) -> None:
-    """`advance_clock` gets each pause once, with its full length; a retry is made when it is due, and no earlier."""
+def test_a_stopped_clock_skips_pauses_one_by_one(workspace: Workspace) -> None:
+    """`advance_clock` gets each pause once with its full length; a retry is made when it is due, not earlier."""
     passed: list[float] = []
     backoff = Backoff(jitter=0, first=10)
     with DataPlane(workspace, listen=False, backoff=backoff, advance_clock=passed.append) as plane:
@@ -508,8 +508,8 @@ def test_pauses_are_skipped_one_after_the_other_where_time_stands_still(workspac
         assert [fate.status for fate in plane.fates] == ["delivered", "delivered"]
 
 
-def test_who_waits_for_something_is_let_go_at_the_end(workspace: Workspace) -> None:
-    """A data plane that stops has no more changes: nobody waits for them until the timeout."""
+def test_waiting_callers_are_released_at_the_end(workspace: Workspace) -> None:
+    """A stopping data plane has no more changes: no caller waits for its timeout."""
     waits, errors = Event(), list[StillWaiting]()
 
     def wait() -> None:

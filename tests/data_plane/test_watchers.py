@@ -1,4 +1,4 @@
-"""Readers of the live stream beside each other: none of them costs another one anything, however slow it is."""
+"""Parallel readers of the live stream do not affect each other, however slow one is."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 from svctoolkit import DataPlane, Workspace
 
 EVENT = {"type": "track", "event": "E", "userId": "u1"}
-CHANGES, BATCH, BATCHES = 2000, 500, 16  # more than is kept for a slow reader and fits into the buffers on its way
-SLOWLY = 4096  # bytes that the slow reader takes after each batch
+CHANGES, BATCH, BATCHES = 2000, 500, 16  # more than is kept for a slow reader and fits into the buffers in between
+SLOWLY = 4096  # bytes that the slow reader reads after each batch
 
 
 class Reader:
-    """A connection to the stream; `seqs` are the events that it was told of, `missed` the gaps."""
+    """A connection to the stream; `seqs` are the events that it received, `missed` the gaps."""
 
     def __init__(self, plane: DataPlane) -> None:
         self.seqs: list[int] = []
@@ -27,7 +27,7 @@ class Reader:
         self._connection.settimeout(60)
         self._connection.setsockopt(
             socket.SOL_SOCKET, socket.SO_RCVBUF, 8192
-        )  # before: the system's would take megabytes
+        )  # before connecting: the default buffer would hold megabytes
         self._connection.connect(("127.0.0.1", plane.port))
         self._connection.sendall(b"GET /inspect/stream HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
         while b": connected\n\n" not in self._tail:
@@ -35,7 +35,7 @@ class Reader:
         self._tail = b""
 
     def read(self, size: int = 1 << 16) -> bool:
-        """Take what comes next. False at the end."""
+        """Read once. False at the end of the stream."""
         part = self._connection.recv(size)
         *frames, self._tail = (self._tail + part).split(b"\n\n")
         for frame in frames:
@@ -55,24 +55,24 @@ class Reader:
 
 
 def start(reader: Reader) -> Thread:
-    """Read what comes as fast as it comes, to the end."""
+    """Read to the end as fast as possible."""
     thread = Thread(target=reader.read_all, daemon=True)
     thread.start()
     return thread
 
 
 def wait_for(reader: Reader, seq: int) -> None:
-    """Until the reader has been told of this event or a later one."""
+    """Wait until the reader has received this event or a later one."""
     deadline = time.monotonic() + 60
     while not reader.seqs or reader.seqs[-1] < seq:
         assert time.monotonic() < deadline, f"{len(reader.seqs)} events, and not {seq}, after a minute"
         time.sleep(0.005)
 
 
-def test_who_keeps_up_gets_everything_beside_those_who_do_not(workspace: Workspace) -> None:
-    """One reader never reads, one reads a little now and then: the third misses nothing, nor does ingestion wait.
+def test_a_fast_reader_misses_nothing_next_to_slow_ones(workspace: Workspace) -> None:
+    """One reader never reads, one reads a little now and then: the third misses nothing, and ingestion does not wait.
 
-    When the two read at last, they are told of every gap.
+    When the slow readers do read, they learn of every gap.
     """
     settings = workspace.data_plane
     workspace.data_plane = replace(settings, limits=replace(settings.limits, changes=CHANGES))
