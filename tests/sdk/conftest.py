@@ -12,7 +12,7 @@ from .gateway import KEY, Gateway, serving
 
 
 class PatientClient(ServiceClient):
-    """Waits longer where a test just says `flush()`: a machine with much else to do may stand still for seconds."""
+    """A client with longer default timeouts for `flush()`: a busy machine may stop for seconds."""
 
     def flush(self, timeout: float = 60.0) -> bool:
         return super().flush(timeout)
@@ -26,7 +26,7 @@ def gateway() -> Iterator[Gateway]:
 
 @pytest.fixture
 def make(gateway: Gateway, tmp_path: Path) -> Iterator[Callable[..., ServiceClient]]:
-    """Makes an initialized client of the gateway, without lifecycle events unless asked for."""
+    """A factory for initialized clients of the gateway, without lifecycle events unless requested."""
     made: list[ServiceClient] = []
 
     def client(key: str = KEY, options: Any = None, **settings: Any) -> ServiceClient:

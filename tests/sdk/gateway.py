@@ -1,4 +1,4 @@
-"""A small real data plane: an HTTP server with the gateway's answers, and the helpers that the SDK's tests share."""
+"""A small real data plane: an HTTP server with the gateway's answers, and helpers that the SDK's tests share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ OK: Answer = (200, {}, b"ok")
 
 
 class Gateway:
-    """Keeps every event it said 200 to. `answers` are given first, in order; then `rule`, if it says anything."""
+    """Keeps every event that it answered with 200.
+
+    Scripted `answers` come first, in order; then those of `rule`, if any.
+    """
 
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
@@ -108,7 +111,7 @@ def _handler(gateway: Gateway) -> type[BaseHTTPRequestHandler]:
                 self._write(*answer)
 
         def _write(self, status: int, headers: dict[str, str], body: bytes) -> None:
-            if "Content-Length" in headers:  # the test's own: the answer is cut off
+            if "Content-Length" in headers:  # the test's own client: the answer is cut off
                 self.close_connection = True
             headers = {"Content-Length": str(len(body)), **headers}
             head = f"HTTP/1.1 {status} X\r\n"

@@ -1,4 +1,4 @@
-"""What the client does with each answer of the data plane."""
+"""How the client reacts to each answer of the data plane."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Plane:
         return Response(200, {}, b"ok")
 
 
-def test_the_request_is_the_mobile_sdks(make, gateway: Gateway):
+def test_requests_have_the_form_of_the_mobile_sdks(make, gateway: Gateway):
     """A batch goes to /v1/batch with Basic key, AnonymousId, and `sentAt` on the envelope and on every event."""
     client = make()
     client.put_anonymous_id("anon-1")
@@ -67,7 +67,7 @@ def test_the_request_is_the_mobile_sdks(make, gateway: Gateway):
         ("http://localhost.example", True, True),
     ],
 )
-def test_requests_are_compressed_unless_that_gains_nothing(make, url: str, on: bool, compressed: bool):
+def test_requests_are_compressed_when_it_helps(make, url: str, on: bool, compressed: bool):
     """Requests are gzipped, but not with `gzip: False`, and not to this machine."""
     plane = Plane()
     client = make(transport=plane, data_plane_url=url, gzip=on)
@@ -78,8 +78,8 @@ def test_requests_are_compressed_unless_that_gains_nothing(make, url: str, on: b
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204])
-def test_any_success_counts_once(make, gateway: Gateway, status: int):
-    """Every 2xx is a delivery: nothing is sent again."""
+def test_any_2xx_counts_as_delivered(make, gateway: Gateway, status: int):
+    """Nothing is sent again."""
     gateway.answers = [(status, {}, b"")]
     client = make()
     client.track("one")
@@ -101,8 +101,8 @@ def test_any_success_counts_once(make, gateway: Gateway, status: int):
         "close",
     ],
 )
-def test_a_passing_failure_is_tried_again(make, gateway: Gateway, answer):
-    """5xx, 429, an odd status, JSON without a code, a lost connection: the same events again, delivered once."""
+def test_a_temporary_failure_is_retried(make, gateway: Gateway, answer):
+    """After 5xx, 429, an odd status, JSON without a code or a lost connection, the same events are delivered once."""
     gateway.answers = [answer, answer]
     client = make()
     client.track("one")
@@ -117,7 +117,7 @@ def test_a_passing_failure_is_tried_again(make, gateway: Gateway, answer):
 @pytest.mark.parametrize("status", [400, 413, 422])
 @pytest.mark.parametrize("bad", [{"5"}, {"0", "1", "19"}, set(map(str, range(20)))])
 def test_one_bad_event_does_not_block_the_others(make, gateway: Gateway, status: int, bad: set[str]):
-    """A refused batch is halved until the refused events are alone; they are parked, the rest arrives."""
+    """A refused batch is halved until the refused events are alone; they are parked, and the others arrive."""
     gateway.rule = lambda events: (status, {}, b"no good") if bad & {e["event"] for e in events} else None
     client = make()
     for number in range(20):
@@ -134,7 +134,7 @@ def test_one_bad_event_does_not_block_the_others(make, gateway: Gateway, status:
 
 
 def _backlog(make) -> ServiceClient:
-    """A client with the events 0 to 27 waiting, which it sends by fives."""
+    """A client with the events 0 to 27 waiting, which it sends in batches of five."""
     offline = make(data_plane_url="http://127.0.0.1:9")
     for number in range(28):
         offline.track(str(number))
@@ -144,7 +144,7 @@ def _backlog(make) -> ServiceClient:
 
 @pytest.mark.parametrize("failure", [(503, {}, b"x"), "close", (429, {"Retry-After": "0"}, b"")])
 @pytest.mark.parametrize("place", range(6))
-def test_a_failure_in_a_run_of_batches_changes_no_order(make, gateway: Gateway, failure, place: int):
+def test_a_failure_among_several_batches_keeps_the_order(make, gateway: Gateway, failure, place: int):
     """Whichever of several full batches fails, all events arrive once, in the order of their calls."""
     bodies: list[bytes] = []
 
@@ -162,8 +162,8 @@ def test_a_failure_in_a_run_of_batches_changes_no_order(make, gateway: Gateway, 
 
 
 @pytest.mark.parametrize("place", range(28))
-def test_a_refused_event_in_a_run_of_batches_is_parked_alone(make, gateway: Gateway, place: int):
-    """Wherever the refused event stands, the others arrive once, in order, and it is parked."""
+def test_a_refused_event_among_several_batches_is_parked_alone(make, gateway: Gateway, place: int):
+    """Wherever the refused event is, the others arrive once and in order."""
     gateway.rule = lambda events: (400, {}, b"no") if str(place) in {e["event"] for e in events} else None
     client = _backlog(make)
     assert client.flush()
@@ -172,7 +172,7 @@ def test_a_refused_event_in_a_run_of_batches_is_parked_alone(make, gateway: Gate
     assert list(client.frame()["event"]) == [str(place)]
 
 
-def test_a_wrong_key_in_a_run_of_batches_gives_back_what_is_claimed(make, gateway: Gateway):
+def test_a_wrong_key_releases_all_claimed_events(make, gateway: Gateway):
     """When the key is refused in the middle, another process can send the rest at once."""
     gateway.rule = lambda events: (401, {}, b"invalid write key") if events[0]["event"] == "10" else None
     client = _backlog(make)
@@ -185,7 +185,7 @@ def test_a_wrong_key_in_a_run_of_batches_gives_back_what_is_claimed(make, gatewa
 
 
 def test_parked_events_can_be_sent_again(make, gateway: Gateway):
-    """`retry_parked` puts them back, and they are delivered when the data plane takes them."""
+    """`retry_parked` puts them back into the queue, and they are delivered when the data plane accepts them."""
     gateway.rule = lambda events: (400, {}, b"no")
     client = make()
     client.track("one")
@@ -197,8 +197,8 @@ def test_parked_events_can_be_sent_again(make, gateway: Gateway):
     assert gateway.names == ["one"]
 
 
-def test_who_does_not_answer_is_told_without_credentials(make):
-    """The error has scheme, host and port of the data plane; what its address says of a login stays out."""
+def test_an_unreachable_data_plane_is_reported_without_credentials(make):
+    """The error has scheme, host and port of the data plane, but not the login in its address."""
     errors: list[Exception] = []
     client = make(data_plane_url="http://user:pa55@127.0.0.1:9", on_error=errors.append)
     client.track("one")
@@ -208,8 +208,8 @@ def test_who_does_not_answer_is_told_without_credentials(make):
     assert not any("pa55" in str(error) for error in errors)
 
 
-def test_a_wrong_key_pauses_until_another_one(make, gateway: Gateway):
-    """401: one request, the events are kept, nothing more is sent; the right key delivers them."""
+def test_a_wrong_key_pauses_sending(make, gateway: Gateway):
+    """401: one request, the events are kept, and nothing more is sent; the right key delivers them."""
     gateway.config = (404, {}, b"")
     errors = []
     client = make("WRONG", on_error=errors.append)
@@ -226,8 +226,8 @@ def test_a_wrong_key_pauses_until_another_one(make, gateway: Gateway):
     assert gateway.names == ["one"]
 
 
-def test_a_source_disabled_at_the_data_plane_is_kept_waiting(make, gateway: Gateway):
-    """404: stop and keep; `flush` asks again, and delivers once the source is enabled."""
+def test_a_source_disabled_at_the_data_plane_keeps_its_events(make, gateway: Gateway):
+    """404: sending stops; `flush` tries again, and delivers once the source is enabled."""
     gateway.answers = [(404, {}, b"source is disabled\n")]
     gateway.config = (500, {}, b"")
     client = make()
@@ -241,7 +241,7 @@ def test_a_source_disabled_at_the_data_plane_is_kept_waiting(make, gateway: Gate
 
 
 def test_retry_after_is_respected(make, gateway: Gateway):
-    """After 429 with Retry-After nothing is sent before the time has passed, then everything."""
+    """After 429 with Retry-After, nothing is sent until the time has passed, then everything."""
     gateway.answers = [(429, {"Retry-After": "1"}, b"")]
     client = make()
     client.track("one")
@@ -253,7 +253,7 @@ def test_retry_after_is_respected(make, gateway: Gateway):
 
 
 def test_a_flush_does_not_outlast_its_timeout(make, gateway: Gateway):
-    """While the server asks to wait for an hour, `flush(0.2)` is over after 0.2 s and says False."""
+    """While the server asks to wait for an hour, `flush(0.2)` returns False after 0.2 s."""
     gateway.answers = [(503, {"Retry-After": "3600"}, b"")]
     client = make()
     client.track("one")
@@ -263,29 +263,29 @@ def test_a_flush_does_not_outlast_its_timeout(make, gateway: Gateway):
 
 
 @given(st.text(max_size=20))
-def test_no_retry_after_breaks_the_client(text: str):
-    """Whatever stands in the header, it is a number of seconds up to a day, or nothing."""
+def test_an_odd_retry_after_does_no_harm(text: str):
+    """Any header gives a number of seconds up to a day, or nothing."""
     found = retry_after({"retry-after": text}, 1000.0)
 
     assert found is None or 0 <= found <= 86_400
 
 
-def test_retry_after_as_a_date():
+def test_retry_after_may_be_a_date():
     """An HTTP date is understood; one in the past means now."""
     assert retry_after({"retry-after": formatdate(1060, usegmt=True)}, 1000.0) == 60.0
     assert retry_after({"retry-after": formatdate(10, usegmt=True)}, 1000.0) == 0.0
 
 
 @given(st.integers(1, 100_000))
-def test_back_off_grows_with_jitter_to_a_cap(failures: int):
-    """3 s, doubled each time, up to twice of it by chance, never over 300 s, also after days offline."""
+def test_back_off_grows_with_jitter_up_to_a_limit(failures: int):
+    """3 s, doubled each time, multiplied by up to 2 at random, never over 300 s, even after days offline."""
     base = min(3.0 * 2 ** min(failures - 1, 20), 300.0)
 
     assert base <= backoff(failures) <= min(2 * base, 300.0)
 
 
-def test_a_full_batch_goes_by_itself(make, gateway: Gateway):
-    """With `flushQueueSize` events waiting nobody has to flush; fewer wait."""
+def test_a_full_batch_is_sent_automatically(make, gateway: Gateway):
+    """With `flushQueueSize` events waiting, no flush is needed; fewer events wait."""
     client = make(flush_queue_size=5)
     for number in range(6):
         client.track(str(number))
@@ -295,8 +295,8 @@ def test_a_full_batch_goes_by_itself(make, gateway: Gateway):
     assert client.stats().waiting == 1
 
 
-def test_time_sends_the_rest(make, gateway: Gateway):
-    """With `sleepTimeout` seconds past, a single event goes by itself."""
+def test_an_incomplete_batch_is_sent_after_the_sleep_timeout(make, gateway: Gateway):
+    """After `sleepTimeout` seconds, even a single event is sent."""
     client = make(sleep_timeout=1)
     client.track("one")
     until(lambda: client.stats().delivered == 1)
@@ -305,7 +305,7 @@ def test_time_sends_the_rest(make, gateway: Gateway):
 
 
 def test_a_batch_is_at_most_500_kb(make, gateway: Gateway):
-    """Large events go in several requests, none above 500 KB."""
+    """Large events are sent in several requests, none above 500 KB."""
     client = make(flush_queue_size=100)
     for _ in range(40):
         client.track("large", {"text": "x" * 30_000})
@@ -317,8 +317,8 @@ def test_a_batch_is_at_most_500_kb(make, gateway: Gateway):
     assert len(gateway.names) == 40
 
 
-def test_a_transport_that_raises_anything_is_no_answer(make):
-    """An exception of a transport is a failure like any other: the event waits, the worker lives."""
+def test_an_exception_of_a_transport_is_a_failed_attempt(make):
+    """The event waits, and the worker survives."""
 
     class Broken:
         def send(self, request: Request) -> Response:
@@ -332,8 +332,8 @@ def test_a_transport_that_raises_anything_is_no_answer(make):
     assert "surprise" in client.stats().last_error
 
 
-def test_an_embedded_transport_needs_no_waiting(tmp_path):
-    """With a transport in the same process every event is delivered when its call returns, and no file is made."""
+def test_an_embedded_transport_delivers_within_the_call(tmp_path):
+    """With a transport in the same process every event is delivered when its call returns, and no file is created."""
 
     plane = Plane()
     client = ServiceClient(transport=plane, track_lifecycle_events=False)
@@ -345,8 +345,8 @@ def test_an_embedded_transport_needs_no_waiting(tmp_path):
     client.shutdown()
 
 
-def test_a_data_plane_as_transport():
-    """A plane without a socket gets each event at its call, with the source's own fate; a wrong key is refused."""
+def test_a_data_plane_can_be_the_transport():
+    """A data plane without a socket gets each event at its call, with the source's own fate; a wrong key is refused."""
     workspace = Workspace()
     workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
     workspace.source("web", destinations=["hook"])
@@ -364,8 +364,8 @@ def test_a_data_plane_as_transport():
         assert [(fate.destination, fate.status) for fate in plane.fates] == [("hook", "delivered")]
 
 
-def test_callbacks_may_do_anything(make, gateway: Gateway):
-    """`on_error` that raises, tracks and flushes from the worker neither ends nor blocks it."""
+def test_callbacks_may_call_the_client(make, gateway: Gateway):
+    """An `on_error` that raises, tracks and flushes in the worker thread neither ends nor blocks it."""
     holder: list[ServiceClient] = []
 
     def on_error(error: Exception) -> None:

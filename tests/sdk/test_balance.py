@@ -1,4 +1,4 @@
-"""Counters balance after anything, in any order: every event is delivered, waiting, parked, or dropped for a reason."""
+"""Counters balance after any sequence of actions: each event is delivered, waiting, parked, or dropped for a reason."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ANSWERS: dict[str, Any] = {
 
 
 class BalanceMachine(RuleBasedStateMachine):
-    """A client, its data plane, its directory, and everything that happens to them."""
+    """A client, its data plane, its directory, and everything that can happen to them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ class BalanceMachine(RuleBasedStateMachine):
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def test_counters_balance_after_anything():
+def test_counters_balance_after_any_sequence():
     """Any calls, answers, keys, restarts and lost files."""
     run_state_machine_as_test(
         BalanceMachine, settings=hypothesis_settings(max_examples=10, stateful_step_count=20, deadline=None)
@@ -128,7 +128,7 @@ def test_counters_balance_after_anything():
 
 
 def test_parked_events_of_a_removed_file_count_as_dropped(tmp_path: Path) -> None:
-    """A file that is removed takes refused events with it: they are counted, and the numbers still balance."""
+    """A deleted file takes refused events with it: they are counted, and the numbers still balance."""
     gateway = Gateway()
     gateway.rule = lambda _: (400, {}, b"no")
     client = ServiceClient(
@@ -145,7 +145,7 @@ def test_parked_events_of_a_removed_file_count_as_dropped(tmp_path: Path) -> Non
         before = client.stats()
         shutil.rmtree(tmp_path / "data")
         client.track("next")
-        client.flush(30)  # notices that the file is not there
+        client.flush(30)  # notices that the file is missing
         after = client.stats()
     finally:
         client.shutdown(0.1)

@@ -1,4 +1,4 @@
-"""The specified calls: what they check, what they send, what they remember."""
+"""The specified calls: argument checks, payloads, and stored state."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def _sent(client: ServiceClient, gateway: Gateway) -> list[dict]:
 
 
 @pytest.mark.parametrize(("name", "parameters"), CALLS.items())
-def test_the_specified_calls_exist_typed_and_documented(name: str, parameters: tuple[str, ...]):
-    """Every call has its specified parameters in their order, type hints for all, and a docstring."""
+def test_the_specified_calls_exist_with_types_and_docstrings(name: str, parameters: tuple[str, ...]):
+    """Every call has its specified parameters in order, type hints for all, and a docstring."""
     call = getattr(ServiceClient, name)
 
     assert tuple(inspect.signature(call).parameters)[1 : len(parameters) + 1] == parameters
@@ -51,7 +51,7 @@ def test_the_specified_calls_exist_typed_and_documented(name: str, parameters: t
     assert "Any" not in str(call.__annotations__["return"])
 
 
-def test_snake_case_and_specified_names_are_the_same():
+def test_calls_exist_in_both_spellings():
     """`optOut` and `opt_out` are one call, on the class and on the module."""
     from svctoolkit import sdk
 
@@ -108,8 +108,8 @@ def test_a_wrong_argument_raises_at_the_call(call: str, arguments: tuple, text: 
     assert str(raised.value) == text
 
 
-def test_the_payloads_are_the_mobile_sdks(make, gateway: Gateway):
-    """Each type has the members of the mobile SDKs' events, in their order, with our name as the library."""
+def test_payloads_equal_those_of_the_mobile_sdks(make, gateway: Gateway):
+    """Each event type has the same fields in the same order, with our name as the library."""
     client = make(
         application_name="Demo Shop",
         application_version="1.4.0",
@@ -159,7 +159,7 @@ def test_the_payloads_are_the_mobile_sdks(make, gateway: Gateway):
 
 
 def test_options_have_the_specified_precedence(make, gateway: Gateway):
-    """Integrations of a call replace the initial ones; external IDs merge by type; identify's are kept."""
+    """Integrations of a call replace the initial ones; external IDs merge by type; those of identify are kept."""
     client = make(options={"integrations": {"All": False, "A": True}, "externalIds": {"x": 1, "y": "init"}})
     client.track("initial")
     client.track("own", {}, {"integrations": {"B": False}, "externalIds": {"y": "call"}})
@@ -175,7 +175,10 @@ def test_options_have_the_specified_precedence(make, gateway: Gateway):
 
 
 def test_calls_before_initialize_are_kept(gateway: Gateway, tmp_path: Path):
-    """Early calls are sent after `initialize`, with the time of the call; state set first holds for the first event."""
+    """Early calls are sent after `initialize` with the time of the call.
+
+    State set earlier applies to the first event.
+    """
     now = iter(range(1_800_000_000, 1_900_000_000))
     client = ServiceClient(
         data_plane_url=gateway.url, data_directory=tmp_path, clock=lambda: float(next(now)), sleep_timeout=3600
@@ -193,8 +196,8 @@ def test_calls_before_initialize_are_kept(gateway: Gateway, tmp_path: Path):
     assert events[2]["originalTimestamp"] < events[0]["originalTimestamp"] < events[3]["originalTimestamp"]
 
 
-def test_calls_before_initialize_are_bounded():
-    """Without `initialize` at most 1000 calls are kept; the rest is counted as dropped."""
+def test_calls_before_initialize_are_limited():
+    """Without `initialize`, at most 1000 calls are kept; the others count as dropped."""
     client = ServiceClient()
     for _ in range(1005):
         client.track("early")
@@ -203,7 +206,7 @@ def test_calls_before_initialize_are_bounded():
 
 
 def test_initialize_can_be_awaited(make, gateway: Gateway):
-    """In an event loop `await initialize` and `flush_async` work; in a script `.wait()` does."""
+    """In an event loop, `await initialize` and `flush_async` work; in a script, `.wait()` does."""
 
     async def run() -> bool:
         client = make()
@@ -217,7 +220,7 @@ def test_initialize_can_be_awaited(make, gateway: Gateway):
 
 
 def test_the_client_is_a_context_manager(gateway: Gateway, tmp_path: Path):
-    """Leaving the `with` delivers."""
+    """Leaving the `with` block delivers."""
     with ServiceClient(data_plane_url=gateway.url, data_directory=tmp_path, track_lifecycle_events=False) as client:
         client.initialize(KEY)
         client.track("one")
@@ -225,8 +228,8 @@ def test_the_client_is_a_context_manager(gateway: Gateway, tmp_path: Path):
     assert gateway.names == ["one"]
 
 
-def test_the_arguments_are_not_touched_and_not_shared(make, gateway: Gateway):
-    """The caller's dicts stay as they were, and what the caller changes after the call does not change the event."""
+def test_arguments_are_copied(make, gateway: Gateway):
+    """The caller's dicts stay unchanged, and later changes to them do not change the event."""
     properties, traits, options = {"a": {"b": 1}}, {"c": 2}, {"integrations": {"X": True}}
     client = make()
     client.identify("u", traits, options)
@@ -241,8 +244,8 @@ def test_the_arguments_are_not_touched_and_not_shared(make, gateway: Gateway):
     assert two["context"]["traits"]["c"] == 2
 
 
-def test_opt_out_outlives_the_process(make, gateway: Gateway):
-    """After optOut(True) nothing is recorded, also by the next client; what was stored still goes; reset keeps it."""
+def test_opt_out_is_stored(make, gateway: Gateway):
+    """After optOut(True) nothing is recorded, by later clients either; stored events are still sent; reset keeps it."""
     first = make()
     first.track("before")
     first.optOut(True)
@@ -271,7 +274,7 @@ def test_opt_out_reaches_other_processes(make, gateway: Gateway):
     assert two.stats().dropped == {"opted out": 1}
 
 
-def test_lifecycle_events(make, gateway: Gateway):
+def test_lifecycle_events_are_recorded(make, gateway: Gateway):
     """Installed and Opened at the first start, Updated at the first with another version, Backgrounded and Opened."""
     version = {"track_lifecycle_events": True, "application_version": "1.3.0", "application_build": 41}
     first = make(**version)
@@ -297,8 +300,8 @@ def test_lifecycle_events(make, gateway: Gateway):
     ]
 
 
-def test_lifecycle_events_can_be_off(make, gateway: Gateway):
-    """Without trackLifecycleEvents there are none, and no session; the version is remembered all the same."""
+def test_lifecycle_events_can_be_disabled(make, gateway: Gateway):
+    """Without trackLifecycleEvents there are none, and no session; the version is still stored."""
     make(application_version="1").background()
     client = make(application_version="1", track_lifecycle_events=True)
     client.flush()
@@ -306,8 +309,11 @@ def test_lifecycle_events_can_be_off(make, gateway: Gateway):
     assert gateway.names == ["Application Opened"]
 
 
-def test_sessions(make, gateway: Gateway):
-    """A session starts with its first event, goes on over a restart, ends after five quiet minutes, renews at reset."""
+def test_sessions_start_continue_and_end(make, gateway: Gateway):
+    """A session starts with its first event, survives a restart, ends after five idle minutes.
+
+    Reset starts a new one.
+    """
     now = [1_800_000_000.0]
     same = {"track_lifecycle_events": True, "clock": lambda: now[0]}
     make(**same).shutdown()
@@ -334,8 +340,8 @@ def test_sessions(make, gateway: Gateway):
     ]
 
 
-def test_screen_views(make, gateway: Gateway):
-    """`screen_view` records as a context manager and over functions, async ones too - if recordScreenViews is on."""
+def test_screen_views_are_recorded(make, gateway: Gateway):
+    """`screen_view` works as a context manager and a decorator, also of async functions, if recordScreenViews is on."""
     client = make(record_screen_views=True)
 
     @client.screen_view("Basket")
@@ -357,8 +363,11 @@ def test_screen_views(make, gateway: Gateway):
     assert events[0]["properties"] == {"automatic": True, "name": "Home"}
 
 
-def test_an_event_over_32_kb_is_refused(make, gateway: Gateway):
-    """It is not stored, counted, and handed to `on_drop`; traits that would make every event too large are not kept."""
+def test_an_event_over_32_kb_is_dropped(make, gateway: Gateway):
+    """It is not stored but counted and passed to `on_drop`.
+
+    Traits that would make every event too large are dropped, too.
+    """
     dropped = []
     client = make(on_drop=lambda event, reason: dropped.append((event["type"], reason)))
     client.track("large", {"text": "x" * 33 * 1024})
@@ -371,8 +380,8 @@ def test_an_event_over_32_kb_is_refused(make, gateway: Gateway):
     assert "userId" not in small
 
 
-def test_nothing_shows_the_write_key(make, gateway: Gateway, tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    """The key is in no repr, log, error, statistic, or file."""
+def test_the_write_key_is_never_shown(make, gateway: Gateway, tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    """It is in no repr, log, error, statistic or file."""
     client = make(log_level="VERBOSE")
     caplog.set_level(0)
     client.track("one")
@@ -386,8 +395,8 @@ def test_nothing_shows_the_write_key(make, gateway: Gateway, tmp_path: Path, cap
     assert KEY.encode() not in files
 
 
-def test_log_levels(make, gateway: Gateway, caplog: pytest.LogCaptureFixture):
-    """NONE, the default, logs nothing even when events are dropped; WARN says so, without their content."""
+def test_log_levels_decide_what_is_logged(make, gateway: Gateway, caplog: pytest.LogCaptureFixture):
+    """NONE, the default, logs nothing even when events are dropped; WARN reports it without their content."""
     make().track("x", {"t": "secret" * 10_000})
     assert caplog.text == ""
     make(log_level=LogLevel.WARN).track("x", {"t": "secret" * 10_000})
@@ -399,15 +408,15 @@ def test_log_levels(make, gateway: Gateway, caplog: pytest.LogCaptureFixture):
 # Settings
 
 
-def test_both_spellings_and_the_samples_are_understood():
-    """camelCase, snake_case, and the sample's own spellings name the same settings."""
+def test_all_spellings_of_settings_are_accepted():
+    """camelCase, snake_case and the sample's own spellings name the same settings."""
     found = settings({"dbCountThreshold": 5, "sleepTimeOut": 7, "loglevel": "None", "flush_queue_size": 9})
 
     assert (found.db_threshold_count, found.sleep_timeout, found.log_level, found.flush_queue_size) == (5, 7, 0, 9)
 
 
-def test_the_defaults_are_the_specified_ones(monkeypatch: pytest.MonkeyPatch):
-    """Every default of the specification; the data plane's URL comes from the environment if it is there."""
+def test_the_defaults_are_those_of_the_specification(monkeypatch: pytest.MonkeyPatch):
+    """Every default of the specification; the environment may set the data plane's URL."""
     monkeypatch.setenv("SVCTOOLKIT_DATA_PLANE_URL", "https://plane.example/x/")
     found = settings()
 
@@ -441,8 +450,8 @@ def test_the_defaults_are_the_specified_ones(monkeypatch: pytest.MonkeyPatch):
         ({"sleepTimeout": 1, "sleepTimeOut": 2}, "sleepTimeout is given twice"),
     ],
 )
-def test_a_wrong_setting_says_what_would_be_right(given: dict, text: str):
-    """Unknown names come with the nearest one, bad values with their range; all problems at once."""
+def test_a_wrong_setting_is_reported_with_a_suggestion(given: dict, text: str):
+    """The nearest name for an unknown one, the range for a bad value; all problems at once."""
     with pytest.raises(ConfigError) as raised:
         ServiceClient().initialize(KEY, {**given, "recordScreenViews": 5})
 
@@ -450,8 +459,8 @@ def test_a_wrong_setting_says_what_would_be_right(given: dict, text: str):
     assert len(raised.value.problems) == 2
 
 
-def test_importing_is_light():
-    """Importing the SDK loads no HTTP library, no pandas, nothing that is not in the standard library but ourselves."""
+def test_importing_the_sdk_is_light():
+    """It loads only the standard library and the SDK: no HTTP library, no pandas."""
     program = "import sys, svctoolkit.sdk; print(*{m.partition('.')[0] for m in sys.modules})"
     shown = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]
@@ -469,7 +478,7 @@ def test_importing_is_light():
     }
 
 
-# Identity against a model
+# Identity compared with a model
 
 
 class _Plane:
@@ -491,7 +500,7 @@ _EXTERNAL = st.dictionaries(st.sampled_from(["x", "y"]), st.one_of(st.integers(0
 
 
 class IdentityMachine(RuleBasedStateMachine):
-    """The client beside the plainest model of what an installation remembers."""
+    """The client, next to the simplest model of what an installation stores."""
 
     @initialize()
     def begin(self) -> None:
@@ -583,7 +592,7 @@ class IdentityMachine(RuleBasedStateMachine):
 
 
 def test_identity_behaves_like_its_model():
-    """Through any sequence of calls and restarts, every event shows the model's user."""
+    """After any sequence of calls and restarts, every event has the user that the model expects."""
     run_state_machine_as_test(
         IdentityMachine, settings=hypothesis_settings(max_examples=15, stateful_step_count=20, deadline=None)
     )

@@ -1,4 +1,4 @@
-"""Claims: who may send which events, for how long, and what is deleted when they are done."""
+"""Claims: which client may send which events, for how long, and which events are deleted afterwards."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _store(connection: sqlite3.Connection, number: int, *, source: str = "s", table: str = "events") -> None:
-    """Each is another user's."""
+    """A store whose events all belong to different users."""
     connection.executemany(INSERT.format(table), [(source, b"%d" % n, f"u-{n}") for n in range(number)])
 
 
@@ -48,8 +48,11 @@ def _claimed(batch: Batch | None) -> list[int]:
     return [] if batch is None else [id for id, _ in batch.rows]
 
 
-def test_two_claims_have_no_event_in_common(connection: sqlite3.Connection):
-    """The second gets what lies behind the first, the third nothing; another source and device mode have their own."""
+def test_two_claims_are_disjoint(connection: sqlite3.Connection):
+    """The second gets the events after the first, the third none.
+
+    Another source and device mode have separate claims.
+    """
     _store(connection, 5)
     _store(connection, 2, source="other")
     _store(connection, 1, table="device_events")
@@ -74,10 +77,13 @@ def test_two_claims_have_no_event_in_common(connection: sqlite3.Connection):
         (["a", ""], ["b"], 0),
     ],
 )
-def test_nobody_overtakes_a_user(connection: sqlite3.Connection, claimed: list[str], behind: list[str], free: int):
-    """Behind somebody else's claim are only events of other users free, up to the first that shares an ID with what is
-    claimed; the user of this very machine, who has none, may be anybody. So it stays when the claim was given back
-    while a younger one still runs. When nothing is claimed, everything is free."""
+def test_no_claim_overtakes_a_user(connection: sqlite3.Connection, claimed: list[str], behind: list[str], free: int):
+    """While another client has a claim, only events of other users are free.
+
+    The free events end at the first one that shares an ID with a claimed event. An event without IDs belongs to this
+    machine's user, who may be any of them. This still holds when an older claim was released while a younger one is
+    active. Without any claim, all events are free.
+    """
     _store_of(connection, *claimed, *behind)
     first = _claim(connection, len(claimed), who="elsewhere|1|x")
     assert first is not None
@@ -93,8 +99,8 @@ def test_nobody_overtakes_a_user(connection: sqlite3.Connection, claimed: list[s
     assert len(_claimed(_claim(connection))) == len(claimed + behind)
 
 
-def test_who_sends_one_after_the_other_may_claim_ahead(connection: sqlite3.Connection):
-    """One's own claims hold up nobody's events, as long as nothing was given back before them."""
+def test_a_sequential_sender_may_claim_ahead(connection: sqlite3.Connection):
+    """A client's own claims block none of its events unless events before them were released."""
     me = claims.owner()
     _store_of(connection, *"aaaaaa")
 
@@ -105,8 +111,10 @@ def test_who_sends_one_after_the_other_may_claim_ahead(connection: sqlite3.Conne
 
 
 def test_a_claim_is_good_for_a_minute(connection: sqlite3.Connection):
-    """A second before its end it holds, a second after it is over; one from a far future was made before a clock
-    was set back, and counts for nothing."""
+    """It holds a second before its end, but not a second after.
+
+    A claim from the far future was made before the clock was set back and is ignored.
+    """
     _store(connection, 1)
     _claim(connection)
 
@@ -118,22 +126,22 @@ def test_a_claim_is_good_for_a_minute(connection: sqlite3.Connection):
     assert _claimed(_claim(connection)) == [1]
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells in files how processes are")
-def test_a_claim_ends_with_a_process_whose_parent_does_not_ask(connection: sqlite3.Connection):
-    """A process that was killed keeps its number until its parent asks; in a container maybe for ever."""
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux shows the state of processes in files")
+def test_a_claim_ends_with_a_zombie_process(connection: sqlite3.Connection):
+    """A killed process keeps its number until its parent waits for it; in a container, perhaps forever."""
     _store(connection, 1)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         who = f"{os.uname().nodename}|{process.pid}|x"
         assert _claimed(_claim(connection, who=who)) == [1]
         assert _claim(connection) is None
         process.kill()
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and is not asked about
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has exited, but its parent has not waited for it
 
         assert _claimed(_claim(connection)) == [1]
 
 
 def test_a_claim_ends_with_its_process(connection: sqlite3.Connection):
-    """That of a process that is gone is over; that of one on another machine, or where machines have no names, not."""
+    """The claim of a dead process ends; one of another machine, or of a machine without a name, does not."""
     _store(connection, 1)
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
@@ -144,8 +152,8 @@ def test_a_claim_ends_with_its_process(connection: sqlite3.Connection):
         (f"elsewhere|{gone.pid}|x", False),
         (f"|{gone.pid}|x", False),
         (f"{host}|{os.getppid()}|x", False),
-        (f"{host}|1|x", os.getpid() == 1),  # somebody else's process, or in a container our own from before
-        (f"{host}|{os.getpid()}|x", True),  # our number, but none of us: a container's process before this one
+        (f"{host}|1|x", os.getpid() == 1),  # a foreign process, or in a container our own from an earlier start
+        (f"{host}|{os.getpid()}|x", True),  # our number, but another process: a container's process before this one
         (claims.owner(), False),
     ]:
         connection.execute("DELETE FROM claims")
@@ -153,8 +161,8 @@ def test_a_claim_ends_with_its_process(connection: sqlite3.Connection):
         assert (_claim(connection) is not None) == is_free, who
 
 
-def test_owners_differ():
-    """Two clients of one process have two names, which tell machine and process."""
+def test_owners_are_unique():
+    """Two clients in one process have different names, which identify machine and process."""
     one, two = claims.owner(), claims.owner()
 
     assert one != two
@@ -165,10 +173,8 @@ def test_owners_differ():
     ("done", "remaining"),
     [([1, 2, 3], [4, 5]), ([1, 3], [2, 4, 5]), ([3, 1], [2, 4, 5]), ([2], [1, 3, 4, 5]), ([], [1, 2, 3, 4, 5])],
 )
-def test_what_is_done_is_deleted_and_nothing_else(
-    connection: sqlite3.Connection, done: list[int], remaining: list[int]
-):
-    """Also with gaps and in any order; the claim ends, so that the rest can be claimed again."""
+def test_only_finished_events_are_deleted(connection: sqlite3.Connection, done: list[int], remaining: list[int]):
+    """In any order and with gaps; the claim ends, so that the others can be claimed again."""
     _store(connection, 5)
     batch = _claim(connection, 3)
 
@@ -177,8 +183,8 @@ def test_what_is_done_is_deleted_and_nothing_else(
     assert _claimed(_claim(connection)) == remaining
 
 
-def test_a_claim_that_is_over_deletes_nothing(connection: sqlite3.Connection):
-    """Its numbers may be younger events' by now."""
+def test_an_expired_claim_deletes_nothing(connection: sqlite3.Connection):
+    """Its numbers may belong to newer events by now."""
     _store(connection, 2)
     batch = _claim(connection)
     assert claims.settle(connection, batch, [1, 2]) == 2
@@ -189,7 +195,7 @@ def test_a_claim_that_is_over_deletes_nothing(connection: sqlite3.Connection):
 
 
 def test_device_events_are_deleted_from_their_own_table(connection: sqlite3.Connection):
-    """The data plane's copy stays."""
+    """The copy for the data plane stays."""
     _store(connection, 2)
     _store(connection, 2, table="device_events")
     batch = claims.claim(connection, "device", "s", claims.owner(), 100, NOW)
@@ -204,7 +210,7 @@ def _rows(*sizes: int) -> list[tuple[int, bytes]]:
 
 
 def test_a_batch_is_at_most_500_kb():
-    """As many of the first rows as fit, with 40 bytes that each gets on its way and the envelope's 64; one at least."""
+    """The largest number of first rows that fits, with 40 extra bytes per row and 64 for the envelope; at least one."""
     room = 512_000 - 64
     fit = room - 2 * 40
 

@@ -1,4 +1,4 @@
-"""Programs written for other SDKs run by changing the import."""
+"""Programs written for other SDKs run after changing the import."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ analytics.alias("old", "new")
         ("segment", "host", "analytics.shutdown()"),
     ],
 )
-def test_a_program_runs_by_changing_its_import(gateway: Gateway, tmp_path: Path, name: str, host: str, end: str):
+def test_a_program_runs_after_changing_its_import(gateway: Gateway, tmp_path: Path, name: str, host: str, end: str):
     """Settings as variables, calls of the module, `shutdown`, `flush`, or nothing at the end: all six events arrive."""
     script = tmp_path / "program.py"
     script.write_text(PROGRAM.format(name=name, host=host, url=gateway.url + "/", end=end))
@@ -67,8 +67,8 @@ def test_a_program_runs_by_changing_its_import(gateway: Gateway, tmp_path: Path,
     assert "anonymousId" not in track
 
 
-def test_segments_own_settings_are_taken(gateway: Gateway, tmp_path: Path):
-    """`log_handler` gets the log; who configured OAuth is told that the write key is used instead."""
+def test_segments_settings_are_accepted(gateway: Gateway, tmp_path: Path):
+    """`log_handler` gets the log; for OAuth settings a message says that the write key is used instead."""
     script = tmp_path / "program.py"
     script.write_text(f"""
 import logging, sys
@@ -88,8 +88,8 @@ analytics.shutdown()""")
     assert "secret" not in result.stdout
 
 
-def test_a_setting_that_neither_has_is_refused():
-    """As a call with a wrong keyword is in Python."""
+def test_an_unknown_setting_is_rejected():
+    """Like a call with a wrong keyword in Python."""
     with pytest.raises(TypeError, match="no setting 'max_retry'"):
         Client(KEY, max_retry=3)  # type: ignore[call-arg]
 
@@ -101,7 +101,7 @@ def client(gateway: Gateway) -> Iterator[Client]:
     made.service.shutdown(0.2)
 
 
-def test_every_argument_of_a_call_counts(client: Client, gateway: Gateway):
+def test_every_argument_of_a_call_is_used(client: Client, gateway: Gateway):
     """Time, context, integrations, anonymous ID and message ID; `sync_mode` sends before the call returns."""
     taken, message = client.track(
         "u-1",
@@ -121,7 +121,7 @@ def test_every_argument_of_a_call_counts(client: Client, gateway: Gateway):
     assert event["integrations"] == {"All": False, "Slack": {"channel": "#x"}}
 
 
-def test_calls_leave_nothing_behind(client: Client, gateway: Gateway):
+def test_calls_store_no_state(client: Client, gateway: Gateway):
     """As in those SDKs, a user's traits are not in the next event, and an anonymous user may have traits."""
     client.identify(anonymous_id="a-1", traits={"plan": "pro"})
     client.track("u-2", "Paid")
@@ -146,14 +146,14 @@ def test_calls_leave_nothing_behind(client: Client, gateway: Gateway):
         lambda client: Client(None),
     ],
 )
-def test_wrong_arguments_raise_as_there(client: Client, call):
-    """`AssertionError`, as programs that catch it expect."""
+def test_wrong_arguments_raise_assertion_errors(client: Client, call):
+    """As in those SDKs, for programs that catch `AssertionError`."""
     with pytest.raises(AssertionError):
         call(client)
 
 
 def test_send_false_records_nothing(gateway: Gateway):
-    """The switch for tests."""
+    """The setting for tests."""
     client = Client(KEY, host=gateway.url, send=False)
     assert client.track("u-1", "Paid")[0]
     client.shutdown()
@@ -162,8 +162,8 @@ def test_send_false_records_nothing(gateway: Gateway):
 
 
 @pytest.mark.parametrize("name", ["rudder", "segment"])
-def test_the_modules_name_what_they_have(name: str):
-    """Every call of `__all__` exists and says what it does."""
+def test_the_modules_list_their_calls(name: str):
+    """Every call in `__all__` exists and has a docstring."""
     module = importlib.import_module(f"svctoolkit.sdk.compat.{name}")
 
     assert all(getattr(module, call).__doc__ for call in module.__all__)

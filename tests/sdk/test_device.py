@@ -1,4 +1,4 @@
-"""The source's configuration, device mode and its factories."""
+"""The source configuration, device mode and its factories."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .gateway import KEY, Gateway, serving, until
 
 
 class Spy:
-    """A factory and its integration in one: keeps what it is given."""
+    """A factory and integration in one that records its calls."""
 
     def __init__(self, display_name: str, fails: str = "") -> None:
         self.display_name, self.fails = display_name, fails
@@ -54,7 +54,7 @@ def _destination(name: str, enabled: bool = True, **config: Any) -> dict:
 
 
 def test_factories_start_by_display_name(make, gateway: Gateway):
-    """A factory starts with the configuration of the enabled destination of its display name, exactly spelt."""
+    """A factory starts with the configuration of the enabled destination that has exactly its display name."""
     gateway.config = _config(_destination("Amplitude", apiKey="k"), _destination("AppsFlyer", enabled=False))
     amplitude, flyer, spelt, own = Spy("Amplitude"), Spy("AppsFlyer"), Spy("amplitude"), Spy("")
     client = make(factories=[amplitude, flyer, spelt, own])
@@ -66,8 +66,8 @@ def test_factories_start_by_display_name(make, gateway: Gateway):
     assert gateway.names == ["one"]
 
 
-def test_event_filters(make, gateway: Gateway):
-    """Allowlist and denylist hold for track events, by trimmed exact name; the data plane gets all."""
+def test_event_filters_apply_to_track_events(make, gateway: Gateway):
+    """Allowlist and denylist match trimmed exact names; the data plane gets all events."""
     allow = _destination(
         "Allow", eventFilteringOption="whitelistedEvents", whitelistedEvents=[{"eventName": " A "}, {"eventName": ""}]
     )
@@ -87,7 +87,7 @@ def test_event_filters(make, gateway: Gateway):
 
 
 def test_integrations_choose_factories(make, gateway: Gateway):
-    """`integrations` decides by display name, else by `All`."""
+    """`integrations` decides by display name, otherwise by `All`."""
     gateway.config = _config(_destination("One"), _destination("Two"))
     one, two, own = Spy("One"), Spy("Two"), Spy("")
     client = make(factories=[one, two, own])
@@ -98,8 +98,8 @@ def test_integrations_choose_factories(make, gateway: Gateway):
     assert (one.events, two.events, own.events) == (["only one"], ["not one"], ["not one"])
 
 
-def test_events_stored_before_are_replayed(make, gateway: Gateway):
-    """Events that came before the factories were ready reach them later, once - and the data plane once."""
+def test_earlier_events_are_replayed_to_integrations(make, gateway: Gateway):
+    """Events recorded before the factories were ready reach them later, once, and the data plane once."""
     gateway.config = (500, {}, b"")
     first = make(factories=[Spy("One")])
     first.track("early")
@@ -121,8 +121,8 @@ def test_events_stored_before_are_replayed(make, gateway: Gateway):
 
 
 @pytest.mark.parametrize("fails", ["create", "dump"])
-def test_a_failing_integration_harms_nobody(make, gateway: Gateway, fails: str):
-    """What it raises goes to `on_error`; other integrations and the data plane get the event."""
+def test_a_failing_integration_affects_no_other(make, gateway: Gateway, fails: str):
+    """Its exceptions go to `on_error`; other integrations and the data plane get the event."""
     errors = []
     gateway.config = _config(_destination("Bad"), _destination("Good"))
     good = Spy("Good")
@@ -147,8 +147,8 @@ def test_reset_and_flush_reach_integrations(make, gateway: Gateway):
     assert "flush" in spy.calls
 
 
-def test_the_shipped_factories(make, gateway: Gateway, tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    """The logging factory logs type and name with the event at hand; the NDJSON one writes a line per event."""
+def test_the_included_factories(make, gateway: Gateway, tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    """The logging factory logs type and name with the event attached; the NDJSON one writes a line per event."""
     caplog.set_level(logging.INFO, "shop.events")
     gateway.config = _config(_destination("Log"))
     client = make(
@@ -164,8 +164,8 @@ def test_the_shipped_factories(make, gateway: Gateway, tmp_path: Path, caplog: p
     assert [line["messageId"] for line in lines] == [event["messageId"] for event in gateway.events]
 
 
-def test_an_ndjson_file_that_cannot_be_opened_is_told(make, gateway: Gateway, tmp_path: Path):
-    """The client goes on without it."""
+def test_an_unusable_ndjson_file_is_reported(make, gateway: Gateway, tmp_path: Path):
+    """The client continues without it."""
     errors = []
     client = make(factories=[NdjsonFactory(tmp_path)], on_error=errors.append)
     client.track("one")
@@ -175,8 +175,11 @@ def test_an_ndjson_file_that_cannot_be_opened_is_told(make, gateway: Gateway, tm
     assert "NdjsonFactory: create failed: IsADirectoryError" in str(errors[0])
 
 
-def test_a_disabled_source_sends_nothing_and_keeps_everything(make, gateway: Gateway):
-    """`enabled: false` in the source configuration: stored, not sent; enabled again, `flush` delivers."""
+def test_a_disabled_source_keeps_its_events(make, gateway: Gateway):
+    """`enabled: false` in the source configuration: events are stored, not sent.
+
+    Once enabled, `flush` delivers them.
+    """
     gateway.config = _config(enabled=False)
     client = make()
     client.track("one")
@@ -190,7 +193,7 @@ def test_a_disabled_source_sends_nothing_and_keeps_everything(make, gateway: Gat
 
 
 def test_the_configuration_is_refreshed(make, gateway: Gateway):
-    """After configRefreshInterval hours it is fetched again, and what it says holds."""
+    """After configRefreshInterval hours it is fetched again and applied."""
     now = [1_800_000_000.0]
     client = make(clock=lambda: now[0])
     client.initialize("2RdemoWriteKey").wait(5)
@@ -206,7 +209,7 @@ def test_the_configuration_is_refreshed(make, gateway: Gateway):
 
 
 def test_the_configuration_is_cached(make, gateway: Gateway):
-    """Offline, the copy of the last time holds."""
+    """Offline, the last copy is used."""
     gateway.config = _config(_destination("One", apiKey="k"))
     make(factories=[Spy("One")]).initialize("2RdemoWriteKey").wait(5)
     spy = Spy("One")
@@ -218,8 +221,8 @@ def test_the_configuration_is_cached(make, gateway: Gateway):
 
 
 @pytest.mark.parametrize("region", ["US", "EU"])
-def test_data_residency(make, gateway: Gateway, region: str):
-    """The source's data plane of the region takes the place of the configured one; without one the US one does."""
+def test_data_residency_chooses_the_data_plane(make, gateway: Gateway, region: str):
+    """The source's data plane of the region replaces the configured one; without one, the US one does."""
     with serving() as us:
         gateway.config = _config(
             dataplanes={
@@ -238,8 +241,8 @@ def test_data_residency(make, gateway: Gateway, region: str):
 @pytest.mark.parametrize(
     "config", [[], "text", {"source": 5}, {"source": {"destinations": 5, "dataplanes": [1]}}, (200, {}, b"<html>")]
 )
-def test_an_odd_configuration_stops_nothing(make, gateway: Gateway, config):
-    """Whatever the control plane says, events are delivered."""
+def test_an_odd_configuration_does_no_harm(make, gateway: Gateway, config):
+    """Whatever the control plane answers, events are delivered."""
     gateway.config = config
     client = make(factories=[Spy("One")])
     client.track("one")
@@ -248,8 +251,8 @@ def test_an_odd_configuration_stops_nothing(make, gateway: Gateway, config):
     assert gateway.names == ["one"]
 
 
-def test_a_key_that_the_control_plane_does_not_know_pauses(make, gateway: Gateway):
-    """ "Invalid write key" of the control plane: nothing is sent, everything kept."""
+def test_a_key_unknown_to_the_control_plane_pauses_sending(make, gateway: Gateway):
+    """ "Invalid write key" from the control plane: nothing is sent, everything is kept."""
     gateway.config = (400, {}, b'{"message":"Invalid write key"}')
     client = make()
     client.track("one")
@@ -260,14 +263,14 @@ def test_a_key_that_the_control_plane_does_not_know_pauses(make, gateway: Gatewa
 
 
 class Slow(Spy):
-    """Takes half a second for each event."""
+    """An integration that takes half a second for each event."""
 
     def dump(self, event):
         self.calls.append("dump")
         time.sleep(0.5)
 
 
-def test_a_slow_integration_delays_nobody(make, gateway: Gateway):
+def test_a_slow_integration_delays_nothing_else(make, gateway: Gateway):
     """While device mode takes 3 s for six events, the data plane has them at once, and no call waits."""
     slow = Slow("")
     client = make(factories=[slow], flush_queue_size=1)
@@ -285,8 +288,8 @@ def test_a_slow_integration_delays_nobody(make, gateway: Gateway):
     assert slow.calls[1:] == [*["dump"] * 5, "reset", "dump", "flush"]
 
 
-def test_an_own_factory_needs_no_source_configuration(make, gateway: Gateway):
-    """A factory without a display name starts at once, also when the control plane never answers."""
+def test_a_custom_factory_needs_no_source_configuration(make, gateway: Gateway):
+    """Without a display name it starts at once, even if the control plane never answers."""
     gateway.config = (500, {}, b"")
     own, named = Spy(""), Spy("Amplitude")
     client = make(factories=[own], data_plane_url="http://127.0.0.1:9")
@@ -299,8 +302,8 @@ def test_an_own_factory_needs_no_source_configuration(make, gateway: Gateway):
     assert named.calls == []
 
 
-def test_what_device_mode_is_too_slow_for_is_missed_and_counted(make):
-    """More than dbThresholdCount behind, device mode goes on with younger events."""
+def test_device_mode_skips_events_when_it_is_too_slow(make):
+    """More than dbThresholdCount behind, it continues with newer events and counts the skipped ones."""
     client = make(factories=[Spy("Amplitude")], db_threshold_count=10, data_plane_url="http://127.0.0.1:9")
     for number in range(13):
         client.track(str(number))
@@ -310,8 +313,8 @@ def test_what_device_mode_is_too_slow_for_is_missed_and_counted(make):
     assert list(client.frame()["state"]) == ["waiting"] * 10 + ["device"] * 10
 
 
-def test_a_factory_without_a_name_is_refused_when_the_client_is_made():
-    """Not at run time, as an internal fault."""
+def test_a_factory_without_a_name_is_rejected():
+    """When the client is created, not later as an internal error."""
 
     class Nameless:
         def create(self, config, client):
@@ -322,7 +325,7 @@ def test_a_factory_without_a_name_is_refused_when_the_client_is_made():
 
 
 def test_nothing_is_recorded_after_opting_out_before_initialize(gateway: Gateway, tmp_path: Path):
-    """`track`, `optOut(True)`, `initialize`: the event from before goes, the application's start is not recorded."""
+    """`track`, `optOut(True)`, `initialize`: the earlier event is sent, but no start of the application is recorded."""
     client = ServiceClient(data_directory=tmp_path, data_plane_url=gateway.url, application_version="1")
     client.track("before")
     client.opt_out(True)
@@ -334,8 +337,8 @@ def test_nothing_is_recorded_after_opting_out_before_initialize(gateway: Gateway
     assert gateway.names == ["before"]
 
 
-def test_initialize_says_why_nothing_can_be_sent(make, gateway: Gateway):
-    """`initialize().wait()` is False with a refused key and with a disabled source, and `problem` says it."""
+def test_initialize_reports_why_nothing_can_be_sent(make, gateway: Gateway):
+    """`initialize().wait()` is False with a refused key or a disabled source, and `problem` gives the reason."""
     client = ServiceClient(data_plane_url=gateway.url)
     ready = client.initialize(KEY)
     assert ready.wait(5)

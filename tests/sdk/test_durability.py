@@ -38,7 +38,7 @@ def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 @posix
 def test_no_event_is_lost_when_the_process_is_killed(gateway: Gateway, make, tmp_path: Path):
-    """After kill -9 under load every event whose call returned arrives; twice only with one messageId."""
+    """After kill -9 under load, every event whose call returned arrives; duplicates have the same messageId."""
     kills = os.environ.get("SVCTOOLKIT_KILLS", "20")
     returned, data = tmp_path / "returned", tmp_path / "killed"
     _python(str(Path(__file__).with_name("victim.py")), str(data), gateway.url, str(returned), kills, "7")
@@ -54,8 +54,8 @@ def test_no_event_is_lost_when_the_process_is_killed(gateway: Gateway, make, tmp
     assert [name for name, found in ids.items() if len(found) > 1] == []
 
 
-def test_events_of_a_killed_process_go_out_in_order(make, gateway: Gateway):
-    """What one process stored arrives in the order of its calls."""
+def test_events_of_a_killed_process_are_sent_in_order(make, gateway: Gateway):
+    """Its stored events arrive in the order of the calls."""
     client = make(flush_queue_size=7)
     for number in range(50):
         client.track(f"{number}")
@@ -67,7 +67,7 @@ def test_events_of_a_killed_process_go_out_in_order(make, gateway: Gateway):
 @posix
 @pytest.mark.parametrize("share", [0.999, 0.6, 0.3, 0.0])
 def test_a_truncated_log_costs_only_its_tail(make, gateway: Gateway, tmp_path: Path, share: float):
-    """After a power cut that cut the log short, the client starts and delivers the events before the cut."""
+    """After a power cut that truncated the log, the client starts and delivers the events before the cut."""
     program = f"""
 import os
 from svctoolkit.sdk import ServiceClient
@@ -89,7 +89,10 @@ os._exit(0)"""
 
 @posix
 def test_a_full_disk_moves_events_to_memory_and_back(make, gateway: Gateway, tmp_path: Path):
-    """When the disk is full events wait in memory, `on_error` hears it once, and with room again they are stored."""
+    """While the disk is full, events wait in memory and `on_error` is called once.
+
+    With free space they are stored again.
+    """
     errors = []
     client = make(on_error=errors.append, data_plane_url="http://127.0.0.1:9", backoff=lambda failures: 3600.0)
     client.track("before")
@@ -113,7 +116,10 @@ def test_a_full_disk_moves_events_to_memory_and_back(make, gateway: Gateway, tmp
 
 @posix
 def test_the_memory_buffer_is_bounded(make, tmp_path: Path):
-    """With a disk that stays full 1000 events wait in memory; the oldest go, counted and told to `on_drop`."""
+    """On a full disk, 1000 events wait in memory.
+
+    Beyond that the oldest are dropped, counted and passed to `on_drop`.
+    """
     dropped = []
     file = tmp_path / "file"
     file.write_text("not a directory")
@@ -130,8 +136,8 @@ def test_the_memory_buffer_is_bounded(make, tmp_path: Path):
     assert dropped == [(str(n), "memory full") for n in range(3)]
 
 
-def test_without_a_disk_events_are_still_delivered(make, gateway: Gateway, tmp_path: Path):
-    """A data directory that cannot be made is told to `on_error`; events go out from memory."""
+def test_without_a_data_directory_events_are_still_delivered(make, gateway: Gateway, tmp_path: Path):
+    """`on_error` is called if it cannot be created; events are sent from memory."""
     errors = []
     (tmp_path / "file").write_text("not a directory")
     client = make(data_directory=tmp_path / "file" / "data", on_error=errors.append)
@@ -143,7 +149,7 @@ def test_without_a_disk_events_are_still_delivered(make, gateway: Gateway, tmp_p
 
 
 def test_a_damaged_file_is_set_aside(make, gateway: Gateway, tmp_path: Path):
-    """A queue file that is no database is kept under another name, told, and a new one is used."""
+    """A queue file that is not a database is renamed and reported, and a new one is created."""
     errors = []
     (tmp_path / "data").mkdir()
     (tmp_path / "data/queue-3.db").write_bytes(b"garbage " * 4096)
@@ -157,8 +163,8 @@ def test_a_damaged_file_is_set_aside(make, gateway: Gateway, tmp_path: Path):
     assert "is damaged: moved it to" in str(errors[0])
 
 
-def test_a_file_damaged_while_it_is_used_loses_no_new_event(make, gateway: Gateway, tmp_path: Path):
-    """Damage that shows while the client runs is set aside too, and the call that met it is not lost."""
+def test_a_file_damaged_while_in_use_loses_no_new_event(make, gateway: Gateway, tmp_path: Path):
+    """It is also set aside, and the call that found the damage loses nothing."""
     first = make()
     for number in range(300):
         first.track(str(number), {"pad": "x" * 2000})
@@ -176,8 +182,8 @@ def test_a_file_damaged_while_it_is_used_loses_no_new_event(make, gateway: Gatew
     assert list((tmp_path / "data").glob("queue-3.db.damaged-*"))
 
 
-def test_a_file_that_was_removed_is_made_again(make, gateway: Gateway, tmp_path: Path):
-    """When somebody deletes the data directory under a running client, later events are stored in a new one."""
+def test_a_deleted_file_is_created_again(make, gateway: Gateway, tmp_path: Path):
+    """When the data directory is deleted under a running client, later events are stored in a new one."""
     client = make()
     for file in (tmp_path / "data").iterdir():
         file.unlink()
@@ -189,8 +195,8 @@ def test_a_file_that_was_removed_is_made_again(make, gateway: Gateway, tmp_path:
     connection.close()
 
 
-def test_over_the_limit_the_oldest_go_and_are_told(make):
-    """Over dbThresholdCount the oldest events are deleted, counted, and handed to `on_drop` with the reason."""
+def test_the_oldest_events_over_the_limit_are_dropped_and_reported(make):
+    """Over dbThresholdCount, the oldest events are deleted, counted, and passed to `on_drop` with the reason."""
     dropped = []
     client = make(
         db_threshold_count=10, data_plane_url="http://127.0.0.1:9", on_drop=lambda e, r: dropped.append((e["event"], r))
@@ -204,7 +210,7 @@ def test_over_the_limit_the_oldest_go_and_are_told(make):
 
 
 def test_threads_share_a_client(make, gateway: Gateway):
-    """Eight threads that track at once lose nothing and repeat nothing."""
+    """Eight threads that track in parallel lose and repeat nothing."""
     client = make()
     threads = [threading.Thread(target=lambda t=t: [client.track(f"{t}-{n}") for n in range(100)]) for t in range(8)]
     for thread in threads:
@@ -238,7 +244,7 @@ except ChildProcessError: pass"""
 
 @pytest.mark.slow
 @posix
-def test_a_fork_in_the_middle_of_a_write_loses_nothing(make, tmp_path: Path):
+def test_a_fork_during_a_write_loses_nothing(make, tmp_path: Path):
     """Children that are forked while other threads write store their events on disk, and none hangs."""
     settings = {
         "data_directory": str(tmp_path / "forked"),
@@ -276,7 +282,7 @@ os._exit(0)"""
 @posix
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_sends_its_own_events(make, gateway: Gateway):
-    """After a fork the child's calls start a worker of its own: a pre-fork server loses nothing."""
+    """In a child, a new worker starts with the next call: a pre-fork server loses nothing."""
     client = make()
     client.track("parent before")
     assert client.flush()
@@ -292,8 +298,8 @@ def test_a_forked_child_sends_its_own_events(make, gateway: Gateway):
     assert gateway.names == ["parent before", "child", "parent after"]
 
 
-def test_the_end_of_the_program_sends_what_waits(gateway: Gateway, tmp_path: Path):
-    """A script that tracks 50 events and ends delivers 50, without flush and with the largest batch of 1."""
+def test_waiting_events_are_sent_when_the_program_ends(gateway: Gateway, tmp_path: Path):
+    """A script that tracks 50 events and ends delivers 50, without flush and with the largest batch size."""
     settings = {"dataPlaneUrl": gateway.url, "dataDirectory": str(tmp_path / "script"), "flushQueueSize": 1}
     program = f"""
 from svctoolkit import sdk
@@ -305,7 +311,7 @@ for n in range(50): sdk.track(str(n))"""
 
 
 @pytest.mark.slow
-def test_a_program_may_end_while_its_log_is_copied(tmp_path: Path):
+def test_a_program_may_end_while_its_log_is_being_copied(tmp_path: Path):
     """Scripts that end right after many events end cleanly, and every event is in the file."""
     settings = {"dataPlaneUrl": "http://127.0.0.1:9", "dataDirectory": str(tmp_path / "long")}
     program = f"""
@@ -320,7 +326,7 @@ for n in range(5_000): sdk.track(str(n), {{"pad": "x" * 2000}})"""
     connection.close()
 
 
-def test_the_end_of_the_program_does_not_wait_for_a_dead_network(tmp_path: Path):
+def test_the_end_of_the_program_does_not_wait_for_the_network(tmp_path: Path):
     """Offline, a script ends at once, and its events are in the file."""
     settings = {"dataPlaneUrl": "http://127.0.0.1:9", "dataDirectory": str(tmp_path / "offline")}
     program = f"""
@@ -335,7 +341,7 @@ for n in range(50): sdk.track(str(n))"""
 
 
 def test_a_claim_of_a_dead_process_ends(make, gateway: Gateway, tmp_path: Path):
-    """Events that a process was sending when it died are taken over at once, not after the claim's minute."""
+    """Events that a dead process had claimed are taken over at once, not after the claim's minute."""
     client = make()
     client.track("one")
     gone = subprocess.Popen([sys.executable, "-c", ""])
@@ -351,7 +357,7 @@ def test_a_claim_of_a_dead_process_ends(make, gateway: Gateway, tmp_path: Path):
     assert gateway.names == ["one"]
 
 
-def test_shutdown_is_not_the_end(make, gateway: Gateway):
+def test_calls_after_shutdown_are_delivered(make, gateway: Gateway):
     """A call after `shutdown` is recorded and delivered like any other."""
     client = make()
     client.track("before")
@@ -363,7 +369,7 @@ def test_shutdown_is_not_the_end(make, gateway: Gateway):
 
 
 def test_events_wait_for_the_next_start(make, gateway: Gateway):
-    """What could not be delivered in one run is delivered in the next."""
+    """Events that could not be delivered in one run are delivered in the next."""
     first: ServiceClient = make(data_plane_url="http://127.0.0.1:9", control_plane_url=gateway.url)
     first.track("offline")
     assert not first.shutdown(0.1)

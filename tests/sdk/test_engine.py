@@ -1,4 +1,4 @@
-"""What the parts of a client do for each other: without a call of `flush`, after `shutdown`, in a forked child."""
+"""How the parts of a client work together: without `flush`, after `shutdown`, in a forked child."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Make = Callable[..., ServiceClient]
 
 
 class Integration:
-    """A factory and its integration: collects the names of its events."""
+    """A factory with its integration that collects the names of its events."""
 
     display_name = ""
 
@@ -57,7 +57,7 @@ def test_an_event_after_shutdown_starts_the_worker_again(make: Make, gateway: Ga
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="lists open files in /proc")
 def test_shutdown_closes_the_queue_file(make: Make, tmp_path: Path) -> None:
-    """A process that has shut its client down can move or delete the directory."""
+    """The process can move or delete the directory afterwards."""
     client = make()
     client.track("event")
 
@@ -72,7 +72,7 @@ def test_shutdown_closes_the_queue_file(make: Make, tmp_path: Path) -> None:
 
 
 def test_integrations_get_events_without_a_flush(make: Make) -> None:
-    """Those recorded later, and those that waited while the client was closed."""
+    """Events recorded later, and events that waited while the client was closed."""
     integration = Integration()
     client = make(factories=[integration])
     client.track("one")
@@ -83,7 +83,7 @@ def test_integrations_get_events_without_a_flush(make: Make) -> None:
 
 
 def test_events_under_another_key_are_reported(make: Make, gateway: Gateway, caplog: pytest.LogCaptureFixture) -> None:
-    """They stay in the file: the warning says how to send them."""
+    """They stay in the file, and the warning says how to send them."""
     gateway.rule = lambda _: (503, {}, b"down")
     old = make("OLD")
     old.track("old")
@@ -106,7 +106,7 @@ def test_integrations_get_events_while_the_data_plane_is_down(make: Make, gatewa
 
 
 def test_an_integration_without_a_method_stops_no_other(make: Make) -> None:
-    """What it lacks is reported; the thread goes on with the others."""
+    """Its missing method is reported; the thread continues with the others."""
 
     class Bare(Integration):
         flush = reset = None  # type: ignore[assignment]

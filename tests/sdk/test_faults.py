@@ -1,4 +1,4 @@
-"""Faults of the disk: taken by others, full, slow, deleted, damaged. Calls stay quick, order stays, counts balance."""
+"""Disk faults: locked by others, full, slow, deleted, damaged. Calls stay fast and in order, and counters balance."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.pace import slowness
 from .gateway import Gateway, until
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs file limits")
-LIMIT_SECONDS = 0.5  # who waited for the disk would take twice as long
+LIMIT_SECONDS = 0.5  # a call that waited for the disk would take twice as long
 
 
 def balance(client: ServiceClient) -> tuple[int, int]:
-    """What went in and what came out or is still there: equal, always."""
+    """Check that the events that came in equal those that went out or are still there."""
     stats = client.stats()
     return stats.recorded + stats.carried, (
         stats.delivered + stats.waiting + stats.parked + sum(stats.dropped.values())
@@ -32,7 +32,7 @@ def balance(client: ServiceClient) -> tuple[int, int]:
 
 
 def slowest(call: Callable[[int], object], times: int) -> float:
-    """The longest of so many calls, but for the fifth that a machine with much else to do may hold up."""
+    """The longest of these calls, except for the fifth that a busy machine may delay."""
     seconds = []
     for number in range(times):
         began = time.perf_counter()
@@ -43,7 +43,7 @@ def slowest(call: Callable[[int], object], times: int) -> float:
 
 @contextmanager
 def full_disk(file: Path) -> Iterator[None]:
-    """No file of this process may grow beyond the size that this one has."""
+    """No file of this process may grow beyond the current size of this one."""
     import resource
 
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -57,7 +57,7 @@ def full_disk(file: Path) -> Iterator[None]:
 
 
 def test_a_foreign_write_lock_delays_no_call(make, gateway: Gateway, tmp_path: Path):
-    """While another process holds SQLite's write lock calls take a moment; then everything is stored, in order."""
+    """While another process holds SQLite's write lock, calls return quickly; then everything is stored, in order."""
     client = make()
     client.track("before")
     other = sqlite3.connect(tmp_path / "data/queue-3.db", isolation_level=None)
@@ -77,7 +77,7 @@ def test_a_foreign_write_lock_delays_no_call(make, gateway: Gateway, tmp_path: P
 
 
 class SlowConnection(sqlite3.Connection):
-    """Every write takes a second, as on a network drive that is overloaded, until it recovers."""
+    """Every write takes a second, as on an overloaded network drive, until it recovers."""
 
     seconds = 1.0
 
@@ -88,7 +88,7 @@ class SlowConnection(sqlite3.Connection):
 
 
 def test_a_slow_disk_delays_no_call(make, gateway: Gateway, monkeypatch: pytest.MonkeyPatch):
-    """Once a disk has shown itself slow, calls no longer wait for it; nothing is lost, and order is kept."""
+    """Once a disk has been slow, calls no longer wait for it; nothing is lost, and the order is kept."""
     connect = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **{**k, "factory": SlowConnection}))
     client = make()
@@ -101,8 +101,8 @@ def test_a_slow_disk_delays_no_call(make, gateway: Gateway, monkeypatch: pytest.
     assert balance(client) == (30, 30)
 
 
-def test_a_disk_that_is_quick_again_is_written_at_once_again(make, monkeypatch: pytest.MonkeyPatch):
-    """After a slow time calls store their events themselves: what returned is on disk."""
+def test_a_recovered_disk_is_written_synchronously_again(make, monkeypatch: pytest.MonkeyPatch):
+    """When the disk is fast again, events are on disk when their calls return."""
     delay = [0.1]
 
     class Moody(sqlite3.Connection):
@@ -125,8 +125,8 @@ def test_a_disk_that_is_quick_again_is_written_at_once_again(make, monkeypatch: 
 
 
 @posix
-def test_a_full_disk_delivers_what_is_on_it_first(make, gateway: Gateway, tmp_path: Path):
-    """With no room for a single page, stored events go out, then those in memory; none twice, none lost."""
+def test_a_full_disk_delivers_stored_events_first(make, gateway: Gateway, tmp_path: Path):
+    """Without room for a single page, stored events are sent, then those in memory; none twice, none lost."""
     client = make(flush_queue_size=7)
     for number in range(20):
         client.track(f"stored {number}")
@@ -148,7 +148,7 @@ def test_a_full_disk_delivers_what_is_on_it_first(make, gateway: Gateway, tmp_pa
 
 @pytest.mark.parametrize("remove", ["directory", "files"])
 def test_a_deleted_directory_loses_nothing(make, gateway: Gateway, tmp_path: Path, remove: str):
-    """Deleted under a running client: told, made again, and what was in it is delivered."""
+    """Deleted under a running client, it is reported and created again, and its events are delivered."""
     errors: list[Exception] = []
     client = make(on_error=errors.append)
     client.track("one")
@@ -172,8 +172,8 @@ def test_a_deleted_directory_loses_nothing(make, gateway: Gateway, tmp_path: Pat
     assert (tmp_path / "data/queue-3.db").exists()
 
 
-def test_a_damaged_file_is_counted(make, gateway: Gateway, tmp_path: Path):
-    """What was in a file that shows itself damaged is a loss with a number and a reason."""
+def test_events_of_a_damaged_file_are_counted_as_lost(make, gateway: Gateway, tmp_path: Path):
+    """The loss has a number and a reason."""
     client = make()
     for number in range(300):
         client.track(f"{number}", {"pad": "x" * 2000})
@@ -190,7 +190,7 @@ def test_a_damaged_file_is_counted(make, gateway: Gateway, tmp_path: Path):
     assert gateway.names[-1] == "after"
 
 
-def test_counts_balance_in_the_middle_of_everything(make, gateway: Gateway):
+def test_counters_balance_at_any_time(make, gateway: Gateway):
     """Seen from another thread while events are recorded, refused, dropped and delivered, the sum is right."""
     gateway.rule = lambda events: (400, {}, b"no") if any("bad" in e["event"] for e in events) else None
     client = make(flush_queue_size=5, db_threshold_count=200)
@@ -217,8 +217,8 @@ def test_counts_balance_in_the_middle_of_everything(make, gateway: Gateway):
     assert set(client.stats().dropped) >= {"too large", "opted out"}
 
 
-def test_what_waited_before_is_carried(make, gateway: Gateway):
-    """Events of an earlier run are told apart: the sum is right from the first moment."""
+def test_events_of_an_earlier_run_are_counted_separately(make, gateway: Gateway):
+    """The sum is right from the start."""
     first = make(data_plane_url="http://127.0.0.1:9")
     first.track("one")
     first.track("two")
@@ -235,9 +235,9 @@ def test_what_waited_before_is_carried(make, gateway: Gateway):
 
 @pytest.mark.slow
 def test_a_call_takes_under_two_milliseconds(make, gateway: Gateway):
-    """On a disk that works, 99 of 100 calls are over after 2 ms, while the client sends.
+    """On a working disk, 99 of 100 calls return within 2 ms while the client sends.
 
-    Others on this machine stop this thread for longer: as long as they stop a loop beside it that calls nobody.
+    Longer delays are allowed if other programs on this machine delay a parallel loop without calls just as long.
     """
     client = make(flush_queue_size=30, db_threshold_count=1_000_000)
     seconds, beside = [], []

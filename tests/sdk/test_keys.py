@@ -1,4 +1,4 @@
-"""Nobody sends for another: events, identity and opt-out belong to a write key, and to a program."""
+"""Events, identity and opt-out belong to a write key and a program; no client sends for another."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .gateway import KEY, Gateway
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_stored_event_never_changes_its_key(make, gateway: Gateway):
-    """After a refusal another key in the same directory sends nothing of the refused one, and says that it waits."""
+def test_a_stored_event_keeps_its_key(make, gateway: Gateway):
+    """A client with another key in the same directory does not send refused events, and says that they wait."""
     gateway.keys = {"KEY_BLOG"}
     shop = make("KEY_SHOP")
     shop.track("secret of shop")
@@ -39,8 +39,8 @@ def test_a_stored_event_never_changes_its_key(make, gateway: Gateway):
     assert gateway.names == ["of blog", "secret of shop"]
 
 
-def test_the_same_client_may_take_its_events_to_another_key(make, gateway: Gateway):
-    """Initialized again with another key it sends what it recorded itself; what others recorded keeps its key."""
+def test_a_client_can_move_its_own_events_to_another_key(make, gateway: Gateway):
+    """Initialized again with another key, it sends the events it recorded itself; those of others keep their key."""
     other = make("WRONG")
     other.track("of another client")
     other.shutdown(0.1)
@@ -57,8 +57,8 @@ def test_the_same_client_may_take_its_events_to_another_key(make, gateway: Gatew
 
 
 @pytest.mark.parametrize("memory", [True, False])
-def test_events_in_memory_go_along_too(make, gateway: Gateway, memory: bool, tmp_path: Path):
-    """Also without a file, and with one that cannot be written, initializing again loses nothing."""
+def test_events_in_memory_move_to_the_new_key_too(make, gateway: Gateway, memory: bool, tmp_path: Path):
+    """Without a file, or with an unwritable one, initializing again loses nothing."""
     (tmp_path / "file").write_text("")
     client = make("WRONG", data_directory=":memory:" if memory else tmp_path / "file" / "data")
     client.track("one")
@@ -71,7 +71,7 @@ def test_events_in_memory_go_along_too(make, gateway: Gateway, memory: bool, tmp
     assert (stats.recorded, stats.delivered, stats.waiting, stats.carried) == (1, 1, 0, 0)
 
 
-def test_adopt_takes_over_what_waits_under_an_old_key(make, gateway: Gateway):
+def test_adopt_moves_waiting_events_of_an_old_key(make, gateway: Gateway):
     """`adopt=[old]` sends the old key's events with the new one, and keeps user and opt-out."""
     gateway.keys = {"NEW"}
     old = make("OLD")
@@ -89,8 +89,8 @@ def test_adopt_takes_over_what_waits_under_an_old_key(make, gateway: Gateway):
     new.shutdown()
 
 
-def test_adopt_says_what_it_wants():
-    """Anything but a list of keys is an error, which does not show them."""
+def test_adopt_accepts_only_a_list_of_keys():
+    """Anything else is an error, which does not show the keys."""
     with pytest.raises(Exception, match="adopt") as caught:
         ServiceClient(adopt="SECRET_KEY")  # type: ignore[arg-type]
 
@@ -99,7 +99,7 @@ def test_adopt_says_what_it_wants():
 
 
 def test_identity_and_opt_out_belong_to_the_key(make, gateway: Gateway):
-    """Two keys in one directory know different users, and one's opt-out does not silence the other."""
+    """Two keys in one directory have different users, and an opt-out of one does not silence the other."""
     gateway.keys.add("OTHER")
     one = make()
     one.identify("alice", {"email": "alice@example.com"})
@@ -133,8 +133,8 @@ def _run(home: Path, *arguments: str, cwd: Path | None = None) -> tuple[str, str
     return path, user
 
 
-def test_programs_of_one_name_share_nothing(tmp_path: Path):
-    """Two `manage.py` in different folders have files of their own; a link to one is that one."""
+def test_programs_with_the_same_name_share_nothing(tmp_path: Path):
+    """Two `manage.py` in different folders have separate files; a symlink counts as its target."""
     scripts = [tmp_path / name / "manage.py" for name in ("shop", "blog")]
     for script in scripts:
         script.parent.mkdir()
@@ -151,8 +151,8 @@ def test_programs_of_one_name_share_nothing(tmp_path: Path):
 
 
 @pytest.mark.parametrize("how", ["-c", "-m", "stdin"])
-def test_what_is_no_script_keeps_events_in_memory(tmp_path: Path, how: str):
-    """`-c`, `-m` and a pipe say nothing about whose program it is: nothing is shared, unless it has a name."""
+def test_code_without_a_script_keeps_events_in_memory(tmp_path: Path, how: str):
+    """`-c`, `-m` and a pipe do not identify a program: nothing is shared unless it has a name."""
     (tmp_path / "program.py").write_text(PROGRAM)
     named = PROGRAM.replace('"http://127.0.0.1:9"', '"http://127.0.0.1:9", application_name="shop"')
     arguments = {"-c": ["-c", PROGRAM], "-m": ["-m", "program"], "stdin": ["-c", named]}[how]
@@ -162,8 +162,8 @@ def test_what_is_no_script_keeps_events_in_memory(tmp_path: Path, how: str):
     assert how != "stdin" or Path(path).parent.name == "shop"
 
 
-def test_tests_keep_events_in_memory(gateway: Gateway):
-    """Under pytest a client without a directory writes no file: parallel runs do not meet."""
+def test_under_pytest_events_stay_in_memory(gateway: Gateway):
+    """A client without a directory writes no file, so parallel runs do not interfere."""
     client = ServiceClient(data_plane_url=gateway.url)
     client.initialize(KEY)
     client.opt_out(True)

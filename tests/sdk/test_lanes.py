@@ -1,4 +1,4 @@
-"""Two batches under way at a time: what one user did never overtakes itself, whatever becomes of the other batch."""
+"""Two batches are sent in parallel: the events of one user stay in order, whatever happens to the other batch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from svctoolkit.sdk.sending.lanes import lanes
 from .gateway import KEY, OK, Answer, Gateway, serving, until
 
 IDS = ("", "a", "b", "c", "d")
-#: anonymous ID and user ID; of no other user, or of one that both name
+#: anonymous ID and user ID; each of another user, or an event that has the IDs of two
 USERS = st.tuples(st.sampled_from(IDS), st.sampled_from([id.upper() for id in IDS])).filter(any)
 FAULTS: tuple[Answer | str, ...] = (
     (503, {}, b"x"),
@@ -44,7 +44,7 @@ def _ids(event: Mapping[str, Any]) -> set[str]:
 
 
 def _orders(events: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """By ID: the events that name it, each where it came first."""
+    """By ID: the events that contain it, in order of first arrival."""
     orders: dict[str, dict[str, None]] = defaultdict(dict)
     for event in events:
         for id in _ids(event):
@@ -63,7 +63,7 @@ def _track(client: ServiceClient, users: Sequence[tuple[str, str]]) -> None:
 
 
 def _offline(directory: Path, users: Sequence[tuple[str, str]]) -> None:
-    """Events of these users wait there."""
+    """A client that is offline, with waiting events of these users."""
     client = ServiceClient(data_directory=directory, data_plane_url="http://127.0.0.1:9", track_lifecycle_events=False)
     client.initialize(KEY)
     _track(client, users)
@@ -71,7 +71,7 @@ def _offline(directory: Path, users: Sequence[tuple[str, str]]) -> None:
 
 
 def _hold(gateway: Gateway, batch: Callable[[int, bytes], Answer | str | None]) -> None:
-    """Have `batch` say, by number and body of a request, what is answered; outside the gateway's lock."""
+    """Let `batch` choose the answer, by number and body of the request; outside the gateway's lock."""
     numbers, normally = itertools.count(), gateway.batch
 
     def answer(body: bytes, headers: Mapping[str, str]) -> Answer | str:
@@ -82,8 +82,11 @@ def _hold(gateway: Gateway, batch: Callable[[int, bytes], Answer | str | None]) 
 
 @given(st.lists(USERS, min_size=1, max_size=60), st.integers(1, 12))
 def test_lanes_share_no_user(users: list[tuple[str, str]], size: int):
-    """Every event is in one lane, in its order; lanes have no ID in common, also through third ones; there are at most
-    two, with not more requests than without lanes, or one more where somebody has much."""
+    """Every event is in one lane, in order, and no ID is in two lanes, even through third events.
+
+    There are at most two lanes. They need no more requests than one lane would, or one more where a user has many
+    events.
+    """
     batch = Batch([(n, b"") for n in range(len(users))], "cloud", "t", ["\n".join(filter(None, ids)) for ids in users])
     ids_of, numbers, requests = [], [], 0
     for lane in lanes(batch, size, single=False):
@@ -105,16 +108,16 @@ def test_lanes_share_no_user(users: list[tuple[str, str]], size: int):
 
 
 @pytest.mark.parametrize("users", [["a", "b", ""], []])
-def test_who_may_be_anybody_has_one_lane(users: list[str]):
-    """The user of this very machine, whose IDs an event does not tell; and events of whom nothing is known."""
+def test_events_without_known_ids_have_one_lane(users: list[str]):
+    """Events of this machine's user, whose IDs are not in the event, and events without any ID."""
     batch = Batch([(1, b""), (2, b""), (3, b"")], "cloud", "t", users)
 
     (lane,) = lanes(batch, 1, single=False)
     assert (lane.number, lane.rows) == (0, batch.rows[:1])
 
 
-def test_two_batches_are_under_way(gateway: Gateway, make, tmp_path: Path):
-    """Of different users: each request is answered only when there are two."""
+def test_two_batches_are_sent_in_parallel(gateway: Gateway, make, tmp_path: Path):
+    """Of different users: each request is answered only when both have arrived."""
     _offline(tmp_path / "data", [("", f"U{n % 8}") for n in range(40)])
     together = threading.Barrier(2, timeout=10)
 
@@ -130,8 +133,8 @@ def test_two_batches_are_under_way(gateway: Gateway, make, tmp_path: Path):
 
 
 @pytest.mark.parametrize("whose", ["the machine's", "one user's"])
-def test_one_users_batches_go_one_after_the_other(gateway: Gateway, make, whose: str):
-    """There is never a second one under way."""
+def test_batches_of_one_user_are_sent_one_by_one(gateway: Gateway, make, whose: str):
+    """There are never two in parallel."""
     under_way, most = set(), []
     client = make(flush_queue_size=5, data_plane_url="http://127.0.0.1:9")
     _track(client, [("", "" if whose == "the machine's" else "U")] * 40)
@@ -151,8 +154,8 @@ def test_one_users_batches_go_one_after_the_other(gateway: Gateway, make, whose:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 @pytest.mark.parametrize("place", range(8))
-def test_a_fault_of_one_does_not_let_the_others_pass(gateway: Gateway, make, tmp_path: Path, fault, place: int):
-    """Whichever of two that are under way fails, each user's events arrive in their order, and none is lost."""
+def test_a_fault_in_one_batch_keeps_the_order(gateway: Gateway, make, tmp_path: Path, fault, place: int):
+    """Whichever of two parallel batches fails, each user's events arrive in order, and none is lost."""
     users = [("", f"U{n % 7}") for n in range(40)]
     _offline(tmp_path / "data", users)
     _fail(gateway, {place: fault})
@@ -165,7 +168,7 @@ def test_a_fault_of_one_does_not_let_the_others_pass(gateway: Gateway, make, tmp
 
 
 def _fail(gateway: Gateway, faults: Mapping[int, Answer | str]) -> None:
-    """Requests with these numbers are not taken; `lost` ones are, but nobody hears of it."""
+    """Reject the requests with these numbers; accept `lost` ones without telling the client."""
 
     def fail(number: int, body: bytes) -> Answer | str | None:
         fault = faults.get(number)
@@ -174,7 +177,7 @@ def _fail(gateway: Gateway, faults: Mapping[int, Answer | str]) -> None:
             return "close"
         if fault == "cut":
             return (200, {"Content-Length": "100"}, b"o")
-        if fault == "refused":  # once only: halves are taken
+        if fault == "refused":  # once only: the halves are accepted
             return (400, {}, b"no")
         return fault
 
@@ -201,7 +204,7 @@ _AUTHORIZATION = "Basic MlJkZW1vV3JpdGVLZXk6"
 )
 @example([("", "A")], {0: "lost", 1: "refused"}, 1)
 def test_order_is_kept_whatever_fails(users: list[tuple[str, str]], faults: dict[int, Answer | str], size: int):
-    """Any users, any faults, any size of batches: each user's events arrive in the order of the calls."""
+    """Any users, any faults, any batch size: each user's events arrive in the order of the calls."""
     with tempfile.TemporaryDirectory() as directory, serving() as gateway:
         _offline(Path(directory), users)
         _fail(gateway, faults)
@@ -221,14 +224,14 @@ def test_order_is_kept_whatever_fails(users: list[tuple[str, str]], faults: dict
     expected = {
         id: rest for id, names in _expected(users).items() if (rest := [name for name in names if name not in parked])
     }
-    # What was taken, but nobody heard of it, is sent again: it may be refused then.
+    # Accepted events whose answer was lost are sent again, and may be rejected then.
     assert _orders([event for event in gateway.events if event["event"] not in parked]) == expected
     assert stats.carried == stats.delivered + stats.parked
 
 
 @pytest.mark.parametrize("held", [0, 1, 2, 3])
-def test_killed_with_two_under_way(gateway: Gateway, make, tmp_path: Path, held: int):
-    """After kill -9, with one answer outstanding and the other there, the next process sends everything in order."""
+def test_a_kill_during_two_batches_keeps_the_order(gateway: Gateway, make, tmp_path: Path, held: int):
+    """After kill -9, with one answer missing and the other received, the next process sends everything in order."""
     users = [("", f"U{n % 7}") for n in range(40)]
     _offline(tmp_path / "data", users)
     is_held, killed = threading.Event(), threading.Event()
@@ -259,8 +262,8 @@ client.flush(60)"""
     assert _orders(gateway.events) == _expected(users)
 
 
-def test_what_there_was_no_time_for_is_not_passed(gateway: Gateway, make, monkeypatch: pytest.MonkeyPatch):
-    """When the data plane is so slow that not all that was claimed can be sent, the rest goes before what follows."""
+def test_unsent_claimed_events_are_not_overtaken(gateway: Gateway, make, monkeypatch: pytest.MonkeyPatch):
+    """When a slow data plane leaves claimed events unsent, they are sent before later ones."""
     monkeypatch.setattr("svctoolkit.sdk.sending.worker.TIMEOUT", 0.05)
     client = make(flush_queue_size=2, data_plane_url="http://127.0.0.1:9")
     _track(client, [("", "")] * 60)
@@ -277,8 +280,8 @@ def test_what_there_was_no_time_for_is_not_passed(gateway: Gateway, make, monkey
     assert list(dict.fromkeys(gateway.names)) == [str(n) for n in range(60)]
 
 
-def test_an_answer_nobody_came_for_is_not_the_next_ones(gateway: Gateway):
-    """A request whose answer is never read does not leave it to the request after it."""
+def test_an_unread_answer_is_not_used_for_the_next_request(gateway: Gateway):
+    """A request whose answer is never read does not leave it to the next one."""
     transport = HttpTransport()
     gateway.answers = [OK, (503, {}, b"later")]
     body = b'{"batch":[]}'

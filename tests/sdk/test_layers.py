@@ -1,4 +1,4 @@
-"""Rooms of the client: who may import whom. An event goes down the table's order backwards: call, queue, data plane."""
+"""Layers of the client: which package may import which. The table runs from the data plane up to the call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SDK = Path(__file__).parents[2] / "svctoolkit" / "sdk"
-#: room or module -> what of the client it may import beside itself
+#: package or module -> what else of the client it may import
 MAY_IMPORT = {
     "base": "",
     "queue": "base",
@@ -36,7 +36,7 @@ def _module(file: Path) -> str:
 
 
 def _imports(file: Path) -> set[str]:
-    """Modules of the client that the file imports, function-local ones included; not a thing's own display."""
+    """Modules of the client that the file imports, including imports in functions; not the object's own display."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -52,21 +52,21 @@ def _imports(file: Path) -> set[str]:
 
 @pytest.mark.parametrize("file", MODULES, ids=_module)
 def test_imports_point_down(file: Path) -> None:
-    """A module imports its own room and those listed for it, nothing else of the client."""
+    """A module imports its own package and those listed for it, nothing else of the client."""
     room = _module(file).partition(".")[0]
 
     assert {name.partition(".")[0] for name in _imports(file)} <= {room, *MAY_IMPORT[room].split()}
 
 
-def test_the_table_has_no_circle() -> None:
-    """Whoever is listed stands above everything that it may import."""
+def test_the_table_has_no_cycle() -> None:
+    """Each entry is above everything that it may import."""
     order = list(MAY_IMPORT)
 
     assert [me for me in order for other in MAY_IMPORT[me].split() if order.index(other) >= order.index(me)] == []
 
 
-def test_no_modules_import_each_other() -> None:
-    """Inside a room, too, there is no circle: one module after the other can be read and is then understood."""
+def test_modules_have_no_import_cycle() -> None:
+    """Inside a package, too: the modules can be read in order, each after those that it uses."""
     waiting = {_module(file): _imports(file) - {_module(file)} for file in MODULES}
     while leaves := [name for name, imports in waiting.items() if not imports & waiting.keys()]:
         for name in leaves:

@@ -38,8 +38,8 @@ print(seconds)
 """
 
 
-def test_the_client_alone_has_all_that_it_imports():
-    """Every module of the package that the client and its like import is named in its build file."""
+def test_the_light_distribution_has_all_that_it_imports():
+    """Every module of the package that it needs is named in its build file."""
     package = ROOT / "svctoolkit"
     build = tomllib.loads((package / "sdk/pyproject.toml").read_text())
     targets = build["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"].values()
@@ -55,8 +55,8 @@ def test_the_client_alone_has_all_that_it_imports():
 
 
 @pytest.mark.slow
-def test_the_client_alone_is_small_and_works(gateway: Gateway, tmp_path: Path):
-    """Installed with nothing but its one dependency, it is under 10 MB, imports in under 50 ms, and delivers."""
+def test_the_light_distribution_is_small_and_works(gateway: Gateway, tmp_path: Path):
+    """Installed with its one dependency, it is under 10 MB, imports in under 50 ms, and delivers."""
     pytest.importorskip("hatchling")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), str(ROOT / "svctoolkit/sdk")]

@@ -1,4 +1,4 @@
-"""Pauses heal: whatever a data plane, a proxy or a deploy answers for a while, every event arrives in the end."""
+"""Pauses end by themselves: whatever a data plane, a proxy or a deploy answers temporarily, every event arrives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .gateway import KEY, Gateway, until
 HOUR = 3600.0
 PAGE = b"<!DOCTYPE html><html><body>Please log in</body></html>"
 WRONG_KEY, DISABLED = (401, {}, b"invalid write key\n"), (404, {}, b"source is disabled\n")
-#: What a month may bring, one each: a stray answer to one request.
+#: Odd answers to single requests, as they may occur within a month.
 STRAYS: dict[str, tuple[int, dict[str, str], bytes] | str] = {
     "wrong key": WRONG_KEY,
     "bare 401": (401, {}, b"Unauthorized"),
@@ -35,7 +35,7 @@ STRAYS: dict[str, tuple[int, dict[str, str], bytes] | str] = {
 
 
 class Month:
-    """A client and a clock that the test moves; `flush` is what a scheduled job of the application does."""
+    """A client and a clock that the test advances; `flush` plays a scheduled job of the application."""
 
     def __init__(self, make: Callable[..., ServiceClient], **settings: object) -> None:
         self.now = 1_800_000_000.0
@@ -48,7 +48,7 @@ class Month:
 
 @pytest.mark.parametrize("control", [True, False], ids=["with source configuration", "without"])
 def test_every_event_of_a_month_arrives(make, gateway: Gateway, control: bool):
-    """One each of every odd answer, ten minutes of deploys, hours apart: all arrives, once, in order."""
+    """One of every odd answer, and ten minutes of deploys, hours apart: all events arrive, once, in order."""
     if not control:
         gateway.config = (404, {}, b"404 page not found\n")
     month = Month(make)
@@ -75,7 +75,7 @@ def test_every_event_of_a_month_arrives(make, gateway: Gateway, control: bool):
 @pytest.mark.parametrize("answer", [WRONG_KEY, DISABLED], ids=["key", "source"])
 @pytest.mark.parametrize("config", [None, (500, {}, b"")], ids=["with source configuration", "without"])
 def test_a_pause_ends_by_itself(make, gateway: Gateway, answer, config):
-    """A stray refusal stops nothing for good: half a minute later the client looks, and the worker sends by itself."""
+    """A stray refusal stops nothing permanently: after half a minute the client probes, and the worker sends again."""
     if config:
         gateway.config = config
     month = Month(make)
@@ -87,8 +87,8 @@ def test_a_pause_ends_by_itself(make, gateway: Gateway, answer, config):
     until(lambda: gateway.names == ["one"] and month.client.stats().paused == "")
 
 
-def test_a_pause_that_goes_on_is_looked_at_ever_more_rarely(make, gateway: Gateway):
-    """30 s, 60 s, 120 s, 240 s, then every 5 minutes; a delivery begins anew."""
+def test_probes_of_a_long_pause_become_rarer(make, gateway: Gateway):
+    """After 30 s, 60 s, 120 s, 240 s, then every 5 minutes; a delivery starts the series anew."""
     gateway.config = (500, {}, b"")
     gateway.keys.clear()
     month = Month(make)
@@ -113,8 +113,8 @@ def test_a_pause_that_goes_on_is_looked_at_ever_more_rarely(make, gateway: Gatew
     assert gateway.names == ["one", "two"]
 
 
-def test_the_times_between_looks_can_be_set(make, gateway: Gateway):
-    """`probe_after` says how long a pause lasts before the client looks."""
+def test_the_time_between_probes_can_be_set(make, gateway: Gateway):
+    """`probe_after` is the length of a pause before the first probe."""
     gateway.answers = [WRONG_KEY]
     client = make(flush_queue_size=1, probe_after=lambda pauses: 0.01)
     client.track("one")
@@ -123,7 +123,7 @@ def test_the_times_between_looks_can_be_set(make, gateway: Gateway):
 
 
 def test_a_fetched_source_configuration_ends_a_pause(make, gateway: Gateway):
-    """Whoever can fetch the configuration with this key has a key that is right: the pause is over."""
+    """A client that can fetch the configuration has a valid key, so the pause ends."""
     month = Month(make, probe_after=lambda pauses: 1e9)
     gateway.answers = [WRONG_KEY]
     month.client.track("one")
@@ -142,8 +142,8 @@ def test_a_fetched_source_configuration_ends_a_pause(make, gateway: Gateway):
         ((403, {}, b"Forbidden"), "403 Forbidden"),
     ],
 )
-def test_an_answer_of_somebody_else_names_the_url(make, gateway: Gateway, answer, text: str):
-    """What does not come from a data plane is told with the URL that gave it, and tried again."""
+def test_an_answer_from_another_server_names_the_url(make, gateway: Gateway, answer, text: str):
+    """An answer that is not from a data plane is reported with its URL and retried."""
     errors: list[Exception] = []
     gateway.answers = [answer]
     client = make(on_error=errors.append)
@@ -154,8 +154,8 @@ def test_an_answer_of_somebody_else_names_the_url(make, gateway: Gateway, answer
     assert f"{gateway.url} did not accept 1 event(s): {text}; next attempt in" in str(errors[0])
 
 
-def test_a_pause_is_told_once_at_the_default_log_level(make, gateway: Gateway, caplog: pytest.LogCaptureFixture):
-    """Without a log level the log still says once why nothing is sent."""
+def test_a_pause_is_reported_once_at_the_default_log_level(make, gateway: Gateway, caplog: pytest.LogCaptureFixture):
+    """Without a log level, the log still says once why nothing is sent."""
     gateway.config = (500, {}, b"")
     gateway.keys.clear()
     month = Month(make)
@@ -168,8 +168,8 @@ def test_a_pause_is_told_once_at_the_default_log_level(make, gateway: Gateway, c
     assert KEY not in message
 
 
-def test_a_parked_event_is_named(make, gateway: Gateway):
-    """The error about a refused event has its messageId, and the status once."""
+def test_the_error_about_a_parked_event_names_it(make, gateway: Gateway):
+    """It has the messageId, and the status once."""
     errors: list[Exception] = []
     gateway.rule = lambda events: (400, {}, b"request neither has anonymousId nor userId")
     client = make(on_error=errors.append)
@@ -180,7 +180,7 @@ def test_a_parked_event_is_named(make, gateway: Gateway):
     assert f"refused event {id} (400 request neither has anonymousId nor userId); it is parked" in str(errors[0])
 
 
-def test_a_client_names_itself(make, gateway: Gateway):
+def test_requests_identify_the_client(make, gateway: Gateway):
     """Every request has a User-Agent with the version."""
     client = make()
     client.track("one")

@@ -1,4 +1,4 @@
-"""A call is safe at any moment: in signal handlers, `__del__`, callbacks, in the middle of another call."""
+"""Calls are safe at any moment: in signal handlers, `__del__`, callbacks, and during another call."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ while True:
 @posix
 @pytest.mark.parametrize("end", ["soft", "hard"])
 def test_shutdown_in_a_signal_handler_sends_everything(gateway: Gateway, tmp_path: Path, end: str):
-    """SIGTERM in the middle of a storm of calls: the handler's `shutdown` ends in its time, and nothing is lost."""
+    """On SIGTERM during many calls, the handler's `shutdown` returns in time, and nothing is lost."""
     for place in range(8):
         before = len(gateway.events)
         directory = tmp_path / str(place)
@@ -66,7 +66,7 @@ def test_shutdown_in_a_signal_handler_sends_everything(gateway: Gateway, tmp_pat
         )
         assert result.returncode == 0, result.stderr[-2000:]
         assert float(result.stdout) < 8.5
-        # What the handler interrupted, and its own event, may go with the next start.
+        # The interrupted call's event, and the handler's own, may be sent at the next start.
         client = ServiceClient(data_directory=directory, data_plane_url=gateway.url, track_lifecycle_events=False)
         client.initialize(KEY)
         assert client.flush(20)
@@ -110,8 +110,8 @@ while True:
 @pytest.mark.slow
 @posix
 @pytest.mark.parametrize("place", range(12))
-def test_shutdown_in_a_signal_handler_ends_in_a_storm_of_threads(gateway: Gateway, tmp_path: Path, place: int):
-    """Threads that call without a pause do not keep the handler from ending, and counts balance in it."""
+def test_shutdown_in_a_signal_handler_ends_despite_busy_threads(gateway: Gateway, tmp_path: Path, place: int):
+    """Threads that call without a pause do not delay the handler, and counters balance in it."""
     began = time.monotonic()
     result = subprocess.run(
         [sys.executable, "-c", STORM, str(tmp_path), gateway.url, str(0.2 + place * 0.017)],
@@ -126,8 +126,8 @@ def test_shutdown_in_a_signal_handler_ends_in_a_storm_of_threads(gateway: Gatewa
     assert recorded == gone > 0
 
 
-def test_a_gate_that_is_wanted_back_lets_in_nobody_else():
-    """Who asks with a time is told no when it is over, who has all the time gets in afterwards."""
+def test_a_requested_gate_admits_no_other_thread():
+    """A caller with a timeout is refused after it; a caller without one enters afterwards."""
     gate, is_lent, is_taken, is_back, end = Gate(), Latch(), Latch(), Latch(), Latch()
     entered: list[bool] = []
 
@@ -165,8 +165,8 @@ def test_a_gate_that_is_wanted_back_lets_in_nobody_else():
     assert not gate.is_wanted_back
 
 
-def test_nothing_bars_the_way_afterwards():
-    """After `try_run`, and after catching up with what was postponed, others get through at once."""
+def test_a_gate_is_free_after_use():
+    """After `try_run`, and after catching up with postponed work, other threads get in at once."""
     turnstile, done = Turnstile(0.01), []
     turnstile.try_run(lambda: done.append(1))
     _result_in_a_thread(lambda: turnstile.run(lambda: done.append(2)))
@@ -184,8 +184,8 @@ def _result_in_a_thread(call: Callable[[], object]) -> object:
     return results[0]
 
 
-def test_who_lent_a_turnstile_gets_it_back():
-    """Although others have more to do than they can ever get done."""
+def test_a_lent_turnstile_is_returned_to_its_owner():
+    """Even if other threads have an endless amount of work."""
     turnstile, over, returned = Turnstile(0.01), threading.Event(), threading.Event()
 
     def interrupted() -> None:
@@ -205,8 +205,8 @@ def test_who_lent_a_turnstile_gets_it_back():
         over.set()
 
 
-def test_who_interrupts_does_not_work_for_others_for_ever():
-    """Each thing that is done brings another one: a handler goes on all the same, and nothing is lost."""
+def test_an_interrupting_handler_does_not_work_for_others_forever():
+    """Each piece of work creates another one: the handler still returns, and nothing is lost."""
     turnstile, over, returned, last = Turnstile(0.01), threading.Event(), threading.Event(), threading.Event()
 
     def again() -> None:
@@ -226,8 +226,8 @@ def test_who_interrupts_does_not_work_for_others_for_ever():
 
 
 @posix
-def test_calls_in_a_signal_handler_are_kept_in_the_middle_of_calls(make, gateway: Gateway):
-    """A timer that interrupts a loop of calls and calls itself: every event is there, once, and nothing hangs."""
+def test_calls_in_a_signal_handler_are_kept(make, gateway: Gateway):
+    """A timer interrupts a loop of calls and makes calls itself: every event is there once, and nothing hangs."""
     client = make(db_threshold_count=1_000_000)
     calls, waiting = [], []
 
@@ -252,14 +252,14 @@ def test_calls_in_a_signal_handler_are_kept_in_the_middle_of_calls(make, gateway
     assert min(waiting) >= 0
 
 
-def test_a_finalizer_may_call(make, gateway: Gateway):
-    """`__del__` runs wherever the garbage collector finds time, in the middle of our own code, too."""
+def test_a_finalizer_may_call_the_client(make, gateway: Gateway):
+    """`__del__` runs wherever the garbage collector does, even in the middle of our own code."""
     client = make(db_threshold_count=1_000_000)
     made = [0]
 
     class Noisy:
         def __init__(self) -> None:
-            self.me = self  # only the collector ends this
+            self.me = self  # a cycle, which only the collector frees
             made[0] += 1
 
         def __del__(self) -> None:
@@ -281,7 +281,7 @@ def test_a_finalizer_may_call(make, gateway: Gateway):
 
 
 def test_callbacks_may_call_and_wait(make, gateway: Gateway):
-    """`on_error` and `on_drop` may track, flush and shut down; what they cause comes later, not for ever."""
+    """`on_error` and `on_drop` may track, flush and shut down; the effects come later, but not endlessly."""
     heard: list[str] = []
 
     def on_drop(event: dict, reason: str) -> None:
@@ -298,8 +298,8 @@ def test_callbacks_may_call_and_wait(make, gateway: Gateway):
     assert 1 <= len(heard) < 20
 
 
-def test_before_initialize_and_in_its_middle_nothing_is_lost(gateway: Gateway, tmp_path: Path):
-    """Threads that call while `initialize` runs lose no event."""
+def test_calls_during_initialize_are_kept(gateway: Gateway, tmp_path: Path):
+    """Threads that call before and while `initialize` runs lose no event."""
     client = ServiceClient(data_directory=tmp_path, data_plane_url=gateway.url, track_lifecycle_events=False)
     started = threading.Event()
 
@@ -321,7 +321,7 @@ def test_before_initialize_and_in_its_middle_nothing_is_lost(gateway: Gateway, t
 
 
 def test_a_gate_refuses_its_own_thread_and_waits_for_others():
-    """`enter` says no to the thread that is inside, waits for another one, and `lent` lets others in meanwhile."""
+    """`enter` is False in the thread that is inside, waits for another one, and `lent` admits others meanwhile."""
     gate, entered = Gate(), []
     assert gate.enter()
     assert not gate.enter(0)
@@ -343,8 +343,8 @@ def test_a_gate_refuses_its_own_thread_and_waits_for_others():
     assert gate.enter(0)
 
 
-def test_a_turnstile_does_what_comes_in_the_middle_afterwards():
-    """Work that comes while other work runs in the same thread is done behind it; from another thread, too."""
+def test_a_turnstile_runs_nested_work_afterwards():
+    """Work that arrives while the same thread is working, or from another thread, is done after it."""
     turnstile, order = Turnstile(0.01), []
 
     def outer() -> None:
@@ -360,8 +360,8 @@ def test_a_turnstile_does_what_comes_in_the_middle_afterwards():
     assert len(turnstile) == 0
 
 
-def test_wakeups_and_latches():
-    """A wakeup is used up by one `wait`, a latch stays; neither minds being set twice."""
+def test_a_wakeup_is_used_up_and_a_latch_stays():
+    """A wakeup ends one `wait`, a latch all of them; setting either twice changes nothing."""
     wakeup, latch = Wakeup(), Latch()
     for flag in (wakeup, latch):
         assert not flag.wait(0)
@@ -374,7 +374,7 @@ def test_wakeups_and_latches():
 
 
 def test_events_tracked_in_a_drop_callback_arrive(make, gateway: Gateway):
-    """A callback that reports a drop as an event of its own is heard."""
+    """A callback can report a drop as another event."""
     client = make(on_drop=lambda event, reason: client.track("dropped", {"reason": reason}))
     client.track("large", {"text": "x" * 40_000})
     until(lambda: client.stats().waiting == 1 or time.sleep(0))
@@ -384,8 +384,10 @@ def test_events_tracked_in_a_drop_callback_arrive(make, gateway: Gateway):
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), asyncio.CancelledError("late"), pytest.fail.Exception("no")])
-def test_what_ends_a_thread_does_not_end_the_worker(make, error: BaseException, monkeypatch: pytest.MonkeyPatch):
-    """Raised by a transport, and then by the callback that hears of it: the events are sent at the next attempt."""
+def test_an_exception_that_ends_threads_does_not_end_the_worker(
+    make, error: BaseException, monkeypatch: pytest.MonkeyPatch
+):
+    """Raised by a transport and then by its callback: the events are sent at the next attempt."""
     ended: list[threading.ExceptHookArgs] = []
     monkeypatch.setattr(threading, "excepthook", ended.append)
     heard: list[str] = []

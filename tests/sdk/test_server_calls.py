@@ -1,4 +1,4 @@
-"""What servers need: details of one call, switches, properties of every event, a look at each before it goes."""
+"""Features for servers: details per call, switches, properties of every event, and a hook before storing."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ DETAILS = {
         ("alias", ("u-2",)),
     ],
 )
-def test_every_call_takes_details(make, gateway: Gateway, call: str, arguments: tuple):
-    """Time, ID, context, user and integrations of one event; the call gives its messageId."""
+def test_every_call_accepts_details(make, gateway: Gateway, call: str, arguments: tuple):
+    """Time, ID, context, user and integrations of one event; the call returns its messageId."""
     client = make(application_name="shop", application_version="2")
     user = {} if call == "identify" else {"user_id": "u-9"}
     id = getattr(client, call)(*arguments, **DETAILS, **user)
@@ -51,8 +51,8 @@ def test_every_call_takes_details(make, gateway: Gateway, call: str, arguments: 
     assert event["context"]["app"] == {"name": "backoffice", "version": "2"}
 
 
-def test_an_event_of_a_named_user_says_nothing_of_the_server(make, gateway: Gateway):
-    """With `user_id` alone there is no anonymous ID: the installation's would make one person of all users."""
+def test_an_event_of_a_named_user_has_no_anonymous_id(make, gateway: Gateway):
+    """With only `user_id`, the installation's anonymous ID would merge all users into one."""
     client = make()
     client.identify("admin", {"role": "root"})
     client.track("Paid", {"revenue": 1}, user_id="u-1")
@@ -77,8 +77,8 @@ def test_an_event_of_a_named_user_says_nothing_of_the_server(make, gateway: Gate
         (1_800_000_000.25, "2027-01-15T08:00:00.250Z"),
     ],
 )
-def test_times_in_every_spelling(make, gateway: Gateway, timestamp: object, text: str):
-    """Texts and seconds are times, too."""
+def test_times_may_be_texts_or_numbers(make, gateway: Gateway, timestamp: object, text: str):
+    """Texts and seconds are valid times."""
     client = make()
     client.track("one", timestamp=timestamp)
     assert client.flush()
@@ -100,7 +100,7 @@ def test_times_in_every_spelling(make, gateway: Gateway, timestamp: object, text
     ],
 )
 def test_a_wrong_detail_raises_at_the_call(details: dict, text: str):
-    """And says what it should be."""
+    """The error says what it should be."""
     with pytest.raises(InvalidCall) as caught:
         ServiceClient().track("one", **details)
 
@@ -108,7 +108,7 @@ def test_a_wrong_detail_raises_at_the_call(details: dict, text: str):
 
 
 def test_specified_names_are_keywords_too(make, gateway: Gateway):
-    """Whoever reads the specification may write its names."""
+    """The names of the specification work as keywords."""
     client = make()
     client.identify(userId="u-1", traits={"a": 1})
     client.group(groupId="g-1", groupTraits={"b": 2})
@@ -123,8 +123,8 @@ def test_specified_names_are_keywords_too(make, gateway: Gateway):
         client.group(groupId="a", group_id="b")
 
 
-def test_properties_of_every_event(make, gateway: Gateway):
-    """`register` adds to track, screen and page, below the call's own; `unregister` takes away."""
+def test_registered_properties_are_in_every_event(make, gateway: Gateway):
+    """`register` adds to track, screen and page, and the call's own take precedence; `unregister` removes them."""
     client = make()
     client.register({"plan": "pro", "region": "eu"})
     client.track("one", {"plan": "free"})
@@ -142,8 +142,8 @@ def test_properties_of_every_event(make, gateway: Gateway):
     assert "properties" not in two
 
 
-def test_before_send_changes_and_drops(make, gateway: Gateway):
-    """It sees every event as it would be stored; None drops it, counted and told; its own faults change nothing."""
+def test_before_send_changes_and_drops_events(make, gateway: Gateway):
+    """It gets every event as it would be stored; None drops it and counts it; exceptions change nothing."""
     dropped: list[tuple[str, str]] = []
 
     def before_send(event: dict) -> dict | None:
@@ -168,8 +168,8 @@ def test_before_send_changes_and_drops(make, gateway: Gateway):
 
 
 @pytest.mark.parametrize("how", ["setting", "environment", "initialize"])
-def test_a_client_that_is_off_does_nothing(gateway: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str):
-    """No file, no thread, no request; arguments are checked all the same, so that tests find mistakes."""
+def test_a_disabled_client_does_nothing(gateway: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str):
+    """No file, no thread, no request; arguments are still checked, so that tests find mistakes."""
     if how == "environment":
         monkeypatch.setenv("SVCTOOLKIT_DISABLED", "1")
     settings = {"enabled": False} if how == "setting" else {}
@@ -189,7 +189,7 @@ def test_a_client_that_is_off_does_nothing(gateway: Gateway, tmp_path: Path, mon
 
 
 def test_a_lenient_client_logs_wrong_arguments(make, gateway: Gateway, caplog: pytest.LogCaptureFixture):
-    """With `strict=False` a wrong call is told, logged once, and does not raise."""
+    """With `strict=False` a wrong call is reported, logged once, and does not raise."""
     errors: list[Exception] = []
     client = make(strict=False, on_error=errors.append)
     for _ in range(2):
@@ -207,8 +207,8 @@ def test_a_lenient_client_logs_wrong_arguments(make, gateway: Gateway, caplog: p
     assert "track: name must be a string, got int" in caplog.text
 
 
-def test_a_diagnosis_says_where_things_are_and_what_to_do(make, gateway: Gateway, tmp_path: Path):
-    """File, address, last answers, counts, and advice, without the write key."""
+def test_a_diagnosis_shows_the_state_and_gives_advice(make, gateway: Gateway, tmp_path: Path):
+    """File, address, last answers, counts and advice, without the write key."""
     gateway.config = (404, {}, b"404 page not found\n")
     gateway.keys.clear()
     client = ServiceClient(data_plane_url=gateway.url)

@@ -1,4 +1,4 @@
-"""Odd values in properties: each has its documented outcome, and none costs the event or raises."""
+"""Odd values in properties have documented outcomes; none loses the event or raises."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ CASES = [
 
 @pytest.mark.parametrize(("value", "outcome"), CASES, ids=lambda v: type(v).__name__)
 def test_a_convertible_value_arrives(make, gateway: Gateway, value: object, outcome: object):
-    """The value of each kind arrives as documented, alone and inside lists and objects."""
+    """Each kind of value arrives as documented, alone and inside lists and objects."""
     client = make()
     client.track("one", {"value": value, "list": [value], "object": {"deep": value}})
     assert client.flush()
@@ -116,8 +116,8 @@ def test_a_convertible_value_arrives(make, gateway: Gateway, value: object, outc
     assert client.stats().refused_fields == 0
 
 
-def test_models_of_pydantic_are_objects():
-    """With what their fields hold, converted like everything else."""
+def test_pydantic_models_are_objects():
+    """Their fields are converted like all other values."""
     pydantic = pytest.importorskip("pydantic")
     model = pydantic.create_model("Price", amount=(decimal.Decimal, ...), file=(pathlib.PurePosixPath, "/x"))
     text = event_json({"price": model(amount="2.5")}, "properties", pytest.fail)
@@ -125,13 +125,13 @@ def test_models_of_pydantic_are_objects():
     assert json.loads(text) == {"price": {"amount": 2.5, "file": "/x"}}
 
 
-def test_truth_is_no_number():
+def test_numpy_booleans_are_booleans():
     """numpy's True is JSON's true, alone and as an element."""
     assert event_json([np.bool_(True), np.array([True])], "properties", pytest.fail) == "[true,[true]]"
 
 
-def test_generators_are_read_once_and_not_for_ever(make, gateway: Gateway):
-    """A generator arrives as an array; one without an end is left out, with the field's name in the log."""
+def test_generators_are_read_once_up_to_a_limit(make, gateway: Gateway):
+    """A generator arrives as an array; an endless one is left out, and the log names its field."""
     client = make()
     client.track("one", {"squares": (n * n for n in range(3)), "endless": itertools.count()})
     assert client.flush()
@@ -140,8 +140,8 @@ def test_generators_are_read_once_and_not_for_ever(make, gateway: Gateway):
     assert "properties.endless: more than 10000 elements" in client.stats().last_error
 
 
-def test_a_field_that_is_left_out_is_logged_once(make, caplog: pytest.LogCaptureFixture):
-    """At the default log level, too, and not for each event."""
+def test_an_omitted_field_is_logged_once(make, caplog: pytest.LogCaptureFixture):
+    """At the default log level, and not again for each event."""
     client = make()
     for _ in range(3):
         client.track("one", {"user": {"avatar": b"..."}})
@@ -151,7 +151,7 @@ def test_a_field_that_is_left_out_is_logged_once(make, caplog: pytest.LogCapture
 
 
 def test_a_naive_datetime_is_local_time(monkeypatch: pytest.MonkeyPatch):
-    """Without a zone a datetime is taken as the machine's local time."""
+    """Without a zone, a datetime is in the machine's local time."""
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()
     try:
@@ -168,8 +168,8 @@ def test_a_naive_datetime_is_local_time(monkeypatch: pytest.MonkeyPatch):
     [object(), b"bytes", lambda: 1, pd.DataFrame(), 1j, dict, pytest],
     ids=lambda v: type(v).__name__,
 )
-def test_another_value_is_refused_by_the_name_of_its_field(make, gateway: Gateway, value: object):
-    """The event arrives without the field; `on_error` and the counts name it; nothing raises."""
+def test_an_unsupported_value_is_reported_with_its_field(make, gateway: Gateway, value: object):
+    """The event arrives without the field; `on_error` and the counters name it; nothing raises."""
     errors = []
     client = make(on_error=errors.append)
     client.track("one", {"good": 1, "user": {"avatar": value}, "list": [1, value]})
@@ -183,7 +183,7 @@ def test_another_value_is_refused_by_the_name_of_its_field(make, gateway: Gatewa
 
 
 def test_a_cycle_is_cut(make, gateway: Gateway):
-    """A value that contains itself is left out where it closes the circle; the same value twice is no cycle."""
+    """A value that contains itself is left out where the cycle closes; a repeated value is not a cycle."""
     client = make()
     cycle: dict = {"n": 1, "twice": [[], []]}
     cycle["self"] = cycle
@@ -194,8 +194,8 @@ def test_a_cycle_is_cut(make, gateway: Gateway):
     assert gateway.events[0]["properties"] == {"cycle": {"n": 1, "twice": [[], []]}, "a": [1], "b": [1]}
 
 
-def test_depth_without_end_is_cut(make, gateway: Gateway):
-    """A value thousands of levels deep neither raises nor blocks."""
+def test_very_deep_values_are_cut(make, gateway: Gateway):
+    """A value nested thousands of levels deep neither raises nor blocks."""
     deep: list = []
     for _ in range(100_000):
         deep = [deep]
@@ -206,8 +206,8 @@ def test_depth_without_end_is_cut(make, gateway: Gateway):
     assert gateway.events[0]["properties"]["good"] == 1
 
 
-def test_keys_that_are_no_text(make, gateway: Gateway):
-    """Numbers, booleans, None, UUIDs and enums become their text; another key is refused with its value."""
+def test_keys_become_text(make, gateway: Gateway):
+    """Numbers, booleans, None, UUIDs and enums become their text; another key is omitted with its value."""
     client = make()
     client.track("one", {2: "a", None: "b", True: "c", uuid.UUID(int=1): "d", Color.RED: "e", (1, 2): "f", 1.5: "g"})
     assert client.flush()
@@ -218,8 +218,8 @@ def test_keys_that_are_no_text(make, gateway: Gateway):
     assert client.stats().refused_fields == 1
 
 
-def test_names_with_lone_surrogates(make, gateway: Gateway):
-    """An event name or ID that is no valid Unicode arrives with U+FFFD in the place."""
+def test_lone_surrogates_in_names_are_replaced(make, gateway: Gateway):
+    """In an event name or an ID, invalid Unicode becomes U+FFFD."""
     client = make()
     client.identify("u\ud800")
     client.track("n\udfff")
@@ -250,8 +250,8 @@ class _FailingMapping(Mapping):
 
 
 @pytest.mark.parametrize("kind", [_FailingModel, _FailingIterable, _FailingMapping])
-def test_a_field_that_cannot_be_read_costs_only_itself(make, gateway: Gateway, kind: type):
-    """The event goes without it, and the warning names the field and the fault."""
+def test_an_unreadable_field_is_omitted(make, gateway: Gateway, kind: type):
+    """The event is sent without it, and the warning names the field and the exception."""
     errors: list[Exception] = []
     client = make(on_error=errors.append)
     client.track("e", {"good": 1, "bad": kind(), "list": [kind(), 2]})
@@ -264,8 +264,8 @@ def test_a_field_that_cannot_be_read_costs_only_itself(make, gateway: Gateway, k
 
 
 @pytest.mark.parametrize("call", ["track", "identify", "group", "page"])
-def test_properties_that_cannot_be_read_are_left_out(make, gateway: Gateway, call: str):
-    """All of them, as nothing is known of any; the event goes."""
+def test_unreadable_properties_are_omitted_together(make, gateway: Gateway, call: str):
+    """If they cannot be listed, the event is sent without properties."""
     client = make()
     getattr(client, call)("e", _FailingMapping())
     assert client.flush()
@@ -275,8 +275,8 @@ def test_properties_that_cannot_be_read_are_left_out(make, gateway: Gateway, cal
     assert client.stats().refused_fields == 1
 
 
-def test_what_cannot_even_be_merged_is_told_and_counted(make, gateway: Gateway):
-    """With registered properties there is no event without reading; the application does not notice."""
+def test_unmergeable_properties_drop_the_event_and_are_reported(make, gateway: Gateway):
+    """Registered properties need the call's own to be readable; the drop is counted and does not raise."""
     client = make()
     client.register({"a": 1})
     assert client.track("bad", _FailingMapping()) == ""
@@ -300,8 +300,8 @@ _VALUES = st.recursive(
 
 
 @given(_VALUES)
-def test_whatever_comes_is_json(value: object):
-    """Any value gives JSON text in valid UTF-8, and every field left out was named."""
+def test_any_value_becomes_valid_json(value: object):
+    """Any value gives JSON text in valid UTF-8, and every omitted field is reported."""
     refused = []
     text = event_json({"value": value}, "properties", refused.append)
 
@@ -309,7 +309,7 @@ def test_whatever_comes_is_json(value: object):
     assert all(error.field.startswith("properties") for error in refused)
 
 
-def test_the_local_time_zone_is_told():
+def test_the_local_time_zone_is_in_the_context():
     """The zone in `context.timezone` is a name such as Europe/Berlin, from TZ if it is set."""
     from svctoolkit.sdk.events.context import _timezone
 

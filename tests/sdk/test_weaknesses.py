@@ -1,8 +1,8 @@
-"""Weaknesses of today's Python SDKs that no other test here already excludes.
+"""Weaknesses of today's Python SDKs that no other test here excludes.
 
-Elsewhere: lost at a crash, lost in a forked child, lost at the end of the program (test_durability); a whole batch lost
-to 401, 404 or 413, 202 taken for a failure, an error body without `code`, no Retry-After, flush without end
-(test_answers); the caller's dicts changed, no opt-out, no state, no asyncio, no types (test_calls).
+Elsewhere: loss at a crash, in a forked child or at the end of the program (test_durability); a whole batch lost to 401,
+404 or 413, 202 treated as a failure, an error body without `code`, no Retry-After, endless flush (test_answers); the
+caller's dicts changed, no opt-out, no state, no asyncio, no types (test_calls).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_a_proxy_is_used(make, gateway: Gateway, monkeypatch: pytest.MonkeyPatch):
-    """HTTP_PROXY is honoured, NO_PROXY too."""
+    """HTTP_PROXY is respected, and so is NO_PROXY."""
     with serving() as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
         client = make(data_plane_url="http://plane.example:8080")
@@ -54,8 +54,8 @@ def test_importing_reads_no_env_file(tmp_path: Path):
     assert shown.stdout.strip() == "http://127.0.0.1:8091"
 
 
-def test_a_second_attempt_sends_the_same_events(make, gateway: Gateway):
-    """Retries change nothing but `sentAt`."""
+def test_a_retry_sends_the_same_events(make, gateway: Gateway):
+    """Only `sentAt` changes."""
     gateway.answers = [(500, {}, b""), (500, {}, b"")]
     client = make()
     client.track("one", {"text": 'ü 😀 " \\ \n', "number": 1e22})
@@ -66,8 +66,8 @@ def test_a_second_attempt_sends_the_same_events(make, gateway: Gateway):
     assert sent[0] == sent[1] == sent[2]
 
 
-def test_what_arrived_is_not_sent_again(make, gateway: Gateway):
-    """When a part of a batch is delivered and a later part fails, only the rest is tried again."""
+def test_delivered_events_are_not_sent_again(make, gateway: Gateway):
+    """When one part of a batch is delivered and a later part fails, only the rest is retried."""
     refused = {"3"}
     client = make()
     for number in range(8):
@@ -86,12 +86,12 @@ def test_what_arrived_is_not_sent_again(make, gateway: Gateway):
     assert client.stats().parked == 1
 
 
-def test_the_newest_event_is_never_the_one_to_go(make):
-    """A full queue gives up the oldest event, visibly."""
+def test_a_full_queue_drops_the_oldest_event(make):
+    """The newest is kept, and the drop is reported."""
     client = make(db_threshold_count=1, data_plane_url="http://127.0.0.1:9")
     client.track("old")
 
-    def only_new() -> bool:  # an event that is being sent just now stays for as long as that takes
+    def only_new() -> bool:  # an event that is being sent cannot be dropped
         client.track("new")
         return list(client.frame()["event"]) == ["new"]
 
@@ -99,7 +99,7 @@ def test_the_newest_event_is_never_the_one_to_go(make):
     assert set(client.stats().dropped) == {"queue full"}
 
 
-def test_every_client_flushes_at_shutdown_also_without_a_thread(gateway: Gateway, tmp_path: Path):
+def test_every_client_flushes_at_shutdown_even_without_a_thread(gateway: Gateway, tmp_path: Path):
     """`shutdown` works in every mode, twice, and before `initialize`."""
 
     class Plane:
@@ -136,7 +136,7 @@ def test_a_frame_shows_the_queue(make):
 
 
 def test_a_proxy_gets_its_credentials(make, gateway: Gateway, monkeypatch: pytest.MonkeyPatch):
-    """User and password of the proxy's URL go with each request, and nowhere else."""
+    """User and password of the proxy's URL are sent with each request, and appear nowhere else."""
     monkeypatch.setenv("HTTP_PROXY", f"http://us%40er:pa%3Ass@127.0.0.1:{gateway.port}")
     monkeypatch.setenv("http_proxy", f"http://us%40er:pa%3Ass@127.0.0.1:{gateway.port}")
     monkeypatch.delenv("no_proxy", raising=False)

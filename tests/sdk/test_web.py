@@ -1,4 +1,4 @@
-"""Web applications: an identity per request, and pages recorded by themselves."""
+"""Web applications: a separate identity per request, and automatic page events."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _application(client: ServiceClient, barrier: threading.Barrier | None = None
 
 
 def test_asgi_records_pages(make, gateway: Gateway):
-    """A GET with an HTML answer is a page with path, url, search and referrer; JSON and errors are none."""
+    """A GET with an HTML answer is a page with path, url, search and referrer; JSON and errors are not recorded."""
     client = make()
     web = Browser(TrackingASGI(_application(client), client))
     web.get("/page?q=1", headers={"referer": "https://from.example/"})
@@ -93,8 +93,8 @@ def test_asgi_records_pages(make, gateway: Gateway):
     }
 
 
-def test_asgi_knows_its_visitors(make, gateway: Gateway):
-    """A new visitor gets a cookie; that browser's next request has the same anonymous ID, another's not."""
+def test_asgi_recognizes_visitors(make, gateway: Gateway):
+    """A new visitor gets a cookie; the browser's next request has the same anonymous ID, another browser's does not."""
     client = make()
     application = TrackingASGI(_application(client), client, record="screen", user_id=lambda scope: "u-7")
     web = Browser(application, base_url="https://testserver")
@@ -111,8 +111,8 @@ def test_asgi_knows_its_visitors(make, gateway: Gateway):
     assert "sessionId" not in first["context"]
 
 
-def test_requests_do_not_see_each_other(make, gateway: Gateway):
-    """Four logins at once: every event carries its own user; the installation's identity is untouched."""
+def test_parallel_requests_are_isolated(make, gateway: Gateway):
+    """Four logins in parallel: every event has its own user; the installation's identity is unchanged."""
     client = make()
     web = TrackingASGI(_application(client, threading.Barrier(4)), client, record="nothing")
     threads = [
@@ -134,8 +134,8 @@ def test_requests_do_not_see_each_other(make, gateway: Gateway):
     assert "userId" not in gateway.events[-1]
 
 
-def test_identity_follows_into_threads_and_tasks(make, gateway: Gateway):
-    """Work that a request hands to threads and tasks is still that visitor's."""
+def test_the_identity_is_kept_in_threads_and_tasks(make, gateway: Gateway):
+    """Work that a request passes to threads and tasks is attributed to its visitor."""
     client = make()
     web = Browser(TrackingASGI(_application(client), client), cookies={"svc_anonymous_id": "visitor-1"})
     web.get("/deep")
@@ -145,8 +145,8 @@ def test_identity_follows_into_threads_and_tasks(make, gateway: Gateway):
     assert sorted(gateway.names) == ["in a task", "in a thread"]
 
 
-def test_opting_out_in_a_request_is_that_visitors(make, gateway: Gateway):
-    """Inside a scope `opt_out`, `reset` and `put_anonymous_id` concern only it."""
+def test_calls_in_a_request_change_only_its_visitor(make, gateway: Gateway):
+    """Inside a scope, `opt_out`, `reset` and `put_anonymous_id` affect no other visitor."""
     client = make()
     with client.scope(anonymous_id="a", user_id="u"):
         client.track("in")
@@ -198,8 +198,8 @@ def test_wsgi_records_pages_and_keeps_identity(make, gateway: Gateway):
     assert [name for name, _ in answers[0][1]] == ["Content-Type"]
 
 
-def test_other_asgi_traffic_passes(make):
-    """Lifespan and websockets reach the application untouched."""
+def test_other_asgi_traffic_passes_unchanged(make):
+    """Lifespan and websockets reach the application."""
     seen = []
 
     async def application(scope, receive, send):
@@ -214,8 +214,8 @@ def test_other_asgi_traffic_passes(make):
 @pytest.mark.parametrize(
     "cookie", ["svc_anonymous_id=", "svc_anonymous_id=%00%ff", "=;=;", "svc_anonymous_id=" + "x" * 9999, "\u00ff\u00fe"]
 )
-def test_odd_cookies_break_nothing(make, gateway: Gateway, cookie: str):
-    """Whatever stands in the cookie, the page is served and recorded."""
+def test_odd_cookies_do_no_harm(make, gateway: Gateway, cookie: str):
+    """Whatever is in the cookie, the page is served and recorded."""
     client = make()
     answer = Browser(TrackingASGI(_application(client), client)).get(
         "/page", headers={b"cookie": cookie.encode("latin-1")}
@@ -240,7 +240,7 @@ QUERY = "utm_source=mail&utm_campaign=spring%20sale&utm_content=b&q=1"
 
 
 def _wsgi(app, method: str = "GET", path: str = "/", query: str = "", headers: dict[str, str] | None = None):
-    """An answer of a WSGI application: status, headers, body."""
+    """The answer of a WSGI application: status, headers, body."""
     answer: list = []
     environ: dict = {}
     setup_testing_defaults(environ)
@@ -286,7 +286,7 @@ def _fastapi(client: ServiceClient):
         tasks.add_task(client.track, "background")
         return "<p>"
 
-    shop.__annotations__ = {"tasks": BackgroundTasks}  # a text, as annotations here are, FastAPI could not resolve
+    shop.__annotations__ = {"tasks": BackgroundTasks}  # FastAPI could not resolve it as a text, as annotations are here
     app.get("/shop", response_class=HTMLResponse)(shop)
 
     @app.get("/sync", response_class=HTMLResponse)
@@ -298,8 +298,8 @@ def _fastapi(client: ServiceClient):
     return app
 
 
-def test_fastapi(make, gateway: Gateway):
-    """Async and sync views and background tasks: every event is the visitor's and describes the request."""
+def test_fastapi_requests_have_their_visitor(make, gateway: Gateway):
+    """In async and sync views and background tasks, every event has the visitor and describes the request."""
     pytest.importorskip("fastapi")
     client = make()
     app = _fastapi(client)
@@ -313,8 +313,8 @@ def test_fastapi(make, gateway: Gateway):
     assert all(_is_described(event) for event in gateway.events[:2])
 
 
-def test_flask(make, gateway: Gateway):
-    """Flask's views have the visitor, also while an answer is streamed; the page is recorded."""
+def test_flask_requests_have_their_visitor(make, gateway: Gateway):
+    """Also while an answer is streamed; the page is recorded."""
     pytest.importorskip("flask")
     from flask import Flask, Response, stream_with_context
 
@@ -383,8 +383,8 @@ client.shutdown()
 
 
 @pytest.mark.slow
-def test_django(gateway: Gateway):
-    """Django under WSGI and ASGI, with sync and async views."""
+def test_django_requests_have_their_visitor(gateway: Gateway):
+    """Under WSGI and ASGI, in sync and async views."""
     pytest.importorskip("django")
     root = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": root}
@@ -425,23 +425,26 @@ def test_django(gateway: Gateway):
         ("", "", ("unix",), ""),
     ],
 )
-def test_only_trusted_proxies_are_believed(forwarded: str, peer: str, trusted: tuple, address: str):
-    """The visitor's address is the last one that no trusted proxy has; what he wrote himself counts for nothing."""
+def test_only_trusted_proxies_set_the_address(forwarded: str, peer: str, trusted: tuple, address: str):
+    """The visitor's address is the last one that does not belong to a trusted proxy.
+
+    Headers of the visitor do not count.
+    """
     request = WebRequest("GET", "http", peer, "/", "", {"x-forwarded-for": forwarded})
 
     assert describe(request, proxies(trusted)).get("ip", "") == address
 
 
 @given(st.dictionaries(st.sampled_from([*BROWSER, "x-other"]), st.text(max_size=50)), st.text(max_size=50))
-def test_no_header_breaks_a_description(headers: dict[str, str], query: str):
+def test_any_header_gives_a_valid_description(headers: dict[str, str], query: str):
     """Whatever a visitor sends, the description is JSON."""
     request = WebRequest("GET", "http", "127.0.0.1", "/ü", query, headers)
 
     assert json.loads(json.dumps(describe(request, proxies(["127.0.0.1"]))))
 
 
-def test_a_proxy_at_a_unix_socket_says_which_page_it_was():
-    """Host and scheme that the visitor used, if such proxies are trusted; else those of the request."""
+def test_a_proxy_on_a_unix_socket_may_set_the_url():
+    """Host and scheme that the visitor used, if such proxies are trusted; otherwise those of the request."""
     headers = {"host": "inside", "x-forwarded-host": "shop.example", "x-forwarded-proto": "https"}
     request = WebRequest("GET", "http", "", "/p", "", headers)
 
@@ -451,7 +454,7 @@ def test_a_proxy_at_a_unix_socket_says_which_page_it_was():
 
 @pytest.mark.parametrize(("user", "id"), [(7, "7"), (None, None), ("  ", None), (0, "0"), (" u-1 ", "u-1")])
 def test_a_users_id_may_be_a_number(make, gateway: Gateway, user: object, id: str | None):
-    """What a database gives as a key is taken as its text; blanks are nobody."""
+    """A database key becomes its text; a blank one means no user."""
     client = make()
     app = TrackingASGI(_application(client), client, user_id=lambda _: user)
     assert _asgi_get(app, "/page", {}).status_code == 200
@@ -461,7 +464,7 @@ def test_a_users_id_may_be_a_number(make, gateway: Gateway, user: object, id: st
 
 
 def test_a_failing_user_id_breaks_no_request(make, gateway: Gateway):
-    """The request is answered, its visitor is nobody, and `on_error` hears why."""
+    """The request is answered, its visitor has no user ID, and `on_error` gets the exception."""
     errors: list[Exception] = []
     client = make(on_error=errors.append)
 
@@ -476,7 +479,7 @@ def test_a_failing_user_id_breaks_no_request(make, gateway: Gateway):
     assert [str(error) for error in errors] == ["user_id failed: KeyError: 'session'"]
 
 
-def test_a_wrong_proxy_is_refused(make):
-    """When the middleware is made, not at the first request."""
+def test_an_invalid_proxy_is_rejected(make):
+    """When the middleware is created, not at the first request."""
     with pytest.raises(ConfigError, match="trusted_proxies: 'ten' does not appear to be an IPv4 or IPv6 network"):
         TrackingASGI(_application(make()), make(), trusted_proxies=["ten"])

@@ -1,4 +1,4 @@
-"""What a server's bytes mean: any HTTP/1.1 is understood, anything else is no answer."""
+"""The HTTP parser accepts any HTTP/1.1 answer and rejects everything else."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n"
 
 
 class _Server:
-    """Answers each request with the next of `answers`, byte for byte; `connections` counts them. An answer that is to
-    end with its connection ends with `CLOSE`."""
+    """A server that sends the next of `answers` to each request, byte for byte, and counts its `connections`.
+
+    An answer that ends with the connection ends with `CLOSE`.
+    """
 
     CLOSE = b"<close>"
 
@@ -95,8 +97,8 @@ def _post(transport: HttpTransport, server: _Server):
         (CHUNKED + b"1\r\nx\r\n0\r\nTrailer: 1\r\n\r\n", 200, b"x", True),
     ],
 )  # fmt: skip
-def test_any_http_is_understood(answer: bytes, status: int, body: bytes, keeps: bool):
-    """Status, headers and body; and a connection is used again exactly where that is allowed."""
+def test_any_valid_http_is_understood(answer: bytes, status: int, body: bytes, keeps: bool):
+    """Status, headers and body; and the connection is reused exactly where that is allowed."""
     transport = HttpTransport()
     with _server(answer, b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecond") as server:
         got = _post(transport, server)
@@ -106,7 +108,7 @@ def test_any_http_is_understood(answer: bytes, status: int, body: bytes, keeps: 
     transport.close()
 
 
-def test_headers_are_lower_case_and_stripped():
+def test_headers_are_stripped_and_in_lower_case():
     """As `Response` promises."""
     transport = HttpTransport()
     with _server(b"HTTP/1.1 429 No\r\nRetry-After:  7 \r\nX-Odd: a:b\r\nContent-Length: 0\r\n\r\n") as server:
@@ -124,8 +126,8 @@ def test_headers_are_lower_case_and_stripped():
         (CHUNKED.replace(b"Chunked", b"chunked\r\nContent-Length: 1") + b"2\r\nok\r\n0\r\n\r\n", b"ok"),
     ],
 )
-def test_an_answer_may_come_in_any_pieces(answer: bytes, body: bytes):
-    """Wherever the network cuts it, even between a line's two ends, it is the same answer."""
+def test_an_answer_may_arrive_in_any_pieces(answer: bytes, body: bytes):
+    """Wherever the network cuts it, even between CR and LF, the answer is the same."""
     for cut in range(1, len(answer) + 1):
         near, far = socket.socketpair()
         with near, far:
@@ -137,15 +139,15 @@ def test_an_answer_may_come_in_any_pieces(answer: bytes, body: bytes):
 
 
 def _send_pieces(far: socket.socket, near: socket.socket, pieces: list[bytes]) -> None:
-    """Each when the one before was read."""
+    """Send each piece after the previous one was read."""
     for piece in pieces:
         while select.select([near], [], [], 0)[0]:
             continue
         far.sendall(piece)
 
 
-def test_answers_with_one_head_have_bodies_of_their_own():
-    """What is known of a head holds for that head only: each answer's body, and each other head, is read."""
+def test_answers_with_equal_heads_have_separate_bodies():
+    """The cache of parsed heads is per head: each answer's body is read, and so is each other head."""
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nX-Id: a\r\n\r\n"
     transport = HttpTransport()
     other = head.replace(b"200", b"503").replace(b": a", b": b")
@@ -156,8 +158,8 @@ def test_answers_with_one_head_have_bodies_of_their_own():
     assert got == [(200, "a", b"one"), (200, "a", b"two"), (503, "b", b"six"), (200, "a", b"ten")]
 
 
-def test_requests_with_one_head_have_lengths_of_their_own():
-    """And headers of their own, as soon as one differs."""
+def test_requests_with_equal_heads_have_their_own_lengths():
+    """And their own headers, as soon as one differs."""
     transport = HttpTransport()
     ok = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
     with _server(ok, ok, ok) as server:
@@ -169,8 +171,8 @@ def test_requests_with_one_head_have_lengths_of_their_own():
     assert re.findall(rb"Content-Length: (\d+)", requests) == [b"4", b"12", b"4"]
 
 
-def test_what_was_wrong_with_an_answer_is_said():
-    """In the error, after the address."""
+def test_the_error_says_what_is_wrong_with_an_answer():
+    """After the address."""
     endless = b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 300
     for answer, text in [
         (b"", "closed the connection without an answer"),
@@ -204,8 +206,8 @@ def test_what_was_wrong_with_an_answer_is_said():
     ],
     ids=lambda answer: answer[:40].decode(),
 )
-def test_anything_else_is_no_answer(answer: bytes):
-    """A `DeliveryError`, so that the events are sent again; the connection is not used any more."""
+def test_invalid_answers_raise_a_delivery_error(answer: bytes):
+    """So the events are sent again; the connection is not reused."""
     transport = HttpTransport()
     with _server(answer + _Server.CLOSE, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") as server:
         with pytest.raises(DeliveryError, match=r"no answer from http://127"):
@@ -215,7 +217,7 @@ def test_anything_else_is_no_answer(answer: bytes):
     transport.close()
 
 
-def test_a_very_long_answer_is_not_kept():
+def test_a_very_long_answer_is_cut():
     """Four megabytes are enough to know what it says."""
     transport = HttpTransport()
     long = b"HTTP/1.1 200 OK\r\nContent-Length: 6000000\r\n\r\n" + b"x" * 6_000_000
@@ -226,15 +228,15 @@ def test_a_very_long_answer_is_not_kept():
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_raise_anything_else(answer: bytes):
-    """Whatever comes, it is an answer or a `DeliveryError`."""
+def test_any_bytes_give_an_answer_or_a_delivery_error(answer: bytes):
+    """No other exception is raised."""
     transport = HttpTransport()
     with _server(answer + _Server.CLOSE) as server, suppress(DeliveryError):
         _post(transport, server)
     transport.close()
 
 
-def test_the_request_is_one_write_of_well_formed_http():
+def test_a_request_is_one_write_of_valid_http():
     """Request line, Host, the headers, the length, the body."""
     transport = HttpTransport()
     with _server(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") as server:
@@ -249,8 +251,8 @@ def test_the_request_is_one_write_of_well_formed_http():
 
 
 @pytest.mark.parametrize("name", ["a\r\nX-Evil: 1", "a\nb", "a\x00b", "a\x7f"])
-def test_nothing_smuggles_a_header(name: str):
-    """Neither in a header's value nor in a URL; no byte goes out."""
+def test_headers_cannot_be_smuggled(name: str):
+    """Neither in a header's value nor in a URL; no byte is sent."""
     with _server() as server:
         for request in (
             Request("GET", server.url, {"AnonymousId": name}),

@@ -1,6 +1,6 @@
 """Forks children that track events as fast as they can, and kills each with SIGKILL at a random moment.
 
-Arguments: data directory, URL, file for the numbers whose call has returned, number of kills, seed.
+Arguments: data directory, URL, file for the numbers of the calls that returned, number of kills, seed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main(directory: str, url: str, returned: str, kills: int, seed: int) -> None
             finally:
                 os._exit(1)
         size = os.path.getsize(returned) if os.path.exists(returned) else 0
-        give_up = time.monotonic() + (5.0 if choose.random() < 0.8 else 0.0)  # some are killed while they start
+        give_up = time.monotonic() + (5.0 if choose.random() < 0.8 else 0.0)  # some are killed during startup
         while time.monotonic() < give_up and (not os.path.exists(returned) or os.path.getsize(returned) == size):
             time.sleep(0.002)
         time.sleep(choose.uniform(0.005, 0.15))
