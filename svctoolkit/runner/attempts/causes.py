@@ -32,8 +32,8 @@ class Cause:
 
 def causes(results: Mapping[str, Json]) -> list[Cause]:
     """Return all failures, then everything that was dropped, without duplicates; `results` are those of a plane."""
-    ends = [record for what in ("failed", "dropped") for records in results[what].values() for record in records]
-    return list(dict.fromkeys(_cause(record) for record in ends))
+    records = [record for what in ("failed", "dropped") for of_key in results[what].values() for record in of_key]
+    return list(dict.fromkeys(_cause(record) for record in records))
 
 
 def _cause(record: Mapping[str, Any]) -> Cause:
@@ -55,16 +55,16 @@ def unexpected_failures(results: Mapping[str, Json], expected: Mapping[str, Json
     for key, of_key in records.items():
         for index, record in enumerate(of_key):
             failures[_cause(record)].append((key, index))
-    wanted = {"failed": expected["failed"]} if "failed" in expected else {}
+    mentioned = {"failed": expected["failed"]} if "failed" in expected else {}
 
     def shape(other: list[Json], places: Container[_Place]) -> dict[str, Json]:
         """Return the results with other records in these places."""
-        return shape_results({**results, "failed": _replace(records, other, places)}, wanted)
+        return shape_results({**results, "failed": _replace(records, other, places)}, mentioned)
 
     everything = {place for places in failures.values() for place in places}
     others: tuple[list[Json], ...] = ([], [{}])
-    among = Mentions[_Place](wanted, shape([], ()), lambda places: (shape(other, places) for other in others))
-    alone = Mentions[_Place](wanted, shape([], everything), lambda places: [shape([], everything - {*places})])
+    among = Mentions[_Place](mentioned, shape([], ()), lambda places: (shape(other, places) for other in others))
+    alone = Mentions[_Place](mentioned, shape([], everything), lambda places: [shape([], everything - {*places})])
     unmentioned = (c for cause in among.unmentioned(failures) for c in alone.unmentioned({cause: failures[cause]}))
     yield from map(failure, islice(unmentioned, MOST_FAILURES))
 

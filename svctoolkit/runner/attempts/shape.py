@@ -51,54 +51,54 @@ def shape_results(results: Mapping[str, Json], expected: Mapping[str, Json]) -> 
     return {**shaped, "attempts": _shape_attempts(results["attempts"], results["tries"], expected.get("attempts"))}
 
 
-def _shape(values: Mapping[str, list[Any]], wanted: Any) -> Any:
-    if is_keyed(wanted, values):
-        return {key: unwrap_single(v, wanted.get(key, ANY_LIST)) for key, v in values.items()}
-    if wanted is None or wanted is ANY_LIST or wanted == ANY:
+def _shape(values: Mapping[str, list[Any]], expected: Any) -> Any:
+    if is_keyed(expected, values):
+        return {key: unwrap_single(v, expected.get(key, ANY_LIST)) for key, v in values.items()}
+    if expected is None or expected is ANY_LIST or expected == ANY:
         return next(iter(values.values())) if len(values) == 1 else dict(values)
-    if _is_about_map(wanted, values):
-        operand = next(iter(wanted.values()))
+    if _is_about_map(expected, values):
+        operand = next(iter(expected.values()))
         return {key: unwrap_single(v, operand.get(key, ANY_LIST)) for key, v in values.items() if v}
-    if len(values) > 1 and isinstance(wanted, Mapping) and "$snapshot" in wanted:
+    if len(values) > 1 and isinstance(expected, Mapping) and "$snapshot" in expected:
         return dict(values)
-    return unwrap_single([value for list_ in values.values() for value in list_], wanted)
+    return unwrap_single([value for list_ in values.values() for value in list_], expected)
 
 
-def is_keyed(wanted: Json, keys: Container[str]) -> bool:
+def is_keyed(expected: Json, keys: Container[str]) -> bool:
     """Return whether the expectation is a map by destination."""
-    return isinstance(wanted, Mapping) and bool(wanted) and all(key in keys for key in wanted)
+    return isinstance(expected, Mapping) and bool(expected) and all(key in keys for key in expected)
 
 
-def _is_about_map(wanted: Any, keys: Container[str]) -> bool:
+def _is_about_map(expected: Any, keys: Container[str]) -> bool:
     """Return whether a matcher is about which destinations got something: `$only` or `$exact` with a map of them."""
-    if not isinstance(wanted, Mapping) or len(wanted) != 1:
+    if not isinstance(expected, Mapping) or len(expected) != 1:
         return False
-    return is_keyed(wanted.get("$only") or wanted.get("$exact"), keys)
+    return is_keyed(expected.get("$only") or expected.get("$exact"), keys)
 
 
-def _shape_attempts(counts: Mapping[str, int], tries: Mapping[str, list[Any]], wanted: Any) -> Any:
+def _shape_attempts(counts: Mapping[str, int], tries: Mapping[str, list[Any]], expected: Any) -> Any:
     """Return the number of attempts, or the requests if a list is expected."""
 
     def count_or_tries(key: str, expected: Any) -> Any:
         return _with_times(tries[key], expected) if wants_list(expected) else counts[key]
 
-    if is_keyed(wanted, counts):
-        return {key: count_or_tries(key, wanted.get(key)) for key in counts}
+    if is_keyed(expected, counts):
+        return {key: count_or_tries(key, expected.get(key)) for key in counts}
     if len(counts) == 1:
-        return count_or_tries(next(iter(counts)), wanted)
-    if wants_list(wanted):
-        return [attempt for values in tries.values() for attempt in _with_times(values, wanted)]
+        return count_or_tries(next(iter(counts)), expected)
+    if wants_list(expected):
+        return [attempt for values in tries.values() for attempt in _with_times(values, expected)]
     return dict(counts)
 
 
 def _with_times(tries: list[Any], expected: Any) -> list[Any]:
-    """Return the tries with `after` as a duration text (`10s`) wherever the expectation has a text there."""
+    """Return the tries with `after` as a duration (`10s`) wherever the expectation has a string there."""
     if not isinstance(expected, list):
         return tries
-    wanted = [item.get("after") if isinstance(item, Mapping) else None for item in expected]
+    pauses = [item.get("after") if isinstance(item, Mapping) else None for item in expected]
     return [
         {**tried, "after": _as_text(tried["after"], text)} if isinstance(text, str) and "after" in tried else tried
-        for tried, text in zip_longest(tries, wanted[: len(tries)])
+        for tried, text in zip_longest(tries, pauses[: len(tries)])
     ]
 
 
@@ -122,7 +122,7 @@ def as_lists(values: Json, keys: Sequence[str]) -> dict[str, list[Json]]:
     return {keys[0] if len(keys) == 1 else "": as_list(values)}
 
 
-def exact_part(actual: Json, wanted: Json, name: str, keys: Container[str]) -> Json:
+def exact_part(actual: Json, expected: Json, name: str, keys: Container[str]) -> Json:
     """Return the part of a result that an exact expectation covers: other destinations only if something reached them.
 
     Of a request, only the named members are compared, but completely, so that transport headers need not be listed.
@@ -130,21 +130,21 @@ def exact_part(actual: Json, wanted: Json, name: str, keys: Container[str]) -> J
     """
     if name in ("response", "dropped", "failed", "attempts"):
         return actual
-    if isinstance(actual, Mapping) and is_keyed(wanted, keys):
-        parts = {key: _named_part(value, wanted.get(key), name) for key, value in actual.items()}
-        return {key: value for key, value in parts.items() if key in wanted or value != []}
-    return _named_part(actual, wanted, name)
+    if isinstance(actual, Mapping) and is_keyed(expected, keys):
+        parts = {key: _named_part(value, expected.get(key), name) for key, value in actual.items()}
+        return {key: value for key, value in parts.items() if key in expected or value != []}
+    return _named_part(actual, expected, name)
 
 
-def _named_part(actual: Json, wanted: Json, name: str) -> Json:
+def _named_part(actual: Json, expected: Json, name: str) -> Json:
     if name != "delivered":
         return actual
-    if isinstance(actual, list) and isinstance(wanted, list):
-        return [_named_part(a, w, name) for a, w in zip(actual, wanted, strict=False)] + actual[len(wanted) :]
-    if isinstance(actual, Mapping) and isinstance(wanted, Mapping) and not is_matchers(wanted):
-        named = {member: actual[member] for member in wanted if member in actual}
-        if isinstance(wanted.get("headers"), Mapping) and "headers" in named:
-            spelt = {header.lower() for header in wanted["headers"]}
+    if isinstance(actual, list) and isinstance(expected, list):
+        return [_named_part(a, e, name) for a, e in zip(actual, expected, strict=False)] + actual[len(expected) :]
+    if isinstance(actual, Mapping) and isinstance(expected, Mapping) and not is_matchers(expected):
+        named = {member: actual[member] for member in expected if member in actual}
+        if isinstance(expected.get("headers"), Mapping) and "headers" in named:
+            spelt = {header.lower() for header in expected["headers"]}
             named["headers"] = Headers({h: v for h, v in actual["headers"].items() if h in spelt})
         return named
     return actual

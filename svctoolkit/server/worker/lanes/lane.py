@@ -28,14 +28,14 @@ _QUICK = 0.005  # seconds per event up to which a worker takes several: none of 
 class Terms(NamedTuple):
     """How tasks are grouped into a call: at most `jobs`, waiting up to some seconds for others.
 
-    `shares`: the tasks of a call may share requests, so it matters which are together. `window`: how many tasks
+    `shares`: the tasks of a call may share requests, so it matters which are together. `capacity`: how many tasks
     are in memory; the rest wait in the store.
     """
 
     jobs: int
     wait: float
     shares: bool
-    window: int
+    capacity: int
 
 
 class Owner(Protocol):
@@ -111,7 +111,7 @@ class Lane:
     def add(self, tasks: Sequence[Task]) -> None:
         """Add new tasks in the order of their events. They are in the store already."""
         with self._changed:
-            self._memory.add(tasks, self._owner.terms(self._destination).window)
+            self._memory.add(tasks, self._owner.terms(self._destination).capacity)
             self._scale_workers()
 
     def reload(self) -> None:
@@ -165,7 +165,7 @@ class Lane:
     def _has_work(self, terms: Terms) -> bool:
         if self._flow.state is State.THROTTLED:
             return False
-        return self._memory.wants_some(terms.window) or self._runs_due(terms) != frozenset()
+        return self._memory.wants_some(terms.capacity) or self._runs_due(terms) != frozenset()
 
     def _runs_due(self, terms: Terms) -> AbstractSet[str] | None:
         """Return the runs that a call may be made for now; None for any."""
@@ -225,8 +225,8 @@ class Lane:
             self._changed.wait_for(lambda: self._is_stopped() or self._results.have_room())
             if self._flow.state in (State.STOPPED, State.THROTTLED) or self._owner.is_paused(self._destination):
                 return []
-            if self._memory.wants_some(terms.window):
-                self._memory.refill(terms.window)
+            if self._memory.wants_some(terms.capacity):
+                self._memory.refill(terms.capacity)
             runs = self._runs_due(terms)
             if runs == frozenset():
                 return []
@@ -315,7 +315,7 @@ class Lane:
                     del self._undecided[owner]
                     if owner in self._pauses:
                         again.setdefault(self._pauses.pop(owner), []).append(owner)
-                        self._memory.make_room(owner, terms.window)
+                        self._memory.make_room(owner, terms.capacity)
                     else:
                         self._memory.release(owner)
         for pause, owners in again.items():

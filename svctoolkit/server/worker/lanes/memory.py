@@ -45,13 +45,13 @@ class Memory:
     def __len__(self) -> int:
         return len(self._held)
 
-    def add(self, tasks: Sequence[Task], window: int) -> None:
+    def add(self, tasks: Sequence[Task], capacity: int) -> None:
         """Add new tasks in the order of their events. They are in the store already."""
         for task in tasks:
-            if len(self._held) >= window:
+            if len(self._held) >= capacity:
                 self.state = State.BEHIND
             if self.state is State.CURRENT and task.seq > self._loaded_to:
-                self._push(task, window)
+                self._push(task, capacity)
         self._overflow.forget(self._loaded_to)
 
     def reload(self) -> None:
@@ -59,20 +59,20 @@ class Memory:
         self.state, self._loaded_to = State.BEHIND, 0
         self._overflow.start_over()
 
-    def wants_some(self, window: int) -> bool:
+    def wants_some(self, capacity: int) -> bool:
         """Whether `refill` has something to do."""
-        return self._overflow.wants_some or (self.state is State.BEHIND and not self.is_full(window))
+        return self._overflow.wants_some or (self.state is State.BEHIND and not self.is_full(capacity))
 
-    def is_full(self, window: int) -> bool:
+    def is_full(self, capacity: int) -> bool:
         """Whether the tasks of users with a failed event should make room for those of others."""
-        return len(self._held) >= window // 2
+        return len(self._held) >= capacity // 2
 
-    def refill(self, window: int) -> None:
+    def refill(self, capacity: int) -> None:
         """Load as many tasks from the store as there is room for. Raises `StoreError`."""
-        self._load_overflow(window)
-        if self.state is State.CURRENT or self.is_full(window):
+        self._load_overflow(capacity)
+        if self.state is State.CURRENT or self.is_full(capacity):
             return
-        room = window - len(self._held)
+        room = capacity - len(self._held)
         # The store may list tasks that are in memory as pending, too: their results are not stored yet.
         limit = room + len(self._held)
         stored = self._load(self._loaded_to, limit, None)
@@ -81,13 +81,13 @@ class Memory:
         if stored:
             self._loaded_to = max(self._loaded_to, (new or stored)[-1].seq)
         for task in new:
-            self._push(task, window)
+            self._push(task, capacity)
 
-    def _load_overflow(self, window: int) -> None:
+    def _load_overflow(self, capacity: int) -> None:
         """Load the next tasks of owners whose later ones were left in the store."""
         if not self._overflow.wants_some:
             return
-        limit = window // 4
+        limit = capacity // 4
         for owner, last in self._overflow.wanted().items():
             stored = self._load(last, limit, owner)
             self._overflow.load(owner, stored[-1].seq if stored else last, is_all=len(stored) < limit)
@@ -95,11 +95,11 @@ class Memory:
                 self._held.add(task.seq)
                 self.queue.push(task)
 
-    def _push(self, task: Task, window: int) -> None:
+    def _push(self, task: Task, capacity: int) -> None:
         self._loaded_to = max(self._loaded_to, task.seq)
         if self._overflow.keeps(task):
             return
-        if self.is_full(window) and self.queue.is_under_way(task.owner):
+        if self.is_full(capacity) and self.queue.is_under_way(task.owner):
             last = self.queue.last(task.owner)
             if last < task.seq:
                 self._overflow.leave(task.owner, last)
@@ -113,9 +113,9 @@ class Memory:
         if not self.queue.last(owner):
             self._overflow.want(owner)
 
-    def make_room(self, owner: str, window: int) -> None:
+    def make_room(self, owner: str, capacity: int) -> None:
         """Drop an owner's later tasks from memory while it waits for a retry, if the queue is full."""
-        if self.is_full(window) and (gone := self.queue.cut(owner)):
+        if self.is_full(capacity) and (gone := self.queue.cut(owner)):
             self._held -= {task.seq for task in gone}
             self._overflow.leave(owner, self.queue.last(owner))
 
