@@ -1,4 +1,4 @@
-"""A server that speaks as much S3 as a reader needs: lists of objects, sizes, ranges; only who signs is answered."""
+"""A server with the part of S3 that a reader needs: listings, sizes, ranges; only signed requests are answered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEY = "AKIATEST"
 
 @contextmanager
 def s3_server(objects: dict[str, bytes]) -> Iterator[str]:
-    """The address of a server with these objects, by `bucket/key`. Requests that `KEY` has not signed are refused."""
+    """The address of a server with these objects, by `bucket/key`. Requests not signed by `KEY` are refused."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -52,7 +52,7 @@ def s3_server(objects: dict[str, bytes]) -> Iterator[str]:
                 self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Quiet."""
+            """Silent."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     Thread(target=server.serve_forever, daemon=True).start()
@@ -64,7 +64,7 @@ def s3_server(objects: dict[str, bytes]) -> Iterator[str]:
 
 
 def listing(objects: dict[str, bytes], bucket: str, prefix: str, delimiter: str) -> bytes:
-    """ListObjectsV2."""
+    """The answer of ListObjectsV2."""
     contents, folders = [], set()
     for name in sorted(objects):
         key = name.removeprefix(f"{bucket}/")

@@ -13,7 +13,7 @@ from svctoolkit import Workspace, events
 
 
 def shop(clean: Callable[..., Any] | None = None, *, code: str = "", url: str = "https://hook.example/in") -> Workspace:
-    """One WEBHOOK destination, `hook`, behind a transformation."""
+    """One WEBHOOK destination, `hook`, with a transformation."""
     made = Workspace("shop")
     if clean is not None or code:
         made.transformation("clean", clean, code=code, language="javascript" if code else "python")
@@ -24,7 +24,7 @@ def shop(clean: Callable[..., Any] | None = None, *, code: str = "", url: str = 
 
 
 def order(number: int, **properties: Any) -> dict[str, Any]:
-    """A track event that can be told from the others."""
+    """A track event with a unique id."""
     made = events.track("Order Completed", user_id=f"u{number}", properties={"revenue": number, **properties})
     return {**made, "messageId": f"m{number}"}
 
@@ -39,13 +39,13 @@ def ndjson(path: Path, values: Iterable[Mapping[str, Any]]) -> Path:
 
 
 def revenue_as_text(event: dict[str, Any]) -> dict[str, Any]:
-    """A transformation that a worker process can import."""
+    """A transformation that worker processes can import."""
     event["properties"]["revenue"] = str(event["properties"]["revenue"])
     return event
 
 
 def killing_once(event: dict[str, Any]) -> dict[str, Any]:
-    """Ends its process without a word, as a machine that is out of memory does, if the file that the event names is."""
+    """Kills its process, as the system does when memory runs out, if the file named in the event exists."""
     file = event["properties"].pop("kill", "")
     if file and Path(file).exists():
         Path(file).unlink()

@@ -1,4 +1,4 @@
-"""Batches of Arrow in, batches of rows out: what other engines call."""
+"""Batches of Arrow in, batches of rows out: the interface for other engines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def batch_of(events: list[Any]) -> pa.RecordBatch:
 
 @pytest.mark.parametrize("sides", [1, 2])
 def test_batches_give_the_rows_of_a_replay(sides: int) -> None:
-    """In the order of the events, with the schema that was said before; for two workspaces those of a comparison."""
+    """In the order of the events, with the announced schema; for two workspaces, the rows of a comparison."""
     workspaces = [shop(), shop(revenue_as_text)][:sides]
     run_chunk = chunk_runner(*workspaces)
     table = pa.Table.from_pylist(orders(10))
@@ -38,8 +38,8 @@ def test_batches_give_the_rows_of_a_replay(sides: int) -> None:
     assert run_chunk(table.slice(0, 0)).num_rows == 0
 
 
-def test_a_runner_travels_and_gives_the_same_again() -> None:
-    """Pickled, with its secrets; a batch that an engine runs again has the same places and ids, another has others."""
+def test_a_pickled_runner_gives_the_same_rows() -> None:
+    """With its secrets; a batch that is run again has the same places and ids, another batch has others."""
     workspace = Workspace("shop")
     workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://x.example", "headers": [
         {"from": "key", "to": Secret("s3cr3t")}]})  # fmt: skip
@@ -54,8 +54,8 @@ def test_a_runner_travels_and_gives_the_same_again() -> None:
     assert "s3cr3t" not in repr(run_chunk)
 
 
-def test_what_is_no_event_is_a_row() -> None:
-    """Nothing is lost without a word."""
+def test_an_invalid_event_becomes_a_row() -> None:
+    """Nothing is lost silently."""
     events = [*orders(1), {"type": "purchase", "messageId": "x", "userId": "u"}]
     last = chunk_runner(shop())(batch_of(events)).to_pylist()[-1]
 
@@ -64,8 +64,8 @@ def test_what_is_no_event_is_a_row() -> None:
     assert chunk_runner(shop(), shop())(batch_of(events)).to_pylist()[-1]["kind"] == "rejected"
 
 
-def test_options_of_a_run_are_not_for_a_chunk() -> None:
-    """They are named."""
+def test_options_of_a_whole_run_are_rejected_for_chunks() -> None:
+    """The error names them."""
     with pytest.raises(ConfigError, match="workers is not an option of chunk_runner"):
         chunk_runner(shop(), workers=2)
     with pytest.raises(TypeError, match="a chunk must be a pyarrow RecordBatch"):
@@ -85,8 +85,8 @@ def client() -> Iterator[Any]:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
-def test_dask_runs_chunks_also_where_a_worker_is_killed(client: Any, tmp_path: Path) -> None:
-    """Each event once, in its order, from two processes of which one dies."""
+def test_dask_runs_chunks_even_if_a_worker_is_killed(client: Any, tmp_path: Path) -> None:
+    """Each event once and in order, from two processes, one of them killed."""
     marker = tmp_path / "kill"
     marker.touch()
     run_chunk = chunk_runner(shop(killing_once))

@@ -41,23 +41,23 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def committed(project: Path) -> Path:
-    """The same folder, in git. Tests with it are slow ones: they need git."""
+    """The same folder, in git. Tests that use it are slow ones: they need git."""
     for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
         author = ["-c", "user.name=Ann", "-c", "user.email=ann@example.com"]
         subprocess.run(["git", *author, *arguments], cwd=project.parent, check=True)
     return project
 
 
-def test_a_replay_tells_what_became_of_the_events(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without more it runs the workspace that is here."""
+def test_a_replay_prints_the_outcomes_of_the_events(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without options it runs the workspace in the current folder."""
     code = main(["replay", "events.ndjson"])
 
     assert (code, capsys.readouterr().out) == (0, "5 events, 1 destination: 5 delivered\n")
 
 
 @pytest.mark.slow
-def test_a_change_is_compared_with_what_was_committed(committed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--before HEAD` is the workspace of the last commit with its files; `--fail-on` makes it a check."""
+def test_a_change_is_compared_with_the_committed_version(committed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--before HEAD` is the workspace of the last commit with its files; `--fail-on` turns it into a check."""
     (committed / "code" / "clean.py").write_text(TEXT)
     code = main(["replay", "events.ndjson", "--before", "HEAD", "--fail-on", "changed"])
 
@@ -68,7 +68,7 @@ def test_a_change_is_compared_with_what_was_committed(committed: Path, capsys: p
     assert main(["replay", "events.ndjson", "--before", "HEAD", "--after", "HEAD", "--fail-on", "any"]) == 0
 
 
-def test_paths_are_sides_too(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_paths_can_be_compared(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A side may be a folder with a workspace.yaml, or a file."""
     other = tmp_path / "other"
     (other / "code").mkdir(parents=True)
@@ -80,17 +80,17 @@ def test_paths_are_sides_too(project: Path, tmp_path: Path, capsys: pytest.Captu
     assert json.loads(capsys.readouterr().out)["counts"] == {"hook": {"newly dropped": 5}}
 
 
-def test_two_paths_are_all_that_is_needed(
+def test_two_paths_need_no_workspace_in_the_current_folder(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With both sides named, there need be no workspace where the command is run."""
+    """Both sides are named, so none is searched for."""
     monkeypatch.chdir(project.parent)
     code = main(["replay", "shop/events.ndjson", "--before", "shop", "--after", "shop/workspace.yaml"])
 
     assert (code, capsys.readouterr().out) == (0, "5 events, 1 destination: 5 same\n")
 
 
-def test_everything_can_be_written(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_and_a_page_can_be_written(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Rows as Parquet and a page; the folder can be resumed, and is not overwritten."""
     code = main(["replay", "events.ndjson", "--before", ".", "--out", "out", "--html", "page.html"])
 
@@ -117,7 +117,7 @@ def test_everything_can_be_written(project: Path, capsys: pytest.CaptureFixture[
         (["bad.ndjson"], 1, "no record in the input is a valid event"),
     ],
 )
-def test_mistakes_are_told(
+def test_mistakes_are_reported(
     project: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, said: str
 ) -> None:
     """Exit codes and texts say what is wrong, and what to write instead."""
@@ -129,14 +129,14 @@ def test_mistakes_are_told(
 
 
 @pytest.mark.slow
-def test_a_misspelt_revision_is_told(committed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where there is git, what it does not know is named."""
+def test_a_misspelt_revision_is_reported(committed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a git repository, the error names the unknown revision."""
     assert main(["replay", "events.ndjson", "--before", "nope"]) == 4
     assert "nope is neither a path nor a git revision" in capsys.readouterr().err
 
 
-def test_a_csv_needs_no_more_than_a_few_options(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--column` names what a column is."""
+def test_a_csv_needs_only_a_few_options(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--column` names the meaning of a column."""
     (project / "orders.csv").write_text("who,amount\nu1,5\n")
     columns = ["type==track", "event==Order", "userId=who", "properties.revenue=amount:number"]
     code = main(["replay", "orders.csv", *(word for column in columns for word in ("--column", column))])
@@ -148,7 +148,7 @@ def test_a_csv_needs_no_more_than_a_few_options(project: Path, capsys: pytest.Ca
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_ctrl_c_leaves_a_result_that_can_be_resumed(project: Path, workers: str) -> None:
-    """A real SIGINT: exit code 2, a partial summary, whole parts on disk, no process left; --resume ends it."""
+    """A real SIGINT: exit code 2, a partial summary, complete parts on disk, no process left; --resume completes it."""
     (project / "code" / "clean.py").write_text(
         "import time\ndef transformEvent(event, metadata):\n    time.sleep(0.05)\n    return event\n"
     )
@@ -162,12 +162,12 @@ def test_ctrl_c_leaves_a_result_that_can_be_resumed(project: Path, workers: str)
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job ignores it
     )
     deadline = time.monotonic() + 60
     while len(list((project / "out" / "done").glob("*.json"))) < 3 and time.monotonic() < deadline:
         time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: every process of the group
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the group
     out, err = process.communicate(timeout=60)
 
     assert process.returncode == 2, err

@@ -29,7 +29,7 @@ distributed = pytest.importorskip("distributed")
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """A scheduler, and two processes that it gives work to."""
+    """A scheduler with two worker processes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Dask's own
         with distributed.LocalCluster(
@@ -50,7 +50,7 @@ def killing(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def slow_shop() -> Workspace:
-    """Its code takes a third of a second for each event."""
+    """A workspace whose code takes a third of a second per event."""
     slow = "import time\ndef transformEvent(event, metadata):\n  time.sleep(0.3)\n  return event"
     workspace = Workspace("shop", limits=Limits(time=60))
     workspace.transformation("clean", code=slow, language="python")
@@ -60,7 +60,7 @@ def slow_shop() -> Workspace:
 
 @pytest.fixture
 def scheduler(tmp_path: Path) -> Iterator[tuple[str, int]]:
-    """A scheduler with a worker that nobody would miss: its address, and the id of its process."""
+    """A scheduler with an expendable worker: its address, and the id of its process."""
     file, module = tmp_path / "scheduler.json", [sys.executable, "-m"]
     common = ["--scheduler-file", str(file), "--no-dashboard"]
     processes = [
@@ -87,7 +87,7 @@ def files(folder: Path, kill: str = "") -> list[Path]:
 
 @pytest.mark.filterwarnings("default")
 def test_a_cluster_gives_the_same_result(cluster: Any, tmp_path: Path) -> None:
-    """The same call with a scheduler's address gives the rows, in their order, and the numbers of one process."""
+    """With a scheduler's address the same call gives the same rows, order and numbers as one process."""
     given = files(tmp_path)
     here = replay(given, shop(revenue_as_text))
     there = replay(given, shop(revenue_as_text), scheduler=cluster.scheduler_address, out=tmp_path / "out")
@@ -99,7 +99,7 @@ def test_a_cluster_gives_the_same_result(cluster: Any, tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("default")
 def test_a_killed_worker_loses_nothing(cluster: Any, client: Any, tmp_path: Path) -> None:
-    """A worker process that is killed in the middle: the result is complete and right, each event once."""
+    """When a worker process is killed, the result is complete and correct, each event once."""
     marker = tmp_path / "kill"
     marker.touch()
     result = replay(files(tmp_path, str(marker)), shop(killing_once), scheduler=client)
@@ -110,16 +110,16 @@ def test_a_killed_worker_loses_nothing(cluster: Any, client: Any, tmp_path: Path
 
 
 @pytest.mark.filterwarnings("default")
-def test_work_that_kills_every_worker_is_told(client: Any) -> None:
-    """Dask gives up what has killed one worker after the other; that is an error in words, not Dask's own."""
+def test_work_that_kills_every_worker_is_an_error(client: Any) -> None:
+    """Dask gives up after several workers; the error is readable, not Dask's own."""
     with pytest.raises(ToolkitError, match=r"the same task has killed \d+ workers"):
         replay(orders(4), shop(killing), scheduler=client)
     client.wait_for_workers(2, timeout=300)  # for the other tests
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_dask_frame_goes_partition_by_partition(client: Any, tmp_path: Path) -> None:
-    """The rows of a Dask DataFrame stay on the cluster as one; the numbers come back."""
+def test_a_dask_frame_is_run_by_partition(client: Any, tmp_path: Path) -> None:
+    """The rows of a Dask DataFrame stay on the cluster; the numbers come back."""
     frame = pd.DataFrame({"payload": [json.dumps(event) for event in orders(10)]})
     result = replay(dd.from_pandas(frame, npartitions=3), shop(revenue_as_text), scheduler=client)
 
@@ -146,8 +146,8 @@ def test_a_killed_worker_loses_no_partition(client: Any, tmp_path: Path) -> None
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_dask_frame_tells_how_far_it_is_and_can_be_interrupted(client: Any) -> None:
-    """Progress by partitions; after Ctrl-C there are the numbers and rows of those that are done, and no others."""
+def test_a_dask_frame_reports_progress_and_can_be_interrupted(client: Any) -> None:
+    """Progress by partition; after Ctrl-C the result has exactly the finished partitions."""
     frame = pd.DataFrame({"payload": [json.dumps(event) for event in orders(12)]})
     given = dd.from_pandas(frame, npartitions=6)
     lines: list[Progress] = []
@@ -169,7 +169,7 @@ def test_a_dask_frame_tells_how_far_it_is_and_can_be_interrupted(client: Any) ->
 
 @pytest.mark.filterwarnings("default")
 def test_a_bag_can_be_compared(client: Any, tmp_path: Path) -> None:
-    """A Dask Bag of events through two workspaces; partitioned Parquet comes out."""
+    """A Dask Bag of events through two workspaces gives partitioned Parquet."""
     import dask.bag
 
     bag = dask.bag.from_sequence(orders(10), npartitions=4)
@@ -181,14 +181,14 @@ def test_a_bag_can_be_compared(client: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_scheduler_that_is_not_there_is_told() -> None:
-    """A wrong address is an error that names it."""
+def test_an_unreachable_scheduler_is_an_error() -> None:
+    """The error names the address."""
     with pytest.raises(ConfigError, match=r"tcp://127\.0\.0\.1:9: cannot connect to a Dask scheduler"):
         replay(orders(1), shop(), scheduler="tcp://127.0.0.1:9")
 
 
-def test_what_is_no_address_of_a_scheduler_is_one_line(tmp_path: Path) -> None:
-    """On the command line: no client is left half made, whose end Dask would tell with a traceback."""
+def test_an_invalid_scheduler_address_is_one_line(tmp_path: Path) -> None:
+    """On the command line; a half-created client would make Dask print a traceback at exit."""
     shop().save(tmp_path / "shop.yaml")
     given = [str(files(tmp_path)[0]), "--workspace", str(tmp_path / "shop.yaml"), "--scheduler", "nonsense"]
     done = subprocess.run([sys.executable, "-m", "svctoolkit", "replay", *given], capture_output=True, text=True)
@@ -199,10 +199,10 @@ def test_what_is_no_address_of_a_scheduler_is_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("kind", ["files", "bag", "frame"])
-def test_a_cluster_that_is_lost_is_told(
+def test_a_lost_cluster_is_an_error(
     kind: str, scheduler: tuple[str, int], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Where the scheduler is killed in the middle the replay ends, with an error in words and what to do instead."""
+    """When the scheduler is killed, the replay ends with an error that says what to do instead."""
     address, process = scheduler
     given, seen = files(tmp_path), list[int]()
 

@@ -47,8 +47,8 @@ def fail_differently(event: dict[str, Any]) -> Any:
         (fail, fail_differently, "changed"),
     ],
 )
-def test_every_event_has_one_kind(before: Callable[..., Any], after: Callable[..., Any], kind: str) -> None:
-    """What became of an event on either side decides its kind."""
+def test_every_event_has_one_kind_of_change(before: Callable[..., Any], after: Callable[..., Any], kind: str) -> None:
+    """Its outcomes on both sides decide the kind."""
     result = compare(orders(3), shop(before), shop(after))
 
     assert result.kinds == {name: 3 if name == kind else 0 for name in KINDS}
@@ -56,8 +56,8 @@ def test_every_event_has_one_kind(before: Callable[..., Any], after: Callable[..
     assert result.different == (0 if kind == "same" else 3)
 
 
-def test_changes_are_grouped_by_what_changed() -> None:
-    """Path, JSON types, event name and count make a group; its examples have the values and all changes."""
+def test_changes_are_grouped_by_path_types_and_event_name() -> None:
+    """The count of a change is part of its group, too; examples have the values and all changes."""
 
     def after(event: dict[str, Any]) -> Any:
         event["properties"] = {"revenue": str(event["properties"]["revenue"]), "items": [{"n": "1"}, {"n": "2"}]}
@@ -93,8 +93,8 @@ def test_the_frame_has_every_change() -> None:
     ]
 
 
-def test_clocks_and_random_numbers_are_no_changes() -> None:
-    """What differs between two runs of the same code is set aside, and said; real changes stand."""
+def test_varying_values_are_not_changes() -> None:
+    """Differences between two runs of the same code are set aside and reported; real changes remain."""
     noise = "e.properties.id = Math.random(); e.properties.nested = {id: Math.random(), fixed: 1};"
     before = shop(code=f"export function transformEvent(e) {{ {noise} return e }}")
     after = shop(code=f"export function transformEvent(e) {{ {noise} e.properties.new = 1; return e }}")
@@ -105,8 +105,8 @@ def test_clocks_and_random_numbers_are_no_changes() -> None:
     assert "body.JSON.properties.id differs between two runs of the same code" in repr(result)
 
 
-def test_a_changed_setting_runs_the_code_once() -> None:
-    """Where user code is the same on both sides it runs once for both; only the setting's effect is a change."""
+def test_a_changed_setting_runs_unchanged_code_once() -> None:
+    """Equal user code runs once for both sides; only the effect of the setting is a change."""
     calls: list[int] = []
 
     def clean(event: dict[str, Any]) -> Any:
@@ -119,8 +119,8 @@ def test_a_changed_setting_runs_the_code_once() -> None:
     assert [(g.path, g.before, g.after) for g in result.groups] == [("endpoint", "text", "text")]
 
 
-def test_destinations_come_and_go() -> None:
-    """One that is there on one side only, or enabled there only, is delivered to on that side."""
+def test_destinations_may_exist_on_one_side_only() -> None:
+    """A destination that exists or is enabled on one side only gets its events there."""
     before, after = shop(), shop()
     after.destination("new", "WEBHOOK", config={"webhookUrl": "https://new.example"})
     after.destination("hook").enabled = False
@@ -129,8 +129,8 @@ def test_destinations_come_and_go() -> None:
     assert result.counts == {"new": {"newly delivered": 2}, "hook": {"newly dropped": 2}}
 
 
-def test_sources_decide_where_events_go() -> None:
-    """A connection that is new on one side is a difference of the events of that source."""
+def test_changed_connections_are_differences() -> None:
+    """A connection that is new on one side is a difference for the events of that source."""
     before, after = shop(), shop()
     before.source("web", destinations=[])
     after.source("web", destinations=["hook"])
@@ -138,8 +138,8 @@ def test_sources_decide_where_events_go() -> None:
     assert compare(orders(2), before, after, source="web").kinds["newly delivered"] == 2
 
 
-def test_a_changed_secret_is_told_and_not_shown(tmp_path: Path) -> None:
-    """Two secrets differ, and nobody sees them: not in groups, frames, text or pages."""
+def test_a_changed_secret_is_reported_but_not_shown(tmp_path: Path) -> None:
+    """The secrets differ, but they are not in groups, frames, text or pages."""
 
     def keyed(secret: str) -> Workspace:
         made = shop()
@@ -156,7 +156,7 @@ def test_a_changed_secret_is_told_and_not_shown(tmp_path: Path) -> None:
 
 
 def test_personal_data_is_masked_in_changes() -> None:
-    """On request a changed address is a change, and is not shown."""
+    """On request: a changed address is a change but is not shown."""
 
     def after(event: dict[str, Any]) -> Any:
         return {**event, "userId": "ann@example.com"}
@@ -167,8 +167,8 @@ def test_personal_data_is_masked_in_changes() -> None:
     assert "ann@" not in repr(result) + result.to_html() + result.frame().to_csv()
 
 
-def test_batches_in_a_payload_are_looked_into() -> None:
-    """A list that the service carries as text is compared as a list."""
+def test_batches_in_a_payload_are_parsed() -> None:
+    """A list that RudderStack sends as text is compared as a list."""
     from svctoolkit.destinations import DestinationType, Payload, Settings
     from svctoolkit.events import Event
 
@@ -190,8 +190,8 @@ def test_batches_in_a_payload_are_looked_into() -> None:
     assert [group.path for group in result.groups] == ["body.JSON_ARRAY.batch.*.revenue"]
 
 
-def test_moved_code_is_no_change() -> None:
-    """An error at another line of the code is the same error."""
+def test_moved_code_is_not_a_change() -> None:
+    """The same error at another line of the code is equal."""
     before = shop(code="export function transformEvent(e) { throw new Error('no') }")
     after = shop(code="// more\n\nexport function transformEvent(e) { throw new Error('no') }")
 
@@ -199,7 +199,7 @@ def test_moved_code_is_no_change() -> None:
 
 
 def test_the_page_leads_from_groups_to_differences(tmp_path: Path) -> None:
-    """The HTML has every group, its examples and their values, escaped; the console has the same words."""
+    """The HTML has every group with its examples and their values, escaped; the console has the same words."""
 
     def after(event: dict[str, Any]) -> Any:
         return {**event, "properties": {"revenue": "<b>"}}

@@ -1,4 +1,4 @@
-"""What decides: beside each group of events that do not arrive stands the line of code, or the setting."""
+"""Each group of events that do not arrive names the line of code or the setting responsible."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def deciding(groups: Iterable[Group]) -> dict[tuple[str, str], str]:
     return {(group.destination, group.kind): group.decides for group in groups}
 
 
-def test_code_and_settings_stand_beside_what_they_decide() -> None:
-    """In the frame, the text and the page: a line that fails, code that drops, settings of mapping and of routing."""
+def test_groups_name_the_responsible_code_or_setting() -> None:
+    """In frame, text and page: a failing line, code that drops, settings of mapping and of routing."""
     result = replay(EVENTS, shop())
     frame = result.groups.frame()
 
@@ -68,16 +68,16 @@ def test_code_and_settings_stand_beside_what_they_decide() -> None:
         assert "decided by transformation clean" in text
 
 
-def test_what_is_missing_whatever_the_settings_are_names_none() -> None:
-    """A setting that would change nothing is not named; nor is one for events that switch a destination off."""
+def test_irrelevant_settings_are_not_named() -> None:
+    """A setting that would change nothing is not named, and neither is one for events that disable a destination."""
     off = [event(1, integrations={"All": False}), event(1, "Paid", userId="u", properties=3)]
     result = replay(off, shop(), destinations=["ct"])
 
     assert {group.decides for group in result.groups} == {""}
 
 
-def test_a_comparison_names_what_decides_on_the_later_side() -> None:
-    """And where it ends there; what arrives again has nothing that decides."""
+def test_a_comparison_names_the_cause_on_the_later_side() -> None:
+    """And the stage at which the event ends there; events that arrive again have no cause."""
     result = compare(EVENTS, shop(trackAnonymous=True), shop())
     back = compare(EVENTS, shop(), shop(trackAnonymous=True))
 
@@ -88,15 +88,15 @@ def test_a_comparison_names_what_decides_on_the_later_side() -> None:
 
 
 @pytest.mark.slow
-def test_it_is_the_same_in_several_processes() -> None:
-    """The first event of a group says what decides, whoever runs it; in pickled rows, too."""
+def test_several_processes_name_the_same_cause() -> None:
+    """The first event of a group decides, in any process; in pickled rows, too."""
     many = [event(n) for n in range(5_000)]
 
     assert deciding(replay(many, shop(), workers=2).groups) == deciding(replay(many, shop()).groups)
 
 
-def test_nobody_is_asked_for_it_and_no_code_runs_for_it() -> None:
-    """Look-ups and user code are those of the events alone, however many settings are tried."""
+def test_finding_the_cause_runs_no_code_and_no_look_up() -> None:
+    """User code and look-ups run only for the events themselves, however many settings are tried."""
     calls: list[Any] = []
     recorder = Recorder()
 
@@ -114,8 +114,8 @@ def test_nobody_is_asked_for_it_and_no_code_runs_for_it() -> None:
     assert not list(recorder.requests)
 
 
-def test_as_many_kinds_as_there_are_cost_no_more_than_fifty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a mapping each kind costs a run for every setting: the first fifty of a piece of work are measured."""
+def test_finding_causes_is_limited_to_fifty_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each kind of mapping failure costs a run per setting: only the first fifty per chunk are analysed."""
 
     class Switch(Settings, frozen=True, kw_only=True):
         strict: bool = True

@@ -1,4 +1,4 @@
-"""A replay gives every event the fate that the data plane gives it, and the same requests."""
+"""A replay gives every event the same fate as the data plane, and makes the same requests."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CONSENT = {"consentManagement": [{"provider": "custom", "resolutionStrategy": "o
 
 
 def bazaar() -> Workspace:
-    """Everything that decides where an event goes."""
+    """A workspace with everything that affects routing."""
     shop = Workspace("bazaar")
     shop.tracking_plan("plan", of_service(PLAN))
     shop.transformation("clean", language="javascript", code=CODE)
@@ -58,7 +58,7 @@ def bazaar() -> Workspace:
 
 
 def traffic(count: int) -> list[dict[str, Any]]:
-    """Events with everything that decides about fates, from a fixed seed."""
+    """Events with everything that affects fates, from a fixed seed."""
     chance = random.Random(7)
     made = []
     for number in range(count):
@@ -90,7 +90,7 @@ def traffic(count: int) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def plane_of_a_day(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A data plane that a thousand events went through, and its store."""
+    """A data plane that has processed a thousand events, and its store."""
     store = tmp_path_factory.mktemp("day") / "events.db"
     with DataPlane(bazaar(), store=store, listen=False) as plane:
         day = traffic(1000)
@@ -101,7 +101,7 @@ def plane_of_a_day(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def fates_of(result: Replayed) -> dict[tuple[str, str], set[tuple[str, str]]]:
-    """Message id and destination -> how it ended, and at which stage, where it did not arrive."""
+    """Message id and destination -> fate, and for events that did not arrive the stage."""
     fates: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for row in result.frame().itertuples():
         if row.status in ("failed", "dropped", "filtered", "unmapped"):
@@ -110,8 +110,8 @@ def fates_of(result: Replayed) -> dict[tuple[str, str], set[tuple[str, str]]]:
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_thousand_events_end_as_in_the_data_plane(plane_of_a_day: Any, workers: int) -> None:
-    """The same counts of fates at every destination, and for each event the same fate for the same reason."""
+def test_a_thousand_events_have_the_fates_of_the_data_plane(plane_of_a_day: Any, workers: int) -> None:
+    """The same counts at every destination, and for each event the same fate for the same reason."""
     plane, store = plane_of_a_day
     result = replay(store, bazaar(), workers=workers)
     expected: dict[str, Counter[str]] = {}
@@ -128,14 +128,14 @@ def test_a_thousand_events_end_as_in_the_data_plane(plane_of_a_day: Any, workers
 
 
 def items_of(payload: Any) -> list[str]:
-    """What a request carries, event by event where it carries several."""
+    """What a request contains for each of its events."""
     body = payload["body"]
     batch = json.loads(body["JSON_ARRAY"]["batch"]) if "batch" in body["JSON_ARRAY"] else [body]
     return [json.dumps([payload["method"], payload["endpoint"], item], sort_keys=True) for item in batch]
 
 
 def test_a_thousand_events_make_the_requests_of_the_data_plane(plane_of_a_day: Any) -> None:
-    """What would be sent is what was sent: nothing more, nothing less, nothing else."""
+    """The requests are equal to those that were sent."""
     plane, store = plane_of_a_day
     frame = replay(store, bazaar(), destinations=["hook", "ga4", "mixpanel"]).frame()
     rows = frame[(frame.stage == "dest_transform") & (frame.status == "ok")]
@@ -149,8 +149,8 @@ def test_a_thousand_events_make_the_requests_of_the_data_plane(plane_of_a_day: A
     assert any("violations" in item for _, item in would)
 
 
-def test_what_is_not_meant_to_arrive_is_told_in_a_comparison() -> None:
-    """A source that is switched off, a consent that is asked for, a type that is no longer taken: newly dropped."""
+def test_events_filtered_by_a_change_are_newly_dropped() -> None:
+    """By a disabled source, a required consent or an unsupported type."""
 
     def shop(**config: Any) -> Workspace:
         made = Workspace("shop")
@@ -174,8 +174,8 @@ def test_what_is_not_meant_to_arrive_is_told_in_a_comparison() -> None:
         assert result.groups[0].after.startswith(reason)
 
 
-def test_a_mapping_has_the_account_of_its_destination() -> None:
-    """What the account holds is there in a replay as in the data plane: a type with OAuth delivers."""
+def test_a_mapping_can_use_the_account_of_its_destination() -> None:
+    """As in the data plane: a type with OAuth delivers."""
     shop = Workspace("shop")
     shop.account("ads", secret={"accessToken": "t0k3n"})
     shop.destination("crm", "REDDIT", config={"accountId": "t2_1", "version": "v2"}, account="ads")
@@ -188,7 +188,7 @@ def test_a_mapping_has_the_account_of_its_destination() -> None:
 
 
 def shared(code: str, *, language: str = "javascript", **options: Any) -> Workspace:
-    """Three destinations behind one transformation."""
+    """Three destinations with the same transformation."""
     shop = Workspace("shop", **options)
     shop.transformation("clean", code=code, language=language)
     for key in ("one", "two", "three"):
@@ -214,16 +214,16 @@ def transformEvent(event, metadata):
 
 
 @pytest.mark.parametrize(("code", "language"), [(RANDOM, "javascript"), (RANDOM_PYTHON, "python")])
-def test_user_code_runs_once_for_the_destinations_behind_it(code: str, language: str) -> None:
-    """A random number is the same at all three: there was one call."""
+def test_user_code_runs_once_for_all_its_destinations(code: str, language: str) -> None:
+    """A random number is the same at all three."""
     one, two, three = bodies(replay(orders(5), shared(code, language=language)))
 
     assert one == two == three
     assert len({event["chance"] for event in one}) == 5
 
 
-def test_equal_in_python_is_not_the_same_event() -> None:
-    """1, 1.0 and true one after the other, each a call of its own: each keeps its type."""
+def test_values_equal_in_python_are_different_events() -> None:
+    """Events with 1, 1.0 and true are separate calls, and each keeps its type."""
     shop = shared("export function transformEvent(event) { return { ...event, is: typeof event.properties.paid } }")
     same = {
         "type": "track",
@@ -248,8 +248,8 @@ def test_equal_in_python_is_not_the_same_event() -> None:
     ],
     ids=["event", "batch", "library", "python"],
 )
-def test_code_that_asks_where_it_is_runs_for_each(code: str, language: str) -> None:
-    """Metadata of another destination is another call, in each form of code."""
+def test_code_that_uses_metadata_runs_for_each_destination(code: str, language: str) -> None:
+    """Other metadata means another call, in each form of code."""
     shop = shared(code, language=language or "javascript")
     shop.libraries["lib"] = Library("lib", "javascript", "export const at = (f, e) => f(e).destinationId")
 
@@ -257,8 +257,8 @@ def test_code_that_asks_where_it_is_runs_for_each(code: str, language: str) -> N
 
 
 @pytest.mark.parametrize(("condition", "calls"), [("metadata(event)", 3), ("event.userId", 1)])
-def test_code_that_is_stopped_is_shared_only_if_it_cannot_ask(condition: str, calls: int) -> None:
-    """A limit breaks a call without a word: where the text shows a use of metadata, each destination has its own."""
+def test_interrupted_code_is_shared_only_without_metadata(condition: str, calls: int) -> None:
+    """A limit ends a call without details, so code whose text mentions metadata runs for each destination."""
     requests = Recorder()
     code = f"""export async function transformEvent(event, metadata) {{
       await fetch('https://api.example/'); if ({condition}) for (;;); return event }}"""
@@ -268,8 +268,8 @@ def test_code_that_is_stopped_is_shared_only_if_it_cannot_ask(condition: str, ca
     assert len(requests.requests) == calls
 
 
-def test_a_comparison_with_shared_code_still_sees_what_varies() -> None:
-    """Code that is new on one side runs again for each destination: random numbers are told, and are no change."""
+def test_a_comparison_with_shared_code_finds_varying_values() -> None:
+    """New code runs again for each destination: random numbers are reported and are not a change."""
     result = compare(orders(4), shared(RANDOM), shared(RANDOM.replace("return", "event.more = 1; return")))
 
     assert {(group.path, group.count) for group in result.groups} == {("body.JSON.more", 4)}

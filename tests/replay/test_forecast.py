@@ -1,4 +1,4 @@
-"""What a run would take, before it."""
+"""A forecast estimates time and size before a run."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.replay.test_cli_replay import project
 __all__ = ["project"]  # a fixture
 
 
-def test_a_forecast_knows_what_is_to_come(tmp_path: Path) -> None:
-    """How many events, how much time, disk and requests, of a part of them; more workers take less time."""
+def test_a_forecast_estimates_the_whole_run(tmp_path: Path) -> None:
+    """Number of events, time, disk and requests from a sample; more workers take less time."""
     given = orders(9000)
     files = [ndjson(tmp_path / f"{n}.ndjson", given[3000 * n : 3000 * n + 3000]) for n in range(3)]
     told = forecast(files, shop(), out=tmp_path / "out")
@@ -35,8 +35,8 @@ def test_a_forecast_knows_what_is_to_come(tmp_path: Path) -> None:
     assert f"about {told.events:,} events: " in repr(told)
 
 
-def test_a_forecast_of_what_is_compressed_or_has_no_end(tmp_path: Path) -> None:
-    """By bytes of the compressed file; of what can be read once there is none."""
+def test_a_forecast_of_compressed_and_unbounded_inputs(tmp_path: Path) -> None:
+    """By bytes of the compressed file; an input that can be read only once has no forecast."""
     file = tmp_path / "a.ndjson.gz"
     file.write_bytes(gzip.compress("".join(f"{json.dumps(event)}\n" for event in orders(2500)).encode()))
 
@@ -47,8 +47,8 @@ def test_a_forecast_of_what_is_compressed_or_has_no_end(tmp_path: Path) -> None:
         forecast(iter(orders(3)), shop())
 
 
-def test_the_command_line_tells_it_without_a_run(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 0, a line for each destination behind that of all, and nothing is written."""
+def test_the_command_prints_a_forecast_without_a_run(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 0, a line for each destination after the total, and no file is written."""
     assert main(["replay", "events.ndjson", "--trust-code", "--forecast", "--out", "out"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("about 5 events: ")

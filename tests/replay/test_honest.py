@@ -1,4 +1,4 @@
-"""A comparison that hides nothing: whatever has changed is told, whatever varies is no change, and groups are few."""
+"""A comparison reports every change, ignores what varies between runs, and forms few groups."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ JSON = st.recursive(
 
 
 def canonical(value: Any) -> str:
-    """Equal texts for values that a reader of JSON cannot tell apart: the order of members, 1 and 1.0."""
+    """Equal texts for values that are equal in JSON: any order of keys, 1 and 1.0."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, float) and value.is_integer():
@@ -42,7 +42,7 @@ def canonical(value: Any) -> str:
 
 @given(JSON, JSON)
 def test_two_values_have_changes_if_and_only_if_they_differ(before: Any, after: Any) -> None:
-    """No list is so well aligned that a difference is lost: what is taken out, put in, moved or replaced is told."""
+    """No alignment of lists loses a difference: removed, inserted, moved and replaced items are reported."""
     assert bool([*aligned_changes(before, after)]) is (canonical(before) != canonical(after))
 
 
@@ -52,10 +52,8 @@ def test_two_values_have_changes_if_and_only_if_they_differ(before: Any, after: 
     *[st.sampled_from(["delivered", "dropped", "failed", "filtered", "off", "unmapped"])] * 2,
     *[st.sampled_from(["", "no"])] * 2,
 )
-def test_two_outcomes_that_differ_are_never_the_same(
-    old: Any, new: Any, was: Any, now: Any, why: str, reason: str
-) -> None:
-    """Status, reason and payloads: each of them makes a difference."""
+def test_different_outcomes_are_never_equal(old: Any, new: Any, was: Any, now: Any, why: str, reason: str) -> None:
+    """A different status, reason or payload makes a difference."""
     before, after = Outcome(was, old, why), Outcome(now, new, reason)
     alike = (was, why, canonical(old)) == (now, reason, canonical(new))
 
@@ -90,7 +88,7 @@ def transformation(lines: tuple[str, ...]) -> Callable[[dict[str, Any]], Any]:
 
 
 def result_of(lines: tuple[str, ...]) -> Any:
-    """What the lines make of an event, with a word for whatever is random."""
+    """The result of these lines for an event, with a placeholder for random values."""
 
     def name(value: Any) -> Any:
         return "random" if isinstance(value, float) and value != 0.25 else value
@@ -110,7 +108,7 @@ CODE = st.lists(st.sampled_from([*LINES]), max_size=5).map(tuple)
 @settings(max_examples=60, deadline=None)
 @given(CODE, CODE)
 def test_changed_code_is_found(before: tuple[str, ...], after: tuple[str, ...]) -> None:
-    """Lines of user code that come, go or are others: a finding if and only if what they make is not the same."""
+    """Added, removed and changed lines are a finding if and only if they change the result."""
     result = compare(orders(4), shop(transformation(before)), shop(transformation(after)))
     alike = result_of(before) == result_of(after)
 
@@ -129,8 +127,8 @@ SETTINGS = st.fixed_dictionaries({}, optional={
 
 @settings(max_examples=40, deadline=None)
 @given(SETTINGS, SETTINGS)
-def test_a_changed_setting_is_found(one: dict[str, Any], other: dict[str, Any]) -> None:
-    """Settings that lead to another request are a finding, those that do not are none."""
+def test_a_changed_setting_is_found_if_it_matters(one: dict[str, Any], other: dict[str, Any]) -> None:
+    """Settings that change a request are a finding, others are not."""
 
     def hook(config: dict[str, Any]) -> Workspace:
         made = Workspace("shop")
@@ -158,8 +156,8 @@ def test_a_changed_setting_is_found(one: dict[str, Any], other: dict[str, Any]) 
         (("nested",), ("bare",), "meta.at: number -> nothing"),
     ],
 )
-def test_what_varies_is_compared_by_presence_type_and_shape(before: Any, after: Any, said: str) -> None:
-    """An id that is removed, another kind of id, or one that is no longer another each time."""
+def test_varying_values_are_compared_by_type_and_shape(before: Any, after: Any, said: str) -> None:
+    """A removed id, another kind of id and an id that no longer varies are changes."""
     result = compare(orders(200), shop(transformation(before)), shop(transformation(after)))
 
     assert result.kinds["changed"] == 200
@@ -167,8 +165,8 @@ def test_what_varies_is_compared_by_presence_type_and_shape(before: Any, after: 
     assert said in repr(result)
 
 
-def test_one_product_put_first_is_one_group() -> None:
-    """Lists are aligned: nothing but the new element is told, and another order as such."""
+def test_one_inserted_product_is_one_group() -> None:
+    """Lists are aligned: only the new element is reported, and a new order as such."""
 
     def cart(event: dict[str, Any]) -> Any:
         event["properties"]["products"] = [{"sku": s, "n": 1, "price": 2.5} for s in "abcd"]
@@ -191,8 +189,8 @@ def test_one_product_put_first_is_one_group() -> None:
     assert "body.JSON.properties.products: order changed in 3 events of Order Completed" in repr(moved)
 
 
-def test_a_second_payload_is_named() -> None:
-    """An event that now makes two requests says so; the first is compared with what it was."""
+def test_an_additional_payload_is_reported() -> None:
+    """An event that now makes two requests; the first is compared with the earlier one."""
 
     def twice(event: dict[str, Any]) -> Any:
         return [event, {"type": "track", "event": "Copy", "userId": "u"}]
@@ -203,8 +201,8 @@ def test_a_second_payload_is_named() -> None:
     assert "additional payload in 2 events of Order Completed" in repr(result)
 
 
-def test_a_rule_is_one_group_over_all_event_names() -> None:
-    """One changed setting over 400 names is one group, with the counts by name inside."""
+def test_one_rule_is_one_group_for_all_event_names() -> None:
+    """One changed setting over 400 names is one group, which counts by name."""
     named = [{**order(n), "event": f"Event {n % 400}"} for n in range(800)]
     (group,) = compare(named, shop(lambda e: e), shop(lambda e: e, url="https://new.example/in")).groups
 
@@ -212,8 +210,8 @@ def test_a_rule_is_one_group_over_all_event_names() -> None:
     assert group.event == "400 names"
 
 
-def test_numbers_have_a_distribution() -> None:
-    """How much a number has changed: extremes, mean, and how many by which share of it."""
+def test_changed_numbers_have_a_distribution() -> None:
+    """Extremes, mean, and the number of events by relative change."""
 
     def tax(event: dict[str, Any]) -> Any:
         revenue = event["properties"]["revenue"]

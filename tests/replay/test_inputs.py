@@ -1,4 +1,4 @@
-"""Where the events of a replay come from."""
+"""Sources of events for a replay."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ pa = pytest.importorskip("pyarrow")
 
 
 def ids(result: Replayed) -> list[str]:
-    """The messageIds of what went through, in order."""
+    """The messageIds of the events, in order."""
     frame = result.frame()
     return list(frame[frame.stage == "dest_transform"].event_id)
 
 
 def write(path: Path, events: list[dict[str, Any]]) -> Path:
-    """Events in the format that the ending names."""
+    """Write events in the format of the file's extension."""
     lines = "".join(f"{json.dumps(event)}\n" for event in events).encode()
     name = path.name
     if name.endswith(".gz"):
@@ -48,7 +48,7 @@ def write(path: Path, events: list[dict[str, Any]]) -> Path:
 
 @pytest.mark.parametrize("name", ["a.ndjson", "a.jsonl.gz", "a.ndjson.zst", "a.json", "a.csv", "a.parquet"])
 def test_every_format_gives_the_same_events(name: str, tmp_path: Path) -> None:
-    """Whatever the format, the events come in their order, and each knows its place."""
+    """In every format, the events are in order and have their position."""
     file = write(tmp_path / name, orders(5))
     result = replay(file, shop())
 
@@ -56,8 +56,8 @@ def test_every_format_gives_the_same_events(name: str, tmp_path: Path) -> None:
     assert result.frame().place.str.startswith(f"{file}:").all()
 
 
-def test_a_folder_is_read_in_the_order_of_its_names(tmp_path: Path) -> None:
-    """Files of known formats in a folder and below it are one input; others do not disturb."""
+def test_a_folder_is_read_in_order_of_names(tmp_path: Path) -> None:
+    """Files of known formats in a folder and its subfolders are one input; others are ignored."""
     ndjson(tmp_path / "2.ndjson", [order(2)])
     (tmp_path / "1").mkdir()
     write(tmp_path / "1" / "x.json", [order(1)])
@@ -69,8 +69,8 @@ def test_a_folder_is_read_in_the_order_of_its_names(tmp_path: Path) -> None:
     assert result.rejected == 0
 
 
-def test_bad_records_are_rejected_with_their_place_and_the_rest_goes_on(tmp_path: Path) -> None:
-    """Each bad record is named by file and line with the reason; every good one goes through."""
+def test_bad_records_are_rejected_with_their_position(tmp_path: Path) -> None:
+    """Each bad record is named by file and line with the reason; every good one is run."""
     file = tmp_path / "events.ndjson"
     bad = ['{"type": "track"', "[1]", '{"type": "nope"}', "{}", '{"type": "track", "n": NaN}', '"\\ud800"']
     file.write_text("\n".join([json.dumps(order(1)), *bad, "", json.dumps(order(2))]))
@@ -88,8 +88,8 @@ def test_bad_records_are_rejected_with_their_place_and_the_rest_goes_on(tmp_path
     ]
 
 
-def test_a_cut_gzip_file_gives_what_is_whole(tmp_path: Path) -> None:
-    """Everything in front of the damage is replayed, the damage has a place, and the next file is read."""
+def test_a_truncated_gzip_file_is_read_up_to_the_damage(tmp_path: Path) -> None:
+    """Complete events are replayed, the damage has a position, and the next file is read."""
     whole = gzip.compress("".join(f"{json.dumps(event)}\n" for event in orders(3000)).encode(), mtime=0)
     (tmp_path / "a.ndjson.gz").write_bytes(whole[: len(whole) // 2])
     ndjson(tmp_path / "b.ndjson", [order(9999)])
@@ -101,8 +101,8 @@ def test_a_cut_gzip_file_gives_what_is_whole(tmp_path: Path) -> None:
     assert any("damaged from here on" in reject.reason for reject in result.rejects)
 
 
-def test_json_files_may_hold_one_event_many_or_a_batch(tmp_path: Path) -> None:
-    """A list, one object, a client's batch, and values one after another are all understood."""
+def test_json_files_may_have_several_forms(tmp_path: Path) -> None:
+    """A list, one object, a client's batch, and consecutive values are all understood."""
     (tmp_path / "a.json").write_text(json.dumps(order(1), indent=2))
     (tmp_path / "b.json").write_text(json.dumps({"batch": [order(2), order(3)], "sentAt": "2024-01-01"}))
     (tmp_path / "c.json").write_text(f"{json.dumps(order(4))}\n{json.dumps(order(5))}")
@@ -113,16 +113,16 @@ def test_json_files_may_hold_one_event_many_or_a_batch(tmp_path: Path) -> None:
     assert [reject.place for reject in result.rejects] == [f"{tmp_path / 'd.json'}:1"]
 
 
-def test_long_values_in_json_files_are_read_across_blocks(tmp_path: Path) -> None:
-    """A text of several megabytes is no mistake, wherever a block of the file ends."""
+def test_long_values_in_json_files_may_cross_blocks(tmp_path: Path) -> None:
+    """A text of several megabytes is valid, wherever a block of the file ends."""
     (tmp_path / "a.json").write_text(json.dumps([order(1, note="x" * 3_000_000), order(2, note='"' * 700_000)]))
     result = replay(tmp_path, shop())
 
     assert (ids(result), result.rejected) == (["m1", "m2"], 0)
 
 
-def test_csv_with_a_mapping(tmp_path: Path) -> None:
-    """Columns go where the mapping says, converted as it says; a cell that does not fit rejects its row."""
+def test_a_csv_is_read_with_a_mapping(tmp_path: Path) -> None:
+    """Columns are moved and converted as it says; an invalid cell rejects its row."""
     file = tmp_path / "orders.csv"
     file.write_text('user,amount,paid,items\nu1,12.5,yes,"[1, 2]"\nu2,many,no,[]\nu3,,,\n')
     columns = {
@@ -149,7 +149,7 @@ def test_csv_with_a_mapping(tmp_path: Path) -> None:
 
 
 def test_flat_frames_become_nested_events() -> None:
-    """Dotted columns are paths; what pandas has for nothing is left out, and times are ISO 8601."""
+    """Dotted columns are paths; missing values of pandas are left out, and times become ISO 8601."""
     frame = pd.DataFrame({
         "type": ["track", "track"],
         "event": ["A", "B"],
@@ -171,8 +171,8 @@ def test_flat_frames_become_nested_events() -> None:
     ]
 
 
-def test_anything_that_gives_events_is_an_input() -> None:
-    """A generator is taken as it comes; JSON texts and records with an `event` count as events."""
+def test_any_iterable_of_events_is_an_input() -> None:
+    """A generator is read lazily; JSON texts and records with an `event` count as events."""
 
     class Received:
         event = order(3)
@@ -197,8 +197,8 @@ def test_anything_that_gives_events_is_an_input() -> None:
         ("empty", "empty: this folder contains no file of a known format"),
     ],
 )
-def test_what_cannot_be_read_is_told_before_the_first_event(name: str, said: str, tmp_path: Path) -> None:
-    """A wrong path is an error that says what is wrong."""
+def test_an_unreadable_input_is_an_error_before_the_first_event(name: str, said: str, tmp_path: Path) -> None:
+    """The error says what is wrong."""
     (tmp_path / "notes.txt").write_text("x")
     (tmp_path / "empty").mkdir()
     with pytest.raises(ConfigError) as caught:
@@ -207,8 +207,8 @@ def test_what_cannot_be_read_is_told_before_the_first_event(name: str, said: str
     assert said in str(caught.value)
 
 
-def test_a_wrong_mapping_is_told_before_the_first_event() -> None:
-    """Paths and conversions are checked, with the nearest one that is there."""
+def test_a_wrong_mapping_is_an_error_before_the_first_event() -> None:
+    """Paths and conversions are checked, with the nearest valid name."""
     with pytest.raises(ConfigError, match=r"columns: propertis\.x: an event has no member 'propertis'.*'properties'"):
         replay([], shop(), columns={"propertis.x": "x"})
     with pytest.raises(ConfigError, match=r"unknown conversion 'numbr'.*'number'"):
@@ -217,8 +217,8 @@ def test_a_wrong_mapping_is_told_before_the_first_event() -> None:
 
 @settings(deadline=None)
 @given(st.binary(max_size=300))
-def test_no_bytes_end_a_replay(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    """Whatever stands in a file, the run ends with a count of rejects, and the good event behind it is there."""
+def test_any_bytes_are_rejected_or_replayed(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    """Whatever is in a file, the run ends with a count of rejects and replays the good event after it."""
     folder = tmp_path_factory.mktemp("any")
     for ending in ("json", "csv", "ndjson", "ndjson.gz", "ndjson.zst", "parquet"):
         (folder / f"a.{ending}").write_bytes(content)

@@ -1,4 +1,4 @@
-"""Long replays in a notebook: a real kernel, interrupted as its button does it."""
+"""Long replays in a notebook, with a real kernel that is interrupted as the stop button does."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ Messages = list[dict[str, Any]]
 
 
 class Kernel:
-    """Runs cells, and gives the messages that a notebook would show."""
+    """Runs cells, and returns the messages that a notebook would show."""
 
     def __init__(self, manager: KernelManager, client: Any) -> None:
         self._manager, self._client = manager, client
 
     def run(self, cell: str, hook: Callable[[dict[str, Any]], None] = lambda _: None) -> Messages:
-        """The messages; `hook` hears each when it comes."""
+        """The messages; `hook` is called with each as it arrives."""
         messages: Messages = []
 
         def keep(message: dict[str, Any]) -> None:
@@ -68,7 +68,7 @@ class Kernel:
         return messages
 
     def interrupt_at(self, count: int) -> Callable[[dict[str, Any]], None]:
-        """Interrupts the kernel when it has told so often how far it is."""
+        """A hook that interrupts the kernel after this number of progress messages."""
         told: list[None] = []
 
         def hook(message: dict[str, Any]) -> None:
@@ -105,8 +105,8 @@ def kernel() -> Iterator[Kernel]:
 @pytest.mark.parametrize(
     ("options", "count"), [("shop('javascript')", 1), ("shop('python')", 2), ("shop('javascript'), workers=2", 2)]
 )
-def test_an_interrupted_cell_has_what_was_done_until_then(kernel: Kernel, options: str, count: int) -> None:
-    """It says so, in its progress, too; numbers and rows are those of the same events; the next cell runs."""
+def test_an_interrupted_cell_has_a_partial_result(kernel: Kernel, options: str, count: int) -> None:
+    """It says so, also in its progress; numbers and rows belong to the same events; the next cell runs."""
     shown = kernel.run(f"result = replay(events, {options})\nresult", kernel.interrupt_at(count))
     facts = kernel.facts()
 
@@ -115,7 +115,7 @@ def test_an_interrupted_cell_has_what_was_done_until_then(kernel: Kernel, option
     assert facts["counts"] == {"delivered": facts["events"]}
     assert facts["ids"] == facts["events"]
     assert facts["once"]
-    assert facts["in_order"] or "workers" in options  # what two processes have done may have gaps
+    assert facts["in_order"] or "workers" in options  # the results of two processes may have gaps
     assert "interrupted: the results cover only a part of the events" in facts["said"]
     assert facts["next"] == ["m5", "m6", "m7"]
 
@@ -149,8 +149,8 @@ print(json.dumps({"same_workers": sorted(client.nthreads()) == workers}))
         "bag, shop('javascript')",
     ],
 )
-def test_the_workers_of_a_notebook_outlive_the_interrupt_of_a_cell(kernel: Kernel, options: str) -> None:
-    """The button reaches them, too: they stay, with the rows that they have, and take what the next cell gives them."""
+def test_workers_survive_the_interrupt_of_a_cell(kernel: Kernel, options: str) -> None:
+    """They are interrupted, too, but keep running with their rows and accept work from the next cell."""
     pytest.importorskip("distributed")
     kernel.run(CLUSTER)
     try:
@@ -170,15 +170,15 @@ def test_the_workers_of_a_notebook_outlive_the_interrupt_of_a_cell(kernel: Kerne
 
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
-    """Ctrl-C raises `KeyboardInterrupt`, also where a shell has started the tests in the background and ignores it."""
+    """Ctrl-C raises `KeyboardInterrupt` even where a shell started the tests in the background and ignores it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_waits_for_what_is_being_added_up() -> None:
-    """It comes, and comes when the block is done."""
+def test_ctrl_c_waits_until_results_are_added_up() -> None:
+    """It takes effect at the end of the block."""
     steps: list[str] = []
 
     def add() -> None:

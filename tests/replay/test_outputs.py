@@ -1,4 +1,4 @@
-"""Two outputs side by side: of two runs, two places, two versions, or payloads of production."""
+"""Compares two outputs: of two runs, two machines, two versions, or payloads from production."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DAY = [{**order(n), "context": {"library": {"name": "lib", "version": "1.0"}}} f
 
 @pytest.mark.parametrize("form", ["results", "folders", "frames"])
 def test_two_outputs_differ_as_their_workspaces(form: str, tmp_path: Path) -> None:
-    """Fates, groups and rows are those of the comparison that runs the events, and what is equal is the same."""
+    """Fates, groups and rows equal those of a comparison that runs the events."""
 
     def output(name: str, code: Callable[..., Any]) -> Any:
         folder = tmp_path / name if form == "folders" else None
@@ -41,8 +41,8 @@ def test_two_outputs_differ_as_their_workspaces(form: str, tmp_path: Path) -> No
     assert compare(before, after, ignore="**.library").kinds["changed"] == 3
 
 
-def test_events_that_only_one_output_has_are_told() -> None:
-    """Nothing is paired by its place in the output: one event more is one difference."""
+def test_events_in_only_one_output_are_reported() -> None:
+    """Events are not paired by position: one additional event is one difference."""
     day = orders(5)
     less, more = (replay(events, shop()) for events in (day, [order(9), *day]))
 
@@ -50,7 +50,7 @@ def test_events_that_only_one_output_has_are_told() -> None:
     assert compare(more, less).kinds["newly dropped"] == 1
 
 
-def test_an_id_may_come_twice() -> None:
+def test_repeated_ids_are_paired_in_order() -> None:
     """Events with the same id are paired in their order."""
     first = order(1)
     second, other = ({**first, "properties": {"note": note}} for note in ("second", "other"))
@@ -60,8 +60,8 @@ def test_an_id_may_come_twice() -> None:
     assert [group.path for group in result.groups] == ["body.JSON.properties.note"]
 
 
-def test_payloads_beside_those_of_production() -> None:
-    """A frame with an id, a destination and what was sent is enough; two requests of one event belong together."""
+def test_payloads_are_compared_with_production() -> None:
+    """A frame with an id, a destination and the payload is enough; two requests of one event belong together."""
     ours = replay(orders(3), shop(lambda e: [e, {**e, "event": "Copy"}]))
     frame = ours.frame()
     sent = frame[frame.stage == "dest_transform"][["event_id", "destination_id", "output"]].reset_index(drop=True)
@@ -83,14 +83,14 @@ def test_payloads_beside_those_of_production() -> None:
         ((replay(orders(1), shop(), rows=False), replay(orders(1), shop())), "were not kept"),
     ],
 )
-def test_what_is_no_output_is_told(outputs: tuple[Any, Any], said: str) -> None:
-    """With what to give instead."""
+def test_an_invalid_output_is_an_error(outputs: tuple[Any, Any], said: str) -> None:
+    """The error says what to pass instead."""
     with pytest.raises(ConfigError, match=said):
         compare(*outputs)
 
 
-def test_two_folders_on_the_command_line(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What another interpreter has written is compared with what this one writes."""
+def test_two_folders_are_compared_on_the_command_line(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The output of another interpreter is compared with that of this one."""
     assert main(["replay", "events.ndjson", "--out", "old"]) == 0
     events = [json.loads(line) for line in (project / "events.ndjson").read_text().splitlines()]
     ndjson(project / "events.ndjson", [*events[:4], {**events[4], "more": 1}])
@@ -103,8 +103,8 @@ def test_two_folders_on_the_command_line(project: Path, capsys: pytest.CaptureFi
     assert main(["replay", "--outputs", "old"]) == 4
 
 
-def test_a_result_is_arrow_and_a_database(tmp_path: Path) -> None:
-    """The same rows from memory and from a folder, in Arrow and in DuckDB; what else a database has stays there."""
+def test_a_result_converts_to_arrow_and_duckdb(tmp_path: Path) -> None:
+    """The same rows from memory and from a folder; other tables in the database are kept."""
     import duckdb
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Where events live: URLs, globs, Arrow in all its forms."""
+"""Locations of events: URLs, globs, and Arrow in all its forms."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def ids(events: Any, **options: Any) -> list[str]:
 
 @pytest.fixture
 def bucket() -> Any:
-    """A file system in memory, which fsspec knows as `memory://`."""
+    """An in-memory file system, which fsspec calls `memory://`."""
     files = fsspec.filesystem("memory")
     yield files
     files.rm("/", recursive=True)
 
 
-def test_urls_are_files_folders_and_globs(bucket: Any, tmp_path: Path) -> None:
-    """Compressed, as Parquet, alone, below a folder or by a glob; a place says the URL."""
+def test_urls_may_be_files_folders_and_globs(bucket: Any, tmp_path: Path) -> None:
+    """Compressed, as Parquet, alone, in a folder or by a glob; positions have the URL."""
     lines = [f"{json.dumps(event)}\n".encode() for event in orders(6)]
     bucket.pipe("/events/a/1.ndjson", b"".join(lines[:2]))
     bucket.pipe("/events/a/2.ndjson.gz", gzip.compress(b"".join(lines[2:4])))
@@ -72,15 +72,15 @@ def test_urls_are_files_folders_and_globs(bucket: Any, tmp_path: Path) -> None:
         ("ftp://ann:s3cr3t@127.0.0.1:1/a.ndjson", "cannot be reached"),
     ],
 )
-def test_what_is_not_there_is_told_without_secrets(url: str, said: str) -> None:
+def test_missing_urls_are_reported_without_secrets(url: str, said: str) -> None:
     """Before the first event, with the URL as it may be shown."""
     with pytest.raises(ConfigError, match=said) as caught:
         replay(url, shop())
     assert "s3cr3t" not in str(caught.value)
 
 
-def test_globs_of_this_machine(tmp_path: Path) -> None:
-    """`**` is any number of folders; what has no known ending is left out."""
+def test_globs_of_this_machine_are_expanded(tmp_path: Path) -> None:
+    """`**` is any number of folders; unknown extensions are left out."""
     (tmp_path / "a" / "b").mkdir(parents=True)
     ndjson(tmp_path / "a" / "1.ndjson", orders(1))
     ndjson(tmp_path / "a" / "b" / "2.ndjson", orders(2))
@@ -90,7 +90,7 @@ def test_globs_of_this_machine(tmp_path: Path) -> None:
 
 
 class Frame:
-    """What a DataFrame of Polars is to us: columns, iteration over columns, and the stream of Arrow."""
+    """The interface of a Polars DataFrame that is used: columns, iteration over columns, and the Arrow stream."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table, self.columns = table, table.column_names
@@ -129,8 +129,8 @@ def duckdb_relation(table: pa.Table) -> Any:
     ],
     ids=["table", "batch", "reader", "dataset", "polars", "duckdb", "pandas"],
 )
-def test_arrow_in_all_its_forms(form: Callable[[pa.Table], Any]) -> None:
-    """Every row is an event, in its order, with the types that it has."""
+def test_every_form_of_arrow_is_an_input(form: Callable[[pa.Table], Any]) -> None:
+    """Every row is an event, in order, with its types."""
     result = replay(form(pa.Table.from_pylist(ROWS)), shop())
     frame = result.frame()
     outputs = frame[frame.stage == "dest_transform"].output
@@ -142,7 +142,7 @@ def test_arrow_in_all_its_forms(form: Callable[[pa.Table], Any]) -> None:
 
 
 class LazyFrame:
-    """What is asked of a LazyFrame of Polars, where that is not installed."""
+    """The interface of a Polars LazyFrame that is used, for machines without Polars."""
 
     def __init__(self, source: Callable[[], Iterator[pa.Table]]) -> None:
         self._source = source
@@ -189,8 +189,8 @@ TABLE = pa.Table.from_pylist(ROWS)
 
 
 @pytest.mark.parametrize("form", [lazy_frame, lazy_relation], ids=["polars", "duckdb"])
-def test_what_is_lazy_is_read_as_it_is_run(form: Callable[[Any], Any]) -> None:
-    """Of 200 parts few are made when the first events have been run, and those come once, in their order."""
+def test_lazy_inputs_are_read_while_they_run(form: Callable[[Any], Any]) -> None:
+    """After the first events only a few of 200 parts were computed; events come once and in order."""
     parts: list[None] = []
     ahead: list[int] = []
 
@@ -209,7 +209,7 @@ def test_what_is_lazy_is_read_as_it_is_run(form: Callable[[Any], Any]) -> None:
 
 
 class CountingFiles(LocalFileSystem):
-    """Files of this machine, of which it is known how many bytes were read."""
+    """Files of this machine that count the bytes read."""
 
     cachable = False
 
@@ -231,8 +231,8 @@ class CountingFiles(LocalFileSystem):
         return self.files[-1]
 
 
-def test_a_dataset_is_read_as_it_is_run(tmp_path: Path) -> None:
-    """A file of 200 row groups: when somebody stops after the first events, most of it has not been looked at."""
+def test_a_dataset_is_read_while_it_runs(tmp_path: Path) -> None:
+    """Of a file with 200 row groups, most was not read when the run stops after the first events."""
     file = tmp_path / "events.parquet"
     with pq.ParquetWriter(file, TABLE.schema, use_dictionary=False, compression="none") as writer:
         for _ in range(200):
@@ -252,8 +252,8 @@ def test_a_dataset_is_read_as_it_is_run(tmp_path: Path) -> None:
         opened.close()
 
 
-def test_a_query_that_fails_on_its_way_ends_the_run_with_its_reason() -> None:
-    """What came before is run; the reason is a reject, and no traceback."""
+def test_a_query_that_fails_during_the_run_is_a_reject() -> None:
+    """Events before it are run; the reject has the reason, without a traceback."""
 
     def source() -> Iterator[pa.Table]:
         yield TABLE.slice(0, 2000)
@@ -268,7 +268,7 @@ def test_a_query_that_fails_on_its_way_ends_the_run_with_its_reason() -> None:
 
 @pytest.fixture
 def archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """A bucket with the service's archives (gzipped NDJSON) of two days, and a table in Parquet."""
+    """A bucket with RudderStack's archives (gzipped NDJSON) of two days, and a table in Parquet."""
     lines = [f"{json.dumps(event)}\n".encode() for event in orders(6)]
     pq.write_table(pa.Table.from_pylist(ROWS[:3]), tmp_path / "x.parquet")
     objects = {
@@ -284,8 +284,8 @@ def archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
         yield objects
 
 
-def test_s3_is_read_with_credentials_of_the_environment(archive: Any) -> None:
-    """A file, a folder, a glob of a bucket, from a server that wants requests signed; Parquet by ranges."""
+def test_s3_is_read_with_credentials_from_the_environment(archive: Any) -> None:
+    """A file, a folder and a glob of a bucket, from a server that requires signatures; Parquet by ranges."""
     assert ids("s3://logs/day=01/b.json.gz") == ["m2", "m3"]
     assert ids("s3://logs/day=01") == ["m0", "m1", "m2", "m3"]
     assert ids("s3://logs/day=*/a.json.gz") == ["m0", "m1", "m4", "m5"]
@@ -293,8 +293,8 @@ def test_s3_is_read_with_credentials_of_the_environment(archive: Any) -> None:
     assert replay("s3://logs/day=02/a.json.gz", shop()).frame().place[0] == "s3://logs/day=02/a.json.gz:1"
 
 
-def test_s3_says_what_is_wrong(archive: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is not there, and whom the server does not know; no secret is shown."""
+def test_s3_errors_are_clear(archive: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For missing objects and rejected credentials; no secret is shown."""
     with pytest.raises(ConfigError, match=r"s3://logs/day=09/a.json.gz: there is no such file"):
         replay("s3://logs/day=09/a.json.gz", shop())
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAOTHER")

@@ -1,4 +1,4 @@
-"""Many events through one workspace."""
+"""Runs many events through one workspace."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from tests.replay.shops import killing_once, ndjson, order, orders, revenue_as_t
 SHARED = ["event_id", "event_type", "event_name", "user_id", "destination_id", "stage", "part", "status", "error"]
 
 
-def test_a_replay_gives_what_the_pipeline_gives() -> None:
-    """Event by event, stage by stage, the rows say the same as those of `test_destination`."""
+def test_a_replay_equals_the_pipeline() -> None:
+    """Event by event and stage by stage, its rows equal those of `test_destination`."""
 
     def clean(event: dict[str, Any]) -> Any:
         if event["type"] == "page":
@@ -46,7 +46,7 @@ def test_a_replay_gives_what_the_pipeline_gives() -> None:
 
 
 def test_user_code_gets_many_events_in_one_call() -> None:
-    """A batch function sees as many events as `batch` says."""
+    """A batch function gets as many events as `batch` says."""
     code = "export function transformBatch(events) { return events.map((e) => ({ ...e, seen: events.length })) }"
     result = replay(orders(5), shop(code=code), batch=3)
 
@@ -56,7 +56,7 @@ def test_user_code_gets_many_events_in_one_call() -> None:
 
 
 def test_failures_are_grouped() -> None:
-    """Errors that differ in a number or a quoted text are one group, with its first examples."""
+    """Errors that differ only in a number or a quoted text are one group, with its first examples."""
 
     def clean(event: dict[str, Any]) -> Any:
         raise ValueError(f"no price for {event['properties']['revenue']} of '{event['userId']}'")
@@ -69,7 +69,7 @@ def test_failures_are_grouped() -> None:
 
 
 def test_a_replay_never_sends() -> None:
-    """A workspace in mode live is refused with send_to_destination; its user code is answered by a recorder."""
+    """Mode live with send_to_destination is refused; requests of user code are answered by a recorder."""
     code = "export async function transformEvent(e) { e.answer = await fetch('http://127.0.0.1:9'); return e }"
     live = shop(code=code)
     live.delivery.mode = "live"
@@ -80,7 +80,7 @@ def test_a_replay_never_sends() -> None:
         replay(orders(1), live, stages=Stages(send_to_destination=True))
 
 
-def test_a_recorder_answers_what_is_sent() -> None:
+def test_a_recorder_can_answer_requests() -> None:
     """With a transport that answers, the third stage runs, and a refusal is a failure."""
     recorder = Recorder()
     recorder.answer("*", Answer(200), Answer(503))
@@ -93,8 +93,8 @@ def test_a_recorder_answers_what_is_sent() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_cassette_answers_what_is_sent(tmp_path: Path, workers: int) -> None:
-    """With the file that an earlier run has made, mode cassette sends nothing; without it, the replay is refused."""
+def test_a_cassette_can_answer_requests(tmp_path: Path, workers: int) -> None:
+    """With the file of an earlier run, mode cassette sends nothing; without it, the replay is refused."""
     workspace = shop()
     workspace.delivery.mode, workspace.delivery.cassette = "cassette", tmp_path / "answers.json"
     stages = Stages(send_to_destination=True)
@@ -113,7 +113,7 @@ def test_a_cassette_answers_what_is_sent(tmp_path: Path, workers: int) -> None:
 
 
 def test_look_ups_are_answered_as_in_the_pipeline() -> None:
-    """A mapping that asks its destination something gets the answer that a single event would get."""
+    """A mapping that looks something up gets the same answer as for a single event."""
     workspace = Workspace()
     workspace.destination("intercom", "INTERCOM", config={"apiKey": "s3cr3t"})
     event = events.identify("u1", traits={"email": "mira@mail.example"})
@@ -125,8 +125,8 @@ def test_look_ups_are_answered_as_in_the_pipeline() -> None:
     assert payload["body"] == alone.data[0].dest_transformed_payload[0]["body"]
 
 
-def test_the_destinations_are_chosen() -> None:
-    """By default all; those of a source; or the named ones. A disabled one gets nothing, as a type without mapping."""
+def test_destinations_can_be_chosen() -> None:
+    """By default all; those of a source; or the named ones. Disabled ones and types without a mapping get nothing."""
     workspace = shop()
     workspace.destination("second", "WEBHOOK", config={"webhookUrl": "https://b.example"})
     workspace.destination("off", "WEBHOOK", enabled=False, config={"webhookUrl": "https://c.example"})
@@ -159,7 +159,7 @@ def test_secrets_do_not_reach_the_rows(tmp_path: Path) -> None:
 
 
 def test_personal_data_is_masked_on_request() -> None:
-    """Names, addresses and what looks like them are hidden; event names, ids and amounts stay."""
+    """Names, addresses and similar values are hidden; event names, ids and amounts stay."""
     event = events.identify("u1", traits={"email": "ann@example.com", "note": "call +49 151 2345678", "plan": "gold"})
     person = {**event, "messageId": "m1", "context": {"ip": "10.1.2.3", "library": {"name": "web"}}}
     result = replay([person, "mail ann@example.com"], shop(), mask_personal=True)
@@ -173,7 +173,7 @@ def test_personal_data_is_masked_on_request() -> None:
 
 
 def test_a_sample_keeps_rare_shapes() -> None:
-    """One event in a thousand that looks unlike the others is in every sample; the same sample each time."""
+    """One unusual event in a thousand is in every sample; the sample is reproducible."""
     given = [*orders(999), order(999, coupon="X")]
     random.Random(1).shuffle(given)
     result, again = (replay(given, shop(), sample=0.02) for _ in range(2))
@@ -185,8 +185,8 @@ def test_a_sample_keeps_rare_shapes() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_sample_says_how_many_of_all_events_it_is(workers: int, tmp_path: Path) -> None:
-    """Each shape counts for all of its events, whatever chunk they are in; the truth is within the error."""
+def test_a_sample_estimates_the_counts_of_all_events(workers: int, tmp_path: Path) -> None:
+    """Each shape counts for all of its events, in whatever chunk; the truth is within the error."""
     given = [order(n, **({"coupon": "X"} if n % 500 == 0 else {}), **({"gift": True} if n % 4 == 0 else {}))
              for n in range(10_000)]  # fmt: skip
     files = [ndjson(tmp_path / f"{part}.ndjson", given[part::5]) for part in range(5)]
@@ -210,7 +210,7 @@ def test_a_sample_says_how_many_of_all_events_it_is(workers: int, tmp_path: Path
 
 
 def test_parquet_has_the_rows_of_the_frame(tmp_path: Path) -> None:
-    """With `out` the rows are on disk, any reader of Parquet takes the folder, and the frame is the same."""
+    """With `out` the rows are on disk, any reader of Parquet can open the folder, and the frame is the same."""
     given = orders(3)
     kept = replay(given, shop(revenue_as_text)).frame()
     result = replay(given, shop(revenue_as_text), out=tmp_path / "out")
@@ -220,7 +220,7 @@ def test_parquet_has_the_rows_of_the_frame(tmp_path: Path) -> None:
 
 
 def test_mappings_see_the_time_of_the_event() -> None:
-    """A replay of last month's events gives last month's payloads: now is when an event was received."""
+    """Last month's events give last month's payloads: the current time is when an event was received."""
     from svctoolkit.destinations import CATALOGUE, Context, DestinationType, Payload, Settings
     from svctoolkit.events import Event
 
@@ -247,7 +247,7 @@ def test_mappings_see_the_time_of_the_event() -> None:
 
 
 def test_processes_give_the_same_result(tmp_path: Path) -> None:
-    """Two workers give the same rows in the same order as one, and the same groups."""
+    """Two workers give the same rows in the same order as one process, and the same groups."""
     for number in range(5):
         ndjson(tmp_path / f"{number}.ndjson", [order(10 * number + n) for n in range(10)])
     one, two = (replay(tmp_path, shop(revenue_as_text), workers=workers) for workers in (1, 2))
@@ -256,8 +256,8 @@ def test_processes_give_the_same_result(tmp_path: Path) -> None:
     assert one.counts == two.counts
 
 
-def test_a_killed_worker_costs_nothing(tmp_path: Path) -> None:
-    """A worker that is killed in the middle loses no event, and none comes twice."""
+def test_a_killed_worker_loses_no_event(tmp_path: Path) -> None:
+    """And no event is there twice."""
     marker = tmp_path / "kill"
     marker.touch()
     files = [ndjson(tmp_path / f"{n}.ndjson", [order(n, kill=str(marker) if n == 3 else "")]) for n in range(8)]
@@ -267,8 +267,8 @@ def test_a_killed_worker_costs_nothing(tmp_path: Path) -> None:
     assert list(result.frame().event_id[::2]) == [f"m{n}" for n in range(8)]
 
 
-def test_a_workspace_that_cannot_travel_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without cloudpickle a function of a notebook stays where it is, and the error says what to do."""
+def test_a_workspace_that_cannot_be_pickled_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without cloudpickle, functions of a notebook cannot be sent, and the error says what to do."""
     import sys
 
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
@@ -276,8 +276,8 @@ def test_a_workspace_that_cannot_travel_says_so(monkeypatch: pytest.MonkeyPatch)
         replay(orders(1), shop(lambda event: event), workers=2)
 
 
-def test_progress_is_told() -> None:
-    """A function hears how far the run is; at the end it is done."""
+def test_progress_is_reported() -> None:
+    """A callback gets the progress; at the end it is complete."""
     heard: list[Progress] = []
     replay(orders(5), shop(), progress=heard.append)
 
@@ -295,14 +295,14 @@ def test_progress_is_told() -> None:
         ({"transport": Recorder(), "workers": 2}, "a transport only works in this process"),
     ],
 )
-def test_wrong_options_are_told(options: dict[str, Any], said: str) -> None:
-    """What cannot be done is an error before the first event."""
+def test_wrong_options_are_errors(options: dict[str, Any], said: str) -> None:
+    """Before the first event."""
     with pytest.raises(ConfigError, match=said):
         replay(orders(1), shop(), **options)
 
 
-def test_rows_are_bounded_in_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without a folder of its own a long run has few rows in memory; the frame is the same, and no file stays."""
+def test_rows_in_memory_are_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without `out`, a long run keeps few rows in memory; the frame is the same, and no file remains."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     events = orders(4500)  # three chunks
     whole = replay(events, shop(), out=tmp_path / "out").frame()

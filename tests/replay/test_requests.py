@@ -1,4 +1,4 @@
-"""`count_requests`: how many requests many events make."""
+"""`count_requests` counts the requests that events make."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ def workspace() -> Workspace:
     return workspace
 
 
-def test_requests_by_the_size_of_calls(workspace: Workspace) -> None:
-    """With calls of 20, 75 and 1,000; Braze's request takes 75 events, so that larger calls have several."""
+def test_requests_by_batch_size(workspace: Workspace) -> None:
+    """With calls of 20, 75 and 1,000; a Braze request holds 75 events, so larger calls make several."""
     counts = count_requests(EVENTS, workspace, jobs=[20, 75, 1000], destinations=["braze"])
 
     assert [(c.jobs, c.requests) for c in counts] == [(20, 13), (75, 4), (1000, 4)]
     assert [c.share_of_limit for c in counts][:2] == [pytest.approx(20 / 75), pytest.approx(1.0)]
 
 
-def test_types_that_share_nothing(workspace: Workspace) -> None:
-    """Each event is a request, whatever the size of calls."""
+def test_types_without_batches_make_one_request_per_event(workspace: Workspace) -> None:
+    """Whatever the batch size."""
     (count,) = count_requests(EVENTS, workspace, jobs=100, destinations=["hook"])
 
     assert (count.requests, count.events, count.largest, count.share_of_limit) == (250, 250, 1, None)
 
 
-def test_from_a_file_with_lines_that_are_no_events(workspace: Workspace, tmp_path: Path) -> None:
-    """What is no event is left out; the frame and the text have a line for each destination."""
+def test_invalid_lines_of_a_file_are_skipped(workspace: Workspace, tmp_path: Path) -> None:
+    """The frame and the text have a line for each destination."""
     file = tmp_path / "events.ndjson"
     lines: list[Any] = [*EVENTS[:30], {"type": "nonsense"}, "no event"]
     file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
@@ -54,16 +54,16 @@ def test_from_a_file_with_lines_that_are_no_events(workspace: Workspace, tmp_pat
     assert "k-secret-1" not in f"{frame.to_csv()}{counts!r}"
 
 
-def test_a_size_that_is_none(workspace: Workspace) -> None:
-    """A call has one job at least."""
+def test_an_invalid_batch_size_is_an_error(workspace: Workspace) -> None:
+    """A call has at least one job."""
     with pytest.raises(ConfigError, match="at least 1"):
         count_requests(EVENTS, workspace, jobs=0)
 
 
-def test_a_replay_tells_its_requests(
+def test_a_replay_reports_its_requests(
     workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the events and destinations that went through it; on the command line, too, as text and JSON."""
+    """For its events and destinations; on the command line, too, as text and JSON."""
     workspace.destination("wh", "POSTGRES", config={})
     counts = replay(EVENTS, workspace).requests([20, 75])
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""A replay that was interrupted, and goes on."""
+"""Interrupted replays and how they resume."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STOP_AT: list[str] = []
 
 
 def clean(event: dict[str, Any]) -> Any:
-    """A transformation during which somebody presses Ctrl-C."""
+    """A transformation that is interrupted by Ctrl-C."""
     if event["messageId"] in STOP_AT:
         raise KeyboardInterrupt
     event["properties"]["revenue"] = f"{event['properties']['revenue']}"
@@ -43,8 +43,8 @@ def _folder(tmp_path: Path) -> Iterator[None]:
     STOP_AT.clear()
 
 
-def test_an_interrupted_replay_is_usable_and_goes_on_exactly(files: Path, tmp_path: Path) -> None:
-    """What was done before Ctrl-C can be read; resumed, the result is that of a run without a break."""
+def test_an_interrupted_replay_is_usable_and_resumes_exactly(files: Path, tmp_path: Path) -> None:
+    """Results before Ctrl-C can be read; after resuming, the result equals that of an uninterrupted run."""
     STOP_AT.append("m7")
     partial = replay(files, shop(clean), out=tmp_path / "out")
     seen = list(partial.frame().event_id[::2])
@@ -65,8 +65,8 @@ def test_an_interrupted_replay_is_usable_and_goes_on_exactly(files: Path, tmp_pa
     assert json.loads(rejects[0])["place"].endswith("1.ndjson:4")
 
 
-def test_a_comparison_goes_on_as_well(files: Path, tmp_path: Path) -> None:
-    """Groups and their examples are those of a run without a break."""
+def test_an_interrupted_comparison_resumes_exactly(files: Path, tmp_path: Path) -> None:
+    """Groups and their examples equal those of an uninterrupted run."""
     STOP_AT.append("m7")
     compare(files, shop(), shop(clean), out=tmp_path / "out")
     STOP_AT.clear()
@@ -79,7 +79,7 @@ def test_a_comparison_goes_on_as_well(files: Path, tmp_path: Path) -> None:
 
 
 def test_a_finished_replay_is_not_run_again(files: Path, tmp_path: Path) -> None:
-    """Resuming what is complete reads the parts, and runs no event."""
+    """Resuming a complete replay reads the parts, and runs no event."""
     replay(files, shop(clean), out=tmp_path / "out")
     STOP_AT.extend(f"m{n}" for n in range(15))
     again = replay(files, shop(clean), out=tmp_path / "out", resume=True)
@@ -87,8 +87,8 @@ def test_a_finished_replay_is_not_run_again(files: Path, tmp_path: Path) -> None
     assert (again.complete, again.events) == (True, 15)
 
 
-def test_a_part_that_was_not_finished_is_done_again(files: Path, tmp_path: Path) -> None:
-    """Rows whose numbers were never written do not count: they are written anew."""
+def test_an_unfinished_part_is_run_again(files: Path, tmp_path: Path) -> None:
+    """Rows without their numbers do not count: they are written again."""
     whole = replay(files, shop(clean), out=tmp_path / "out").frame()
     (tmp_path / "out" / "done" / "000002.json").unlink()
     (tmp_path / "out" / "rows" / "part-000002.parquet").write_bytes(b"half")
@@ -97,8 +97,8 @@ def test_a_part_that_was_not_finished_is_done_again(files: Path, tmp_path: Path)
     pd.testing.assert_frame_equal(again.frame(), whole)
 
 
-def test_another_replay_is_not_mixed_in(files: Path, tmp_path: Path) -> None:
-    """A folder with a replay, with another one, or with other things is refused, with the reason."""
+def test_a_folder_of_another_replay_is_refused(files: Path, tmp_path: Path) -> None:
+    """A folder with a replay, another replay or other files is refused with the reason."""
     replay(files, shop(clean), out=tmp_path / "out")
 
     with pytest.raises(ConfigError, match=r"contains a replay: resume it"):
@@ -115,15 +115,15 @@ def test_another_replay_is_not_mixed_in(files: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_only_what_changed_is_run_again(files: Path, tmp_path: Path, workers: int) -> None:
-    """A new file between the others, one that has grown, one that is gone: the result is that of a new replay."""
+def test_only_changed_inputs_are_run_again(files: Path, tmp_path: Path, workers: int) -> None:
+    """After a new, a grown and a removed file, the result equals that of a new replay."""
     replay(files, shop(clean), out=tmp_path / "out")
     ndjson(files / "0a.ndjson", [order(100), order(101)])
     with (files / "2.ndjson").open("a") as file:
         file.write(json.dumps(order(102)) + "\n")
     (files / "3.ndjson").unlink()
     whole = replay(files, shop(clean), out=tmp_path / "whole")
-    STOP_AT.extend(f"m{n}" for n in (0, 1, 2, 3, 4, 5, 12, 13, 14))  # whoever runs these again is stopped
+    STOP_AT.extend(f"m{n}" for n in (0, 1, 2, 3, 4, 5, 12, 13, 14))  # code that fails if these run again
     grown = replay(files, shop(clean), out=tmp_path / "out", resume=True, workers=workers)
 
     assert grown.complete
@@ -134,8 +134,8 @@ def test_only_what_changed_is_run_again(files: Path, tmp_path: Path, workers: in
     assert again.events == 15
 
 
-def test_a_grown_file_runs_its_end_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pieces before the last are the same, of a compressed file as well."""
+def test_only_the_end_of_a_grown_file_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The earlier pieces are equal, also in a compressed file."""
     monkeypatch.setattr("svctoolkit.replay.formats.ndjson.PIECE_BYTES", 1000)
     file = tmp_path / "in" / "day.ndjson.gz"
     lines = [f"{json.dumps(order(n))}\n".encode() for n in range(40)]
@@ -150,6 +150,6 @@ def test_a_grown_file_runs_its_end_only(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_stream_cannot_be_resumed(tmp_path: Path) -> None:
-    """What can be read once is told at once."""
+    """An input that can be read only once is refused at once."""
     with pytest.raises(ConfigError, match="can be read only once"):
         replay(iter(orders(1)), shop(), out=tmp_path / "out", resume=True)

@@ -1,4 +1,4 @@
-"""The contract for CI: what is too much, what does not matter, what was found right, and reports of it."""
+"""Reviews for CI: conditions, tolerances, ignored and accepted differences, and their reports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def keep(event: dict[str, Any]) -> Any:
 
 
 def worse(event: dict[str, Any]) -> Any:
-    """Of 200 orders: one fails, two are dropped, three have another revenue, four another library."""
+    """Of 200 orders one fails, two are dropped, three have another revenue, and four another library."""
     number = event["properties"]["revenue"]
     if number == 0:
         raise ValueError("no revenue")
@@ -61,13 +61,13 @@ def result_of(after: Callable[..., Any] = worse, **options: Any) -> Comparison:
         ("rejected>0 or same<100%", ["95.5% same at hook (191 of 200)"]),
     ],
 )
-def test_conditions_say_what_is_too_much(conditions: str, texts: list[str]) -> None:
-    """Counts over all destinations, shares of one; `and` binds more than `or`, a word alone is more than none."""
+def test_conditions_define_what_is_too_much(conditions: str, texts: list[str]) -> None:
+    """Counts over all destinations, shares of one; `and` binds tighter than `or`; a word alone means more than zero."""
     assert [breach.text for breach in result_of().breaches(conditions)] == texts
 
 
 def test_a_share_is_that_of_the_worst_destination() -> None:
-    """One destination of many in which everything has changed is not watered down by the others."""
+    """One destination in which everything changed is not averaged with the others."""
     before, after = shop(keep), shop(worse)
     for side in (before, after):
         for number in range(9):
@@ -77,15 +77,15 @@ def test_a_share_is_that_of_the_worst_destination() -> None:
 
 
 @pytest.mark.parametrize("text", ["chnged>1%", "changed>", "changed>x", "changed 1", "or", "changed>1 nor lost>0"])
-def test_conditions_that_cannot_be_read_are_told(text: str) -> None:
-    """Nobody believes that a misspelt gate is closed."""
+def test_invalid_conditions_are_errors(text: str) -> None:
+    """A misspelt condition does not silently pass."""
     result = compare(orders(1), shop(keep), shop(keep))
     with pytest.raises(ConfigError, match=r"Did you mean 'changed'|is not a condition"):
         result.breaches(text)
 
 
-def test_paths_are_ignored_and_it_is_told() -> None:
-    """What is ignored is no change, everything beside it is; a star is one step, two are any number of them."""
+def test_ignored_paths_are_reported() -> None:
+    """Ignored differences are not changes, others are; `*` matches one step, `**` any number."""
     whole = result_of()
     for pattern in ("body.JSON.context.library", "body.*.context.*.version", "**.version", "**.library"):
         result = result_of(ignore=[pattern])
@@ -98,7 +98,7 @@ def test_paths_are_ignored_and_it_is_told() -> None:
 
 
 def test_numbers_have_a_tolerance() -> None:
-    """Within it a number is the same one; a number that is a text now never is."""
+    """Within it, a number is equal; a number that became a text never is."""
 
     def rounded(event: dict[str, Any]) -> Any:
         event["properties"]["revenue"] += 1e-12 if event["properties"]["revenue"] < 100 else 1
@@ -110,8 +110,8 @@ def test_numbers_have_a_tolerance() -> None:
     assert result_of(tolerance={"**.revenue": 9}).kinds["changed"] == 6
 
 
-def test_accepted_differences_are_no_breach_until_their_day(tmp_path: Path) -> None:
-    """What was written, with a reason and a last day, is accepted; what is new is not; what is over counts again."""
+def test_accepted_differences_pass_until_they_expire(tmp_path: Path) -> None:
+    """A difference with a reason and an expiry date passes; new ones do not, and expired ones count again."""
     file = tmp_path / "accepted.yaml"
     count = result_of().write_accepted(file, reason="the CRM wants texts")
     result = result_of(accept=file)
@@ -145,8 +145,8 @@ def test_accepted_differences_are_no_breach_until_their_day(tmp_path: Path) -> N
         ("accepted: [{destination: hook, kind: changed, expires: '2027-02-01'}]", "needs 'reason'"),
     ],
 )
-def test_what_is_wrong_in_accepted_yaml_has_its_place(tmp_path: Path, text: str, said: str) -> None:
-    """Without a reason or a day nothing is accepted."""
+def test_mistakes_in_accepted_yaml_have_their_position(tmp_path: Path, text: str, said: str) -> None:
+    """Without a reason and a date nothing is accepted."""
     (tmp_path / "accepted.yaml").write_text(text)
     with pytest.raises(ConfigError, match=said):
         result_of(accept=tmp_path / "accepted.yaml")
@@ -154,8 +154,8 @@ def test_what_is_wrong_in_accepted_yaml_has_its_place(tmp_path: Path, text: str,
         result_of().write_accepted(tmp_path / "new.yaml", reason=" ")
 
 
-def test_reports_can_be_read_by_what_they_are_for(tmp_path: Path) -> None:
-    """JUnit is XML with a failure for each condition, annotations are one line each, Markdown is short and links."""
+def test_each_report_has_a_valid_format(tmp_path: Path) -> None:
+    """JUnit is XML with a failure for each condition, annotations are one line each, Markdown is short."""
 
     def nasty(event: dict[str, Any]) -> Any:
         return {**worse(event), "note": "| a\n# ``` <b> \x01 ::error::%"} if worse(event) else None
@@ -177,8 +177,8 @@ def test_reports_can_be_read_by_what_they_are_for(tmp_path: Path) -> None:
     assert "❌ there were no events" in REPORTS["markdown"].text(compare([], shop(keep), shop(keep)), [], "")
 
 
-def test_the_command_is_a_gate(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 1 and why; after the differences were accepted, 0."""
+def test_the_command_fails_until_differences_are_accepted(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1 with the reason; 0 once the differences are accepted."""
     (project / "other.yaml").write_text((project / "workspace.yaml").read_text().replace("/in}", "/out}"))
     run = ["replay", "events.ndjson", "--before", "workspace.yaml", "--after", "other.yaml", "--fail-on", "changed>1%"]
     reports = ["--html", "pages/c.html", "--report", "junit=j.xml", "--report", "markdown=s.md", "--report", "github"]
@@ -205,8 +205,8 @@ def test_the_command_is_a_gate(project: Path, capsys: pytest.CaptureFixture[str]
     assert main(["replay", "events.ndjson", "--ignore", "x"]) == 4
 
 
-def test_the_workflow_of_the_page_works(project: Path) -> None:
-    """It is YAML; its command runs, with this project in the place of that, and writes what the later steps take."""
+def test_the_documented_workflow_works(project: Path) -> None:
+    """Its YAML is valid; its command runs in this project, and writes the files for the later steps."""
     text = re.search(r"```yaml\n(on: pull_request.*?)```", DOCS.read_text(), re.DOTALL)
     assert text is not None
     steps = yamlfile.load(text[1]).data["jobs"]["replay"]["steps"]

@@ -1,4 +1,4 @@
-"""Replays of what a data plane has received."""
+"""Replays of events that a data plane has stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.replay.shops import ndjson, order, orders
 
 
 def shop(*, app: tuple[str, ...] = ("hook", "crm")) -> Workspace:
-    """Two sources; what is behind the transformation gets their ids."""
+    """Two sources; the transformation sees their ids."""
     made = Workspace("shop")
     made.transformation(
         "clean", language="javascript", code="export const transformEvent = (e, m) => ({ ...e, via: m(e).sourceId })"
@@ -38,21 +38,21 @@ def plane(tmp_path: Path) -> Iterator[DataPlane]:
 
 
 def send(plane: DataPlane) -> None:
-    """Two events from one source, three from the other."""
+    """Send two events from one source, three from the other."""
     plane.send(orders(2), source="web")
     plane.send([order(n) for n in range(2, 5)], source="app", run="r1")
     plane.drain(60)
 
 
 def payloads(result: Replayed) -> set[tuple[str, str, str]]:
-    """What the replay would send: messageId, destination, payload."""
+    """The payloads of a replay: messageId, destination, payload."""
     frame = result.frame()
     sent = frame[(frame.stage == "dest_transform") & (frame.status == "ok")]
     return {(row.event_id, row.destination_id, row.output) for row in sent.itertuples()}
 
 
 def delivered(plane: DataPlane) -> set[tuple[str, str, str]]:
-    """What the data plane has sent, the same way."""
+    """The payloads that the data plane delivered, in the same form."""
     return {
         (d.message_id, d.destination, json.dumps(d.payload, separators=(",", ":"), ensure_ascii=False))
         for d in plane.delivered
@@ -60,8 +60,8 @@ def delivered(plane: DataPlane) -> set[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_store_gives_again_what_was_delivered(plane: DataPlane, tmp_path: Path, workers: int) -> None:
-    """Each event goes where its source is connected, with its source in the metadata, and becomes the same payload."""
+def test_a_replayed_store_gives_the_delivered_payloads(plane: DataPlane, tmp_path: Path, workers: int) -> None:
+    """Each event goes to the destinations of its source, with the source in the metadata, as the same payload."""
     send(plane)
     sent = delivered(plane)
     plane.stop()
@@ -75,8 +75,8 @@ def test_a_store_gives_again_what_was_delivered(plane: DataPlane, tmp_path: Path
     assert result.frame().place[0] == f"{tmp_path / 'events.db'}:1"
 
 
-def test_a_data_plane_at_work_is_an_input(plane: DataPlane) -> None:
-    """The object itself, its `received`, and what belongs to one run are read like its store."""
+def test_a_running_data_plane_is_an_input(plane: DataPlane) -> None:
+    """The object, its `received`, and the events of one run can be read like its store."""
     send(plane)
 
     assert payloads(replay(plane, shop())) == payloads(replay(plane.received, shop())) == delivered(plane)
@@ -85,7 +85,7 @@ def test_a_data_plane_at_work_is_an_input(plane: DataPlane) -> None:
 
 @pytest.mark.slow
 def test_a_store_is_read_while_a_data_plane_writes_to_it(plane: DataPlane, tmp_path: Path) -> None:
-    """Neither waits for the other: every replay has what was there when it began, and no event is refused."""
+    """Neither waits for the other: every replay has the events present at its start, and no event is refused."""
     send(plane)
     ended, answers = Event(), []
 
@@ -106,8 +106,8 @@ def test_a_store_is_read_while_a_data_plane_writes_to_it(plane: DataPlane, tmp_p
     assert set(answers) == {200}
 
 
-def test_the_store_stays_as_it_is(plane: DataPlane, tmp_path: Path) -> None:
-    """A replay only reads: not a byte of the file changes."""
+def test_the_store_is_not_changed(plane: DataPlane, tmp_path: Path) -> None:
+    """A replay only reads: the bytes of the file stay the same."""
     send(plane)
     plane.stop()
     before = (tmp_path / "events.db").read_bytes()
@@ -116,8 +116,8 @@ def test_the_store_stays_as_it_is(plane: DataPlane, tmp_path: Path) -> None:
     assert (tmp_path / "events.db").read_bytes() == before
 
 
-def test_a_connection_that_is_gone_is_a_change(plane: DataPlane, tmp_path: Path) -> None:
-    """What a source no longer sends to a destination is newly dropped there, and only that."""
+def test_a_removed_connection_is_a_change(plane: DataPlane, tmp_path: Path) -> None:
+    """Its events are newly dropped at that destination, and only those."""
     send(plane)
     result = compare(tmp_path / "events.db", shop(), shop(app=("hook",)))
 
@@ -128,7 +128,7 @@ def test_a_connection_that_is_gone_is_a_change(plane: DataPlane, tmp_path: Path)
 
 
 def test_a_workspace_without_sources_takes_every_event(plane: DataPlane, tmp_path: Path) -> None:
-    """To try a new destination, no source has to be written down."""
+    """To try a new destination, no source needs to be declared."""
     send(plane)
     alone = Workspace()
     alone.destination("new", "WEBHOOK", config={"webhookUrl": "https://new.example"})
@@ -136,8 +136,8 @@ def test_a_workspace_without_sources_takes_every_event(plane: DataPlane, tmp_pat
     assert dict(replay(tmp_path / "events.db", alone).counts["new"]) == {"delivered": 5}
 
 
-def test_a_store_that_has_grown_is_another_input(plane: DataPlane, tmp_path: Path) -> None:
-    """A replay of a store is resumed while nothing has come; with new events it would not be exact, and is refused."""
+def test_a_replay_of_a_grown_store_cannot_be_resumed(plane: DataPlane, tmp_path: Path) -> None:
+    """With new events the result would not be exact, so it is refused; an unchanged store can be resumed."""
     send(plane)
     replay(tmp_path / "events.db", shop(), out=tmp_path / "out")
     again = replay(tmp_path / "events.db", shop(), out=tmp_path / "out", resume=True)
@@ -149,7 +149,7 @@ def test_a_store_that_has_grown_is_another_input(plane: DataPlane, tmp_path: Pat
 
 
 def broken(path: Path) -> None:
-    """A database with one request that cannot be read between two that can."""
+    """A database with one unreadable request between two readable ones."""
     with DataPlane(shop(), store=path, listen=False) as plane:
         for number in range(3):
             plane.send(order(number), source="web")
@@ -158,8 +158,8 @@ def broken(path: Path) -> None:
     connection.close()
 
 
-def test_damage_is_rejected_with_its_place(tmp_path: Path) -> None:
-    """What is no store, and what cannot be read in one, is on the reject list; everything else goes through."""
+def test_damage_is_rejected_with_its_position(tmp_path: Path) -> None:
+    """Invalid stores and unreadable records are on the reject list; everything else is run."""
     broken(tmp_path / "a.db")
     (tmp_path / "b.db").write_bytes(b"no database at all" * 100)
     sqlite3.connect(tmp_path / "c.sqlite").close()

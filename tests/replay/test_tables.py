@@ -1,4 +1,4 @@
-"""Tables of a warehouse as input: rows become the events again that they were made of."""
+"""Warehouse tables as input: rows become the events that they came from."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def loaded(kind: str, given: list[dict[str, Any]], config: dict[str, Any] | None
 
 
 def export(warehouse: Warehouse, folder: Path) -> Path:
-    """Every table as a Parquet file of its name."""
+    """Write every table as a Parquet file named after it."""
     folder.mkdir()
     for table in warehouse.types():
         if warehouse.count(table):
@@ -43,14 +43,14 @@ def export(warehouse: Warehouse, folder: Path) -> Path:
 
 
 def bodies(result: Replayed) -> dict[str, dict[str, Any]]:
-    """What went through, by messageId."""
+    """The events, by messageId."""
     found = [json.loads(output)["body"]["JSON"] for output in result.frame().output.dropna()]
     assert len({event["messageId"] for event in found}) == len(found)
     return {event["messageId"]: event for event in found}
 
 
 def stored(kind: str, event: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of an event, lists as the loader writes them."""
+    """The rows of an event; lists as the loader writes them."""
     made = rows(event, kind, clock=CLOCK)
     return [
         {**row, "data": {k: json_text(v) if isinstance(v, list) else v for k, v in row["data"].items()}} for row in made
@@ -58,9 +58,11 @@ def stored(kind: str, event: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", ["POSTGRES", "SNOWFLAKE", "BQ", "S3_DATALAKE"])
-def test_a_whole_schema_comes_back_through_parquet(kind: str, tmp_path: Path) -> None:
-    """Every event once, with its type, and each makes the rows again that it came from; `users` and `tracks` bring
-    none a second time, and that is told."""
+def test_a_whole_schema_is_restored_from_parquet(kind: str, tmp_path: Path) -> None:
+    """Every event once, with its type, and each makes the same rows again.
+
+    `users` and `tracks` add no duplicates, and the report says so.
+    """
     folder = export(loaded(kind, EVENTS), tmp_path / "wh")
     result = replay(folder, shop())
     back = bodies(result)
@@ -77,8 +79,8 @@ def test_a_whole_schema_comes_back_through_parquet(kind: str, tmp_path: Path) ->
     assert "no events" in left_out["users"]
 
 
-def test_what_columns_hold_comes_back_under_the_names_of_clients(tmp_path: Path) -> None:
-    """Traits and context as clients write them, lists as lists, reserved words without their underscore."""
+def test_columns_are_restored_under_the_names_of_clients(tmp_path: Path) -> None:
+    """Traits and context have the names that clients use, lists are lists, reserved words lose their underscore."""
     event = {
         **events.track("Order Completed", user_id="u1"),
         "messageId": "m1",
@@ -99,8 +101,8 @@ def test_what_columns_hold_comes_back_under_the_names_of_clients(tmp_path: Path)
     assert back["context"] == event["context"]
 
 
-def test_columns_that_have_lost_their_names_can_be_named(tmp_path: Path) -> None:
-    """The preset beside paths of one's own: these columns go there, and nowhere else."""
+def test_ambiguous_columns_can_be_mapped(tmp_path: Path) -> None:
+    """The preset can be combined with explicit paths: those columns go there, and nowhere else."""
     event = {**events.track("Paid", user_id="u1", properties={"orderId": "o-1", "total": "12"}), "messageId": "m1"}
     file = export(loaded("POSTGRES", [event]), tmp_path / "wh") / "paid.parquet"
     columns = {"*": "warehouse", "properties.orderId": "order_id", "properties.total": "total:number"}
@@ -108,7 +110,7 @@ def test_columns_that_have_lost_their_names_can_be_named(tmp_path: Path) -> None
     assert bodies(replay(file, shop(), columns=columns))["m1"]["properties"] == {"orderId": "o-1", "total": 12}
 
 
-def test_a_warehouse_that_stores_full_events_gives_them_as_they_were(tmp_path: Path) -> None:
+def test_full_events_are_restored_unchanged(tmp_path: Path) -> None:
     """With `storeFullEvent` nothing is lost: `integrations` and names are there."""
     event = {**EVENTS[0], "integrations": {"All": False, "Webhook": True}}
     folder = export(loaded("SNOWFLAKE", [event], {"storeFullEvent": True}), tmp_path / "wh")
@@ -117,8 +119,8 @@ def test_a_warehouse_that_stores_full_events_gives_them_as_they_were(tmp_path: P
     assert bodies(result)[event["messageId"]] == event
 
 
-def test_csv_and_frames_are_tables_too(tmp_path: Path) -> None:
-    """By the columns, the file's name or folder, or as one says; `compare` and `profile` take the same."""
+def test_csv_and_frames_can_be_tables(tmp_path: Path) -> None:
+    """By columns, by the name of file or folder, or explicitly; `compare` and `profile` accept them, too."""
     warehouse = loaded("POSTGRES", EVENTS)
     pages = warehouse.arrow("SELECT * FROM pages")
     (tmp_path / "pages").mkdir()
@@ -137,8 +139,8 @@ def test_csv_and_frames_are_tables_too(tmp_path: Path) -> None:
     assert profile(pages, columns={"*": "warehouse:screens"}).events == 1
 
 
-def test_what_is_not_known_is_told() -> None:
-    """A table that could be several, a row that is no event's, a preset and a table that there are not."""
+def test_unknown_tables_are_errors() -> None:
+    """An ambiguous table, a row without an event, an unknown preset and an unknown table."""
     table = loaded("POSTGRES", EVENTS).arrow("SELECT * FROM pages")
 
     assert "warehouse:pages" in replay(table, shop()).rejects[0].reason
@@ -153,7 +155,7 @@ def test_what_is_not_known_is_told() -> None:
         replay(table, shop(), columns={"*": "warehose"})
 
 
-#: of each something is left: a member of the context called `.` is the column `context`, which could be anybody's
+#: names keep a letter or digit: a context field `.` would become the column `context`, which is ambiguous
 NAMES = st.text("abcXYZ12. ", min_size=1, max_size=12).filter(lambda name: name.strip(". ")) | st.sampled_from(
     ["order", "userId", "firstName", "address", "app", "page", "traits", "timestamp", "name", "email", "context"]
 )
@@ -177,8 +179,8 @@ ANY_EVENT = st.fixed_dictionaries(
 
 
 @given(ANY_EVENT, st.sampled_from(["POSTGRES", "SNOWFLAKE", "BQ", "S3_DATALAKE"]))
-def test_whatever_stands_in_a_row_stands_in_its_event(event: dict[str, Any], kind: str) -> None:
-    """The event that a row becomes makes the same row again, column by column."""
+def test_any_row_survives_the_round_trip(event: dict[str, Any], kind: str) -> None:
+    """The restored event makes the same row again, column by column."""
     for row in stored(kind, event):
         table = row["table"].lower().lstrip("_")
         if table == "users":

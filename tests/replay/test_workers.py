@@ -1,4 +1,4 @@
-"""Worker processes that end in the wrong moment, cannot start, or do not end."""
+"""Worker processes that die at a bad moment, cannot start, or do not end."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.sdk.gateway import until
 pytestmark = pytest.mark.slow
 
 LONG = "x" * 20_000
-EVENTS = 4_000  # several chunks, each with a result of many megabytes: longer than a pipe holds
+EVENTS = 4_000  # several chunks, each with a result of many megabytes, which is more than a pipe holds
 
 
 def signalling(event: dict[str, Any]) -> dict[str, Any]:
-    """Sends the signal that the event names, once, as soon as this process writes its result."""
+    """Sends the signal named in the event, once, as soon as this process writes its result."""
     marker, number, process = event["properties"].pop("signal", ("", 0, 0))
     if marker and Path(marker).exists():
         Path(marker).unlink()
@@ -37,15 +37,15 @@ def signalling(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _signal_when_it_writes(writer: int, number: int, process: int) -> None:
-    gc.disable()  # CPython 3.11 holds a lock in `_current_frames`, and what is collected there may let others run
+    gc.disable()  # CPython 3.11 holds a lock in `_current_frames`, and garbage collected there may run other threads
     while sys._current_frames()[writer].f_code.co_name != "_send":
         pass
     os.kill(process or os.getpid(), number)
 
 
 def run(folder: Path, number: int) -> None:
-    """Replays events, and says what came of them; a program of its own, as it might not end."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell ignores it for its children
+    """Replays events and prints the result, in a separate program because it might hang."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # even if a shell ignores it for its children
     mark = {"signal": [str(folder / "marker"), number, os.getpid() if number == signal.SIGINT else 0]}
     ndjson(folder / "events.ndjson", [order(n, **(mark if n == 9 else {})) for n in range(EVENTS)])
     result = replay(folder / "events.ndjson", shop(signalling), workers=2, progress=False)
@@ -54,7 +54,7 @@ def run(folder: Path, number: int) -> None:
 
 
 def run_program(*arguments: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """A Python program that ended; it finds what these tests import, and before it what is in `path`."""
+    """A finished Python program that can import this package; `path` comes first in its search path."""
     root = Path(__file__).parents[2]
     return subprocess.run(
         [sys.executable, *arguments],
@@ -74,10 +74,8 @@ def run_program(*arguments: str, path: Path | None = None) -> subprocess.Complet
     ],
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_a_replay_ends_although_a_worker_ended_in_the_middle_of_its_result(
-    tmp_path: Path, number: int, complete: bool
-) -> None:
-    """One that is killed costs its chunk, which is done again; with Ctrl-C the rest is what was done until then."""
+def test_a_replay_survives_workers_that_die_while_writing(tmp_path: Path, number: int, complete: bool) -> None:
+    """A killed worker's chunk is done again; after Ctrl-C the result has what was finished."""
     marker = tmp_path / "marker"
     marker.touch()
     program = f"from tests.replay.test_workers import *; run(Path({str(tmp_path)!r}), {int(number)})"
@@ -100,8 +98,8 @@ from tests.replay.shops import orders, shop
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_ctrl_c_ends_no_worker_that_is_starting(tmp_path: Path) -> None:
-    """It reaches every process of the terminal, whatever it is at; here it comes as early as Python runs anything."""
+def test_ctrl_c_ends_no_starting_worker(tmp_path: Path) -> None:
+    """It reaches every process of the terminal in any state; here it comes as early as Python runs any code."""
     (tmp_path / "sitecustomize.py").write_text("""
 import os, signal, sys
 if any("spawn_main" in argument or "forkserver" in argument for argument in sys.orig_argv):
@@ -121,8 +119,8 @@ if __name__ == "__main__":
     assert (done.stdout, done.stderr, done.returncode) == ("True 10\n", "", 0)
 
 
-def test_a_script_without_a_main_guard_hears_what_it_needs(tmp_path: Path) -> None:
-    """It would start itself in each of its workers; that is refused, and not taken for workers that were killed."""
+def test_a_script_without_a_main_guard_gets_a_clear_error(tmp_path: Path) -> None:
+    """It would start itself in each worker; this is not mistaken for killed workers."""
     script = tmp_path / "script.py"
     script.write_text(f"{SCRIPT}\nreplay(orders(10), shop(), workers=2, progress=False)\n")
 
@@ -134,14 +132,14 @@ def test_a_script_without_a_main_guard_hears_what_it_needs(tmp_path: Path) -> No
 
 
 def lingering(event: dict[str, Any]) -> dict[str, Any]:
-    """Leaves a thread behind that never ends, and with it a process."""
+    """Leaves a thread behind that never ends, and so keeps its process alive."""
     if event["messageId"] == "m0":
         threading.Thread(target=threading.Event().wait).start()
     return event
 
 
-def test_a_replay_ends_although_users_code_has_left_a_thread_running_in_a_worker(tmp_path: Path) -> None:
-    """What the thread is at is not the replay's."""
+def test_a_replay_ends_although_user_code_left_a_thread_running(tmp_path: Path) -> None:
+    """The thread is not waited for."""
     program = (
         "from tests.replay.test_workers import *; from tests.replay.shops import *; "
         "print(replay(orders(10), shop(lingering), workers=2, progress=False).complete)"
@@ -153,7 +151,7 @@ def test_a_replay_ends_although_users_code_has_left_a_thread_running_in_a_worker
 
 
 class Odd(Exception):
-    """Can be sent to another process, and not be received."""
+    """Can be pickled but not unpickled."""
 
     def __init__(self, first: str, second: str) -> None:
         super().__init__(f"{first} {second}")
@@ -163,8 +161,8 @@ def fail(error: type[BaseException], *arguments: str) -> None:
     raise error(*arguments)
 
 
-def test_a_worker_goes_on_after_whatever_was_raised() -> None:
-    """Whoever called gets it, or what it says; the next call has its result."""
+def test_a_worker_survives_any_exception() -> None:
+    """The caller gets the exception or its text; the next call has its result."""
     with processes(1) as pool:
         odd = pool.submit(fail, Odd, "one", "two").exception()
         interrupt = pool.submit(fail, KeyboardInterrupt).exception()
@@ -180,8 +178,8 @@ def leave_thread() -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-def test_a_worker_ends_with_who_started_it() -> None:
-    """Although that was killed, and users' code has left a thread running."""
+def test_a_worker_ends_when_its_parent_is_killed() -> None:
+    """Even if user code left a thread running."""
     program = (
         "from tests.replay.test_workers import *\n"
         "with processes(1) as pool:\n"

@@ -1,4 +1,4 @@
-"""A real service on this machine, and a suite whose live scenario sends to it."""
+"""A real service on this machine, and a suite with a live scenario that sends to it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Service:
-    """Takes orders; what it tells of them passes through `states` as it is asked, and stays with the last."""
+    """A service that accepts orders; each status request returns the next of `states`, the last one repeatedly."""
 
     def __init__(self, *states: str) -> None:
         self.received: list[tuple[str, Any]] = []
@@ -37,7 +37,7 @@ class Service:
                 self.wfile.write(json.dumps(value).encode())
 
             def log_message(self, *_arguments: Any) -> None:
-                """Nothing: pytest shows what is printed."""
+                """Silent: pytest would show the output."""
 
         return Handler
 

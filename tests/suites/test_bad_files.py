@@ -1,4 +1,4 @@
-"""Files and options that are wrong: each is told clearly, with its place, and nothing is left half-written."""
+"""Invalid files and options are reported clearly, with their position, and no file is left half-written."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LONG = """\
 
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Write `s.suite.yaml`, run it with options; what is told: a mistake of the user, without a traceback."""
+    """Write `s.suite.yaml`, run it with options, and return the message: a user error without a traceback."""
     monkeypatch.chdir(tmp_path)
 
     def run(text: str | bytes, *options: str) -> str:
@@ -49,8 +49,8 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 
 @pytest.mark.slow
-def test_the_last_of_100_000_lines_has_its_place(told: Callable[..., str]) -> None:
-    """A wrong key, and a bracket that is never closed, are found where they are."""
+def test_a_mistake_in_100_000_lines_has_its_position(told: Callable[..., str]) -> None:
+    """A wrong key and an unclosed bracket are reported where they are."""
     text = HEAD + "".join(LONG.format(n=n) + "        method: POST\n" for n in range(9100))
 
     assert "s.suite.yaml:100104:6: unknown key 'nam'. Did you mean 'name'?" in told(
@@ -81,10 +81,10 @@ def test_the_last_of_100_000_lines_has_its_place(told: Callable[..., str]) -> No
          "s.suite.yaml:4:5: values nest more than 100 levels deep"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_with_its_place(told: Callable[..., str], text: str | bytes, said: str) -> None:
-    """Tabs, a byte-order mark with Windows line ends, other encodings, patterns, fixtures in a circle, absent files.
+def test_a_mistake_is_reported_with_its_position(told: Callable[..., str], text: str | bytes, said: str) -> None:
+    """Tabs, a byte-order mark with Windows line ends, other encodings, patterns, fixture cycles, missing files.
 
-    Fixtures that nobody uses are looked at, too.
+    Unused fixtures are checked, too.
     """
     assert said in told(text)
 
@@ -101,15 +101,15 @@ def test_a_mistake_is_told_with_its_place(told: Callable[..., str], text: str | 
         (["s.suite.yaml::b"], "s.suite.yaml: no scenario is called 'b'"),
     ],
 )
-def test_a_wrong_option_is_told(told: Callable[..., str], options: list[str], said: str) -> None:
-    """Before anything runs."""
+def test_a_wrong_option_is_reported_before_the_run(told: Callable[..., str], options: list[str], said: str) -> None:
+    """Nothing runs."""
     assert said in told(HEAD + SCENARIO, *options)
 
 
-def test_nobody_at_the_base_url_is_told_once(told: Callable[..., str]) -> None:
-    """Not by every scenario."""
+def test_an_unreachable_base_url_is_reported_once(told: Callable[..., str]) -> None:
+    """Not again for each scenario."""
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        taken.bind(("127.0.0.1", 0))  # and nothing listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
 
         assert told(HEAD + SCENARIO, "--base-url", url).count(f"base URL: no response from {url}") == 1

@@ -41,30 +41,30 @@ def sends(expect: str) -> str:
     ],
 )
 def test_twenty_events_are_one_request(tmp_path: Path, expect: str) -> None:
-    """`delivered` counts requests; each has its `events`, by place or by message id; items match anywhere in it."""
+    """`delivered` counts requests; each has its `events`, by position or by message id; items match anywhere in it."""
     (outcome,) = outcomes(tmp_path, sends(expect))
 
     assert outcome.ok, outcome
 
 
 @pytest.mark.parametrize("expect", ["{delivered: [{events: [0, 1]}]}", "{delivered: {events: {$contains: m20}}}"])
-def test_wrong_events_are_a_difference(tmp_path: Path, expect: str) -> None:
-    """A request that carries other events than those expected fails the scenario."""
+def test_unexpected_events_in_a_request_fail_the_scenario(tmp_path: Path, expect: str) -> None:
+    """The request has other events than those expected."""
     (outcome,) = outcomes(tmp_path, sends(expect))
 
     assert not outcome.ok
 
 
 @pytest.mark.parametrize(("batch", "requests"), [("off", 20), (5, 4), (100, 1)])
-def test_a_suite_may_say_how_events_share_requests(tmp_path: Path, batch: Any, requests: int) -> None:
-    """`batch: off` for who tests mappings alone, or how many events a call has."""
+def test_a_suite_can_set_the_batch_size(tmp_path: Path, batch: Any, requests: int) -> None:
+    """`batch: off` to test mappings alone, or the number of events per call."""
     (outcome,) = outcomes(tmp_path, sends(f"{{delivered: {{$length: {requests}}}}}"), f"batch: {batch}\n")
 
     assert outcome.ok, outcome
 
 
-def test_batches_do_not_depend_on_the_machine(tmp_path: Path) -> None:
-    """Events that a client sends one by one are in one request, as if the service had waited for them."""
+def test_batches_do_not_depend_on_timing(tmp_path: Path) -> None:
+    """Events that a client sends one by one share a request, as if RudderStack had waited for them."""
     scenario = dedent("""\
       - name: calls
         source: web
@@ -78,8 +78,8 @@ def test_batches_do_not_depend_on_the_machine(tmp_path: Path) -> None:
     assert outcome.ok, outcome
 
 
-def test_some_events_of_a_request_are_refused(tmp_path: Path) -> None:
-    """A recorder's answer with `failed` refuses events by their place, in the words of the destination."""
+def test_an_answer_can_refuse_some_events_of_a_request(tmp_path: Path) -> None:
+    """`failed` in a recorder's answer refuses events by position, in the format of the destination."""
     config = {"apiKey": "k", "apiSecret": "s", "apiBaseUrl": "https://bloomreach.example", "projectToken": "p"}
     path = tmp_path / "s.suite.yaml"
     path.write_text(
@@ -106,8 +106,8 @@ def test_some_events_of_a_request_are_refused(tmp_path: Path) -> None:
     assert outcome.ok, outcome
 
 
-def test_a_request_of_one_event_looks_as_before(tmp_path: Path) -> None:
-    """What it carried can be expected; what is compared as a whole, as a snapshot is, does not have it."""
+def test_a_request_with_one_event_has_no_new_fields_in_snapshots(tmp_path: Path) -> None:
+    """Its events can be expected, but whole-request comparisons such as snapshots do not include them."""
     send = f"send: {EVENTS[:1]}"
     scenarios = (
         f"  - {{name: a, source: web, {send}, expect: {{delivered: {{events: [0]}}}}}}\n"
@@ -118,8 +118,8 @@ def test_a_request_of_one_event_looks_as_before(tmp_path: Path) -> None:
     assert [outcome.ok for outcome in outcomes(tmp_path, scenarios)] == [True, True, False]
 
 
-def test_a_scenario_may_say_so_for_itself(tmp_path: Path) -> None:
-    """Before what its suite says; the others of the suite keep that, also where they share a plane."""
+def test_a_scenario_can_set_the_batch_size(tmp_path: Path) -> None:
+    """It overrides the suite's size; other scenarios keep that, even if they share a data plane."""
     scenarios = [
         sends("{attempts: 10}"),
         sends("{attempts: 20}").replace("name: a", "name: b, batch: off"),

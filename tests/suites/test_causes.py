@@ -1,4 +1,4 @@
-"""A failing send says what became of the event, where and why, before the difference: in every report alike."""
+"""A failed send reports the event's outcome, place and reason before the difference, in every report."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ def report(name: str, told: list[Notice]) -> str:
 
 @pytest.mark.parametrize("name", ["console", "junit", "github", "json", "ndjson", "tap", "html"])
 def test_the_cause_comes_before_the_difference(crash: list[Notice], name: str) -> None:
-    """With the place of the code that crashed."""
+    """With the position in the code that crashed."""
     text = report(name, crash).replace("&#x27;", "'").replace("%3A", ":")
 
     assert CRASH in text
     assert text.index(CRASH) < text.index("expected 1 element") if "expected 1 element" in text else name in ("html",)
 
 
-def test_programs_get_the_cause_in_parts(crash: list[Notice]) -> None:
-    """Destination, fate, stage and reason; and the stage in which it went another way."""
+def test_machine_readable_reports_have_the_cause_as_fields(crash: list[Notice]) -> None:
+    """Destination, fate, stage and reason; and the stage that had another outcome."""
     (scenario,) = json.loads(report("json", crash))["scenarios"]
 
     assert scenario["diverged"] == "user_transform"
@@ -62,7 +62,7 @@ def test_programs_get_the_cause_in_parts(crash: list[Notice]) -> None:
     ]
 
 
-def test_the_strip_shows_the_stage_that_failed(crash: list[Notice]) -> None:
+def test_the_stage_strip_shows_the_failed_stage(crash: list[Notice]) -> None:
     """Not `failed ok` in green."""
     words = " ".join(re.sub(r"<[^>]+>", " ", report("html", crash)).split())
 
@@ -83,15 +83,15 @@ def test_the_strip_shows_the_stage_that_failed(crash: list[Notice]) -> None:
          "expect: {delivered: [{}]}", "b: failed in dest_transform: "),
     ],
 )  # fmt: skip
-def test_every_end_is_a_cause(scenario: str, said: str) -> None:
+def test_every_outcome_can_be_a_cause(scenario: str, said: str) -> None:
     """A refusal of the destination, a dead letter, a filter, a mapping that refuses: on the first line."""
     (outcome,) = [notice for notice in notices(scenario) if isinstance(notice, runner.Outcome)]
 
     assert said in runner.explanation(outcome).splitlines()[0]
 
 
-def test_one_wrong_field_costs_three_lines() -> None:
-    """What it was, its line and a caret."""
+def test_one_wrong_field_takes_three_lines() -> None:
+    """The value, its line and a caret."""
     (outcome,) = [
         notice
         for notice in notices(f"source: three, {SEND}, expect: {{delivered: [{{body: {{event: Y}}}}]}}")

@@ -1,4 +1,4 @@
-"""Coverage: which lines of the users' code no scenario runs, whatever kind of scenario does."""
+"""Coverage reports which lines of user code no scenario runs, whatever the kind of scenario."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ SCENARIOS = {
 
 
 def covered(path: Path) -> dict[str, tuple[set[str], set[str]]]:
-    """By group: what a run touches, and what it misses."""
+    """By group: what a run covers, and what it misses."""
     planes = runner.Planes(coverage=True)
     try:
         notices = list(runner.run(runner.load(path).scenarios, planes, coverage=True))
@@ -71,7 +71,7 @@ def covered(path: Path) -> dict[str, tuple[set[str], set[str]]]:
 def test_every_kind_of_scenario_counts_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, language: str
 ) -> None:
-    """The branch that is not taken is missing, and so is all of a transformation that no scenario runs."""
+    """A branch that is not taken is missing, and so is a whole transformation that no scenario runs."""
     monkeypatch.chdir(tmp_path)
     scenario = SCENARIOS[kind].replace("{", "{name: a, ", 1)
     path = Path("s.suite.yaml")
@@ -84,8 +84,8 @@ def test_every_kind_of_scenario_counts_lines(
     assert "s.suite.yaml idle.py:2" in missed
 
 
-def test_suites_that_call_their_code_alike_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code in files has their path; code in a suite the suite's name in front of it."""
+def test_equal_names_in_different_suites_are_distinguished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code in files has its path; inline code has the name of the suite in front."""
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b"):
         text = (
@@ -108,8 +108,8 @@ def test_suites_that_call_their_code_alike_are_told_apart(tmp_path: Path, monkey
     assert [counts[f"{name}.suite.yaml clean.py"][3] for name in ("a", "b")] == [0, 1]
 
 
-def test_calls_of_the_sdk_touch_event_types_and_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As much as an event that is written down."""
+def test_sdk_calls_cover_event_types_and_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Just as written events do."""
     monkeypatch.chdir(tmp_path)
     scenario = SCENARIOS["calls"].replace("{", "{name: a, ", 1)
     path = Path("s.suite.yaml")
@@ -120,8 +120,8 @@ def test_calls_of_the_sdk_touch_event_types_and_names(tmp_path: Path, monkeypatc
     assert "Order" in found["event names"][0]
 
 
-def test_fields_are_what_destinations_get(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A field counts once, whether its payload or its request is looked at; an error is no field."""
+def test_fields_count_when_destinations_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A field counts once, whether its payload or its request is checked; an error does not count as a field."""
     monkeypatch.chdir(tmp_path)
     path = Path("s.suite.yaml")
     scenarios = [
@@ -140,8 +140,8 @@ def test_fields_are_what_destinations_get(tmp_path: Path, monkeypatch: pytest.Mo
     assert not {name for name in found[0] | found[1] if "error" in name or "JSON" in name}
 
 
-def test_files_of_one_name_are_counted_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two transformations whose files have the same name in two folders each have their own lines."""
+def test_files_with_the_same_name_are_counted_separately(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two transformations with equal file names in different folders have separate lines."""
     monkeypatch.chdir(tmp_path)
     for folder in ("shop", "app"):
         (tmp_path / folder).mkdir()
@@ -161,8 +161,8 @@ scenarios:
     assert {"shop/clean.js:4", "app/clean.js:3"} <= lines
 
 
-def test_fields_that_reach_no_destination_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What each destination that gets it loses is lost; it does not count, and what one of them takes is not lost."""
+def test_fields_that_reach_no_destination_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A field is lost, and not covered, if every destination that gets the event loses it."""
     monkeypatch.chdir(tmp_path)
     properties = "{order_id: o, revenue: 2, total: 3, products: [{name: n}]}"
     order = f"{{type: track, event: Order Completed, anonymousId: a1, properties: {properties}}}"

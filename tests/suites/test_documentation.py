@@ -1,4 +1,4 @@
-"""The page about suites is true: what it shows runs, and it names everything that a suite can say."""
+"""The documentation of suites is true: its examples run, and it names everything that a suite can contain."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ scenarios:
 
 
 @pytest.mark.parametrize("text", re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
-def test_every_example_passes(text: str) -> None:
-    """As it stands there; what is about a suite as a whole with a scenario that keeps to it."""
+def test_every_documented_example_passes(text: str) -> None:
+    """Unchanged; an example for a whole suite is run with a scenario that fits."""
     whole = text if "scenarios:" in text else text.replace("exact: true", "exact: [user_transform]") + SCENARIO
     suite = runner.loads(whole, Workspace.loads(WORKSPACE))
     with runner.open_planes(limit=60) as planes:
@@ -41,8 +41,8 @@ def test_every_example_passes(text: str) -> None:
     assert [runner.explanation(outcome) for outcome in outcomes if not outcome.ok] == []
 
 
-def test_everything_is_named() -> None:
-    """Keys of suites, scenarios and expectations and what a recorder answers."""
+def test_everything_is_documented() -> None:
+    """Keys of suites, scenarios and expectations, and the answers of a recorder."""
     structs = (_format.Suite, _format.Scenario, _format.Expect, _format.RecorderAnswer, _format.Generate)
     keys = {field.encode_name for struct in structs for field in msgspec.structs.fields(struct)}
     keys -= {"version", "id", "name", "suite"}

@@ -1,4 +1,4 @@
-"""The schema for editors shows what would be refused later, and knows every suite of this project."""
+"""The schema for editors shows mistakes before a run, and accepts every suite of this project."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def validator() -> Any:
 
 
 @pytest.mark.parametrize(("right", "wrong"), MISTAKES)
-def test_a_mistake_is_shown(validator: Any, right: str, wrong: str) -> None:
-    """Each is one change to a suite that is right."""
+def test_the_schema_finds_each_mistake(validator: Any, right: str, wrong: str) -> None:
+    """Each is one change to a valid suite."""
     assert right in HEAD
     assert not validator.is_valid(yamlfile.load(HEAD.replace(right, wrong), name="s").data)
 
 
-def test_what_is_right_is_right(validator: Any) -> None:
-    """The suite that the mistakes are made in, and every suite of this project."""
+def test_the_schema_accepts_valid_suites(validator: Any) -> None:
+    """The suite that the mistakes are based on, and every suite of this project."""
     files = sorted(SUITES.rglob("*.suite.yaml"))
 
     assert files
@@ -91,7 +91,7 @@ def properties(schema: Any) -> Iterator[tuple[str, Any]]:
 
 
 def test_every_property_is_described() -> None:
-    """What an editor shows beside a key."""
+    """Editors show the description next to a key."""
     assert [name for name, part in properties(runner.editor_schema()) if not part.get("description")] == []
 
 
@@ -106,7 +106,7 @@ def test_every_property_is_described() -> None:
     ],
 )
 def test_calls_are_checked_when_a_suite_is_read(call: str, said: str) -> None:
-    """A misspelt call is no broken run: it is told with its place before anything runs."""
+    """A misspelt call is reported with its position before anything runs."""
     from svctoolkit import Workspace
     from svctoolkit.errors import InvalidSuite
 

@@ -1,7 +1,7 @@
-"""No pass by accident: what x empty, crashed, filtered, disabled, misspelt, negated.
+"""No scenario passes by accident: what x empty, crashed, filtered, disabled, misspelt, negated.
 
-Each row is a scenario that shows less than it says. It has to fail, or to be refused before it runs, with a text that
-says what to write instead. Beside many of them stands the scenario that says the same and shows it.
+Each row is a scenario that proves less than it claims. It has to fail, or be rejected before it runs, with a message
+that says what to write instead. Next to many of them is a scenario that makes the same claim and proves it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CRASH = "bad: failed in user_transform: ValueError: broken (boom.py:2:5)"
 
 
 def result(scenario: str, head: str = "") -> str:
-    """What a run says of a scenario (without its name): nothing if it passes."""
+    """The result of a scenario, without its name; empty if it passes."""
     text = f"{head}\nscenarios:\n  - {{name: a, {scenario}}}\n"
     try:
         suite = runner.loads(text, Workspace.loads(WORKSPACE))
@@ -65,7 +65,7 @@ def verifies(expect: str, target: str = "destination: bad", more: str = "") -> s
 
 
 def delivers(answer: str, source: str = "") -> str:
-    """An event that is verified up to the destination, which answers 503."""
+    """A scenario whose event is checked up to the destination, which answers 503."""
     target = f"source: {source}" if source else "destination: hook"
     scripts = "hook: {status: 503, body: {why: full}}" + (", lake: {status: 503}" if source else "")
     expect = f"{{send_to_destination: {{hook: {answer}}}}}" if source else f"{{send_to_destination: {answer}}}"
@@ -73,7 +73,7 @@ def delivers(answer: str, source: str = "") -> str:
 
 
 def negates(properties: str, operand: str, at: str = "properties.card") -> str:
-    """An event with these properties, of which something must not be what `operand` says."""
+    """A scenario that sends these properties, and expects that something does not match `operand`."""
     expected = f"{{$not: {operand}}}"
     for key in reversed(at.split(".")):
         expected = f"{{{key}: {expected}}}"
@@ -339,7 +339,7 @@ ALL = {
     [pytest.param(*row, id=f"{kind}-{n}") for kind, rows in ALL.items() for n, row in enumerate(rows)],
 )
 def test_nothing_passes_by_accident(scenario: str, said: str) -> None:
-    """A text says what is wrong; an empty one marks what shows what it says, and passes."""
+    """The text says what is wrong; an empty one marks a valid scenario, which passes."""
     head = "fixtures: {e: {type: track, event: A, userId: u1, properties: {card: '4111', tags: [a]}, messageId: m}}"
     explained = result(scenario, head if "$use" in scenario else "")
 
@@ -369,8 +369,8 @@ def test_nothing_passes_by_accident(scenario: str, said: str) -> None:
         ("exact: [user_transform]", ""),
     ],
 )
-def test_invariants_of_a_suite(head: str, said: str) -> None:
-    """What never leaves, what every request has, and that nothing is there but what is expected."""
+def test_invariants_of_a_suite_are_checked(head: str, said: str) -> None:
+    """What never leaves, what every request has, and that there are no unexpected requests."""
     send = "{type: track, event: A, userId: u1, messageId: m1, properties: {card: '4111', note: no 1234567 is 4111}}"
     explained = result(sends("{delivered: [{method: POST, body: {event: A}}]}", send=send), head)
 
@@ -396,8 +396,8 @@ WHOLE = (
     ],
 )
 @pytest.mark.parametrize("exact", ["true", "[delivered]"])
-def test_an_exact_request_is_what_is_named_of_it(expect: str, said: str, exact: str) -> None:
-    """Its body to the last member; the headers and the address that nobody names belong to the transport."""
+def test_an_exact_request_compares_its_named_parts(expect: str, said: str, exact: str) -> None:
+    """Its whole body; headers and URL are left to the transport unless they are named."""
     send = "{type: track, event: A, userId: u1, properties: {a: 1}, messageId: m1}"
     explained = result(sends(f"{{delivered: {expect}}}", send=send), f"exact: {exact}")
 
@@ -414,16 +414,16 @@ def test_an_exact_request_is_what_is_named_of_it(expect: str, said: str, exact: 
         ("{delivered: {lake: [{}], hook: []}}", "delivered.hook: expected 0 elements, got 1"),
     ],
 )
-def test_only_one_destination_gets_it(expect: str, said: str) -> None:
-    """`$only` of a map of destinations; `exact` says it for all scenarios."""
+def test_only_names_all_destinations_that_get_an_event(expect: str, said: str) -> None:
+    """`$only` of a map of destinations; `exact` applies it to all scenarios."""
     explained = result(sends(expect, "two"))
 
     assert bool(explained) == bool(said), explained
     assert said in explained
 
 
-def test_the_file_of_accidents(tmp_path: Path) -> None:
-    """Against whole files: a scenario of `steps` counts a failure in any of them, and says in which."""
+def test_accidents_in_whole_files_are_reported(tmp_path: Path) -> None:
+    """A scenario with `steps` counts a failure in any of them, and names the step."""
     steps = f"steps: [{{source: broken, send: {TRACK}, expect: {{failed: any}}}}, {{source: broken, send: {TRACK}, "
     explained = result(f"{steps} expect: {{delivered: []}}}}]")
 

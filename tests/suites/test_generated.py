@@ -1,4 +1,4 @@
-"""Generated events: of the shape of a sample, and shrunk to the smallest that breaks something."""
+"""Generated events have the shape of a sample, and are shrunk to the smallest one that fails."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ def attempt(scenario: str, head: str = "") -> runner.Outcome:
 
 @settings(max_examples=20, deadline=None)
 @given(svctoolkit.events.strategies.track())
-def test_generated_events_are_events(event: dict[str, object]) -> None:
-    """They have the type of their sample and somebody they are about."""
+def test_generated_events_are_valid(event: dict[str, object]) -> None:
+    """They have the type of their sample and a user."""
     assert events.check(event) is event
     assert event["type"] == "track"
     assert event["userId"]
 
 
-def test_a_scenario_sends_as_many_as_it_says() -> None:
-    """Without an expectation of its own it says that none of them fails."""
+def test_a_scenario_sends_the_given_number_of_events() -> None:
+    """Without its own expectation it requires that none of them fails."""
     outcome = attempt(f"source: web, generate: {{like: {LIKE}, runs: 10}}")
 
     assert outcome.ok, runner.explanation(outcome)
     assert attempt("source: web, generate: {like: identify, runs: 3}, expect: {delivered: [{}]}").ok
 
 
-def test_the_smallest_event_is_shown() -> None:
-    """One product with the first price that is too much, and nothing else; with the cause."""
+def test_a_failure_shows_the_smallest_event() -> None:
+    """One product with the first price that is too high, nothing else, and the cause."""
     outcome = attempt(f"source: shop, generate: {{like: {LIKE}, runs: 200}}")
     (step,) = outcome.steps
 
@@ -60,8 +60,8 @@ def test_the_smallest_event_is_shown() -> None:
     assert '"properties":{"products":[{"price":1001}]}' in runner.explanation(outcome)
 
 
-def test_a_limit_is_not_about_an_event() -> None:
-    """No event is the smallest for which the time was over."""
+def test_a_timeout_is_not_blamed_on_an_event() -> None:
+    """No smallest event is reported when time has run out."""
     outcome = attempt(f"source: web, generate: {{like: {LIKE}, runs: 50}}, limit: 1ms")
 
     assert "it took longer than its limit of 0.001 s" in runner.explanation(outcome)
@@ -69,7 +69,7 @@ def test_a_limit_is_not_about_an_event() -> None:
 
 
 def test_invariants_hold_for_generated_events() -> None:
-    """What never leaves, leaves in no shape."""
+    """Fields that must never leave do not leave in any shape of event."""
     outcome = attempt(f"source: web, generate: {{like: {LIKE}, runs: 100}}", "never: [{key: coupon}]")
     (step,) = outcome.steps
 

@@ -1,4 +1,4 @@
-"""What tests in Python say about a data plane cannot hold by accident, and says why it does not hold."""
+"""Assertions in Python about a data plane cannot pass by accident, and explain their failures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def send(plane: DataPlane, source: str) -> None:
 
 
 def said(check: Callable[..., None], *arguments: Any, **options: Any) -> str:
-    """The text of a failing assertion, or an empty one."""
+    """The message of a failing assertion, or an empty one."""
     try:
         check(*arguments, **options)
     except AssertionError as error:
@@ -45,8 +45,8 @@ def said(check: Callable[..., None], *arguments: Any, **options: Any) -> str:
     return ""
 
 
-def test_what_crashed_is_neither_dropped_nor_never_delivered(plane: DataPlane) -> None:
-    """A failure is a difference, whatever is expected; unless the test says that it does not matter."""
+def test_a_crash_counts_neither_as_dropped_nor_as_undelivered(plane: DataPlane) -> None:
+    """A failure is a difference whatever is expected, unless the test allows it."""
     send(plane, "app")
     allowed = 'nothing may fail unless the test says so: failed="any"'
 
@@ -59,16 +59,16 @@ def test_what_crashed_is_neither_dropped_nor_never_delivered(plane: DataPlane) -
 
 
 @pytest.mark.parametrize("check", [assert_delivered, assert_never_delivered, assert_dropped])
-def test_names_that_nothing_has_are_refused(plane: DataPlane, check: Callable[..., None]) -> None:
-    """With the nearest one: a member of a request, a destination."""
+def test_unknown_names_are_rejected(plane: DataPlane, check: Callable[..., None]) -> None:
+    """With the nearest name of a request field or a destination."""
     with pytest.raises(UsageError, match=r"has no member 'destinatoin'.* Did you mean 'destination'\?"):
         check(plane, {"destinatoin": "hook"})
     with pytest.raises(UnknownName, match=r"no destination is called 'hok'\. Did you mean 'hook'"):
         check(plane, destination="hok")
 
 
-def test_a_difference_names_no_secret(plane: DataPlane) -> None:
-    """Neither as what came, nor as what matched although it should not."""
+def test_a_difference_contains_no_secret(plane: DataPlane) -> None:
+    """Neither as an actual value, nor as one that should not have matched."""
     send(plane, "web")
     texts = [
         said(assert_delivered, plane, {"headers": {"Authorization": {"$starts": "Basic"}}}),

@@ -1,4 +1,4 @@
-"""Live scenarios: the requests of one destination really go out, and the service behind it is asked what it has."""
+"""Live scenarios really send the requests of one destination, and then query the service behind it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.suites.service import SUITE, Service
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Service]]:
-    """A service that passes through these states as it is asked, and a suite for it in the working directory."""
+    """A service that returns these states one by one, and a suite for it in the working directory."""
     monkeypatch.chdir(tmp_path)
     running: list[Service] = []
 
@@ -29,7 +29,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 
 
 def test_a_live_scenario_reaches_the_service(served: Callable[..., Service]) -> None:
-    """The event arrives once, at the destination that is live only; the service is asked until it has the order."""
+    """The event arrives once, only at the live destination; the service is queried until it has the order."""
     service = served("new", "new", "active")
 
     assert main(["run", "--live"]) == 0
@@ -37,8 +37,8 @@ def test_a_live_scenario_reaches_the_service(served: Callable[..., Service]) -> 
     assert service.states == ["active"]
 
 
-def test_without_live_nothing_goes_out(served: Callable[..., Service], capsys: pytest.CaptureFixture[str]) -> None:
-    """The scenario is skipped, and the console says why and how it would run."""
+def test_without_live_nothing_is_sent(served: Callable[..., Service], capsys: pytest.CaptureFixture[str]) -> None:
+    """The scenario is skipped, and the console says why and how to run it."""
     service = served("active")
 
     assert main(["run"]) == 0
@@ -49,7 +49,7 @@ def test_without_live_nothing_goes_out(served: Callable[..., Service], capsys: p
 
 
 def test_a_lost_order_ends_the_waiting(served: Callable[..., Service], capsys: pytest.CaptureFixture[str]) -> None:
-    """`fail_when` needs no 30 seconds; the place is that of the expectation in the suite."""
+    """`fail_when` ends the wait before the 30 seconds; the position is that of the expectation in the suite."""
     service = served("new", "lost", "active")
 
     assert main(["run", "--live"]) == 1

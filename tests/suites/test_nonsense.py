@@ -1,4 +1,4 @@
-"""A service at `--base-url` that answers anything: told as such, scenario by scenario, and never taken for a pass."""
+"""Invalid answers of a service at `--base-url` are reported for each scenario and never pass."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Service(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: Service
     protocol_version = "HTTP/1.1"
-    wbufsize = 1 << 16  # one packet: who waits for a second one waits 40 ms
+    wbufsize = 1 << 16  # one packet: a client that waits for a second one waits 40 ms
 
     def _answer(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -72,7 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = _answer
 
     def log_message(self, *_: object) -> None:
-        """Nobody reads it."""
+        """Silent."""
 
 
 @pytest.fixture(scope="module")
@@ -86,10 +86,10 @@ def service() -> Iterator[Service]:
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(answers=st.lists(st.tuples(st.sampled_from([200, 200, 200, 400, 503]), BODIES), min_size=1, max_size=6))
-def test_nonsense_is_told_as_such(
+def test_invalid_answers_are_reported(
     service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str], answers: list[tuple[int, Any]]
 ) -> None:
-    """Nothing passes, and nobody reads of Python's types."""
+    """Nothing passes, and no message mentions Python types."""
     (tmp_path / "a.suite.yaml").write_text(SUITE)
     service.answers = cycle(answers)
 

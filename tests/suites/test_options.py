@@ -1,4 +1,4 @@
-"""Options of `svctoolkit run`: parts of the work, repetition, times; what a change of the workspace touches."""
+"""Options of `svctoolkit run`: shards, repetition, timings, and scenarios affected by a workspace change."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Run the command line in a folder with a suite of three scenarios."""
+    """Run the command in a folder with a suite of three scenarios."""
     assert folder.is_dir()
 
     def command(*arguments: str) -> tuple[int, str, str]:
@@ -47,8 +47,8 @@ def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple
     return command
 
 
-def test_shards_are_the_whole_work_once(run: Callable[..., tuple[int, str, str]]) -> None:
-    """Every scenario is in one part and no other; a part that cannot be is wrong usage."""
+def test_shards_contain_each_scenario_once(run: Callable[..., tuple[int, str, str]]) -> None:
+    """Every scenario is in exactly one shard; an impossible shard is wrong usage."""
     parts = [run("--list", "--shard", f"{k}/2")[1].splitlines() for k in (1, 2)]
 
     assert sorted(line for part in parts for line in part) == sorted(run("--list")[1].splitlines())
@@ -56,8 +56,8 @@ def test_shards_are_the_whole_work_once(run: Callable[..., tuple[int, str, str]]
     assert (run("--shard", "3/2")[0], run("--shard", "x")[0]) == (4, 4)
 
 
-def test_repetition_and_the_slowest(run: Callable[..., tuple[int, str, str]]) -> None:
-    """Each scenario so many times; the slowest with their milliseconds, the slowest first."""
+def test_repetition_and_the_slowest_scenarios(run: Callable[..., tuple[int, str, str]]) -> None:
+    """Each scenario runs N times; the slowest ones are listed with milliseconds, the slowest first."""
     code, out, err = run("--repeat", "3", "--slowest", "2")
     times = [float(line.split()[1]) for line in err.splitlines()]
 
@@ -66,16 +66,14 @@ def test_repetition_and_the_slowest(run: Callable[..., tuple[int, str, str]]) ->
     assert len(times) == 2
 
 
-def test_a_limit_that_is_none_is_wrong_usage(run: Callable[..., tuple[int, str, str]]) -> None:
-    """A time of more than nothing, in the words of durations."""
+def test_an_invalid_timeout_is_wrong_usage(run: Callable[..., tuple[int, str, str]]) -> None:
+    """It must be a positive duration, and the message uses the words of durations."""
     assert [run("--timeout", text)[0] for text in ("soon", "0", "500ms", "30")] == [4, 4, 0, 0]
 
 
 @pytest.mark.slow
-def test_a_change_of_the_workspace_selects_what_it_touches(
-    folder: Path, run: Callable[..., tuple[int, str, str]]
-) -> None:
-    """One destination: the scenarios that reach it. What is not told apart by key: all."""
+def test_a_changed_workspace_selects_affected_scenarios(folder: Path, run: Callable[..., tuple[int, str, str]]) -> None:
+    """For a changed destination, the scenarios that reach it; for changes that cannot be attributed, all."""
 
     def git(*arguments: str) -> None:
         subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.example", *arguments], cwd=folder, check=True)
@@ -98,10 +96,10 @@ def test_a_change_of_the_workspace_selects_what_it_touches(
     assert names == [["two"], ["one", "three"], ["one", "two", "three"]]
 
 
-def test_a_refused_login_is_told_once(
+def test_a_refused_login_is_reported_once(
     run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before anything runs: one line instead of one failure for each scenario."""
+    """Before anything runs: one line instead of one failure per scenario."""
     workspace = Workspace.loads(WORKSPACE)
     workspace.users.append(Person.with_token("a@b.example", "token"))
     monkeypatch.setenv("SVC_TOKEN", "wrong")
@@ -113,7 +111,7 @@ def test_a_refused_login_is_told_once(
 
 
 def test_record_skips_bad_lines_and_keeps_failures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is no event is listed with its place; what failed is expected to fail, until somebody mends it."""
+    """Invalid lines are listed with their position; failed events are expected to fail until they are fixed."""
     text = WORKSPACE.replace("lake: {", "lake: {transformation: boom, ").replace(
         "destinations:\n",
         "transformations:\n"
@@ -137,8 +135,8 @@ def test_record_skips_bad_lines_and_keeps_failures(folder: Path, capsys: pytest.
     assert main(["run", "r.suite.yaml"]) == 0
 
 
-def test_what_a_suite_says_in_vain_is_told(run: Callable[..., tuple[int, str, str]], folder: Path) -> None:
-    """Paths to ignore that are nowhere, and answers that no scenario asks for; after a run of everything only."""
+def test_unused_parts_of_a_suite_are_reported(run: Callable[..., tuple[int, str, str]], folder: Path) -> None:
+    """Ignored paths that do not exist and answers that no scenario uses; only after a complete run."""
     head = "recorder: {hook: [{status: 503, times: 2}, {}], lake: {}}\nignore: [body.properties, timestmp, messageId]\n"
     text = SUITE.replace("scenarios:", f"{head}scenarios:").replace("userId: u}", "userId: u, properties: {a: 1}}")
     (folder / "s.suite.yaml").write_text(text, encoding="utf-8")
@@ -149,8 +147,8 @@ def test_what_a_suite_says_in_vain_is_told(run: Callable[..., tuple[int, str, st
     assert "ignore" not in run("-k", "one")[2]
 
 
-def test_answers_of_a_suite_that_nobody_asks_for(run: Callable[..., tuple[int, str, str]], folder: Path) -> None:
-    """For the scenario that asks for most of them."""
+def test_unused_answers_of_a_suite_are_reported(run: Callable[..., tuple[int, str, str]], folder: Path) -> None:
+    """Counted for the scenario that uses most of them."""
     text = SUITE.replace("scenarios:", "recorder: {hook: [{}, {}], lake: {}}\nscenarios:")
     (folder / "s.suite.yaml").write_text(text, encoding="utf-8")
 

@@ -68,8 +68,8 @@ def opened(browser: Browser, report: Path, width: int, scheme: str) -> Page:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 700, 360])
-def test_the_page_fits_and_can_be_read(browser: Browser, report: Path, width: int, scheme: str) -> None:
-    """Wide, narrow and on a phone, light and dark: nothing sticks out, and text stands out from its ground."""
+def test_the_page_is_readable_at_every_width(browser: Browser, report: Path, width: int, scheme: str) -> None:
+    """Wide, narrow and on a phone, light and dark: nothing overflows, and the contrast is sufficient."""
     page = opened(browser, report, width, scheme)
     ground, ink = page.evaluate(
         "() => { const s = getComputedStyle(document.querySelector('.scenario')); return [s.backgroundColor, s.color] }"
@@ -86,8 +86,8 @@ def _light(colour: str) -> float:
     return 0.3 * red + 0.59 * green + 0.11 * blue
 
 
-def test_what_failed_stands_open_and_first(browser: Browser, report: Path) -> None:
-    """Its differences, the stages with what came out of each, and what the user's code has changed are in sight."""
+def test_failures_are_first_and_expanded(browser: Browser, report: Path) -> None:
+    """Differences, the result of each stage, and the changes made by user code are visible."""
     page = opened(browser, report, 1280, "light")
     first = page.locator("details.scenario").first
 
@@ -100,8 +100,8 @@ def test_what_failed_stands_open_and_first(browser: Browser, report: Path) -> No
     page.context.close()
 
 
-def test_scenarios_are_filtered_and_searched(browser: Browser, report: Path) -> None:
-    """By status with one click, by any word in them; a suite without any is hidden, too."""
+def test_scenarios_can_be_filtered_and_searched(browser: Browser, report: Path) -> None:
+    """By status with one click, by any word in them; suites without matches are hidden."""
     page = opened(browser, report, 1280, "light")
     shown = page.locator("details.scenario:visible")
 
@@ -114,8 +114,8 @@ def test_scenarios_are_filtered_and_searched(browser: Browser, report: Path) -> 
     page.context.close()
 
 
-def test_each_scenario_has_tools_for_its_trees(browser: Browser, report: Path) -> None:
-    """Those of what failed are there at once, the others when one opens it; each searches its own scenario."""
+def test_each_scenario_has_a_search_for_its_trees(browser: Browser, report: Path) -> None:
+    """For failures it is there at once, for others when expanded; each searches its own scenario."""
     page = opened(browser, report, 1280, "light")
     search = page.get_by_label("Search in the JSON below")
     expect(search).to_have_count(1)

@@ -1,4 +1,4 @@
-"""`svctoolkit record`: what a data plane receives becomes a suite."""
+"""`svctoolkit record` turns the events that a data plane receives into a suite."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
-def test_a_signal_ends_a_capture_and_leaves_a_whole_suite(number: signal.Signals) -> None:
-    """What an SDK sent until then is in the suite, which passes; none of it was delivered to anybody."""
+def test_a_signal_ends_a_capture_with_a_complete_suite(number: signal.Signals) -> None:
+    """It has what an SDK sent until then, and passes; nothing was delivered."""
     command = [sys.executable, "-m", "svctoolkit", "record", "-o", "made/r.suite.yaml"]
     listening = subprocess.Popen(
         command,
@@ -58,8 +58,8 @@ def test_a_signal_ends_a_capture_and_leaves_a_whole_suite(number: signal.Signals
     assert main(["run", "made/r.suite.yaml"]) == 0
 
 
-def test_keys_that_look_like_matchers_are_recorded_as_they_are() -> None:
-    """They stand in `$literal`, so that the suite can be read and passes."""
+def test_keys_that_look_like_matchers_are_recorded_literally() -> None:
+    """They are in `$literal`, so that the suite can be read and passes."""
     properties = {"$set": {"$os": "Android"}, "odd": {"$type": "x", "$keys_": [1]}}
     event = {"type": "track", "event": "Order", "userId": "u1", "properties": properties}
     Path("events.ndjson").write_text(json.dumps(event), encoding="utf-8")
@@ -71,8 +71,8 @@ def test_keys_that_look_like_matchers_are_recorded_as_they_are() -> None:
     assert expected == {"$set": {"$os": "Android"}, "odd": {"$literal": properties["odd"]}}
 
 
-def test_where_nothing_can_be_written_nothing_is_recorded(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is told before the first event comes, not after the last."""
+def test_an_unwritable_file_is_reported_before_recording(capsys: pytest.CaptureFixture[str]) -> None:
+    """Before the first event comes, not after the last."""
     Path("file").touch()
 
     assert main(["record", "-o", "file/r.suite.yaml"]) == 4
@@ -83,8 +83,8 @@ def order(**properties: object) -> dict[str, object]:
     return {"type": "track", "event": "Order", "userId": "ada@x.example", "properties": properties}
 
 
-def test_python_records_a_data_plane_and_adds_to_the_suite() -> None:
-    """A second call adds what is new, under a name of its own; what people wrote stays as it is, and it passes."""
+def test_python_records_a_data_plane_into_an_existing_suite() -> None:
+    """A second call adds new scenarios with new names; edits by users are kept, and the suite passes."""
     workspace = Workspace.load("workspace.yaml")
     with DataPlane(workspace.in_mode("record")) as plane:
         plane.send([order(n=1), order(n=2)], source="web")
@@ -106,8 +106,8 @@ def test_python_records_a_data_plane_and_adds_to_the_suite() -> None:
     assert main(["run", "made/r.suite.yaml"]) == 0
 
 
-def test_a_data_plane_records_one_run() -> None:
-    """What other runs have sent is not in the suite; what is asked for wrongly is told as `record` does."""
+def test_one_run_of_a_data_plane_can_be_recorded() -> None:
+    """Events of other runs are not in the suite; wrong arguments give the same errors as `record`."""
     with DataPlane(Workspace.load("workspace.yaml").in_mode("record")) as plane:
         plane.send(order(n=1), source="web")
         plane.send(order(total="x"), source="web", run="mine")
@@ -119,8 +119,8 @@ def test_a_data_plane_records_one_run() -> None:
             plane.record(run="nobody")
 
 
-def test_python_tells_what_is_no_event(tmp_path: Path) -> None:
-    """It is left out; where nothing is left, and where nobody could send, that is an error."""
+def test_recording_in_python_reports_invalid_events(tmp_path: Path) -> None:
+    """They are left out; if none is left, or no source could send, that is an error."""
     made = record([order(), {"a": 1}, 7, {**order(), "at": {1}}], "workspace.yaml", source="web", personal=True)
 
     assert [problem.where for problem in made.skipped] == ["event 2", "event 3", "event 4"]
@@ -151,7 +151,7 @@ OTHER = "{name: a, source: web, send: {type: page, name: 'É', userId: u}, expec
     ],
     ids=["flow", "unknown key", "no YAML", "an invariant"],
 )
-def test_a_suite_that_cannot_take_scenarios_stays_as_it_is(before: str, says: str) -> None:
+def test_an_unsuitable_suite_is_left_unchanged(before: str, says: str) -> None:
     """The error says why, and nothing is written."""
     head = "" if before.startswith("a:") else "workspace: workspace.yaml\n"
     Path("r.suite.yaml").write_text(head + before, encoding="utf-8")
@@ -167,8 +167,8 @@ def test_a_suite_that_cannot_take_scenarios_stays_as_it_is(before: str, says: st
     ids=["no line end", "blank lines", "a key behind it", "a comment in it"],
 )
 @pytest.mark.parametrize("margin", ["", "  ", "      "])
-def test_scenarios_are_added_whatever_the_file_looks_like(margin: str, after: str) -> None:
-    """The old text stands around the new one."""
+def test_scenarios_are_added_in_any_style_of_yaml(margin: str, after: str) -> None:
+    """The old text is kept around the new one."""
     code = f"{margin}- {OTHER}"
     Path("r.suite.yaml").write_text(f"workspace: workspace.yaml\nscenarios:\n{code}{after}", encoding="utf-8")
 

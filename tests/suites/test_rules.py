@@ -1,4 +1,4 @@
-"""Suites name the rule that is broken: expectations and snapshots do not depend on how a refusal is worded."""
+"""Expectations and snapshots name the broken rule and do not depend on the wording of a refusal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ scenarios:
 
 
 def statuses(folder: Path, expected: str, update: Literal["none", "new"] = "none") -> list[str]:
-    """How the scenario ends."""
+    """The status of each scenario."""
     suite = runner.loads(
         SCENARIO.replace("EXPECTED", expected), Workspace.loads(WORKSPACE), path=folder / "rules.suite.yaml"
     )
@@ -39,7 +39,7 @@ def test_an_expectation_names_the_rule(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_keeps_the_rule_and_not_the_wording(tmp_path: Path) -> None:
-    """What is written of a refused event is its rule: another wording of the refusal leaves the snapshot valid."""
+    """A snapshot of a refused event contains its rule, so it stays valid when the wording changes."""
     statuses(tmp_path, "{$snapshot: refusal}", "new")
     (file,) = tmp_path.rglob("*.json")
 

@@ -1,4 +1,4 @@
-"""One data plane for the tests of a session: each has it as if it were its own."""
+"""One data plane is shared by the tests of a session, and each test has it as if it were its own."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def is_fresh(data_plane):
 
 @pytest.fixture(scope="module", autouse=True)
 def _loaded() -> None:
-    """Everything that a data plane needs is imported before pytester starts to forget modules."""
+    """Import everything that a data plane needs before pytester starts to forget modules."""
     text = "destinations: {hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}}\n"
     with DataPlane(Workspace.loads(text + "sources: {web: {destinations: [hook]}}"), listen=False) as plane:
         plane.send({"type": "track", "event": "A", "userId": "u"}, source="web")
@@ -51,14 +51,14 @@ def _loaded() -> None:
 
 
 def outcome(pytester: pytest.Pytester, code: str) -> dict[str, int]:
-    """What pytest makes of a test file beside `CONFTEST`, its tests in the order of the file."""
+    """The results of a test file that is run next to `CONFTEST`, in the order of its tests."""
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(code)
     return pytester.runpytest_inprocess("-p", "no:randomly", "-p", "no:xdist").parseoutcomes()
 
 
-def test_every_test_finds_it_empty(pytester: pytest.Pytester) -> None:
-    """The same messageId arrives in each; counts, answers, switches and time are as at the beginning."""
+def test_every_test_finds_it_reset(pytester: pytest.Pytester) -> None:
+    """The same messageId arrives in each test; counts, answers, switches and time are as at the start."""
     code = """
     import pytest
     from svctoolkit.delivery import Answer
@@ -94,8 +94,8 @@ def test_every_test_finds_it_empty(pytester: pytest.Pytester) -> None:
     assert outcome(pytester, code) == {"passed": 4}
 
 
-def test_what_comes_late_is_refused(pytester: pytest.Pytester) -> None:
-    """A client of an earlier test that still sends is told so (410), and nobody else sees its events."""
+def test_late_events_of_earlier_tests_are_refused(pytester: pytest.Pytester) -> None:
+    """A client that still sends gets 410, and no other test sees its events."""
     code = """
     import base64
     import httpx
@@ -123,8 +123,8 @@ def test_what_comes_late_is_refused(pytester: pytest.Pytester) -> None:
     assert outcome(pytester, code) == {"passed": 2}
 
 
-def test_a_spoilt_plane_is_replaced(pytester: pytest.Pytester) -> None:
-    """One that a test has stopped, or on which events are left, is not used again."""
+def test_a_damaged_data_plane_is_replaced(pytester: pytest.Pytester) -> None:
+    """One that a test stopped, or that has unfinished events, is not used again."""
     code = """
     def test_stops_it(is_fresh, data_plane):
         data_plane.stop()
@@ -145,8 +145,8 @@ def test_a_spoilt_plane_is_replaced(pytester: pytest.Pytester) -> None:
     assert outcome(pytester, code) == {"passed": 3}
 
 
-def test_each_has_its_own_workspace(pytester: pytest.Pytester) -> None:
-    """What a test changes in its workspace is served at once; limits of a workspace hold for its tests alone."""
+def test_each_test_has_its_own_workspace(pytester: pytest.Pytester) -> None:
+    """A test's changes to its workspace take effect at once; its limits apply to that test only."""
     code = """
     import pytest
     from svctoolkit import Workspace
@@ -177,8 +177,8 @@ def test_each_has_its_own_workspace(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.slow
-def test_workers_of_xdist_have_one_each(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests that run at the same time see nothing of each other."""
+def test_workers_of_xdist_have_separate_data_planes(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parallel tests see nothing of each other."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(

@@ -1,4 +1,4 @@
-"""What a step of a scenario does: captures, transformations alone, raw requests, invariants."""
+"""Steps of a scenario: captures, transformations alone, raw requests, invariants."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def texts(result: Outcome) -> list[str]:
     return [str(difference) for step in result.steps for difference in step.differences]
 
 
-def test_without_a_captured_variable_the_later_steps_do_not_run() -> None:
+def test_a_missing_captured_variable_skips_the_later_steps() -> None:
     """They would only repeat that it is missing."""
     first = "{source: one, send: {type: track, event: X, userId: u}, expect: {capture: {id: delivered.0.body.missing}}}"
     second = "{source: one, send: {type: track, event: $(id), userId: u}, expect: {delivered: [{}]}}"
@@ -47,7 +47,7 @@ def test_a_failed_expectation_does_not_stop_the_later_steps() -> None:
 
 
 def test_a_transformation_alone_reports_its_events_and_its_errors() -> None:
-    """One error is a text, several are a list; events that pass are the result of `user_transform`."""
+    """One error is a text, several are a list; accepted events are the result of `user_transform`."""
     good, bad = "{type: track, event: E, properties: {n: 1}}", "{type: track, event: E, properties: {}}"
 
     assert outcome(f"transformation: strict, event: {good}, expect: {{user_transform: {good}}}").status == "passed"
@@ -80,7 +80,7 @@ def test_results_of_one_destination_need_no_key() -> None:
 
 
 def test_never_reports_each_stage_once() -> None:
-    """A request that failed at first was sent as well. Its place is the request, not in addition the delivery."""
+    """A request that failed at first was sent as well. It is reported as a request, and not also as a delivery."""
     send = "source: one, recorder: {a: [{status: 503}, {status: 200}]}, send: {type: track, event: X, userId: u}"
 
     assert texts(outcome(f"{send}, never: [X], expect: {{delivered: [{{}}]}}")) == [

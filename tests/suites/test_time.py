@@ -1,4 +1,4 @@
-"""Clock, ids and answers of a scenario are its own, although the plane behind it is not; waiting takes no time."""
+"""Scenarios share a data plane but have their own clock, ids and answers; waiting takes no time."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def explanations(found: list[runner.Outcome]) -> list[str]:
 
 
 @pytest.mark.parametrize("jobs", [1, 4])
-def test_scenarios_that_follow_each_other_share_nothing(jobs: int) -> None:
-    """Each has its own clock and first id, and its own answers; what one left over is not the next one's."""
+def test_successive_scenarios_are_independent(jobs: int) -> None:
+    """Each has its own clock and first id, and its own answers; unused ones are not passed on."""
     body = "{originalTimestamp: 20$(n)-01-01T12:00:00.000Z, messageId: 00000000-0000-4000-8000-000000000001}"
     frozen = (
         f"{{name: a, matrix: {{n: [21, 22, 23, 24]}}, freeze: {{time: '20$(n)-01-01T12:00:00Z', ids: sequence}}, {SEND}"
@@ -69,8 +69,8 @@ def test_scenarios_that_follow_each_other_share_nothing(jobs: int) -> None:
         ("[{status: 503}, {status: 200}]", "[{}]", "attempts: expected 1 element, got 2"),
     ],
 )
-def test_attempts_are_records(recorder: str, expect: str, said: str) -> None:
-    """Statuses, bodies, headers and times of each try; an hour that a destination asks for passes at once."""
+def test_attempts_are_recorded(recorder: str, expect: str, said: str) -> None:
+    """Status, body, headers and time of each attempt; a requested pause of an hour passes at once."""
     row = (
         f"  - {{name: a, recorder: {{hook: {recorder}}}, {SEND}, expect: {{attempts: {expect}, delivered: [{{}}]}}}}\n"
     )
@@ -105,8 +105,8 @@ def test_attempts_are_records(recorder: str, expect: str, said: str) -> None:
         ("limit: 60s, send: {type: track, event: A, userId: u1}, expect: {delivered: [{}]}", ""),
     ],
 )  # fmt: skip
-def test_what_a_scenario_says_of_itself(scenario: str, said: str) -> None:
-    """Its own variables, times and ids, configuration and limit."""
+def test_a_scenario_can_have_its_own_settings(scenario: str, said: str) -> None:
+    """Its own variables, times and ids, configuration and timeout."""
     try:
         explained = "".join(explanations(outcomes(f"  - {{name: a, {scenario}}}\n")))
     except InvalidSuite as error:
@@ -116,8 +116,8 @@ def test_what_a_scenario_says_of_itself(scenario: str, said: str) -> None:
     assert said in explained
 
 
-def test_a_configuration_of_its_own_is_not_the_next_ones() -> None:
-    """Each row has its own, and the scenario after them the workspace's again."""
+def test_a_row_configuration_does_not_affect_the_next() -> None:
+    """Each row has its own, and the scenario after them has the workspace's again."""
     rows = (
         "  - {name: a, matrix: {n: [1, 2, 3]}, destination: hook, "
         "destinationConfig: {webhookUrl: https://o$(n).example/}, "
@@ -128,8 +128,8 @@ def test_a_configuration_of_its_own_is_not_the_next_ones() -> None:
     assert explanations(outcomes(rows)) == []
 
 
-def test_variables_in_an_inline_workspace() -> None:
-    """`$(name)` of the suite's variables works in inline configuration; the environment's do as ever."""
+def test_variables_work_in_an_inline_workspace() -> None:
+    """`$(name)` of the suite's variables works in inline configuration, like environment variables."""
     head = (
         WORKSPACE.replace("hook.example", "$(host).example").replace("/in", "/$(env:NO_SUCH:-in)")
         + "vars: {host: mine}\n"
@@ -139,8 +139,8 @@ def test_variables_in_an_inline_workspace() -> None:
     assert explanations(outcomes(f"  - {{name: a, {SEND}, {expect}}}\n", head)) == []
 
 
-def test_the_limit_of_a_scenario_is_one_for_all_of_its_steps() -> None:
-    """What one step has waited, the next ones cannot wait again."""
+def test_a_timeout_applies_to_all_steps_together() -> None:
+    """Time used by one step is not available to the next ones."""
     step = "{source: web, send: {type: track, event: A, userId: u}, expect: {delivered: [{}]}}"
     slow = "recorder: {hook: {delay: 200ms}}"
     text = f"  - {{name: a, limit: 500ms, {slow}, steps: [{step}, {step}, {step}, {step}, {step}]}}\n"
@@ -150,8 +150,8 @@ def test_the_limit_of_a_scenario_is_one_for_all_of_its_steps() -> None:
     assert "it took longer than its limit of 0.5 s" in explanations([outcome])[0]
 
 
-def test_destinations_that_wait_at_once_wait_together() -> None:
-    """Each has its own pauses, as if one had waited; the clock goes on by the longest."""
+def test_parallel_pauses_of_destinations_overlap() -> None:
+    """Each has its own pauses; the clock advances by the longest."""
     workspace = Workspace.loads(
         WORKSPACE.replace("sources:", "  lake: {type: WEBHOOK, config: {webhookUrl: https://lake.example/in}}\nsources:")
         .replace("[hook]", "[hook, lake]")
@@ -169,8 +169,8 @@ def test_destinations_that_wait_at_once_wait_together() -> None:
     assert outcome.ok, runner.explanation(outcome)
 
 
-def test_who_takes_too_long_is_told_once() -> None:
-    """Not also that its answers came to no use, and that the time is over; nobody waits for it any longer."""
+def test_a_timeout_is_reported_once() -> None:
+    """Not additionally as unused answers; the run does not wait for the scenario any longer."""
     text = f"  - {{name: a, limit: 200ms, recorder: {{hook: {{delay: 5s}}}}, {SEND}, expect: {{delivered: [{{}}]}}}}\n"
     with within(4, time.monotonic):
         (said,) = explanations(outcomes(text))
