@@ -1,4 +1,7 @@
-"""Compare two values side by side, line by line and word by word."""
+"""Compare two values side by side, line by line and word by word.
+
+Unlike `results.changes`, which knows paths, this finds the lines to draw next to each other. It also compares texts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Compare two plans: what changed, and whether events that conformed may now violate the plan."""
+"""Compare two plans: what changed, and whether events that conformed may now violate the plan.
+
+This compares rules and their properties rather than the JSON of the schemas: the same rule can be written in many ways,
+and only its meaning shows whether a change is breaking.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Compare two JSON values, path by path.
+"""Compare two JSON values, path by path: for replays, transformations and notebooks.
+
+Other comparisons ask another question, and say in their docstring which one.
 
 >>> for change in changes({"a": 1, "b": {"c": 2}}, {"a": 1, "b": {"c": 3}, "d": 4}):
 ...     print(change)
@@ -9,15 +11,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from svctoolkit.displayed import Displayed, shorten
 from svctoolkit.json_types import Json
 from svctoolkit.results._types import ABSENT
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+_WIDTH = 200  # characters of a value in a text
+#: Suffix of the path of a list whose order has changed.
+ORDER = " (order)"
+#: Pairs of indexes of the elements of two lists that are compared with each other, by the index in the first.
+Pairs: TypeAlias = list[tuple[int, int]]
+Pairing: TypeAlias = Callable[[Sequence[Json], Sequence[Json]], Pairs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +42,20 @@ class Change(Displayed):
             return "added"
         return "removed" if self.after is ABSENT else "changed"
 
-    def sides(self) -> list[str]:
+    def sides(self) -> tuple[str, str]:
         """Return both values as short texts, empty for an absent one."""
-        return [
-            "" if side is ABSENT else shorten(json.dumps(side, ensure_ascii=False, default=str), 200)
-            for side in (self.before, self.after)
-        ]
+        return _short(self.before), _short(self.after)
 
     def display_text(self) -> str:
         """Return the change in one line."""
         return str(self)
 
     def __str__(self) -> str:
-        sides = [
-            shorten(json.dumps(side, ensure_ascii=False, default=str), 200)
-            for side in (self.before, self.after)
-            if side is not ABSENT
-        ]
-        return f"{_SIGNS[self.kind]} {self.path}: {' -> '.join(sides)}"
+        return f"{_SIGNS[self.kind]} {self.path}: {' -> '.join(filter(None, self.sides()))}"
+
+
+def _short(side: Any) -> str:
+    return "" if side is ABSENT else shorten(json.dumps(side, ensure_ascii=False, default=str), _WIDTH)
 
 
 class Diff(Displayed):
@@ -76,27 +80,45 @@ class Diff(Displayed):
         return "\n".join(map(str, self)) or "no difference"
 
 
-def changes(before: Json, after: Json, path: str = "") -> Iterator[Change]:
-    """Yield the differences, in the order of `before`, then additions in `after`. `1` equals `1.0`, but not `true`."""
+def by_index(before: Sequence[Json], after: Sequence[Json]) -> Pairs:
+    """Pair the elements of two lists that have the same index."""
+    return [(index, index) for index in range(min(len(before), len(after)))]
+
+
+def changes(before: Json, after: Json, path: str = "", *, pairing: Pairing = by_index) -> Iterator[Change]:
+    """Yield the differences, in the order of `before`, then additions in `after`. `1` equals `1.0`, but not `true`.
+
+    `pairing` chooses which elements of two lists are compared. Their indexes are those in `before`, or in `after` for
+    new elements. A changed order of the pairs is a separate change, at the path of the list plus `ORDER`.
+    """
     if isinstance(before, dict) and isinstance(after, dict):
         for key in [*before, *(key for key in after if key not in before)]:
-            yield from _member(before.get(key, ABSENT), after.get(key, ABSENT), below(path, key))
+            yield from _member(before.get(key, ABSENT), after.get(key, ABSENT), below(path, key), pairing)
     elif isinstance(before, list) and isinstance(after, list):
-        for i in range(max(len(before), len(after))):
-            old = before[i] if i < len(before) else ABSENT
-            new = after[i] if i < len(after) else ABSENT
-            yield from _member(old, new, below(path, str(i)))
+        pairs = pairing(before, after)
+        for i, j in pairs:
+            yield from _member(before[i], after[j], below(path, str(i)), pairing)
+        yield from unpaired(before, after, pairs, path)
     elif before != after or isinstance(before, bool) != isinstance(after, bool):
         yield Change(path, before, after)
 
 
-def _member(before: Any, after: Any, path: str) -> Iterator[Change]:
+def _member(before: Any, after: Any, path: str, pairing: Pairing) -> Iterator[Change]:
     if before is ABSENT or after is ABSENT:
         yield Change(path, before, after)
-    elif before != after or repr(before) != repr(
-        after
-    ):  # most members of two payloads are equal, and this is ten times faster
-        yield from changes(before, after, path)
+    # Most members of two payloads are equal, and comparing whole values is ten times faster.
+    elif before != after or repr(before) != repr(after):
+        yield from changes(before, after, path, pairing=pairing)
+
+
+def unpaired(before: Sequence[Json], after: Sequence[Json], pairs: Pairs, path: str = "") -> Iterator[Change]:
+    """Yield the elements that only one list has, and a change if the common elements are in a different order."""
+    left, right = {i for i, _ in pairs}, {j for _, j in pairs}
+    yield from (Change(below(path, str(i)), item, ABSENT) for i, item in enumerate(before) if i not in left)
+    yield from (Change(below(path, str(j)), ABSENT, item) for j, item in enumerate(after) if j not in right)
+    places = [j for _, j in pairs]
+    if places != sorted(places):
+        yield Change(path + ORDER, list(before), list(after))
 
 
 def below(path: str, key: str) -> str:

@@ -1,4 +1,7 @@
-"""Compare two warehouses: their tables, columns and rows."""
+"""Compare two warehouses: their tables, columns and rows.
+
+Rows are compared in the database, because there may be millions of them: only counts and a few samples are read.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """The environments of a workspace file, and the differences between two of them.
 
+Unlike `results.changes`, this compares settings with secrets in them. An item that only one environment has is listed
+setting by setting.
+
 >>> from svctoolkit.workspace import environments
 >>> environments.differences("workspace.yaml", "dev", "production")  # doctest: +SKIP
 [('destinations.hook.config.webhookUrl', "'https://dev.example'", "'https://hook.example'")]

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from svctoolkit import Workspace
 from svctoolkit.replay import compare
-from svctoolkit.replay.tally.alignment import aligned_changes
+from svctoolkit.replay.tally.alignment import align
 from svctoolkit.replay.tally.differences import Outcome, difference
+from svctoolkit.results.changes import changes
 from tests.replay.shops import order, orders, shop
 
 JSON = st.recursive(
@@ -43,7 +44,7 @@ def canonical(value: Any) -> str:
 @given(JSON, JSON)
 def test_two_values_have_changes_if_and_only_if_they_differ(before: Any, after: Any) -> None:
     """No alignment of lists loses a difference: removed, inserted, moved and replaced items are reported."""
-    assert bool([*aligned_changes(before, after)]) is (canonical(before) != canonical(after))
+    assert bool([*changes(before, after, pairing=align)]) is (canonical(before) != canonical(after))
 
 
 @given(

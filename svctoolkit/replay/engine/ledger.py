@@ -12,7 +12,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Passage
 from svctoolkit.replay.records.record import Record
 from svctoolkit.replay.review.review import Review
-from svctoolkit.replay.tally.differences import Difference, Outcome, general, json_type, short
+from svctoolkit.replay.tally.differences import Difference, Outcome, general, json_type
 from svctoolkit.replay.tally.rows import Columns
 from svctoolkit.replay.tally.tally import Example, Group, Sum
 from svctoolkit.results import ABSENT
@@ -97,7 +97,7 @@ class Ledger:
     ) -> str:
         """Add the event to its groups; return its kind, `accepted` if all of them are."""
         head = self._book.head(record)
-        listed = [(c.path, short(c.before), short(c.after)) for c in changes[:_SHOWN]]
+        listed = [(c.path, *c.sides()) for c in changes[:_SHOWN]]
         if how.kind != "changed":
             texts = [self._words(before), self._words(after)]
             old, new = (
@@ -112,7 +112,7 @@ class Ledger:
         for change, clear in zip(how.changes, changes, strict=True):
             key = _key(change, clear, before, after, fixed=change.path in how.fixed)
             if key not in kinds:
-                kinds[key], group = self._add(head, key, short(clear.before), short(clear.after), listed)
+                kinds[key], group = self._add(head, key, *clear.sides(), listed)
                 if change.path == "error":
                     _name_rules(group, before, after)
                 if group is not None and {json_type(clear.before), json_type(clear.after)} == {"number"}:

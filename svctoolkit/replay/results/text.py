@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from svctoolkit.replay.tally.alignment import ORDER
 from svctoolkit.replay.tally.differences import KINDS, PAYLOAD, STATUSES
 from svctoolkit.replay.tally.tally import Example, Group
+from svctoolkit.results.changes import ORDER
 
 _NAMES = 3
 

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from svctoolkit.errors import ConfigError
-from svctoolkit.replay.tally.alignment import ORDER
+from svctoolkit.results.changes import ORDER
 
 _STEP = re.compile(r"(?<!\\)\.")
 

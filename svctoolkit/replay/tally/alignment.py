@@ -1,7 +1,8 @@
-"""Compare two JSON values with lists aligned, so that an inserted element does not shift the others.
+"""Align the elements of two lists, so that an inserted element does not shift the others.
 
+>>> from svctoolkit.results.changes import changes
 >>> before, after = [{"sku": "a", "n": 1}, {"sku": "b"}], [{"sku": "c"}, {"sku": "a", "n": 2}, {"sku": "b"}]
->>> for change in aligned_changes(before, after): print(change)
+>>> for change in changes(before, after, pairing=align): print(change)
 ~ 0.n: 1 -> 2
 + 0: {"sku": "c"}
 """
@@ -14,8 +15,7 @@ from typing import Any
 
 from svctoolkit.json_types import Json
 from svctoolkit.replay.records.json_text import encode
-from svctoolkit.results import ABSENT
-from svctoolkit.results.changes import Change, below
+from svctoolkit.results.changes import Pairs
 
 #: Members that identify an element of a list.
 _IDENTITIES = (
@@ -24,50 +24,13 @@ _IDENTITIES = (
 _LIKE = 0.3  # minimum likeness of two elements to count as one that has changed
 _NEAR = 0.3  # bonus for elements at the same index
 _MOST_PAIRS = 2500  # maximum number of pairs to compare for likeness
-#: Suffix of the path of a list whose order has changed.
-ORDER = " (order)"
-
-Pairs = list[tuple[int, int]]
-
-
-def aligned_changes(before: Json, after: Json, path: str = "") -> Iterator[Change]:
-    """Yield the differences. `1` equals `1.0`, but not `true`; the order of elements matters, that of members does not.
-
-    Elements of lists are paired if they are equal, have the same identity, or are similar. Indexes are those in
-    `before`, or in `after` for new elements. A changed order of a list is reported as a separate change, at the path
-    plus `ORDER`.
-    """
-    if isinstance(before, dict) and isinstance(after, dict):
-        for key in [*before, *(key for key in after if key not in before)]:
-            yield from _member(before.get(key, ABSENT), after.get(key, ABSENT), below(path, key))
-    elif isinstance(before, list) and isinstance(after, list):
-        pairs = align(before, after)
-        for i, j in pairs:
-            yield from _member(before[i], after[j], below(path, str(i)))
-        yield from unpaired(before, after, pairs, path)
-    elif before != after or isinstance(before, bool) != isinstance(after, bool):
-        yield Change(path, before, after)
-
-
-def _member(before: Any, after: Any, path: str) -> Iterator[Change]:
-    if before is ABSENT or after is ABSENT:
-        yield Change(path, before, after)
-    elif before != after or repr(before) != repr(after):
-        yield from aligned_changes(before, after, path)
-
-
-def unpaired(before: Sequence[Json], after: Sequence[Json], pairs: Pairs, path: str) -> Iterator[Change]:
-    """Yield the elements that only one list has, and a change if the common elements are in a different order."""
-    left, right = {i for i, _ in pairs}, {j for _, j in pairs}
-    yield from (Change(below(path, str(i)), item, ABSENT) for i, item in enumerate(before) if i not in left)
-    yield from (Change(below(path, str(j)), ABSENT, item) for j, item in enumerate(after) if j not in right)
-    places = [j for _, j in pairs]
-    if places != sorted(places):
-        yield Change(path + ORDER, list(before), list(after))
 
 
 def align(before: Sequence[Json], after: Sequence[Json]) -> Pairs:
-    """Return the pairs of indexes of matching elements in two lists, in the order of `before`."""
+    """Return the pairs of indexes of matching elements in two lists, in the order of `before`.
+
+    Elements match if they are equal, have the same identity, or are similar.
+    """
     pairs = _equal(before, after)
     for find in (_same_identity, _alike):
         left, right = {i for i, _ in pairs}, {j for _, j in pairs}

@@ -1,8 +1,7 @@
-"""Compare the outputs of two pipelines for one event."""
+"""Compare the outputs of two pipelines for one event: their fates here, their payloads with `results.changes`."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,9 +11,9 @@ from svctoolkit.causes import Cause, Refusal, text_template
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Passage, Stages
 from svctoolkit.replay.records.json_text import decode, encode
-from svctoolkit.replay.tally.alignment import ORDER, align, aligned_changes, unpaired
+from svctoolkit.replay.tally.alignment import align
 from svctoolkit.results import ABSENT, EventResult
-from svctoolkit.results.changes import Change
+from svctoolkit.results.changes import ORDER, Change, changes, unpaired
 
 Status = Literal["delivered", "dropped", "failed", "filtered", "off", "unmapped"]
 Kind = Literal["same", "changed", "newly dropped", "newly delivered", "newly failing", "no longer failing", "accepted"]
@@ -133,7 +132,7 @@ def _changes(before: list[Any], after: list[Any]) -> Iterator[Change]:
     """Yield the differences between payloads; the paths do not have the index of the payload."""
     pairs = [(0, 0)] if len(before) == len(after) == 1 else align(before, after)
     for i, j in pairs:
-        yield from aligned_changes(before[i], after[j])
+        yield from changes(before[i], after[j], pairing=align)
     for change in unpaired(before, after, pairs, PAYLOAD):
         yield Change(PAYLOAD, change.before, change.after) if ORDER not in change.path else change
 
@@ -168,11 +167,3 @@ def json_type(value: Json) -> str:
     if isinstance(value, (int, float)):
         return "number"
     return "text" if isinstance(value, str) else "list" if isinstance(value, list) else "object"
-
-
-def short(value: Json, most: int = 200) -> str:
-    """Return a value in one line; an absent one is an empty string."""
-    if value is ABSENT:
-        return ""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,5 +1,8 @@
 """Compare results with expectations; every difference has its place in the expectation.
 
+This is not `results.changes`: the sides are not alike. An expectation is a pattern, and its paths differ from those of
+the value.
+
 Objects match as subsets: every expected key must exist and match, other keys do not matter. Lists match element by
 element. Numbers compare by value (`10` is `10.0`); true is not a number. A map whose keys are all names of matchers
 (`{$regex: "^o-"}`) is evaluated by them; other `$` keys are ordinary keys (`expectation.problems` finds misspelt ones).
