@@ -98,4 +98,4 @@ def _build(head: dict[str, Any], body: dict[str, Any], common: WithUser) -> dict
 
 def iso(when: datetime) -> str:
     """Format a time as in events: UTC, with milliseconds and `Z`."""
-    return f"{when.astimezone(UTC).isoformat(timespec='milliseconds')[:23]}Z"
+    return when.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

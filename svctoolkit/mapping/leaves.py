@@ -11,10 +11,10 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from svctoolkit.events.builders import iso
 from svctoolkit.json_types import Json
 from svctoolkit.mapping.refusals import WrongValue
 from svctoolkit.mapping.times import TIME_EXAMPLE, microseconds, moment
-from svctoolkit.mapping.times import iso_ms as _iso_ms
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 _WHOLE = re.compile(r"\s*[+-]?\d{1,4000}\s*", re.ASCII)
@@ -170,7 +170,7 @@ def epoch_s(value: Json) -> int:
 @converter
 def iso_ms(value: Json) -> str:
     """A time as `2026-01-31T12:00:00.000Z`."""
-    return _iso_ms(time.of(value))
+    return iso(time.of(value))
 
 
 @converter

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from svctoolkit.events.builders import iso
 from svctoolkit.json_types import Json
 from svctoolkit.mapping.refusals import Misfit
 
@@ -64,11 +65,6 @@ def whole_second(value: Json) -> int | None:
     return None if when is None else int(when.timestamp() // 1)
 
 
-def iso_ms(when: datetime) -> str:
-    """`2026-01-31T12:00:00.000Z`, as JavaScript writes a time."""
-    return when.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
-
-
 def check_age(
     when: datetime,
     now: datetime,
@@ -82,7 +78,7 @@ def check_age(
     age = now - when
     if age > past or (future is not None and -age > future):
         ahead = f" or the next {_span(future)}" if future else ""
-        raise Misfit(field, f"a time within the last {_span(past)}{ahead}", iso_ms(when), case="age")
+        raise Misfit(field, f"a time within the last {_span(past)}{ahead}", iso(when), case="age")
 
 
 def _span(length: timedelta) -> str:

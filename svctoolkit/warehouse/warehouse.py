@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import ConfigError, EventError, UnknownName
+from svctoolkit.events.builders import iso
 from svctoolkit.json_types import Json
 from svctoolkit.warehouse.loading.batch import Conflict
 from svctoolkit.warehouse.loading.database import Database
@@ -22,7 +23,6 @@ from svctoolkit.warehouse.rows.names import namespace
 from svctoolkit.warehouse.rows.notes import Loss, Notes
 from svctoolkit.warehouse.rows.own import as_text
 from svctoolkit.warehouse.rows.tables import Entry, Metadata, Row, Tables, new_id
-from svctoolkit.warehouse.rows.values import iso
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,7 +197,7 @@ class Warehouse(Displayed):
             if not rows:
                 return Load()
             merges = self.merges or (self._must_merge and self._can_merge)
-            load = loader.load(rows, iso(self.clock().astimezone(UTC)), merges=merges)
+            load = loader.load(rows, iso(self.clock()), merges=merges)
             self._staged, self._must_merge = [], False
             self._keep(load.losses)
             self.loss_count += load.more_losses

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+from svctoolkit.events.builders import iso
 from svctoolkit.json_types import Json
 
 
@@ -46,8 +47,7 @@ def moment(value: datetime | date) -> str | None:
         return None
     if not isinstance(value, datetime):
         return value.isoformat()
-    aware = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-    return aware.strftime("%Y-%m-%dT%H:%M:%S.") + f"{aware.microsecond // 1000:03d}Z"
+    return iso(value.replace(tzinfo=UTC) if value.tzinfo is None else value)
 
 
 def put(owner: dict[str, Json], path: Sequence[str], value: Json) -> None:

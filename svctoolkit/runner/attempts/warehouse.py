@@ -17,11 +17,12 @@ import contextlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from svctoolkit.errors import EventError
+from svctoolkit.events.builders import iso
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.warehouses import metadata
 from svctoolkit.runner.attempts.shape import is_keyed, unwrap_single
@@ -148,7 +149,7 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _json_value(value: Any) -> Any:
     if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return iso(value)
     if isinstance(value, Decimal):  # DuckDB returns sums of integers as Decimal
         return int(value) if value == value.to_integral_value() else float(value)
     return value

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import uuid
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+
+from svctoolkit.events.builders import iso
 
 PATTERN = r"now(?:[+-][0-9]+(?:ms|s|m|h|d))?|uuid(?::[A-Za-z0-9_-]+)?"
 _TIME = re.compile(r"now(?:([+-][0-9]+)(ms|s|m|h|d))?")
@@ -38,7 +40,6 @@ class Moments:
             return None
         try:
             shift = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match[1] else timedelta()
-            text = (self._now + shift).astimezone(UTC).isoformat(timespec="milliseconds")
+            return iso(self._now + shift)
         except (OverflowError, ValueError):  # ValueError: thousands of digits
             return None
-        return text.replace("+00:00", "Z")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from svctoolkit.displayed import Displayed
+from svctoolkit.events.builders import iso
 from svctoolkit.warehouse.loading.batch import Batch, Conflict, Report, make_batch, newest
 from svctoolkit.warehouse.loading.database import Database, quote
 from svctoolkit.warehouse.loading.people import Identities, fold_users, shorten_rule
@@ -193,8 +194,6 @@ class Loader:
 
 def _row_value(value: Any) -> Any:
     """Convert a value of the database to its form in rows."""
-    from datetime import UTC, datetime
+    from datetime import datetime
 
-    from svctoolkit.warehouse.rows.values import iso
-
-    return iso(value.astimezone(UTC)) if isinstance(value, datetime) else value
+    return iso(value) if isinstance(value, datetime) else value

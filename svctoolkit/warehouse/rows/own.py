@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
+from svctoolkit.events.builders import iso
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import Misfit, text
-from svctoolkit.warehouse.rows.values import is_blank, iso, utc
+from svctoolkit.warehouse.rows.values import is_blank, utc
 
 #: column -> member of the event. `id`, `received_at` and the addresses are handled separately.
 _MEMBERS = {
@@ -96,7 +97,7 @@ def receipt(event: Mapping[str, Json], metadata_time: str, clock: str | datetime
     time = utc(received) if isinstance(received, str) else None
     if time or metadata_time:
         return time or utc(metadata_time) or metadata_time
-    return clock if isinstance(clock, str) else iso((clock or datetime.now(UTC)).astimezone(UTC))
+    return clock if isinstance(clock, str) else iso(clock or datetime.now(UTC))
 
 
 def uses_record_id(event: Mapping[str, Json], category: str) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from svctoolkit.events.builders import iso
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import json_text
 
@@ -59,11 +60,6 @@ def _offset(zone: str | None) -> timedelta:
 def looks_like_time(text: str) -> bool:
     """Do a quick check that saves most strings the slow one."""
     return text[4:5] == "-" and text[7:8] == "-"
-
-
-def iso(when: datetime) -> str:
-    """Return the time in UTC with milliseconds; finer digits are cut."""
-    return when.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def utc(text: str) -> str | None:
