@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -125,6 +126,35 @@ def test_counters_balance_after_any_sequence():
     run_state_machine_as_test(
         BalanceMachine, settings=hypothesis_settings(max_examples=10, stateful_step_count=20, deadline=None)
     )
+
+
+@pytest.mark.parametrize("look", ["stats", "track"])
+def test_events_of_a_file_that_was_removed_after_shutdown_count_as_dropped(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, look: str
+) -> None:
+    """Nothing can move them, because the file is not open; the client reports the loss when it opens a new one."""
+    gateway = Gateway()
+    gateway.rule = lambda _: (503, {}, b"down")
+    client = ServiceClient(
+        data_directory=tmp_path / "data", data_plane_url=gateway.url, track_lifecycle_events=False, sleep_timeout=3600
+    )
+    try:
+        client.initialize(KEY).wait(30)
+        client.track("one")
+        client.track("two")
+        client.shutdown(0.1)
+        shutil.rmtree(tmp_path / "data")
+        if look == "track":
+            client.track("three")
+        stats = client.stats()
+    finally:
+        client.shutdown(0.1)
+        gateway.close()
+
+    assert stats.dropped == {"damaged file": 2}
+    assert stats.recorded == (3 if look == "track" else 2)
+    assert stats.waiting == stats.recorded - 2
+    assert "2 stored event(s) are lost" in caplog.text
 
 
 def test_parked_events_of_a_removed_file_count_as_dropped(tmp_path: Path) -> None:

@@ -23,11 +23,16 @@ Work = Callable[[sqlite3.Connection], _T]
 class Access:
     """Runs work inside the database's gate.
 
-    Calls `on_loss` after a damaged file was replaced by an empty one, and `on_leave` when the gate is free again.
+    Calls `on_loss` with another file than the last one, which was damaged or removed, and `on_leave` when the gate is
+    free again.
     """
 
     def __init__(
-        self, database: Database, reporter: Reporter, on_loss: Callable[[], None], on_leave: Callable[[], None]
+        self,
+        database: Database,
+        reporter: Reporter,
+        on_loss: Callable[[sqlite3.Connection], None],
+        on_leave: Callable[[], None],
     ) -> None:
         self.database = database
         self._reporter, self._on_loss, self._on_leave = reporter, on_loss, on_leave
@@ -65,12 +70,19 @@ class Access:
     def attempt(self, work: Work[_T]) -> _T:
         """Inside the gate: return the result of `work`, after repairing the file if necessary. Raises `FAILURES`."""
         try:
-            return work(self.database.connection())
+            return work(self.connection())
         except FAILURES as error:
             if not self.database.repair(error):
                 raise
-        self._on_loss()
-        return work(self.database.connection())
+        return work(self.connection())
+
+    def connection(self) -> sqlite3.Connection:
+        """Inside the gate: return the open connection, after counting what a replaced file has lost."""
+        connection = self.database.connection()
+        if self.database.is_replaced:
+            self._on_loss(connection)
+            self.database.is_replaced = False
+        return connection
 
     def tell(self, error: Exception) -> None:
         """Report an error once until the next success, not once per event. Only log it if the file is just locked."""

@@ -64,6 +64,9 @@ class Database:
         self._copying: threading.Thread | None = None
         self.pages = 0  # written to the log since the last checkpoint, roughly
         self._inode = 0
+        self._last_inode = 0  # of the file that was last open
+        #: the open file is not the one that was open before: its events are lost, unless they were moved here
+        self.is_replaced = False
         self._closed_until = 0.0
 
     def connection(self) -> sqlite3.Connection:
@@ -193,11 +196,15 @@ class Database:
         self._inode = _inode(self.path)
         connection = _connect(self.path, timeout=_BUSY_SECONDS)
         try:
-            _set_up(connection)
+            is_new = _set_up(connection)
         except BaseException:
             connection.close()
             raise
         self._inode = _inode(self.path)
+        # A new file may get the inode of one that was removed.
+        if self._last_inode and (is_new or self._inode != self._last_inode):
+            self.is_replaced = True
+        self._last_inode = self._inode
         return connection
 
     def _set_aside(self) -> None:
@@ -219,7 +226,8 @@ def is_busy(error: Exception) -> bool:
     return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
 
 
-def _set_up(connection: sqlite3.Connection) -> None:
+def _set_up(connection: sqlite3.Connection) -> bool:
+    """Set the connection up. Return whether the tables were created: the file is new."""
     give_up = time.monotonic() + _OPENING_SECONDS
     while True:
         try:
@@ -235,8 +243,10 @@ def _set_up(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA secure_delete=FAST").fetchall()
     connection.execute("PRAGMA wal_autocheckpoint=8000")
     connection.execute(f"PRAGMA journal_size_limit={_LOG_BYTES}")
-    if connection.execute("SELECT count(*) FROM sqlite_master WHERE name='state'").fetchone() == (0,):
+    is_new: bool = connection.execute("SELECT count(*) FROM sqlite_master WHERE name='state'").fetchone() == (0,)
+    if is_new:
         _create(connection, give_up)
+    return is_new
 
 
 def _create(connection: sqlite3.Connection, give_up: float) -> None:

@@ -36,6 +36,7 @@ class Queue(Spool):
             self._to_disk()
             if self._database.path != MEMORY or not self.count:
                 self._database.close()
+                self._version = -1  # versions of another connection cannot be compared
 
         self._access.run(close, None)
 

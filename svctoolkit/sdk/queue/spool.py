@@ -6,10 +6,11 @@ import sqlite3
 import time
 from collections.abc import Callable
 
+from svctoolkit.errors import StorageError
 from svctoolkit.sdk.base.gate import Latch
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import LogLevel
-from svctoolkit.sdk.queue import claims
+from svctoolkit.sdk.queue import claims, contents
 from svctoolkit.sdk.queue.access import FAILURES, MOMENT, PATIENCE, Access
 from svctoolkit.sdk.queue.claims import TABLES, Kind
 from svctoolkit.sdk.queue.database import Database, is_busy
@@ -120,7 +121,7 @@ class Spool:
             if self._memory.unsorted or not self._memory.is_empty:
                 self._to_disk()
             try:
-                self._insert(self._database.connection(), body, at, user, for_devices)
+                self._insert(self._access.connection(), body, at, user, for_devices)
             except FAILURES:  # `attempt` can repair the file, but is slower
                 self._access.attempt(lambda connection: self._insert(connection, body, at, user, for_devices))
             self._access.recover()
@@ -218,9 +219,13 @@ class Spool:
         bodies = [body for (body,) in rows]
         self._reporter.drop("queue full", bodies if self._reporter.wants_bodies else [], len(rows))
 
-    def _count_loss(self) -> None:
-        """Count all stored events as dropped: their file was damaged and has been set aside."""
-        if lost := self.count + self._parked:
+    def _count_loss(self, connection: sqlite3.Connection) -> None:
+        """Count the events as dropped that are not in this file: the last one was damaged, or removed while closed."""
+        before = self.count + self._parked
+        self.count = contents.count(connection, self.source)
+        self._parked = contents.count(connection, self.source, "parked")
+        if (lost := before - self.count - self._parked) > 0:
             self._reporter.drop("damaged file", [], lost)
-        self.count = self._parked = 0
+            text = f"{lost} stored event(s) are lost: {self._database.path} was damaged or removed"
+            self._reporter.error(StorageError(text), topic="lost")
         self._undeleted.forget()
