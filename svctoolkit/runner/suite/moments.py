@@ -19,6 +19,7 @@ class Moments:
     `$(uuid)` is the same id everywhere in a scenario, `$(uuid:order)` another. With `seed` they are the same in every
     run.
 
+    >>> from datetime import UTC
     >>> moments = Moments(datetime(2026, 1, 1, 12, tzinfo=UTC), "suite::a")
     >>> moments.value("now"), moments.value("now-1h"), moments.value("now+250ms")
     ('2026-01-01T12:00:00.000Z', '2026-01-01T11:00:00.000Z', '2026-01-01T12:00:00.250Z')
