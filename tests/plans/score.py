@@ -34,7 +34,7 @@ def main() -> int:
 
 
 def differences(case: Mapping[str, Any]) -> Iterator[str]:
-    """What a case has otherwise; what begins with `~` counts for nothing."""
+    """The differences for a case; those that begin with `~` do not count."""
     plan = formats.of_service(case["plan"], name=case["id"], strict=False)
     settings = Settings({"global": case["merged"]} if "merged" in case else case["settings"])
     verdict = plan.check(case["event"], settings)

@@ -1,4 +1,4 @@
-"""Events against rules: which violations there are, in which words, and what becomes of the event."""
+"""Events checked against rules: the violations, their wording, and the fate of the event."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def track(properties: Any) -> dict[str, Any]:
 
 
 def violations(body: Mapping[str, Any], properties: Any, **more: Any) -> list[tuple[str, str, str]]:
-    """Type, message and place (below the properties) of each violation, sorted."""
+    """Type, message and place (relative to the properties) of each violation, sorted."""
     found = plan_of(body, **more).check(track(properties)).violations
     return sorted((v.type, v.message, v.path.removeprefix("/properties")) for v in found)
 
@@ -156,10 +156,10 @@ CASES: list[tuple[dict[str, Any], Any, list[tuple[str, str, str]]]] = [
 
 
 @pytest.mark.parametrize(("body", "properties", "expected"), CASES, ids=lambda value: json.dumps(value)[:60])
-def test_a_rule_is_read_as_the_service_reads_it(
+def test_every_keyword_works_as_in_rudderstack(
     body: dict[str, Any], properties: Any, expected: list[tuple[str, str, str]]
 ) -> None:
-    """Every keyword: what breaks it, and what does not."""
+    """Values that violate it, and values that do not."""
     assert violations(body, properties) == sorted(expected)
 
 
@@ -186,8 +186,8 @@ def test_a_rule_is_read_as_the_service_reads_it(
         ("byte", ["YWJj"], ["YWJ"]),
     ],
 )
-def test_formats_are_those_of_the_service(name: str, good: list[str], bad: list[str]) -> None:
-    """What `ajv-formats` takes is taken, however odd."""
+def test_formats_are_those_of_ajv_formats(name: str, good: list[str], bad: list[str]) -> None:
+    """Everything that `ajv-formats` accepts is accepted, however odd."""
     plan = plan_of({"properties": {"v": {"format": name}}})
 
     assert [text for text in good if plan.check(track({"v": text})).violations] == []
@@ -213,8 +213,8 @@ def test_formats_are_those_of_the_service(name: str, good: list[str], bad: list[
         ),
     ],
 )
-def test_formats_have_limits(schema: dict[str, Any], good: list[Any], bad: str, message: str) -> None:
-    """`formatMinimum` and its kin compare dates and times as the service does: as texts, whatever their zone."""
+def test_formats_can_have_limits(schema: dict[str, Any], good: list[Any], bad: str, message: str) -> None:
+    """`formatMinimum` and similar keywords compare dates and times as RudderStack does: as texts, in any time zone."""
     body = {"properties": {"v": schema}, "additionalProperties": False}
     plan = plan_of(body)
 
@@ -232,14 +232,14 @@ def test_formats_have_limits(schema: dict[str, Any], good: list[Any], bad: str, 
         {"format": "date", "formatMinimum": 7},
     ],
 )
-def test_limits_without_an_order_are_refused(schema: dict[str, Any]) -> None:
-    """The service refuses such a schema, and so lets every event pass."""
+def test_limits_on_formats_without_an_order_are_rejected(schema: dict[str, Any]) -> None:
+    """RudderStack rejects such a schema, and lets every event pass unchecked."""
     with pytest.raises(InvalidPlan, match=r"formatMinimum|cannot be compared"):
         plan_of({"properties": {"v": schema}})
 
 
-def test_references_name_the_definition_that_was_broken() -> None:
-    """A type that refers to nothing is named where it stands; one that does starts a path of its own."""
+def test_violations_name_the_definition_that_was_broken() -> None:
+    """A dangling reference is named at its place; a valid one starts a new path."""
     definitions = {
         "Mail": {"type": "string", "format": "email"},
         "Person": {
@@ -257,8 +257,8 @@ def test_references_name_the_definition_that_was_broken() -> None:
     }
 
 
-def test_draft_4_has_flags_for_exclusive_limits() -> None:
-    """`exclusiveMinimum: true` belongs to `minimum`, and `id` is no mistake."""
+def test_draft_4_has_boolean_exclusive_limits() -> None:
+    """`exclusiveMinimum: true` modifies `minimum`, and `id` is allowed."""
     body = {"id": "x", "properties": {"v": {"minimum": 0, "exclusiveMinimum": True}}}
 
     assert violations(body, {"v": 0}, draft=DRAFT_4) == [(ADVANCE, "must be > 0", "/v")]
@@ -287,8 +287,8 @@ def test_draft_4_has_flags_for_exclusive_limits() -> None:
         ({"properties": {"v": {"minContains": 1}}}, "'minContains' without 'contains'"),
     ],
 )
-def test_what_the_service_lets_pass_unchecked_is_refused(body: dict[str, Any], said: str) -> None:
-    """Loaded strictly it is an error with its reason; else events pass unchecked, and the verdict says so."""
+def test_schemas_that_rudderstack_skips_are_rejected_in_strict_mode(body: dict[str, Any], said: str) -> None:
+    """Otherwise their events pass unchecked, and the verdict says so."""
     with pytest.raises(InvalidPlan) as error:
         plan_of(body)
     verdict = plan_of(body, strict=False).check(track({"v": object.__name__}), Settings({"global": DROP}))
@@ -299,14 +299,14 @@ def test_what_the_service_lets_pass_unchecked_is_refused(body: dict[str, Any], s
 
 
 @pytest.mark.parametrize("draft", ["https://json-schema.org/draft/2020-12/schema", "https://example.org/x", 7])
-def test_other_drafts_are_refused(draft: Any) -> None:
-    """The service knows drafts 4, 6, 7 and 2019-09."""
+def test_other_drafts_are_rejected(draft: Any) -> None:
+    """RudderStack supports drafts 4, 6, 7 and 2019-09."""
     with pytest.raises(InvalidPlan, match="RudderStack does not support"):
         plan_of({}, draft=draft)
 
 
-def test_settings_say_what_is_dropped() -> None:
-    """By kind of violation, the event type's own over the global ones, in any letter case."""
+def test_settings_decide_what_is_dropped() -> None:
+    """By kind of violation; those of the event type override the global ones, in any letter case."""
     plan = plan_of({"properties": {"v": {"type": "string"}}, "additionalProperties": False})
     unplanned, extra, wrong = {"type": "track", "event": "F"}, track({"w": 1}), track({"v": 1})
 
@@ -321,15 +321,15 @@ def test_settings_say_what_is_dropped() -> None:
 
 
 def test_without_settings_nothing_is_checked() -> None:
-    """As the service has it: a source without any settings is not validated, but marked."""
+    """As in RudderStack: a source without settings is not validated, but marked."""
     verdict = plan_of({"required": ["a"], "properties": {"a": {}}}).check(track({}), Settings())
 
     assert list(verdict.violations) == []
     assert verdict.event["context"] == {"trackingPlanId": "tp", "trackingPlanVersion": 3, "violationErrors": []}
 
 
-def test_marks_are_the_bytes_of_the_service() -> None:
-    """Members in their order, `property` always there; the event itself stays as it is."""
+def test_marks_are_byte_for_byte_those_of_rudderstack() -> None:
+    """With keys in the same order, and always with `property`; the event itself is not changed."""
     event = {**track({}), "context": {"ip": "1.2.3.4"}}
     marked = plan_of({"required": ["a"], "properties": {"a": {}}}).check(event).event
 
@@ -342,15 +342,15 @@ def test_marks_are_the_bytes_of_the_service() -> None:
 
 
 @pytest.mark.parametrize(("context", "marks"), [(None, True), ("x", False), ([], False)])
-def test_a_context_that_is_no_object_is_left_alone(context: Any, marks: bool) -> None:
-    """An absent or empty one is made."""
+def test_a_context_that_is_not_an_object_is_unchanged(context: Any, marks: bool) -> None:
+    """A missing or empty one is created."""
     event = plan_of({}).check({**track({}), "context": context}).event
 
     assert (event["context"] != context) is marks
 
 
-def test_only_the_text_false_keeps_marks_out() -> None:
-    """And it changes nothing of the fate."""
+def test_only_the_text_false_disables_marks() -> None:
+    """And it does not change the fate."""
     plan = plan_of({"required": ["a"], "properties": {"a": {}}})
     quiet = plan.check(track({}), Settings({"global": {**DROP, "propagateValidationErrors": "false"}}))
     loud = plan.check(track({}), Settings({"global": {**DROP, "propagateValidationErrors": False}}))
@@ -358,8 +358,8 @@ def test_only_the_text_false_keeps_marks_out() -> None:
     assert (quiet.mark, quiet.dropped, loud.mark is not None) == (None, True, True)
 
 
-def test_a_generated_client_may_name_a_version() -> None:
-    """Of this plan, and only if the version is there."""
+def test_a_generated_client_may_name_a_plan_version() -> None:
+    """It has to exist in this plan."""
     first, second = plan_of({"properties": {"v": {"type": "string"}}}), plan_of({})
     plan = Plan("tp", second.rules, version=2, versions={1: first, 2: second})
     event = {**track({"v": 1}), "context": {"ruddertyper": {"trackingPlanId": "tp", "trackingPlanVersion": 1}}}
@@ -371,8 +371,8 @@ def test_a_generated_client_may_name_a_version() -> None:
 @pytest.mark.parametrize(
     "event", [{"type": "alias"}, {"type": "Track", "event": "F"}, {"event": "F"}, {"type": ["track"]}, {"type": "page"}]
 )
-def test_what_nobody_plans_is_not_checked(event: dict[str, Any]) -> None:
-    """Types without rules, unknown types, none at all."""
+def test_unplanned_events_are_not_checked(event: dict[str, Any]) -> None:
+    """Types without rules, unknown types, no type at all."""
     assert list(plan_of({}).check(event, Settings({"global": DROP})).violations) == []
 
 
@@ -380,8 +380,8 @@ def test_what_nobody_plans_is_not_checked(event: dict[str, Any]) -> None:
     ("event", "name"),
     [({}, "undefined"), ({"event": None}, "null"), ({"event": 5.0}, "5"), ({"event": {}}, "[object Object]")],
 )
-def test_unplanned_names_are_written_as_javascript_does(event: dict[str, Any], name: str) -> None:
-    """What is no text has no rule."""
+def test_unplanned_names_are_written_as_in_javascript(event: dict[str, Any], name: str) -> None:
+    """A name that is not a text has no rule."""
     (found,) = plan_of({}).check({"type": "track", **event}).violations
 
     assert found == Violation("Unplanned-Event", f"no schema for event: {name}")
@@ -389,7 +389,7 @@ def test_unplanned_names_are_written_as_javascript_does(event: dict[str, Any], n
 
 
 def test_a_pattern_takes_bounded_time() -> None:
-    """What would take a backtracking engine until the end of time is answered at once."""
+    """A pattern that would take a backtracking engine forever is answered at once."""
     plan = plan_of(
         {"properties": {"v": {"pattern": "^(?=(a+)+$)(a|aa)+$"}, "w": {"pattern": "^(([a-z])+.)+[A-Z]([a-z])+$"}}}
     )
@@ -397,8 +397,8 @@ def test_a_pattern_takes_bounded_time() -> None:
         plan.check(track({"v": "a" * 5000 + "!", "w": "a" * 5000}))
 
 
-def test_a_schema_that_refers_to_itself_is_bounded() -> None:
-    """A circle is refused; two ways through each level end in a verdict that says so, not in a hang."""
+def test_a_recursive_schema_is_bounded() -> None:
+    """A cycle is rejected; exponential recursion ends with a verdict that says so, not in a hang."""
     with pytest.raises(InvalidPlan, match="leads back to itself"):
         plan_of({"$ref": "#/$defs/a"}, **{"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "null"}]}}})
     twice = {"properties": {"a": {"$ref": "#/$defs/t"}}}
@@ -410,7 +410,7 @@ def test_a_schema_that_refers_to_itself_is_bounded() -> None:
     assert "references" in plan.check(track(event)).unchecked
 
 
-def test_references_that_grow_without_end_are_refused() -> None:
+def test_exponential_references_are_rejected() -> None:
     """A few lines can mean billions of subschemas."""
     definitions: dict[str, Any] = {"n0": {"type": "object"}}
     for n in range(1, 30):
@@ -447,7 +447,7 @@ schemas = st.recursive(
 
 @given(schemas, json_values)
 def test_any_schema_and_any_event_give_a_verdict(schema: Any, properties: Any) -> None:
-    """Whatever somebody calls a schema is refused with words or gives violations: nothing else ever comes of it."""
+    """Invalid schemas are rejected with a message, others give violations: nothing else is raised."""
     plan = plan_of(schema, strict=False)
     verdict = plan.check(track(properties))
 
@@ -455,8 +455,8 @@ def test_any_schema_and_any_event_give_a_verdict(schema: Any, properties: Any) -
     assert json.dumps(verdict.mark)
 
 
-def test_a_pattern_that_is_refused_is_quoted_in_short() -> None:
-    """A message is for people, however long what it is about."""
+def test_a_rejected_pattern_is_quoted_briefly() -> None:
+    """Messages stay short, however long the pattern is."""
     with pytest.raises(InvalidPlan) as error:
         plan_of({"properties": {"v": {"pattern": "(" * 5000}}})
 
@@ -464,8 +464,8 @@ def test_a_pattern_that_is_refused_is_quoted_in_short() -> None:
 
 
 @pytest.mark.parametrize("kind", ["enum", "properties", "deep", "repeats"])
-def test_schemas_of_any_size_are_bounded(kind: str) -> None:
-    """Huge enums, thousands of properties, deep nesting, repeats of repeats: seconds at most, and a verdict."""
+def test_large_schemas_are_bounded(kind: str) -> None:
+    """Huge enums, thousands of properties, deep nesting, nested repeats: a verdict within seconds."""
     deep: dict[str, Any] = {"type": "object"}
     for _ in range(80):
         deep = {"properties": {"a": deep}}

@@ -1,4 +1,4 @@
-"""`svctoolkit plan`: what the commands say, and their exit codes."""
+"""`svctoolkit plan`: the output of its commands, and their exit codes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def lines(folder: Path, *events: Any, name: str = "events.ndjson") -> str:
     return name
 
 
-def test_check_tells_what_is_wrong_where_and_what_was_meant(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_reports_line_rule_and_suggestion(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The event's line, the rule's line, the nearest name; one line for all events with the same mistake."""
     code = main(["plan", "check", lines(shop, GOOD, EXTRA, EXTRA, UNPLANNED), "--plan", "tracking"])
     said = capsys.readouterr()
@@ -62,12 +62,12 @@ def test_check_tells_what_is_wrong_where_and_what_was_meant(shop: Path, capsys: 
     ],
 )
 def test_exit_codes_of_check(shop: Path, events: list[Any], options: list[str], code: int) -> None:
-    """0 if all is well, 1 for violations beyond the limit or what is no event, 5 if there was nothing."""
+    """0 if all is well, 1 for invalid events or violations beyond the limit, 5 if there are no events."""
     assert main(["plan", "check", lines(shop, *events), "--plan", "tracking", *options]) == code
 
 
-def test_check_takes_plan_and_settings_of_a_source(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What would be dropped is said, too."""
+def test_check_uses_plan_and_settings_of_a_source(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The output says what would be dropped."""
     (shop / "workspace.yaml").write_text("trackingPlans: {shop: {project: tracking}}\nsources: {web: {}, app: {}}\n")
 
     assert main(["plan", "check", lines(shop, UNPLANNED), "--source", "web"]) == 1
@@ -76,8 +76,8 @@ def test_check_takes_plan_and_settings_of_a_source(shop: Path, capsys: pytest.Ca
     assert main(["plan", "check", "events.ndjson"]) == 4
 
 
-def test_reports_are_those_of_suites(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """JUnit, annotations, HTML and rows as a table."""
+def test_reports_have_the_formats_of_suites(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """JUnit, annotations, HTML, and rows as a table."""
     files = ["--report", "junit=r.xml", "--report", "html=r.html", "--report", "json=r.json", "--report", "github"]
     main(["plan", "check", lines(shop, GOOD, EXTRA), "--plan", "tracking", *files])
 
@@ -87,7 +87,7 @@ def test_reports_are_those_of_suites(shop: Path, capsys: pytest.CaptureFixture[s
     assert "::error file=events.ndjson,line=2,col=1" in capsys.readouterr().out
 
 
-def test_unknown_commands_are_told_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_commands_are_errors_with_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
     """`plan chek`, and `plan` alone."""
     assert main(["plan", "chek"]) == 4
     assert "Did you mean 'check'?" in capsys.readouterr().err
@@ -95,8 +95,8 @@ def test_unknown_commands_are_told_with_the_nearest(capsys: pytest.CaptureFixtur
     assert main(["plan", "check", "--help"]) == 0
 
 
-def test_a_draft_conforms_to_what_it_was_made_from(shop: Path) -> None:
-    """Types, required ones, values where there are few, formats, lists, nested objects; few events are left out."""
+def test_a_draft_accepts_the_events_it_is_made_from(shop: Path) -> None:
+    """Types, required properties, enums of few values, formats, lists, nested objects; rare events are left out."""
     events = [
         {
             "type": "track",
@@ -127,12 +127,12 @@ def test_a_draft_conforms_to_what_it_was_made_from(shop: Path) -> None:
     assert (frame.loc["at", "format"], frame.loc["who.mail", "format"]) == ("date-time", "email")
     assert (frame.loc["total", "types"], frame.loc["tags[]", "types"]) == ("number", "integer, string")
     assert "# 13 of 20" in (shop / "draft/plan.yaml").read_text()
-    assert main(["plan", "infer", "events.ndjson", "-o", "draft"]) == 4  # nothing is replaced
+    assert main(["plan", "infer", "events.ndjson", "-o", "draft"]) == 4  # no file is replaced
 
 
 @pytest.mark.parametrize("value", ["a: b", "NO", '"', "#x", "${{", "{{ .X }}", "ü\n", "\x00", "", "x" * 100])
-def test_a_draft_can_be_read_whatever_the_names_are(tmp_path: Path, value: str) -> None:
-    """Names, values and keys that YAML or rudder-cli could take for something else."""
+def test_a_draft_can_be_read_for_any_names(tmp_path: Path, value: str) -> None:
+    """Names, values and keys that YAML or rudder-cli could misread."""
     events = [{"type": "track", "event": value, "properties": {value: value, "p": value, "q": {value: 1}}}] * 6
     for name, text in infer(events).files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -180,16 +180,16 @@ NARROW, WIDER = "name: total, types: [number", "name: total, types: [string, num
         ),
     ],
 )
-def test_diff_tells_what_breaks(shop: Path, text: str, instead: str, expected: list[str]) -> None:
-    """What was fine and may not be any more is breaking; what allows more is harmless."""
+def test_diff_reports_breaking_changes(shop: Path, text: str, instead: str, expected: list[str]) -> None:
+    """A change that may reject valid events is breaking; one that allows more is not."""
     said = diff(shop, text, instead)
     texts = [line.replace("track 'Order Paid'", "").replace(": , ", ": ").replace(": : ", ": ") for line in said]
 
     assert texts == expected
 
 
-def test_diff_with_events_speaks_of_these(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A breaking change that no event has is no failure, and the other way round."""
+def test_diff_with_events_judges_by_these(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A breaking change that affects no event is not a failure, and the other way round."""
     project = {
         name: text.replace('{property: "#property:method"}', '{property: "#property:method", required: true}')
         for name, text in PROJECT.items()
@@ -204,8 +204,8 @@ def test_diff_with_events_speaks_of_these(shop: Path, capsys: pytest.CaptureFixt
     assert main(["plan", "diff", "tracking", "tracking"]) == 0
 
 
-def test_show(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """All events, or the schema of one; a misspelt one is told with the nearest."""
+def test_show_prints_all_events_or_one_schema(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A misspelt event is an error with a suggestion."""
     assert main(["plan", "show", "tracking"]) == 0
     assert "total        null or number  required" in capsys.readouterr().out
     assert main(["plan", "show", "tracking", "Order Paid", "--schema"]) == 0
@@ -215,8 +215,8 @@ def test_show(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS.names())
-def test_examples_are_understood(name: str) -> None:
-    """Every example is a command line that the command takes."""
+def test_examples_are_valid_command_lines(name: str) -> None:
+    """Every example is accepted by its command."""
     for example in COMMANDS[name].examples:
         words = shlex.split(example)
 
@@ -224,8 +224,8 @@ def test_examples_are_understood(name: str) -> None:
         _parser.of(name, COMMANDS[name]).parse(words[3:])
 
 
-def test_violations_beside_the_stages_when_asked(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`test` and `transform` show them; the exit code is that of the stages."""
+def test_test_and_transform_can_show_violations(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On request; the exit code is that of the stages."""
     (shop / "workspace.yaml").write_text(
         "destinations: {hook: {type: WEBHOOK, config: {webhookUrl: 'https://hook.example'}}}\n"
     )
@@ -241,8 +241,8 @@ def test_violations_beside_the_stages_when_asked(shop: Path, capsys: pytest.Capt
         assert "Did you mean 'method'?" in said
 
 
-def test_examples_are_as_planned_and_near_misses_are_not(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is printed is what `plan check` takes: all of one, none of the other, each with what it breaks."""
+def test_generated_events_pass_and_near_misses_fail(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`plan check` accepts all generated events and none of the near misses, each of which names its violation."""
     assert main(["plan", "examples", "tracking", "--count", "5"]) == 0
     good = capsys.readouterr().out
     assert main(["plan", "examples", "tracking", "Order Paid", "--near-misses", "--seed", "7"]) == 0

@@ -1,4 +1,4 @@
-"""The explorer of a plan: volumes, violations at their lines, what never comes; live and without widgets."""
+"""The plan explorer shows volumes, violations at their lines, and planned events that never come; live and static."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plan(tmp_path: Path) -> Plan:
     return plans.load(write(tmp_path, PROJECT)).plan()
 
 
-def test_the_plan_stands_beside_what_comes(plan: Plan) -> None:
+def test_planned_and_actual_events_are_compared(plan: Plan) -> None:
     """Planned ones that never come, unplanned ones, volumes by property, the nearest name."""
     explorer = PlanExplorer(plan, [GOOD, GOOD, BAD, UNPLANNED])
     shown = explorer.static()
@@ -38,8 +38,8 @@ def test_the_plan_stands_beside_what_comes(plan: Plan) -> None:
     explorer.close()
 
 
-def test_violations_are_at_their_lines(plan: Plan) -> None:
-    """What is too much at its own line, what is missing at its owner's."""
+def test_violations_are_shown_at_their_lines(plan: Plan) -> None:
+    """An unexpected property at its own line, a missing one at its parent's."""
     found: dict[str, list[str]] = {
         line.text.strip(): [v.type for v in line.violations]
         for line in marked_lines(BAD, plan.check(BAD).violations)
@@ -53,8 +53,8 @@ def test_violations_are_at_their_lines(plan: Plan) -> None:
     }
 
 
-def test_choosing_an_event_shows_it(plan: Plan) -> None:
-    """Those with violations come first; nothing of an event is taken for HTML."""
+def test_events_can_be_selected(plan: Plan) -> None:
+    """Those with violations come first; event data is escaped in the HTML."""
     explorer = PlanExplorer(plan, [GOOD, BAD])
     view: Any = explorer._details.value
 
@@ -66,8 +66,8 @@ def test_choosing_an_event_shows_it(plan: Plan) -> None:
     explorer.close()
 
 
-def test_without_events_there_are_samples(plan: Plan) -> None:
-    """Made from the plan, and all of them conform."""
+def test_without_events_samples_are_shown(plan: Plan) -> None:
+    """They are generated from the plan, and all conform."""
     explorer = PlanExplorer(plan)
 
     assert (explorer.state.survey.checked, explorer.state.survey.violated) == (20, 0)

@@ -1,4 +1,4 @@
-"""Plans from files: every format means the same, and what is wrong is told all at once."""
+"""Every file format of plans means the same, and all mistakes in a file are reported together."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def paid(**properties: Any) -> dict[str, Any]:
     return {"type": "track", "event": "Order Paid", "properties": properties}
 
 
-def test_a_project_is_used_as_it_is(tmp_path: Path) -> None:
+def test_an_existing_project_is_used_unchanged(tmp_path: Path) -> None:
     """Types, custom types, variants, nested properties, sections; and the sources with their settings."""
     project = plans.load(write(tmp_path, PROJECT))
     plan = project.plan()
@@ -150,8 +150,8 @@ def test_the_old_spelling_means_the_same(tmp_path: Path) -> None:
     }
 
 
-def test_violations_name_the_line_that_plans_it(tmp_path: Path) -> None:
-    """A missing property at its entry in the plan, a limit at the property's own declaration."""
+def test_violations_name_the_line_of_their_rule(tmp_path: Path) -> None:
+    """A missing property: its entry in the plan; a limit: the property's declaration."""
     plan = plans.load(write(tmp_path, PROJECT)).plan()
     verdict = plan.check(paid(method="card"))
     assert verdict.rule
@@ -241,17 +241,17 @@ BROKEN: list[tuple[str, str, str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("file", "text", "instead", "expected"), BROKEN, ids=lambda value: str(value)[:30])
-def test_a_broken_project_is_refused_with_its_place(
+def test_mistakes_in_a_project_have_their_position(
     tmp_path: Path, file: str, text: str, instead: str, expected: list[str]
 ) -> None:
-    """Each mistake is named where it stands, with the nearest id."""
+    """Each is reported where it is, with the nearest id."""
     assert text in PROJECT[file]
     said = problems(write(tmp_path, {**PROJECT, file: PROJECT[file].replace(text, instead, 1)}))
 
     assert [line for line in expected if not any(line in problem for problem in said)] == []
 
 
-def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_are_reported(tmp_path: Path) -> None:
     """In the order of files and lines, not only the first."""
     broken = {
         **PROJECT,
@@ -271,7 +271,7 @@ def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_variables_are_filled_in(tmp_path: Path) -> None:
-    """From `*.vars.yaml`; what nothing fills is a mistake."""
+    """From `*.vars.yaml`; a variable without a value is a mistake."""
     files = {**PROJECT, "plan.yaml": PROJECT["plan.yaml"].replace("display_name: Shop", 'display_name: "{{ .NAME }}"')}
     assert "{{ .NAME }} has no value" in problems(write(tmp_path, files))[0]
 
@@ -404,7 +404,7 @@ DRAFT_2020 = {"$schema": "https://json-schema.org/draft/2020-12/schema", **TOTAL
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_every_format_means_the_same(tmp_path: Path, format: str, files: dict[str, Any]) -> None:
-    """A format is found out by looking; a missing property and a wrong type are the same everywhere."""
+    """The format is detected; a missing property and a wrong type are the same in every format."""
     write(tmp_path, files)
     path = (
         tmp_path / "plan.json"
@@ -422,14 +422,14 @@ def test_every_format_means_the_same(tmp_path: Path, format: str, files: dict[st
         assert str(tmp_path) in loaded.rules[0].where
 
 
-def test_what_is_common_is_asked_of_all(tmp_path: Path) -> None:
+def test_common_rules_apply_to_all_events(tmp_path: Path) -> None:
     """Segment's COMMON."""
     plan = plans.load(write(tmp_path, {"plan.json": SEGMENT}) / "plan.json").plan()
 
     assert messages(plan, paid(total=1)) == ["must have required property 'userId'"]
 
 
-def test_screens_are_told_apart_by_name(tmp_path: Path) -> None:
+def test_screen_rules_are_merged(tmp_path: Path) -> None:
     """mParticle plans screens one by one, here they share one rule."""
     plan = plans.load(write(tmp_path, {"plan.json": MPARTICLE}) / "plan.json").plan()
 
@@ -437,8 +437,8 @@ def test_screens_are_told_apart_by_name(tmp_path: Path) -> None:
     assert messages(plan, {"type": "screen", "name": "Other", "properties": {}}) == []
 
 
-def test_a_refused_schema_is_named_with_its_place(tmp_path: Path) -> None:
-    """The service would let the event pass unchecked: file, line and column of the keyword."""
+def test_a_rejected_schema_is_reported_with_its_position(tmp_path: Path) -> None:
+    """RudderStack would let the event pass unchecked: file, line and column of the keyword."""
     text = '{"properties": {\n  "total": {"type": "number",\n    "tpye": 1}}}'
     write(tmp_path, {"track/Order Paid.json": text})
 
@@ -467,8 +467,8 @@ NONSENSE = [
 
 @pytest.mark.parametrize("name", FORMATS.names())
 @pytest.mark.parametrize("content", NONSENSE)
-def test_nonsense_is_refused_with_words(tmp_path: Path, name: str, content: str) -> None:
-    """No reader ends in anything but a plan or `InvalidPlan`, whatever is in the file."""
+def test_any_content_gives_a_plan_or_an_error(tmp_path: Path, name: str, content: str) -> None:
+    """Every reader returns a plan or raises `InvalidPlan`, whatever is in the file."""
     path = write(tmp_path, {"track/x.json": content, "x.yaml": content}) / "x.yaml"
     for place in (path, tmp_path):
         try:
@@ -478,8 +478,8 @@ def test_nonsense_is_refused_with_words(tmp_path: Path, name: str, content: str)
         assert rules == 0
 
 
-def test_where_there_is_nothing(tmp_path: Path) -> None:
-    """No file, and a folder without plans."""
+def test_missing_plans_are_errors(tmp_path: Path) -> None:
+    """A missing file, and a folder without plans."""
     with pytest.raises(InvalidPlan, match="no such file"):
         plans.load(tmp_path / "no.json")
     with pytest.raises(InvalidPlan, match="unknown tracking plan format; set its format"):

@@ -1,4 +1,4 @@
-"""Events made from plans: all of them conform, near misses break one thing, and no destination type breaks on them."""
+"""Generated events conform, near misses break one rule, and no destination type crashes on either."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ LIMITS = [
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-def test_limits_are_met(limits: dict[str, Any]) -> None:
-    """Lengths, ranges, steps, patterns, formats, alternatives, types that hold themselves."""
+def test_generated_events_meet_all_limits(limits: dict[str, Any]) -> None:
+    """Lengths, ranges, steps, patterns, formats, alternatives, recursive types."""
     plan = plan_of({"type": "object", "properties": {"v": limits}, "required": ["v"]})
     events = [conforming(plan, plan.rules[0], Random(seed)) for seed in range(30)]
 
@@ -80,8 +80,8 @@ def test_limits_are_met(limits: dict[str, Any]) -> None:
     assert all("v" in event["properties"] for event in events)
 
 
-def test_what_is_impossible_is_told() -> None:
-    """A rule that no event meets ends in words, not in an endless search."""
+def test_an_impossible_rule_is_an_error() -> None:
+    """It ends with a message, not in an endless search."""
     plan = plan_of({"properties": {"v": {"type": "string", "minLength": 3, "maxLength": 2}}, "required": ["v"]})
 
     with pytest.raises(NoEvent, match="no conforming event"):
@@ -89,13 +89,13 @@ def test_what_is_impossible_is_told() -> None:
 
 
 @given(strategies.conforming(SHOP))
-def test_events_of_the_strategy_conform(event: dict[str, Any]) -> None:
-    """Every one of them."""
+def test_all_events_of_the_strategy_conform(event: dict[str, Any]) -> None:
+    """Checked with the plan that they are generated from."""
     assert list(SHOP.check(event).violations) == []
 
 
 def test_events_differ_and_reach_every_variant() -> None:
-    """Both values of the enum, optional properties with and without; the same seed gives the same events."""
+    """Both values of the enum, optional properties present and absent; the same seed gives the same events."""
     events = conforming_events(SHOP, 100)
     currencies = Counter(event["properties"]["currency"] for event in events)
     notes = Counter("note" in event["properties"] for event in events)
@@ -106,8 +106,8 @@ def test_events_differ_and_reach_every_variant() -> None:
     assert all("rate" in e["properties"] for e in events if e["properties"]["currency"] == "NOK")
 
 
-def test_near_misses_break_one_thing(tmp_path: Path) -> None:
-    """Of every kind that the plan has: missing, too much, another type, a limit; whatever else is as planned."""
+def test_near_misses_break_one_rule(tmp_path: Path) -> None:
+    """Of every kind in the plan: missing, unexpected, another type, a limit; everything else conforms."""
     plan = plans.load(write(tmp_path, PROJECT)).plan()
     for source in (plan, SHOP):
         misses = [miss for seed in range(5) for rule in source for miss in near_misses(source, rule, Random(seed))]
@@ -120,8 +120,8 @@ def test_near_misses_break_one_thing(tmp_path: Path) -> None:
 
 
 @given(strategies.near_misses(SHOP))
-def test_near_misses_as_a_strategy(miss: Any) -> None:
-    """Each with what it breaks."""
+def test_near_misses_are_available_as_a_strategy(miss: Any) -> None:
+    """Each with its violation."""
     assert miss.violation in SHOP.check(miss.event).violations
 
 
@@ -142,8 +142,8 @@ PLAN: Plan = of_service({"id": "all", "events": RULES})
 
 
 @pytest.mark.parametrize("name", CATALOGUE.names())
-def test_no_destination_type_breaks_on_planned_events(name: str) -> None:
-    """Each gives payloads or says what it needs, for planned events and near misses; nothing else ever comes of it."""
+def test_no_destination_type_crashes_on_generated_events(name: str) -> None:
+    """Each returns payloads or names what it needs, for planned events and near misses."""
     config = next((example.config for example in examples(name)), {})
     for event in planned_events(seed=len(name) % 4):
         try:
@@ -161,7 +161,7 @@ def planned_events(seed: int) -> list[dict[str, Any]]:
 
 
 def assert_no_crash(text: str) -> None:
-    """An event may be refused, in words: a mapping that fails on it has a mistake of its own."""
+    """Check that a mapping returns payloads or rejects the event with a message."""
     assert text
     assert "failed on this event" not in text
 
@@ -171,11 +171,11 @@ def _no_lookup(_request: Any) -> tuple[int, Any]:
 
 
 def shop_of_all_types() -> Workspace:
-    """A destination of every type that there is, warehouses included, behind one source with a plan."""
+    """A destination of every type, warehouses included, connected to one source with a plan."""
     shop = Workspace("shop")
     shop.tracking_plan("all", PLAN)
     for name in CATALOGUE.names():
-        with contextlib.suppress(InvalidConfig):  # only where its first example shows a wrong one
+        with contextlib.suppress(InvalidConfig):  # only if its first example has an invalid one
             config = next((example.config for example in examples(name) if not example.error), {})
             shop.destination(name.lower(), name, config=config)
     for provider in warehouse.PROVIDERS.values():
@@ -185,8 +185,8 @@ def shop_of_all_types() -> Workspace:
 
 
 @pytest.mark.slow
-def test_any_planned_event_to_every_destination_of_a_workspace() -> None:
-    """Plan, event, every stage of every type: an answer, or a refusal in words; never a crash."""
+def test_every_stage_of_every_type_accepts_or_rejects_planned_events() -> None:
+    """Each answer or refusal has a message; nothing crashes."""
     pipeline = Pipeline(shop_of_all_types())
 
     @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

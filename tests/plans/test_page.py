@@ -1,4 +1,4 @@
-"""The page about tracking plans: what stands in it works."""
+"""The documentation of tracking plans works as printed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_tutorial_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert main(["run", "orders.suite.yaml"]) == 0
 
 
-def test_its_python_runs() -> None:
-    """Each block by itself."""
+def test_the_python_of_the_page_runs() -> None:
+    """Each block separately."""
     for code in blocks("python"):
         exec(compile(code, "tracking-plans.md", "exec"), {})

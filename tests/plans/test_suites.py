@@ -1,4 +1,4 @@
-"""Tracking plans in suites and pytest: violations expected and forbidden, matchers, coverage, assertions."""
+"""Tracking plans in suites and pytest: expected and forbidden violations, matchers, coverage, assertions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def suite(*scenarios: tuple[Any, Any], head: str = "") -> str:
 
 
 def run(folder: Path, text: str) -> tuple[list[str], str]:
-    """The status of each scenario, and what is said of those that fail."""
+    """The status of each scenario, and the messages of those that fail."""
     write(folder / "tracking", PROJECT)
     (folder / "s.suite.yaml").write_text(text, encoding="utf-8")
     with runner.open_planes(limit=60) as planes:
@@ -51,8 +51,8 @@ MISSING = {"type": "Required-Missing", "property": "total"}
 EXTRA = {"type": "Additional-Properties", "path": "/properties"}
 
 
-def test_violations_are_expected_as_a_list(tmp_path: Path) -> None:
-    """By the rules of lists: exactly these, in this order, each a subset."""
+def test_violations_are_compared_as_a_list(tmp_path: Path) -> None:
+    """With the rules of lists: exactly these, in this order, each a subset."""
     cases: list[tuple[Any, Any, str]] = [
         (GOOD, [], "passed"),
         (BAD, [], "failed"),
@@ -70,10 +70,10 @@ def test_violations_are_expected_as_a_list(tmp_path: Path) -> None:
     assert "tracking/plan.yaml:8:7) Did you mean 'total'?" in said
 
 
-def test_violations_of_a_data_plane_elsewhere(
+def test_violations_of_a_remote_data_plane_are_checked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`--base-url`: expected and forbidden violations are those that the served data plane has seen."""
+    """`--base-url`: expected and forbidden violations are those of the served data plane."""
     write(tmp_path / "tracking", PROJECT)
     scenarios: list[tuple[Any, Any]] = [
         (BAD, {"violations": [MISSING, EXTRA]}),
@@ -98,7 +98,7 @@ def test_violations_of_a_data_plane_elsewhere(
 
 
 def test_a_suite_can_forbid_violations(tmp_path: Path) -> None:
-    """Whatever else a scenario expects; one that expects violations has them."""
+    """In every scenario, except where violations are expected."""
     scenarios: list[tuple[Any, Any]] = [
         (GOOD, {"delivered": [{}]}),
         (BAD, {"delivered": [{}]}),
@@ -109,8 +109,8 @@ def test_a_suite_can_forbid_violations(tmp_path: Path) -> None:
     assert run(tmp_path, suite(*scenarios))[0] == ["passed"] * 3
 
 
-def test_conforms_holds_a_value_against_a_rule(tmp_path: Path) -> None:
-    """A whole event or its properties, of the workspace's plans or of another; what breaks is told with its rule."""
+def test_conforms_checks_a_value_against_a_rule(tmp_path: Path) -> None:
+    """A whole event or its properties, with the workspace's plans or another; failures name the broken rule."""
     operands = ["Order Paid", "identify", {"plan": "tracking", "event": "Order Paid"}, "Order Payed"]
     scenarios = [(GOOD, {"delivered": [{"body": {"properties": {"$conforms": operand}}}]}) for operand in operands]
     whole = (BAD, {"delivered": [{"body": {"$conforms": "Order Paid"}}]})
@@ -122,8 +122,8 @@ def test_conforms_holds_a_value_against_a_rule(tmp_path: Path) -> None:
     assert "plan.yaml:12:11" in said
 
 
-def test_schema_is_a_file_beside_the_suite(tmp_path: Path) -> None:
-    """What it describes matches; what is wrong in it is told with its place."""
+def test_schema_matches_with_a_file_next_to_the_suite(tmp_path: Path) -> None:
+    """Mistakes in the file are reported with their position."""
     schemas: list[tuple[Any, str, str]] = [
         ({"type": "object", "required": ["total"], "properties": {"total": {"type": "number"}}}, "passed", ""),
         ({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}, "passed", ""),
@@ -140,10 +140,10 @@ def test_schema_is_a_file_beside_the_suite(tmp_path: Path) -> None:
     assert [text for _, _, text in schemas if text not in said] == []
 
 
-def test_coverage_of_a_plan_fails_under_a_limit(
+def test_low_coverage_of_a_plan_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Events, properties, values and variants that no scenario sends; optional ones that were never left out."""
+    """Uncovered events, properties, values and variants; optional properties that are always present."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "tracking", PROJECT)
     (tmp_path / "s.suite.yaml").write_text(suite((GOOD, {"violations": []})), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a change does to tables: replay, comparison, diff; and the database for dbt."""
+"""Effects of a change on tables: replay, comparison, diff; and the database for dbt."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def workspace(**transformation: Any) -> Workspace:
 
 
 def text_price(event: Any) -> Any:
-    """The change: prices of some events become texts, and there is a member more."""
+    """The change: prices of some events become texts, and there is one more field."""
     properties = event["properties"]
     if properties["orderId"] == "A-2":
         properties = {**properties, "price": "n/a"}
@@ -56,7 +56,7 @@ def text_price(event: Any) -> Any:
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_replay_has_rows_and_tables(workers: int) -> None:
-    """Rows are stage 2, staged ones stage 3; the tables can be asked afterwards, whichever process made the rows."""
+    """Rows are stage 2, staged ones stage 3; the tables can be queried afterwards, whichever process made the rows."""
     result = replay(EVENTS, workspace(), stages=Stages(send_to_destination=True), workers=workers, destinations=["wh"])
     frame = result.frame()
 
@@ -67,8 +67,8 @@ def test_a_replay_has_rows_and_tables(workers: int) -> None:
         result.warehouse("hook")
 
 
-def test_losses_stand_in_the_summary() -> None:
-    """Grouped, with how many events and an example."""
+def test_losses_are_in_the_summary() -> None:
+    """Grouped, with the number of events and an example."""
     result = replay(EVENTS, workspace(), destinations=["wh"])
 
     (group,) = result.groups
@@ -77,7 +77,7 @@ def test_losses_stand_in_the_summary() -> None:
     assert "properties.user_id" in result.to_html()
 
 
-def test_frames_go_through_warehouses() -> None:
+def test_frames_can_be_run_through_warehouses() -> None:
     """`df.svc.run` gives rows per table."""
     frame = pd.DataFrame([{"type": "track", "event": "Signed Up", "userId": "u1", "properties.plan": "pro"}])
     result = frame.svc.run("SNOWFLAKE")
@@ -86,8 +86,8 @@ def test_frames_go_through_warehouses() -> None:
     assert result["output.data.PLAN"].dropna().tolist() == ["pro"]
 
 
-def test_a_comparison_tells_what_changes_in_the_tables() -> None:
-    """New columns, type conflicts with both events, discards, rows that differ with samples."""
+def test_a_comparison_reports_changed_tables() -> None:
+    """New columns, type conflicts with both events, discards, changed rows with samples."""
     result = compare(EVENTS, workspace(), workspace(function=text_price), destinations=["wh"])
     change = result.warehouse("wh")
     orders = next(table for table in change.tables if table.table == "order_completed")
@@ -106,8 +106,8 @@ def test_a_comparison_tells_what_changes_in_the_tables() -> None:
         assert "m2" in text
 
 
-def test_nothing_differs_between_equals() -> None:
-    """Neither with itself, nor with another provider whose names differ in case only, but for types."""
+def test_equal_tables_have_no_differences() -> None:
+    """Neither with itself, nor with a provider whose names differ only in case, except for types."""
     assert compare(EVENTS, workspace(), workspace(), destinations=["wh"]).warehouse("wh").same
 
     one, two = Warehouse("POSTGRES"), Warehouse("SNOWFLAKE")
@@ -118,16 +118,16 @@ def test_nothing_differs_between_equals() -> None:
     assert not any(table.differs for table in change.tables)
 
 
-def test_events_that_come_once_cannot_be_compared_in_tables() -> None:
-    """The error says what to give instead."""
+def test_one_pass_inputs_cannot_be_compared_in_tables() -> None:
+    """The error says what to pass instead."""
     result = compare(iter(EVENTS), workspace(), workspace(), destinations=["wh"])
 
     with pytest.raises(ConfigError, match="only once"):
         result.warehouse("wh")
 
 
-def test_missing_tables_and_rows() -> None:
-    """A table that is only on one side has all of its rows there."""
+def test_missing_tables_and_rows_are_reported() -> None:
+    """All rows of a table that exists on one side only are listed."""
     one, two = Warehouse("POSTGRES"), Warehouse("POSTGRES")
     one.load(EVENTS[:3])
     two.load([*EVENTS[1:], {**EVENTS[0], "event": "Renamed", "messageId": "r"}])
@@ -136,8 +136,8 @@ def test_missing_tables_and_rows() -> None:
     assert rows == {"order_completed": (1, 1), "renamed": (0, 1), "tracks": (1, 2)}
 
 
-def test_an_export_for_dbt(tmp_path: Path) -> None:
-    """Database, profile, sources and a project; another export leaves the project as it is."""
+def test_an_export_for_dbt_is_complete(tmp_path: Path) -> None:
+    """Database, profile, sources and a project; a second export does not change the project."""
     one, two = Warehouse("POSTGRES", name="shop"), Warehouse("SNOWFLAKE", name="other shop")
     for warehouse in (one, two):
         warehouse.load(EVENTS)
@@ -155,8 +155,8 @@ def test_an_export_for_dbt(tmp_path: Path) -> None:
     assert (tmp_path / "dbt_project.yml").read_text() == "mine"
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It says what is in the tables and what is lost, and writes the files."""
+def test_the_command_reports_tables_and_losses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And it writes the files."""
     workspace().save(tmp_path / "workspace.yaml")
     events = tmp_path / "events.ndjson"
     events.write_text("".join(json.dumps(event) + "\n" for event in [*EVENTS, {**EVENTS[0], "messageId": "bad",
@@ -187,15 +187,15 @@ def interrupt(event: Any) -> Any:
     ],
     ids=["compare", "accessor", "profile"],
 )
-def test_ctrl_c_is_no_result_where_only_the_whole_is_one(ask: Callable[[Workspace], object]) -> None:
-    """What was done until then would be taken for all of it."""
+def test_an_interrupted_run_that_needs_all_events_gives_no_result(ask: Callable[[Workspace], object]) -> None:
+    """A partial result could be mistaken for the complete one."""
     with ctrl_c_as_usual(), pytest.raises(KeyboardInterrupt):
         ask(workspace(function=interrupt))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes as files")
-def test_ctrl_c_leaves_the_export_that_was_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the middle of the events: status 2, and the database is the one of before."""
+def test_ctrl_c_keeps_the_previous_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """During the events: status 2, and the earlier database remains."""
     workspace().save(tmp_path / "workspace.yaml")
     events, database = tmp_path / "events.ndjson", tmp_path / "dbt" / "warehouse.duckdb"
     command = ["warehouse", "export", str(database.parent), "--workspace", str(tmp_path / "workspace.yaml"), "--events"]
@@ -206,7 +206,7 @@ def test_ctrl_c_leaves_the_export_that_was_there(tmp_path: Path, capsys: pytest.
 
     def write() -> None:
         with (tmp_path / "more.ndjson").open("w") as pipe:  # waits for the reader
-            pipe.write((json.dumps(EVENTS[1]) + "\n") * 20_000)  # more than a pipe holds: the reader is at work
+            pipe.write((json.dumps(EVENTS[1]) + "\n") * 20_000)  # more than a pipe holds: the reader is running
             pipe.flush()
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -224,7 +224,7 @@ def test_ctrl_c_leaves_the_export_that_was_there(tmp_path: Path, capsys: pytest.
 
 @pytest.mark.slow
 def test_dbt_builds_models_on_recorded_events(tmp_path: Path) -> None:
-    """`dbt build` offline: a model on an exported source, with a test that holds and one that fails as it should."""
+    """`dbt build` offline: a model on an exported source, with one test that passes and one that fails as it should."""
     dbt = _dbt(tmp_path)
     warehouse = Warehouse("POSTGRES", name="shop")
     warehouse.load(EVENTS)
@@ -248,7 +248,7 @@ def test_dbt_builds_models_on_recorded_events(tmp_path: Path) -> None:
 
 
 def _dbt(tmp_path: Path) -> Path:
-    """The command, installed into an environment of its own."""
+    """The command, installed into a separate environment."""
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     python = tmp_path / "venv" / "bin" / "python"
     packages = ["dbt-core>=1.10,<1.11", "dbt-duckdb>=1.10,<1.11"]

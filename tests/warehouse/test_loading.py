@@ -1,4 +1,4 @@
-"""Loading: the first type wins, what does not fit is discarded, rows of one id are merged, users are one row each."""
+"""Loading: the first type wins, conflicting values are discarded, rows are merged by id, each user has one row."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ def values(warehouse: Warehouse, column: str, table: str = "order_completed") ->
 
 
 @pytest.mark.parametrize("module", ["warehouse", "loading.convert"])
-def test_examples_of_the_docstrings(module: str) -> None:
-    """What the docstrings show is so."""
+def test_doctests_pass(module: str) -> None:
+    """The examples in docstrings are correct."""
     result = doctest.testmod(import_module(f"svctoolkit.warehouse.{module}"))
 
     assert result.attempted > 0
     assert result.failed == 0
 
 
-#: the first value of a column, the one after it, what is stored of that, and whether it is discarded
+#: the first value of a column, the next one, the stored value, and whether it is discarded
 CONVERSIONS: list[tuple[Any, Any, Any, bool]] = [
     ("a", 12, "12", False),
     ("a", 1234567.5, "1.2345675e+06", False),
@@ -75,7 +75,7 @@ CONVERSIONS: list[tuple[Any, Any, Any, bool]] = [
 
 @pytest.mark.parametrize("loads", [1, 2])
 def test_the_first_type_wins(loads: int) -> None:
-    """In one load as in two: a value of another type is converted, or it is NULL and stands in the discards."""
+    """In one load and over two: a value of another type is converted, or becomes NULL and is listed in the discards."""
     columns = {f"p{n}": conversion for n, conversion in enumerate(CONVERSIONS)}
     first = track("1", **{column: value for column, (value, *_) in columns.items()})
     then = track("2", **{column: value for column, (_, value, *_) in columns.items()})
@@ -89,8 +89,8 @@ def test_the_first_type_wins(loads: int) -> None:
     assert sorted(discards.column_name) == sorted(column for column, (*_, discarded) in columns.items() if discarded)
 
 
-def test_discards_say_what_and_why() -> None:
-    """The row itself is loaded; its value stands in the discards as text, with both types."""
+def test_discards_list_value_and_types() -> None:
+    """The row itself is loaded; the discarded value is listed as text, with both types."""
     warehouse = shop()
     load = warehouse.load([track("1", price=5), track("2", price="n/a")])
     line = warehouse.discards().iloc[0]
@@ -101,7 +101,7 @@ def test_discards_say_what_and_why() -> None:
 
 
 def test_losses_of_loading_name_event_and_field() -> None:
-    """NULL, rounded and cut values are warnings at their event and field, and name who made the column."""
+    """NULL, rounded and cut values are warnings with event and field, and with the event that created the column."""
     warehouse = shop("MSSQL")
     warehouse.load([track("1", n=5, t="x"), track("2", n=12.9, t="y" * 600), track("3", n="many")])
     found = {(loss.event_id, loss.path, loss.kind): loss.text for id in "123" for loss in warehouse.losses_of(id)}
@@ -119,8 +119,8 @@ def test_losses_of_loading_name_event_and_field() -> None:
     ]
 
 
-def test_numbers_beyond_64_bits_are_lost_loudly() -> None:
-    """They are int in the service, and what its language makes of them is stored."""
+def test_numbers_beyond_64_bits_give_a_warning() -> None:
+    """RudderStack treats them as int, and stores what Go makes of them."""
     warehouse = shop()
     load = warehouse.load([track("1", n=10**30)])
 
@@ -129,7 +129,7 @@ def test_numbers_beyond_64_bits_are_lost_loudly() -> None:
 
 
 def test_redshift_widens_strings() -> None:
-    """The one type that ever changes: string becomes text, and the text is whole."""
+    """The only type that ever changes: string becomes text, and the whole text is stored."""
     warehouse = shop("RS")
     warehouse.load([track("1", t="short")])
     warehouse.load([track("2", t="x" * 600)])
@@ -139,8 +139,8 @@ def test_redshift_widens_strings() -> None:
     assert warehouse.discards().empty
 
 
-def test_new_columns_are_added_and_nothing_is_dropped() -> None:
-    """Rows before them have NULL there."""
+def test_new_columns_are_added_and_none_is_dropped() -> None:
+    """Earlier rows have NULL there."""
     warehouse = shop()
     warehouse.load([track("1", a=1)])
     load = warehouse.load([track("2", b=2)])
@@ -161,8 +161,8 @@ def test_new_columns_are_added_and_nothing_is_dropped() -> None:
         ("S3_DATALAKE", {}, 2),
     ],
 )
-def test_merge_or_append(kind: str, config: dict[str, Any], rows: int) -> None:
-    """By the provider, unless `preferAppend` says otherwise: the newest row of an id replaces the others."""
+def test_rows_are_merged_or_appended(kind: str, config: dict[str, Any], rows: int) -> None:
+    """By provider, unless `preferAppend` is set: the newest row of an id replaces the others."""
     for together in (True, False):
         warehouse = shop(kind, config)
         events = [track("1", at="2026-03-02T00:00:00Z", n=2), track("1", at="2026-03-01T00:00:00Z", n=1)]
@@ -173,8 +173,8 @@ def test_merge_or_append(kind: str, config: dict[str, Any], rows: int) -> None:
         assert 2 in values(warehouse, "n")
 
 
-def test_bigquery_has_a_view_of_the_newest() -> None:
-    """Appended rows stay, the view has one of each id, also after new columns came."""
+def test_bigquery_has_a_view_of_the_newest_rows() -> None:
+    """Appended rows stay, the view has one per id, also after new columns were added."""
     warehouse = Warehouse("BQ", name="shop")
     warehouse.load([track("1", n=1)])
     warehouse.load([track("1", at="2026-03-02T00:00:00Z", n=2, extra="x")])
@@ -183,7 +183,7 @@ def test_bigquery_has_a_view_of_the_newest() -> None:
 
 
 def test_users_keep_the_newest_value_of_each_column() -> None:
-    """One row a user, in whatever order the identifies come; empty values never win."""
+    """One row per user, in whatever order the identifies come; empty values never win."""
     warehouse = shop()
     warehouse.load([identify("u1", "2026-03-02T00:00:00Z", plan="pro"), identify("u1", plan="free", city="Graz")])
     warehouse.load([identify("u1", "2026-03-03T00:00:00Z", age=41), identify("u2", plan="free")])
@@ -194,8 +194,8 @@ def test_users_keep_the_newest_value_of_each_column() -> None:
     assert warehouse.count("identifies") == 4
 
 
-def test_identities() -> None:
-    """Ids that rules join share a rudder_id, over several loads."""
+def test_ids_joined_by_merge_rules_share_a_rudder_id() -> None:
+    """Over several loads."""
     warehouse = shop("SNOWFLAKE", settings={"id_resolution": True})
     warehouse.load(
         [{**track("1"), "anonymousId": "a1", "userId": "u1"}, {**track("2"), "anonymousId": "a2", "userId": "u2"}]
@@ -210,7 +210,7 @@ def test_identities() -> None:
 
 
 def test_long_merge_rules_are_replaced() -> None:
-    """Of more than 512 characters; the original stands in the discards."""
+    """Rules of more than 512 characters; the original is in the discards."""
     warehouse = shop("SNOWFLAKE", settings={"id_resolution": True})
     warehouse.load([{**track("1"), "anonymousId": "a" * 600}])
 
@@ -249,11 +249,11 @@ REFUSED = [
 ]
 
 
-def test_sql_of_users_reads_the_tables_and_nothing_else() -> None:
-    """Files, extensions, other databases, variables of Python around it and changes are refused; the tables stay."""
+def test_user_sql_can_only_read_the_tables() -> None:
+    """Files, extensions, other databases, Python variables and changes are refused; the tables stay."""
     warehouse = shop()
     warehouse.load([track("1")])
-    secret_frame = warehouse.tables()  # a frame that DuckDB would find by its name, if it was allowed to
+    secret_frame = warehouse.tables()  # a frame that DuckDB would find by its name, if it were allowed to
     answered = []
     for query in REFUSED:
         with suppress(ConfigError):
@@ -265,7 +265,7 @@ def test_sql_of_users_reads_the_tables_and_nothing_else() -> None:
 
 
 def test_a_query_that_takes_too_long_is_stopped() -> None:
-    """With an error that says so; the warehouse can be asked again."""
+    """With an error that says so; the warehouse can be queried again."""
     warehouse = shop()
     warehouse.load([track("1")])
 
@@ -274,8 +274,8 @@ def test_a_query_that_takes_too_long_is_stopped() -> None:
     assert warehouse.count("tracks") == 1
 
 
-def test_queries_that_read() -> None:
-    """Every way to ask, names in any case."""
+def test_all_reading_queries_work() -> None:
+    """Every kind of query, with names in any case."""
     warehouse = shop()
     warehouse.load([track("1")])
     queries = [
@@ -292,7 +292,7 @@ def test_queries_that_read() -> None:
 
 
 def test_frames_keep_whole_numbers_and_times() -> None:
-    """A missing value beside them changes neither; lists come as JSON text; Arrow goes out as well."""
+    """A missing value next to them changes neither; lists become JSON text; Arrow export works, too."""
     warehouse = shop()
     warehouse.load([track("1", n=2**53 - 1, list=[1, {"a": "b"}]), track("2", at="2026-03-04T05:06:07.123+05:30")])
     frame = warehouse.sql("select n, list, received_at from order_completed order by id")
@@ -303,8 +303,8 @@ def test_frames_keep_whole_numbers_and_times() -> None:
     assert warehouse.arrow("select n from order_completed").schema.names == ["n"]
 
 
-def test_tables_and_schema() -> None:
-    """Counts, the provider's types, and the event and field that made each column."""
+def test_tables_and_schema_describe_themselves() -> None:
+    """Counts, the provider's types, and the event and field that created each column."""
     warehouse = shop("SNOWFLAKE")
     warehouse.load([track("1", price=1.5)])
     line = warehouse.schema("order_completed").set_index("column").loc["PRICE"]
@@ -315,8 +315,11 @@ def test_tables_and_schema() -> None:
         warehouse.schema("order_complete")
 
 
-def test_a_saved_file_is_a_database_like_any_other(tmp_path: Path) -> None:
-    """Schema, types, rows and the provider's types as comments; it is replaced as a whole, and a bad path says so."""
+def test_a_saved_file_is_an_ordinary_database(tmp_path: Path) -> None:
+    """Schema, types, rows, and the provider's types as comments.
+
+    It is replaced atomically, and a bad path is an error.
+    """
     warehouse = shop("RS")
     warehouse.load([track("1", price=1.5, doc={"a": 1}), identify("u1")])
     file = warehouse.save(tmp_path / "wh.duckdb")
@@ -341,8 +344,8 @@ NONSENSE: list[Any] = [
 
 
 @pytest.mark.parametrize("kind", ["POSTGRES", "SNOWFLAKE", "BQ", "S3_DATALAKE", "MSSQL", "CLICKHOUSE"])
-def test_nonsense_is_loaded(kind: str) -> None:
-    """Every event has its row, whatever stands in it, and the next one, too."""
+def test_any_event_is_loaded(kind: str) -> None:
+    """Every event has its row, whatever it contains, and so does the next one."""
     warehouse = shop(kind, settings={"id_resolution": True})
     events = [track(str(n), **properties) for n, properties in enumerate(NONSENSE)]
     odd = [
@@ -357,7 +360,7 @@ def test_nonsense_is_loaded(kind: str) -> None:
 
 
 def test_a_load_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is one transaction, and what was staged is loaded by the next."""
+    """It is one transaction, and the next load includes the staged rows."""
     from svctoolkit.warehouse.loading.load import Loader
 
     warehouse = shop()
@@ -379,8 +382,8 @@ def test_a_load_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("value", "text"), [(1e20, "1e+20"), (-0.5, "-0.5"), (1e-7, "1e-07"), (100000.0, "100000"), (0.0, "0")]
 )
-def test_floats_as_go_writes_them(value: float, text: str) -> None:
-    """In text columns numbers look as the service's language shows them."""
+def test_floats_are_written_as_in_go(value: float, text: str) -> None:
+    """In text columns, numbers look as RudderStack (in Go) writes them."""
     assert go_float(value) == text
 
 
@@ -398,8 +401,8 @@ def test_100_000_events_in_five_seconds() -> None:
     assert warehouse.count("tracks") == 100_000
 
 
-def test_many_losses_are_counted() -> None:
-    """The first ten thousand are told one by one; the rest would only repeat them."""
+def test_losses_are_listed_up_to_a_limit_and_counted() -> None:
+    """The first ten thousand are listed; more would only repeat them."""
     warehouse = shop()
     load = warehouse.load(track(str(n), p=n if not n else n + 0.5) for n in range(10_051))
 
@@ -419,7 +422,7 @@ def test_without_duckdb_the_error_says_what_to_install(monkeypatch: pytest.Monke
 
 
 def test_records_and_replays_replace_their_rows() -> None:
-    """Although the configuration prefers to append: a record may come again, and so does what is replayed."""
+    """Even if the configuration prefers to append: records may come again, and so do replayed events."""
     once, again = track("1", n=1), track("1", n=2, at="2026-03-02T00:00:00Z")
     for kind, config in (("POSTGRES", {"preferAppend": True}), ("BQ", {})):
         appended, replayed = shop(kind, config), shop(kind, config)
@@ -438,7 +441,7 @@ def test_records_and_replays_replace_their_rows() -> None:
 
 
 def test_a_table_keeps_its_newest_rows() -> None:
-    """Each table by itself, the newest by when they were received, not by when they were loaded."""
+    """Each table separately; the newest by time of receipt, not by time of loading."""
     warehouse = shop(most_rows=5)
     warehouse.load([track(str(n), at=f"2026-03-0{9 - n}T00:00:00Z", n=n) for n in range(1, 9)])
     warehouse.load([track("p", "Paid")])

@@ -1,4 +1,4 @@
-"""The page about warehouses is true: its code runs."""
+"""The code in the documentation of warehouses runs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.mark.parametrize("code", blocks("python"), ids=lambda code: code.splitlines()[0][:40])
-def test_the_pages_python_runs(code: str) -> None:
-    """Each block by itself, with what it asserts."""
+def test_the_python_of_the_page_runs(code: str) -> None:
+    """Each block separately, with its assertions."""
     exec(compile(code, "warehouse.md", "exec", dont_inherit=True), {"__name__": "page"})
 
 
 @pytest.mark.parametrize("text", blocks("yaml"))
-def test_the_pages_suites_run(text: str, tmp_path: Path) -> None:
+def test_the_suites_of_the_page_pass(text: str, tmp_path: Path) -> None:
     """Every scenario passes."""
     file = tmp_path / "page.suite.yaml"
     file.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Warehouse destinations in a workspace: the pipeline, the data plane, and the Test API that keeps refusing them."""
+"""Warehouse destinations in a workspace: pipeline, data plane, and the Test API, which refuses them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def plane(workspace: Workspace) -> Iterator[DataPlane]:
 
 
 def test_rows_are_stage_2_and_the_load_stage_3(workspace: Workspace) -> None:
-    """A payload is a row of a table, an answer what its load did; frames have both."""
+    """A payload is a row of a table, an answer the result of its load; frames have both."""
     result = Pipeline(workspace).test_destination("wh", order(revenue=9.5), stages=ALL)
     entry = result.data[0]
     frame = result.frame()
@@ -51,7 +51,7 @@ def test_rows_are_stage_2_and_the_load_stage_3(workspace: Workspace) -> None:
 
 
 def test_the_pipeline_keeps_the_tables(workspace: Workspace) -> None:
-    """What was loaded can be asked; without stage 3 nothing is; the schema is called as the source."""
+    """Loaded rows can be queried; without stage 3 there are none; the schema is named after the source."""
     pipeline = Pipeline(workspace)
     pipeline.test_destination("wh", order("m1", revenue=9.5), stages=ALL)
     pipeline.test_source("web", order("m2", revenue=1.5), stages=ALL)
@@ -63,8 +63,8 @@ def test_the_pipeline_keeps_the_tables(workspace: Workspace) -> None:
         pipeline.warehouse("hook")
 
 
-def test_losses_are_warnings_of_the_result(workspace: Workspace) -> None:
-    """Those of making rows, and with stage 3 those of loading, at the event and field that cause them."""
+def test_losses_are_warnings_in_the_result(workspace: Workspace) -> None:
+    """From making rows, and with stage 3 from loading, with the event and field that cause them."""
     pipeline = Pipeline(workspace)
     pipeline.test_destination("wh", order("m1", price=5), stages=ALL)
     result = pipeline.test_destination("wh", order("m2", price="n/a", user_id="mine"), stages=ALL)
@@ -75,16 +75,16 @@ def test_losses_are_warnings_of_the_result(workspace: Workspace) -> None:
     assert "properties.user_id" in result._repr_mimebundle_()["text/html"]
 
 
-def test_a_refused_event_is_an_error_of_stage_2(workspace: Workspace) -> None:
-    """And nothing is loaded."""
+def test_a_rejected_event_is_an_error_of_stage_2(workspace: Workspace) -> None:
+    """No row is loaded."""
     result = Pipeline(workspace).test_destination("wh", {**order(), "context": "text"}, stages=ALL)
 
     assert "context" in result.data[0].error
     assert "Aborting" in str(result.data[0].destination_response)
 
 
-def test_the_user_transformation_comes_first(workspace: Workspace) -> None:
-    """Rows are made of what it gives, one set an event."""
+def test_the_user_transformation_runs_first(workspace: Workspace) -> None:
+    """Rows are made from its results, one set per event."""
     workspace.transformation("twice", lambda event: [event, {**event, "messageId": "m9", "event": "Copied"}])
     workspace.destination("wh").transformation = "twice"
     pipeline = Pipeline(workspace)
@@ -96,8 +96,8 @@ def test_the_user_transformation_comes_first(workspace: Workspace) -> None:
     ]
 
 
-def test_the_data_plane_loads_what_arrives(plane: DataPlane) -> None:
-    """Its tables, discards and Arrow; source and destination stand in the context."""
+def test_the_data_plane_loads_events(plane: DataPlane) -> None:
+    """Its tables, discards and Arrow; source and destination are in the context."""
     plane.send([order("m1", price=5), order("m2", price="n/a")], source="web")
     plane.drain()
     warehouse = plane.warehouse("wh")
@@ -113,7 +113,7 @@ def test_the_data_plane_loads_what_arrives(plane: DataPlane) -> None:
     assert {delivery.payload["table"] for delivery in plane.delivered} == {"TRACKS", "ORDER_COMPLETED"}
 
 
-def test_refused_events_fail_and_the_others_go_on(plane: DataPlane) -> None:
+def test_rejected_events_fail_and_others_continue(plane: DataPlane) -> None:
     """The fate says why."""
     plane.send([{**order("m1"), "context": "text"}, order("m2")], source="web")
     plane.drain()
@@ -124,7 +124,7 @@ def test_refused_events_fail_and_the_others_go_on(plane: DataPlane) -> None:
     )
 
 
-def test_the_test_api_keeps_refusing_warehouses(plane: DataPlane) -> None:
+def test_the_test_api_refuses_warehouses(plane: DataPlane) -> None:
     """As the hosted service does, with a text that says why."""
     body = {"message": order(), "stage": {"dest_transform": True}}
     answer = httpx.post(f"{plane.url}/v0/testDestination/wh", auth=LOGIN, json=body)
@@ -135,8 +135,8 @@ def test_the_test_api_keeps_refusing_warehouses(plane: DataPlane) -> None:
     assert "warehouse" in by_source.json()[0]["error"]
 
 
-def test_a_data_plane_with_a_store_has_its_tables_after_a_restart(workspace: Workspace, tmp_path: Path) -> None:
-    """Also what was staged and never asked for, and after a line that a kill tore."""
+def test_tables_of_a_data_plane_survive_a_restart(workspace: Workspace, tmp_path: Path) -> None:
+    """Including staged rows that were never queried, and after a line truncated by a kill."""
     for number in range(3):
         with DataPlane(workspace, store=tmp_path / "plane.db", listen=False) as plane:
             plane.send(order(f"m{number}", n=number), source="web")
@@ -147,8 +147,8 @@ def test_a_data_plane_with_a_store_has_its_tables_after_a_restart(workspace: Wor
         assert plane.warehouse("wh").sql("select n from order_completed order by n").N.tolist() == [0, 1, 2]
 
 
-def test_a_full_disk_puts_events_off(workspace: Workspace, tmp_path: Path) -> None:
-    """What cannot be written down stays pending, and arrives when it can."""
+def test_a_full_disk_postpones_events(workspace: Workspace, tmp_path: Path) -> None:
+    """Events that cannot be written stay pending, and are loaded later."""
     blocked = tmp_path / "plane.db-warehouses"
     blocked.write_text("in the way")
     with DataPlane(workspace, store=tmp_path / "plane.db", listen=False) as plane:
@@ -160,15 +160,15 @@ def test_a_full_disk_puts_events_off(workspace: Workspace, tmp_path: Path) -> No
         assert plane.warehouse("wh").count("tracks") == 1
 
 
-def test_secrets_of_the_configuration_stay_out(workspace: Workspace) -> None:
-    """An event that has one in it shows it nowhere."""
+def test_secrets_of_the_configuration_are_masked(workspace: Workspace) -> None:
+    """An event that contains one does not show it anywhere."""
     result = Pipeline(workspace).test_destination("wh", order(user_id="s3cret-password", note="s3cret-password"))
 
     assert "s3cret-password" not in repr(result) + str(result._repr_mimebundle_()) + result.frame().to_json()
 
 
-def test_tables_can_be_asked_while_events_arrive(plane: DataPlane) -> None:
-    """From several threads: nobody gets an error, and in the end every event is there once."""
+def test_tables_can_be_queried_while_events_arrive(plane: DataPlane) -> None:
+    """From several threads: no query fails, and in the end every event is there once."""
     with ThreadPoolExecutor(4) as pool:
         sent = [pool.submit(plane.send, [order(f"m{n}-{i}") for i in range(20)], source="web") for n in range(10)]
         counts = [plane.warehouse("wh").tables()["rows"].sum() for _ in range(5)]
@@ -181,8 +181,8 @@ def test_tables_can_be_asked_while_events_arrive(plane: DataPlane) -> None:
     ]
 
 
-def test_the_operators_settings_stand_in_the_workspace_file(tmp_path: Path) -> None:
-    """Who is whom, the most columns, the rows that are kept: in the pipeline, in the data plane, and after saving."""
+def test_warehouse_settings_are_in_the_workspace_file(tmp_path: Path) -> None:
+    """Merge rules, the maximum of columns, the rows to keep: in the pipeline, in the data plane, and after saving."""
     text = """
     sources: {web: {category: cloud, destinations: [wh]}}
     destinations: {wh: {type: BQ, config: {}}}
@@ -204,8 +204,8 @@ def test_the_operators_settings_stand_in_the_workspace_file(tmp_path: Path) -> N
     assert len(ids) == 2
 
 
-def test_what_a_store_keeps_of_its_tables_is_bounded(workspace: Workspace, tmp_path: Path) -> None:
-    """The file of a warehouse has at most twice the rows; the newest are there after a restart."""
+def test_the_stored_tables_are_bounded(workspace: Workspace, tmp_path: Path) -> None:
+    """The file of a warehouse has at most twice the rows to keep; the newest are there after a restart."""
     workspace.warehouses = WarehouseSettings(rows=4)
     with DataPlane(workspace, listen=False, store=tmp_path / "plane.db") as plane:
         plane.send([order(f"m{n}", n=n) for n in range(11)], source="web")

@@ -1,4 +1,4 @@
-"""What an event becomes in tables: names, types, options, and what is lost on the way."""
+"""Rows made from events: names, types, options, and losses."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def tables(event: dict[str, Any], provider: str = "POSTGRES", *args: Any, **opti
 
 
 def users_columns(event: dict[str, Any], provider: str = "POSTGRES", **options: Any) -> dict[str, Any]:
-    """What of the properties arrives in the event's table."""
+    """The columns of the event's table that come from its properties."""
     row = rows(event, provider, clock=NOW, **options)[-1]
     own = {"id", "user_id", "received_at", "event", "event_text"}
     return {name: value for name, value in row["data"].items() if name.lower() not in own}
 
 
 @pytest.mark.parametrize("module", ["", ".providers", ".rows.names", ".rows.values"])
-def test_examples_of_the_docstrings(module: str) -> None:
-    """What the docstrings show is so."""
+def test_doctests_pass(module: str) -> None:
+    """The examples in docstrings are correct."""
     result = doctest.testmod(
         import_module(f"svctoolkit.warehouse{module}"), optionflags=doctest.IGNORE_EXCEPTION_DETAIL
     )
@@ -57,15 +57,15 @@ def test_examples_of_the_docstrings(module: str) -> None:
     ],
 )
 def test_tables_of_each_type(kind: str, expected: list[str]) -> None:
-    """Each type of event has its tables, in the service's order; types compare in lower case."""
+    """Each type of event has its tables, in RudderStack's order; types compare in lower case."""
     event = track(type=kind.upper(), recordId="r1")
 
     assert [row["table"] for row in rows(event, "POSTGRES")] == expected
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_every_provider_has_columns_for_every_value(provider: str) -> None:
-    """All of `data` has a type that the provider has a column type for, and the loader's own column is there."""
+def test_every_provider_has_a_column_type_for_every_value(provider: str) -> None:
+    """Every type of `data` has one, and the loader's own column exists."""
     event = track({"n": 1, "f": 1.5, "t": "x", "b": True, "at": "2026-01-02", "list": [1], "o": {"k": 1}})
     row = rows(event, provider, clock=NOW)[-1]
 
@@ -91,13 +91,13 @@ def test_every_provider_has_columns_for_every_value(provider: str) -> None:
         ("x" * 100, "x" * 63),
     ],
 )
-def test_names(sent: str, column: str) -> None:
-    """Words of ASCII letters and digits in snake case, reserved ones and leading digits with an underscore."""
+def test_names_become_snake_case(sent: str, column: str) -> None:
+    """Words of ASCII letters and digits; reserved words and leading digits get an underscore."""
     assert users_columns(track({sent: "v"})) == {column: "v"}
 
 
-def test_numbers_may_be_words() -> None:
-    """`underscoreDivideNumbers` sets every run of digits apart, in columns, values of `event` and tables."""
+def test_digits_can_be_separate_words() -> None:
+    """`underscoreDivideNumbers` separates digits in columns, values of `event` and tables."""
     event = track({"omega v2": 1}, event="Step10 Done")
     row = rows(event, "RS", {"underscoreDivideNumbers": True})[-1]
 
@@ -105,8 +105,8 @@ def test_numbers_may_be_words() -> None:
     assert row["data"]["omega_v_2"] == 1
 
 
-def test_the_provider_decides_case_length_and_reserved_words() -> None:
-    """Snowflake is upper case; 63, 127 characters or all of them; each has reserved words of its own."""
+def test_case_length_and_reserved_words_depend_on_the_provider() -> None:
+    """Snowflake is upper case; names have 63, 127 or unlimited characters; reserved words differ."""
     event = track({"y" * 150: 1, "order": 2, "depth": 3})
 
     assert [len(name) for name in users_columns(event, "POSTGRES") if name[0] == "y"] == [63]
@@ -117,8 +117,8 @@ def test_the_provider_decides_case_length_and_reserved_words() -> None:
     assert {"order", "depth"} < users_columns(event, "CLICKHOUSE").keys()
 
 
-def test_event_names_that_would_be_tables_of_ours() -> None:
-    """`users` and `identifies` are never an event's table; `tracks` is one when reserved words stay as they are."""
+def test_event_names_that_collide_with_standard_tables() -> None:
+    """`users` and `identifies` are never an event's table; `tracks` is one when reserved words stay unchanged."""
     keep = {"RS": {"options": {"skipReservedKeywordsEscaping": True}}}
 
     assert rows(track(event="Users"), "RS")[-1]["table"] == "_users"
@@ -158,8 +158,8 @@ def test_an_event_without_a_usable_name_has_no_table(name: Any) -> None:
         (float("inf"), "float", float("inf")),
     ],
 )
-def test_types(value: Any, kind: str, stored: Any) -> None:
-    """Whole numbers are int, texts that say a time become UTC with milliseconds, lists stay lists."""
+def test_values_get_their_types(value: Any, kind: str, stored: Any) -> None:
+    """Whole numbers are int, texts with a time become UTC with milliseconds, lists stay lists."""
     row = rows(track({"p": value}), "POSTGRES")[-1]
 
     assert (row["columns"]["p"], row["data"]["p"]) == (kind, stored)
@@ -167,12 +167,12 @@ def test_types(value: Any, kind: str, stored: Any) -> None:
 
 @pytest.mark.parametrize("value", [None, "", [], [""], [[]], {}, {"a": None}])
 def test_blank_values_make_no_column(value: Any) -> None:
-    """Nothing is stored for nothing."""
+    """Nothing is stored for them."""
     assert users_columns(track({"p": value})) == {}
 
 
 def test_long_texts_are_text_in_redshift_only() -> None:
-    """More than 512 UTF-16 units: characters outside of the BMP count twice. A list counts by its JSON."""
+    """Texts over 512 UTF-16 units: characters outside the BMP count twice. A list counts by its JSON."""
     event = track({"short": "x" * 512, "long": "x" * 513, "faces": "😀" * 257, "list": ["x" * 510]})
     kinds = {name: rows(event, "RS")[-1]["columns"][name] for name in ("short", "long", "faces", "list")}
 
@@ -181,7 +181,7 @@ def test_long_texts_are_text_in_redshift_only() -> None:
 
 
 def test_objects_of_cloud_sources_are_flattened_four_levels_deep() -> None:
-    """What is below stays together as JSON text; other sources are flattened as deep as they go."""
+    """Deeper parts stay together as JSON text; other sources are flattened completely."""
     event = track({"a": {"b": {"c": {"d": {"e": 1}}}}})
 
     assert users_columns(event) == {"a_b_c_d_e": 1}
@@ -190,7 +190,7 @@ def test_objects_of_cloud_sources_are_flattened_four_levels_deep() -> None:
 
 
 def test_json_paths_keep_a_value_together() -> None:
-    """By exact keys and depth, from configuration and event; Redshift's type is json, BigQuery's string."""
+    """Paths match by exact keys and depth, from configuration and event; Redshift's type is json, BigQuery's string."""
     event = track({"address": {"geo": {"lat": 1.0}}, "id2": "o-1"})
     paths = {"jsonPaths": "track.properties.address.geo, id2 ,nothing.here"}
     row = rows(event, "RS", paths)[-1]
@@ -203,8 +203,8 @@ def test_json_paths_keep_a_value_together() -> None:
     assert rows(asked, "RS")[-1]["data"]["address"] == '{"geo":{"lat":1}}'
 
 
-def test_columns_of_ours_are_not_the_users() -> None:
-    """A user's field with such a name is dropped, also where ours is empty."""
+def test_reserved_columns_cannot_be_set_by_users() -> None:
+    """A user's field with such a name is dropped, even if the reserved column is empty."""
     event = track({"user_id": "mine", "userId": "mine", "channel": "mine", "name": "mine"})
     data = rows(event, "POSTGRES")[-1]["data"]
 
@@ -213,8 +213,8 @@ def test_columns_of_ours_are_not_the_users() -> None:
     assert data["name"] == "mine"  # a column of pages, not of tracks
 
 
-def test_sources_and_addresses() -> None:
-    """Metadata goes into the context; the address is the context's own, else the request's."""
+def test_the_context_has_source_metadata_and_address() -> None:
+    """The address is the context's own, otherwise the request's."""
     metadata = {"sourceId": "src", "sourceType": "Javascript", "destinationId": "dst", "destinationType": "RS"}
     data = rows(track(request_ip="192.0.2.7", context={"ip": ""}), "RS", metadata=metadata)[0]["data"]
 
@@ -223,8 +223,8 @@ def test_sources_and_addresses() -> None:
     assert (data["context_ip"], "context_passed_ip" in data) == ("192.0.2.7", False)
 
 
-def test_users_and_identifies() -> None:
-    """Traits win over the context's; data lakes leave three times out; streams and skipped ones have no users."""
+def test_users_and_identifies_rows() -> None:
+    """Traits override the context's; data lakes leave out three times; streams and skipped ones have no users."""
     event = track(type="identify", traits={"plan": "pro"}, context={"traits": {"plan": "free", "age": 41}}, sentAt=NOW)
     got = tables(event, "RS", {"allowUsersContextTraits": True})
 
@@ -237,7 +237,7 @@ def test_users_and_identifies() -> None:
     assert tables({**event, "userId": " "}, "RS").keys() == {"identifies"}
 
 
-def test_only_true_switches_an_option_on() -> None:
+def test_only_true_enables_an_option() -> None:
     """Neither the text `true` nor 1 does."""
     assert [r["table"] for r in rows(track(), "RS", {"skipTracksTable": True})] == ["order_completed"]
     assert len(rows(track(), "RS", {"skipTracksTable": "true"})) == 2
@@ -246,8 +246,8 @@ def test_only_true_switches_an_option_on() -> None:
     assert len(rows(track(integrations={"Redshift": {"options": {"skipTracksTable": True}}}), "RS")) == 2
 
 
-def test_merge_rules() -> None:
-    """Only with id resolution, and only where the warehouse knows it."""
+def test_merge_rules_need_id_resolution() -> None:
+    """And a warehouse that supports it."""
     event = track(anonymousId="a1")
     rule = rows(event, "SNOWFLAKE", settings={"id_resolution": True})[-1]
 
@@ -267,16 +267,16 @@ def test_merge_rules() -> None:
         ({"type": "track", "context": []}, "context"),
     ],
 )
-def test_events_that_are_refused(event: dict[str, Any], field: str) -> None:
-    """The error names the field."""
+def test_rejected_events_name_the_field(event: dict[str, Any], field: str) -> None:
+    """The error has the field."""
     with pytest.raises(EventError) as refusal:
         rows(event, "RS", metadata={"sourceId": "s"})
 
     assert refusal.value.field == field
 
 
-def test_too_many_columns() -> None:
-    """1600 of them, or what the operator allows; data lakes and cloud sources' own channel have no limit."""
+def test_too_many_columns_are_rejected() -> None:
+    """1600, or the operator's limit; data lakes and cloud sources' own channel have no limit."""
     event = track({f"k{i}": i for i in range(300)})
 
     with pytest.raises(EventError, match="expected at most 200 columns"):
@@ -286,8 +286,8 @@ def test_too_many_columns() -> None:
     assert rows(event, "RS")
 
 
-def test_unknown_providers_and_settings() -> None:
-    """The error says the nearest."""
+def test_unknown_providers_and_settings_are_errors() -> None:
+    """With the nearest name."""
     with pytest.raises(UnknownName, match="snowflake"):
         rows(track(), "SNOWFLACKE")
     with pytest.raises(ConfigError, match="max_columns"):
@@ -306,15 +306,15 @@ def nested(depth: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "properties", [nested(100_000), {1: "x", "b": 2}, {"p": {None: 1, 2: 3}}, {"\ud800": "\udfff"}, "text", 5, ["x"]]
 )
-def test_nonsense_never_crashes(properties: Any) -> None:
-    """It gives rows, or an error of ours."""
+def test_any_event_gives_rows_or_an_error(properties: Any) -> None:
+    """It never crashes."""
     for provider in PROVIDERS:
         with suppress(EventError):
             assert rows(track(properties), provider)
 
 
 def test_an_event_is_not_changed() -> None:
-    """Not even by metadata that goes into its context."""
+    """Not even by metadata that is added to its context."""
     event = track({"list": [1, {"b": 2}]}, context={"ip": "1"})
     before = json.dumps(event)
     rows(event, "BQ", {"storeFullEvent": True}, metadata={"sourceId": "s"})
@@ -322,8 +322,8 @@ def test_an_event_is_not_changed() -> None:
     assert json.dumps(event) == before
 
 
-def test_reasons_and_places() -> None:
-    """Each column says which field it comes from and why it is called so."""
+def test_columns_have_reasons_and_places() -> None:
+    """Each column says which field it comes from and why it has its name."""
     event = track({"order": 1, "address": {"zipCode": "8010"}}, context={"app": {"name": "x"}})
     columns = {(c.table, c.name): c for c in explain(event, "POSTGRES").columns}
 
@@ -350,19 +350,19 @@ def test_reasons_and_places() -> None:
         (track(type="identify", traits={"id": 5}), "shadowed", "traits.id"),
     ],
 )
-def test_losses(event: dict[str, Any], kind: str, path: str) -> None:
-    """What does not arrive as it was sent is noted at its field."""
+def test_losses_are_noted_at_their_field(event: dict[str, Any], kind: str, path: str) -> None:
+    """Everything that does not arrive as it was sent."""
     assert [(loss.kind, loss.path) for loss in explain(event, "POSTGRES", clock=NOW).losses] == [(kind, path)]
 
 
-def test_nothing_is_lost_of_a_plain_event() -> None:
-    """Blank values are no loss, nor are names that come out differently."""
+def test_a_plain_event_has_no_losses() -> None:
+    """Blank values are not a loss, nor are changed names."""
     event = track({"orderId": "A-1", "note": "", "at": NOW, "items": []}, context={"ip": "1.2.3.4"}, sentAt=NOW)
 
     assert explain(event, "POSTGRES").losses == []
 
 
-def test_an_explanation_shows_itself() -> None:
+def test_an_explanation_has_displays() -> None:
     """As a frame, and as HTML in which everything is escaped."""
     explanation = explain(track({"user_id": "x", "note": "<b>"}), "RS")
     shown = explanation._repr_mimebundle_()["text/html"]

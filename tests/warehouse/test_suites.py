@@ -1,4 +1,4 @@
-"""Suites and pytest: what stands in the tables of a warehouse."""
+"""Suites and pytest can check the tables of a warehouse."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ GOOD: list[Any] = [
 
 
 @pytest.mark.parametrize("expected", GOOD)
-def test_what_stands_in_the_tables(planes: runner.Planes, expected: Any) -> None:
+def test_expectations_on_tables_pass(planes: runner.Planes, expected: Any) -> None:
     """Rows by subset in any order, columns by either type, discards, losses, SQL."""
     result = outcome(planes, expected)
 
@@ -77,8 +77,8 @@ BAD: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("expected", "said"), BAD)
-def test_what_does_not_stand_there(planes: runner.Planes, expected: Any, said: str) -> None:
-    """The scenario fails, and says where."""
+def test_wrong_expectations_on_tables_fail(planes: runner.Planes, expected: Any, said: str) -> None:
+    """The failure says where."""
     result = outcome(planes, expected)
 
     assert not result.ok
@@ -86,7 +86,7 @@ def test_what_does_not_stand_there(planes: runner.Planes, expected: Any, said: s
 
 
 def test_steps_share_the_tables_and_scenarios_do_not(planes: runner.Planes) -> None:
-    """The first type wins over steps; what another scenario has sent is not there."""
+    """The first type wins over steps; rows from other scenarios are not there."""
     first = {"source": "web", "send": SEND[1], "expect": {"warehouse": {"wh": {"discards": []}}}}
     second = {"source": "web", "send": SEND[2], "expect": {"warehouse": {"wh": {"discards": [{"row_id": "m3"}]}}}}
     alone = {"name": "alone", **second, "expect": {"warehouse": {"wh": {"order_completed": [{"revenue": "n/a"}]}}}}
@@ -98,8 +98,8 @@ def test_steps_share_the_tables_and_scenarios_do_not(planes: runner.Planes) -> N
 
 
 @pytest.mark.slow
-def test_the_fixture(pytester: pytest.Pytester) -> None:
-    """`warehouse()` has what arrived; the next test finds the tables empty."""
+def test_the_warehouse_fixture(pytester: pytest.Pytester) -> None:
+    """`warehouse()` has the loaded rows; the next test finds the tables empty."""
     pytester.makefile(
         ".yaml",
         workspace="""
