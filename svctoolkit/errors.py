@@ -101,7 +101,7 @@ class UnknownName(ConfigError, KeyError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "", hint: str = "") -> None:
         self.kind, self.name = kind, name
-        super().__init__(f"no {kind} is called {name!r}.{hint or did_you_mean(name, known)}", where=where)
+        super().__init__(f"unknown {kind} {name!r}.{hint or did_you_mean(name, known)}", where=where)
 
     __str__ = Exception.__str__  # KeyError would show the repr of the text
 

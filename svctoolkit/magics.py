@@ -149,7 +149,7 @@ class Magics:
             return Many(self._shell.user_ns[text])
         if not (Path(text).suffix or Path(text).exists() or "://" in text):
             names = [name for name in self._shell.user_ns if not name.startswith("_")]
-            raise UnknownName("variable or file with events", text, names)
+            raise UnknownName("event variable or file", text, names)
         return Many(text)
 
     def _show_violations(self, name: str, events: Mapping[str, Any], many: Many | None) -> None:
@@ -208,7 +208,7 @@ class Magics:
             if not isinstance(self._shell.user_ns.get(name), Workspace):
                 if name in self._shell.user_ns:
                     raise UsageError(f"%svc: {name} is a {type(self._shell.user_ns[name]).__name__}, not a workspace")
-                raise UnknownName("variable with a workspace", name, self.workspaces())
+                raise UnknownName("workspace variable", name, self.workspaces())
             self._chosen = name
         return self.workspace()
 

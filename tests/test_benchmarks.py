@@ -63,4 +63,4 @@ def test_a_name_that_is_no_benchmark_is_told(capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit):
         main(["replays"])
 
-    assert "no benchmark is called 'replays'; there are calls, destinations" in capsys.readouterr().err
+    assert "unknown benchmark 'replays'; there are calls, destinations" in capsys.readouterr().err

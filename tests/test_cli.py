@@ -154,7 +154,7 @@ def test_light_start(tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         ((), "command required"),
-        (("tset",), "no command is called 'tset'. Did you mean 'test'?"),
+        (("tset",), "unknown command 'tset'. Did you mean 'test'?"),
         (("--versoin",), "unknown option --versoin before the command. Did you mean '--version'?"),
         (
             ("test", "destination", "hook", "--smaple", "track"),
@@ -171,10 +171,10 @@ def test_light_start(tmp_path: Path) -> None:
         (("test", "destination", "hook", "--sample", "track", "--event", "-"), "exactly one event is required"),
         (
             ("test", "destination", "hook", "--sample", "trakc"),
-            "no sample event is called 'trakc'. Did you mean 'track'",
+            "unknown sample event 'trakc'. Did you mean 'track'",
         ),
-        (("test", "destination", "hoko", "--sample", "track"), "no destination is called 'hoko'. Did you mean 'hook'?"),
-        (("test", "source", "wbe", "--sample", "track"), "no source is called 'wbe'. Did you mean 'web'?"),
+        (("test", "destination", "hoko", "--sample", "track"), "unknown destination 'hoko'. Did you mean 'hook'?"),
+        (("test", "source", "wbe", "--sample", "track"), "unknown source 'wbe'. Did you mean 'web'?"),
         (("test", "destination", "hook", "--sample", "track", "--stage", "user=off"), "unknown stage 'user'."),
         (("test", "destination", "hook", "--sample", "track", "--stage", "dest_transform"), "expected STAGE=on"),
         (
@@ -208,7 +208,7 @@ def test_light_start(tmp_path: Path) -> None:
         (("serve", "--port", "65536"), "'65536' is not a valid port"),
         (("serve", "--live"), "--live needs --workspace FILE"),
         (("serve", "--workspace", "no.yaml"), "no.yaml"),
-        (("definitions", "WEBHOK"), "no destination type is called 'WEBHOK'. Did you mean 'WEBHOOK'"),
+        (("definitions", "WEBHOK"), "unknown destination type 'WEBHOK'. Did you mean 'WEBHOOK'"),
     ],
 )
 def test_wrong_usage(run: Run, arguments: tuple[str, ...], says: str) -> None:
@@ -493,7 +493,7 @@ def test_examples_of_a_definition(run: Run) -> None:
 
     assert shown["name"] == "with an API secret the two ids are merged"
     assert {"config", "event", "payloads"} <= set(shown)
-    assert "no example of MP is called 'two idx'" in run("definitions", "mp", "--example", "two idx").err
+    assert "unknown example of MP 'two idx'" in run("definitions", "mp", "--example", "two idx").err
     assert "--example needs a type" in run("definitions", "--example", "x").err
 
 
@@ -504,7 +504,7 @@ def test_the_documentation_comes_with_the_package(run: Run) -> None:
     assert re.search(r"^lineage +Lineage$", listed, re.M)
     assert re.search(r"^sdk/values +\S", listed, re.M)
     assert run("docs", "lineage").out.startswith("# Lineage\n")
-    assert "no page is called 'linage'. Did you mean 'lineage'?" in run("docs", "linage").err
+    assert "unknown page 'linage'. Did you mean 'lineage'?" in run("docs", "linage").err
 
 
 def test_the_tour_ends_with_a_finding_and_where_to_go_next(run: Run) -> None:
@@ -555,7 +555,7 @@ def test_definitions_are_searched(run: Run) -> None:
     assert "\nSLACK " not in groups
     assert "KAFKA" in run("definitions", "--category", "streaming").out
     assert "no: device mode only" in run("definitions", "--search", "hotjar", "--mode", "device").out
-    assert "no event type is called 'grup'. Did you mean 'group'?" in run("definitions", "--takes", "grup").err
+    assert "unknown event type 'grup'. Did you mean 'group'?" in run("definitions", "--takes", "grup").err
     assert "no destination type matches 'zzz'" in run("definitions", "--search", "zzz").err
 
 

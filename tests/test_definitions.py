@@ -58,7 +58,7 @@ def test_a_variable_knows_its_json_type() -> None:
 
 def test_an_unknown_type_has_the_nearest_name() -> None:
     """A wrong name is an `UnknownName`, which is a `KeyError`."""
-    with pytest.raises(UnknownName, match=r"no destination type is called 'BRAZEE'\. Did you mean 'BRAZE'") as caught:
+    with pytest.raises(UnknownName, match=r"unknown destination type 'BRAZEE'\. Did you mean 'BRAZE'") as caught:
         defs.get("BRAZEE")
 
     assert isinstance(caught.value, KeyError)

@@ -329,7 +329,7 @@ def test_an_unknown_type_is_a_key_error_with_the_nearest_name() -> None:
         CATALOGUE["WEBHOK"]
 
     assert isinstance(caught.value, errors.UnknownName)
-    assert str(caught.value) == "no destination type is called 'WEBHOK'. Did you mean 'WEBHOOK'?"
+    assert str(caught.value) == "unknown destination type 'WEBHOK'. Did you mean 'WEBHOOK'?"
 
 
 def test_only_folders_are_types() -> None:
@@ -579,7 +579,7 @@ def test_an_answer_is_found_by_its_name_and_its_endpoint() -> None:
 
     assert kind.answer("success", "https://toy.example/a").status == 202
     assert kind.answer("success", "https://toy.example/b").status == 200
-    with pytest.raises(errors.UnknownName, match=r"no answer of Toy is called 'succes'\. Did you mean 'success'"):
+    with pytest.raises(errors.UnknownName, match=r"unknown answer of Toy 'succes'\. Did you mean 'success'"):
         kind.answer("succes")
 
 

@@ -85,9 +85,7 @@ def test_a_file_beside_is_an_environment(file: Path) -> None:
     assert endpoint(Workspace.load(file, environ=ENVIRON, environment="staging")) == "https://staging.example"
 
     beside.write_text("destinations:\n  hok: {config: {webhookUrl: x}}\n")
-    with pytest.raises(
-        InvalidWorkspace, match=r"staging\.yaml:2:3: no destination is called 'hok'\. Did you mean 'hook'"
-    ):
+    with pytest.raises(InvalidWorkspace, match=r"staging\.yaml:2:3: unknown destination 'hok'\. Did you mean 'hook'"):
         Workspace.load(file, environ=ENVIRON, environment="staging")
     beside.write_text("delivery:\n  timeout: -5\n")
     with pytest.raises(InvalidWorkspace, match=r"staging\.yaml:2:12: 'timeout' must be more than 0"):
@@ -99,7 +97,7 @@ def test_a_file_beside_is_an_environment(file: Path) -> None:
 
 def test_an_environment_that_is_not_there_has_the_nearest_name(file: Path) -> None:
     """A misspelt environment never means the workspace itself."""
-    with pytest.raises(UnknownName, match=r"no environment is called 'prodution'\. Did you mean 'production'"):
+    with pytest.raises(UnknownName, match=r"unknown environment 'prodution'\. Did you mean 'production'"):
         Workspace.load(file, environ={**ENVIRON, "SVC_ENV": "prodution"})
 
 
@@ -174,7 +172,7 @@ def test_every_command_that_loads_a_workspace_takes_an_environment(
         monkeypatch.setenv(name, value)
 
     assert main([*command, "--env", "prodution", "--strict"]) == code
-    assert "no environment is called 'prodution'. Did you mean 'production'" in capsys.readouterr().err
+    assert "unknown environment 'prodution'. Did you mean 'production'" in capsys.readouterr().err
     assert main([*command, "--env", "production", "--strict"]) == code
     assert "environment" not in capsys.readouterr().err
 

@@ -92,7 +92,7 @@ def test_samples_cover_every_type_and_are_copies() -> None:
 
 def test_an_unknown_sample_names_the_nearest() -> None:
     """A misspelt sample is a typo, not a mystery."""
-    with pytest.raises(UnknownName, match=r"no sample event is called 'trak'\. Did you mean 'track'"):
+    with pytest.raises(UnknownName, match=r"unknown sample event 'trak'\. Did you mean 'track'"):
         events.sample("trak")
 
 

@@ -144,7 +144,7 @@ def test_nothing_runs_where_nobody_trusts_code(project: Path, tmp_path: Path, mo
 
     texts = [str(warning.message) for warning in warned]
     assert any(f"{project}: custom destination types are not loaded" in text for text in texts)
-    assert any("no destination type is called 'HARBOR'" in text for text in texts)
+    assert any("unknown destination type 'HARBOR'" in text for text in texts)
     assert not ran.exists()
 
 

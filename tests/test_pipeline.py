@@ -264,7 +264,7 @@ def test_sending_without_a_payload_says_that_there_is_nothing() -> None:
 
 def test_unknown_stages_are_refused() -> None:
     """A misspelt stage is not silently off."""
-    with pytest.raises(ValueError, match="no stage is called 'dest_transfrom'"):
+    with pytest.raises(ValueError, match="unknown stage 'dest_transfrom'"):
         Stages.of("dest_transfrom")
 
 

@@ -227,11 +227,11 @@ def test_an_interrupt_ends_the_run_and_is_told(write: Callable[..., Path]) -> No
         ("{name: a, destination: hook, event: {}}", "4:5: the expectation is missing or empty"),
         (
             "{name: a, destination: hok, event: {}, expect: {status: 1}}",
-            "4:15: no destination is called 'hok'. Did you mean 'hook'?",
+            "4:15: unknown destination 'hok'. Did you mean 'hook'?",
         ),
         (
             "{name: a, source: wb, event: {}, expect: {status: 1}}",
-            "4:15: no source is called 'wb'. Did you mean 'web'?",
+            "4:15: unknown source 'wb'. Did you mean 'web'?",
         ),
         (
             "{name: a, destination: hook, event: {}, expect: {statuss: 1}}",

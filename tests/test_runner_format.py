@@ -132,7 +132,7 @@ def test_variables_from_outside_rule(write: Callable[..., Path], capsys: pytest.
     assert main(["run", "--vars", "more.yaml"]) == 0
     assert main(["run", "--var", "n=7"]) == 1
     assert main(["run", "--var", "m=7"]) == 4
-    assert "no variable is called 'm'" in capsys.readouterr().err
+    assert "unknown variable 'm'" in capsys.readouterr().err
 
 
 # Rows
@@ -271,7 +271,7 @@ def test_a_wrong_script_is_told(write: Callable[..., Path]) -> None:
 
     assert "must be 100 or more" in found[0]
     found = problems(write(scenario.replace("status: 1}", "status: 200}")))
-    assert "no destination is called 'hok'. Did you mean 'hook'?" in found[0]
+    assert "unknown destination 'hok'. Did you mean 'hook'?" in found[0]
 
 
 # Snapshots
@@ -418,7 +418,7 @@ def test_live_scenarios_run_on_demand(write: Callable[..., Path]) -> None:
         ("{name: a, event: {}, setup: [{event: {}, expect: {body: {}}}], expect: {status: 1}}",
          "must succeed"),
         ("{name: a, event: {}, expect: {status: {$tol: 1}}}", "$tol can only be used together with $approx"),
-        ("{name: a, transformation: clean, event: {}, expect: {error: x}}", "no transformation is called 'clean'"),
+        ("{name: a, transformation: clean, event: {}, expect: {error: x}}", "unknown transformation 'clean'"),
         ("{name: a, event: {}, expect: {status: {$regexx: x}}}", "8:44: unknown matcher '$regexx'. Did you mean"),
         ("{name: a, event: {}, live: {verify: {get: x, body: {$lenght: 1}}}, expect: {status: 1}}", "$length"),
         ("{name: a, steps: [{event: {}, expect: {capture: {n: status}}}, {event: {}, "

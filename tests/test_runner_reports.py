@@ -538,7 +538,7 @@ def test_without_tests_the_default_events_run(project: Path, capsys: pytest.Capt
     ("change", "said"),
     [
         (("language: python\n", "language: pyton\n"), "must be one of"),
-        (("file: clean.py", "file: nowhere.py"), "cannot read nowhere.py: there is no such file"),
+        (("file: clean.py", "file: nowhere.py"), "cannot read nowhere.py: no such file"),
         (("input: ./in", "input: ./nowhere"), "no .json files in nowhere"),
     ],
 )

@@ -367,22 +367,22 @@ delivery: {mode: lve, timeout: -1}
         "2:75: a@b is listed twice",
         "2:87: a hashed token is 'sha256:' and 64 hexadecimal digits",
         "4:43: 'enabled' must be true or false, not text 'yes'",
-        "4:63: no destination is called 'hok'. Did you mean 'hook' or 'hook5'?",
+        "4:63: unknown destination 'hok'. Did you mean 'hook' or 'hook5'?",
         "4:98: 'enabled' must be true or false, not 1",
         "5:13: source 'web' already has the id 'src1'",
         "5:29: source 'web' has the same write key",
         "5:34: unknown key 'destinatons'. Did you mean 'destinations'?",
         "5:76: source 'app' is already connected to 'hook'",
-        "5:82: no destination is called 'dst1'. It is the id of 'hook': write the key.",
-        "7:26: no destination type is called 'WEBHOK'. Did you mean 'WEBHOOK'?",
-        "7:50: no transformation is called 'clen'. Did you mean 'clean'?",
+        "5:82: unknown destination 'dst1'. It is the id of 'hook': write the key.",
+        "7:26: unknown destination type 'WEBHOK'. Did you mean 'WEBHOOK'?",
+        "7:50: unknown transformation 'clen'. Did you mean 'clean'?",
         "8:35: WEBHOOK has no configuration variable 'webhookUrll'. Did you mean 'webhookUrl'?",
         "8:60: headers: expected a list, got a text",
         "9:11: unknown key 'typ'. Did you mean 'type'?",
         "10:10: webhookUrl: is required",
         "11:47: the environment variable NOPE is not set: set it, or write $(env:NOPE:-default)",
         "11:84: invalid reference: write $(env:NAME) or $(env:NAME:-default); $$(env: is plain text",
-        "13:17: cannot read claen.py: there is no such file",
+        "13:17: cannot read claen.py: no such file",
         "14:3: 'c2' needs 'language': python or javascript",
         "15:3: 'c3' has no code: give 'code' or 'file'",
         "16:17: give 'code' or 'file', not both",
@@ -414,11 +414,11 @@ delivery: {mode: lve, timeout: -1}
         ("users: [{email: a@b, token: S3CR3T", "1:35: a ',' is missing here, or the closing bracket"),
         (
             "destinations: {d: {type: webhook, config: {}}}",
-            "1:26: no destination type is called 'webhook'. Did you mean 'WEBHOOK'?",
+            "1:26: unknown destination type 'webhook'. Did you mean 'WEBHOOK'?",
         ),
         ("destinations: {d: {type: WEBHOOK, config: x}}", "1:43: 'config' must be an object, not text 'x'"),
         ("transformations: {t: {language: python, code: ''}}", "1:19: 't' has no code: give 'code' or 'file'"),
-        ("transformations: {t: {language: python, file: t.rb}}", "1:47: cannot read t.rb: there is no such file"),
+        ("transformations: {t: {language: python, file: t.rb}}", "1:47: cannot read t.rb: no such file"),
         ("delivery: {timeout: 1e300}", "1:21: 'timeout' must be 86400 or less, not 1e+300"),
         ("trackingPlans: {p: {}}", "1:17: give either 'project' (a folder) or 'file'"),
         (
@@ -429,7 +429,7 @@ delivery: {mode: lve, timeout: -1}
         ("trackingPlans: {p: {project: missing}}", "1:30: cannot be used:"),
         (
             "trackingPlans: {p: {file: README.md, format: odd}}",
-            "1:46: no format of tracking plans is called 'odd'.",
+            "1:46: unknown tracking plan format 'odd'.",
         ),
         *[
             (
@@ -492,8 +492,8 @@ def test_file_that_is_no_text(tmp_path: Path):
     found = problems(text, folder=tmp_path)
 
     assert re.match(r"1:29: cannot read .*t\.py: not UTF-8", found[0])
-    assert found[1].endswith("folder.js: there is no such file")
-    assert found[2].endswith("there is no such file")
+    assert found[1].endswith("folder.js: no such file")
+    assert found[2].endswith("no such file")
 
 
 def test_checks_of_objects():
@@ -511,8 +511,8 @@ def test_checks_of_objects():
         "sources.b: listed under 'b', but its key is 'c'",
         "sources.b.id: source 'web' already has the id 'web'",
         "sources.b.writeKey: the write key is empty",
-        "sources.web.destinations.1.destination: no destination is called 'hok'. Did you mean 'hook'?",
-        "destinations.hook.transformation: no transformation is called 'nope'.",
+        "sources.web.destinations.1.destination: unknown destination 'hok'. Did you mean 'hook'?",
+        "destinations.hook.transformation: unknown transformation 'nope'.",
         "destinations.hook.config.headerz: WEBHOOK has no configuration variable 'headerz'. Did you mean 'headers'?",
         "destinations.hook.config.webhookUrl: webhookUrl: expected a text, got a number",
         "users.0.email: an e-mail address must not contain a colon",
@@ -522,7 +522,7 @@ def test_checks_of_objects():
     ]
     with pytest.raises(InvalidWorkspace, match="listed under"):
         workspace.check()
-    with pytest.raises(UnknownName, match="no destination is called 'hok'"):
+    with pytest.raises(UnknownName, match="unknown destination 'hok'"):
         workspace.destinations_of(web)
 
 
@@ -600,7 +600,7 @@ def test_what_nobody_knows_is_kept_and_warned_about(tmp_path: Path):
 
     text = str(warned[0].message)
     assert len(warned) == 1
-    assert "no destination type is called 'WEBHOK'. Did you mean 'WEBHOOK'?" in text
+    assert "unknown destination type 'WEBHOK'. Did you mean 'WEBHOOK'?" in text
     assert "WEBHOOK has no configuration variable 'webhookUlr'. Did you mean 'webhookUrl'" in text
     assert "webhookUrl: expected a text, got a number" in text
     assert all(re.match(r".*workspaceConfig\.json:\d+:\d+: ", line) for line in text.splitlines())

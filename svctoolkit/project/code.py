@@ -61,7 +61,7 @@ def _files(path: Path) -> Iterator[Path]:
         yield path
         return
     if not path.is_dir():
-        raise ConfigError("there is no such file or folder", where=str(path))
+        raise ConfigError("no such file or folder", where=str(path))
     for here, folders, names in os.walk(path):
         folders[:] = sorted(folder for folder in folders if not folder.startswith(".") and folder not in _SKIPPED)
         yield from (Path(here, name) for name in sorted(names))

@@ -133,7 +133,7 @@ def _files_at(named: str | Path) -> list[tuple[Place, str]]:
             raise ConfigError("this folder contains no file of a known format", where=str(path))
         return known
     if not path.exists():
-        raise ConfigError("there is no such file", where=str(path))
+        raise ConfigError("no such file", where=str(path))
     return [(path, format_of(str(path)))]
 
 

@@ -4,7 +4,7 @@
 (True, 63)
 >>> provider("oracle")
 Traceback (most recent call last):
-svctoolkit.errors.UnknownName: no warehouse is called 'oracle'. Did you mean 's3_datalake'?
+svctoolkit.errors.UnknownName: unknown warehouse 'oracle'. Did you mean 's3_datalake'?
 """
 
 from __future__ import annotations

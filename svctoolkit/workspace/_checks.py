@@ -98,7 +98,7 @@ def _dangling(path: tuple[str | int, ...], section: str, reference: str, items: 
     what = section[:-1]
     by_id = next((key for key, item in items.items() if item.id == reference), None)
     hint = f" It is the id of {by_id!r}: write the key." if by_id is not None else _hint(reference, items)
-    return Flaw(path, f"no {what} is called {reference!r}.{hint}", missing=(section, reference))
+    return Flaw(path, f"unknown {what} {reference!r}.{hint}", missing=(section, reference))
 
 
 def _hint(name: str, names: Collection[str]) -> str:
@@ -112,7 +112,7 @@ def _type(key: str, destination: Destination) -> Iterator[Flaw]:
         unknown = definitions.unknown_variables(kind, config)
     except KeyError:
         names = {*definitions.names(), *CATALOGUE.names()}
-        yield Flaw(("destinations", key, "type"), f"no destination type is called {kind!r}.{did_you_mean(kind, names)}")
+        yield Flaw(("destinations", key, "type"), f"unknown destination type {kind!r}.{did_you_mean(kind, names)}")
         return
     for name in unknown:
         near = did_you_mean(name, definitions.variables(kind))
@@ -170,7 +170,7 @@ def _plans(workspace: Workspace) -> Iterator[Flaw]:
         if source.tracking_plan is not None and source.tracking_plan not in workspace.tracking_plans:
             hint = _hint(source.tracking_plan, workspace.tracking_plans)
             missing = ("trackingPlans", source.tracking_plan)
-            yield Flaw(inside, f"no tracking plan is called {source.tracking_plan!r}.{hint}", missing=missing)
+            yield Flaw(inside, f"unknown tracking plan {source.tracking_plan!r}.{hint}", missing=missing)
         elif source.tracking_plan is not None and (item := workspace.tracking_plans[source.tracking_plan]).project.name:
             try:
                 _ = item.chosen

@@ -66,7 +66,7 @@ def _unknown(document: Document, layer: Document) -> Iterator[tuple[str, str, st
         base = document.data.get(section)
         for key in layer.data.get(section, {}):
             if isinstance(base, Mapping) and key not in base:
-                yield section, key, f"no {section[:-1]} is called {key!r}.{did_you_mean(key, base)}"
+                yield section, key, f"unknown {section[:-1]} {key!r}.{did_you_mean(key, base)}"
 
 
 def _merge(base: Any, other: Any) -> Any:

@@ -290,7 +290,7 @@ class _Builder:
             if item.plan is not None:
                 item.project.plan(item.plan)
         except UnknownName as error:
-            self._flaw((*path, "format" if error.kind.startswith("format") else "plan"), str(error.problems[0].message))
+            self._flaw((*path, "plan" if error.kind == "tracking plan" else "format"), str(error.problems[0].message))
         except ConfigError as error:
             self._flaw((*path, member), f"cannot be used:\n{error}")
         return item
@@ -346,7 +346,7 @@ class _Builder:
         place = self._folder / file
         try:
             if not place.is_file():
-                raise ConfigError("there is no such file")
+                raise ConfigError("no such file")
             return yamlfile.load_text(place)
         except (ConfigError, OSError) as error:
             said = error.problems[0].message if isinstance(error, ConfigError) else error.strerror

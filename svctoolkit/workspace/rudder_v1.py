@@ -155,7 +155,7 @@ def _code(document: Document, spec: CodeShape, path: Path, files: list[Path]) ->
     place = path.parent / spec.file
     try:
         if not place.is_file():
-            raise ConfigError("there is no such file")
+            raise ConfigError("no such file")
         files.append(place)
         return yamlfile.load_text(place), Path(spec.file)
     except ConfigError as error:

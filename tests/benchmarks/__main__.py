@@ -61,7 +61,7 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
     args = parser.parse_args(arguments)
     unknown = sorted(set(args.names) - set(NAMES))
     if unknown:
-        parser.error(f"no benchmark is called {unknown[0]!r}; there are {', '.join(NAMES)}")
+        parser.error(f"unknown benchmark {unknown[0]!r}; there are {', '.join(NAMES)}")
     return args
 
 

@@ -360,7 +360,7 @@ def test_a_removed_destination_fails_its_pending_events(workspace: Workspace) ->
         del workspace.destinations["crm"]
         plane.drain()
 
-        assert (fate(plane).status, fate(plane).reason) == ("failed", "no destination is called 'crm'.")
+        assert (fate(plane).status, fate(plane).reason) == ("failed", "unknown destination 'crm'.")
 
 
 def test_a_lone_surrogate_is_delivered(plane: DataPlane) -> None:

@@ -266,11 +266,11 @@ def test_a_project_links_plans_to_sources(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "instead", "said"),
     [
-        ("trackingPlan: shop", "trackingPlan: shp", "5:42: no tracking plan is called 'shp'. Did you mean 'shop'?"),
+        ("trackingPlan: shop", "trackingPlan: shp", "5:42: unknown tracking plan 'shp'. Did you mean 'shop'?"),
         ("plan.json", "plans.json", "3:16: cannot be used:\nplans.json: no such file or folder"),
         ("{file: plan.json}", "{}", "give either 'project' (a folder) or 'file'"),
-        ("plan.json}", "plan.json, format: segmnt}", "plans is called 'segmnt'. Did you mean 'segment'?"),
-        ("plan.json}", "plan.json, plan: other}", "no tracking plan is called 'other'"),
+        ("plan.json}", "plan.json, format: segmnt}", "unknown tracking plan format 'segmnt'. Did you mean 'segment'?"),
+        ("plan.json}", "plan.json, plan: other}", "unknown tracking plan 'other'"),
         (": shop}", ": {plan: shop, settings: {trakc: {}}}}", "not 'trakc'. Did you mean 'track'?"),
         (": shop}", ": {plan: shop, settings: {track: {drop: true}}}}", "unknown setting 'drop'"),
     ],

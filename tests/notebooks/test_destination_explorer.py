@@ -461,7 +461,7 @@ def test_an_own_type_of_the_workspace_that_nobody_knows_is_told() -> None:
     workspace.destination("odd", "NOT_KNOWN_YET", config={"a": 1})
     explorer = DestinationExplorer(workspace)
 
-    assert "no destination type is called" in matching(explorer)
+    assert "unknown destination type" in matching(explorer)
     explorer.close()
 
 

@@ -207,9 +207,9 @@ def test_without_a_workspace_one_is_made(shell: InteractiveShell) -> None:
     [
         ("%%transform clean --langage js\nx", "unknown option --langage of %%transform. Did you mean '--language'"),
         ("%%transform clean --language pyton\nx", "expected js or python. Did you mean 'python'"),
-        ("%%transform clean --event trak\nx", "no event is called 'trak'. Did you mean 'track'?"),
+        ("%%transform clean --event trak\nx", "unknown event 'trak'. Did you mean 'track'?"),
         ("%%transform clean --event nowhere.json\nx", "nowhere.json: cannot be read: No such file or directory"),
-        ("%%transform clean --destination hok\nx", "no destination is called 'hok'. Did you mean 'hook'?"),
+        ("%%transform clean --destination hok\nx", "unknown destination 'hok'. Did you mean 'hook'?"),
         ("%%transform clean --event 'track\nx", "%%transform: No closing quotation"),
         ("%%transform\nx", "%%transform: the following arguments are required: NAME"),
         ("%%transform clean\n\n", "%%transform: the cell is empty"),
@@ -219,7 +219,7 @@ def test_without_a_workspace_one_is_made(shell: InteractiveShell) -> None:
         (f"%%suite\n{SUITE.replace('destination: hook', 'destination: hok')}", "Did you mean 'hook'?"),
         ("%%suite\nscenarios:\n  - nme: x", "cell:3:5: unknown key 'nme'. Did you mean 'name'?"),
         ("%%suite\nscenarios: [", "cell:2:13: a value is missing here, or a bracket is never closed"),
-        ("%svc worksapce", "no variable with a workspace is called 'worksapce'. Did you mean 'workspace'?"),
+        ("%svc worksapce", "unknown workspace variable 'worksapce'. Did you mean 'workspace'?"),
         ("%svc In", "%svc: In is a list, not a workspace"),
     ],
 )

@@ -85,7 +85,7 @@ def of_the_catalogue() -> dict[str, Any]:
         "Definition": definitions.get("WEBHOOK"),
         "Event": events.Event(events.sample("identify")),
         "Secret": Secret(TOKEN),
-        "ToolkitError": errors.ConfigError("no destination is called <b>x</b>"),
+        "ToolkitError": errors.ConfigError("unknown destination <b>x</b>"),
         "HttpResponse": HttpResponse(200, {"set-cookie": TOKEN}, b"body"),
         "empty Recorder": Recorder(),
         "Change": next(changes({"a": 1}, {"a": 2})),

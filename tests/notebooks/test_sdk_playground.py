@@ -227,7 +227,7 @@ def test_what_cannot_be() -> None:
     with DataPlane(Workspace("empty"), listen=False) as plane:
         with pytest.raises(ConfigError, match="has no source"):
             SdkPlayground(plane)
-        with pytest.raises(UnknownName, match="no source is called 'ap'"):
+        with pytest.raises(UnknownName, match="unknown source 'ap'"):
             SdkPlayground(plane, source="ap")
     with pytest.raises(ConfigError, match="Did you mean 'sleep_timeout'"):
         SdkPlayground(configuration={"sleep_timeouts": 1})

@@ -105,7 +105,7 @@ def test_rows_and_a_page_can_be_written(project: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["gone.ndjson"], 4, "gone.ndjson: there is no such file"),
+        (["gone.ndjson"], 4, "gone.ndjson: no such file"),
         (["events.ndjson", "--before", "--help-me"], 4, "--help-me"),
         (["events.ndjson", "--after", "HEAD"], 4, "--after needs --before"),
         (["events.ndjson", "--fail-on", "chnged"], 4, "unknown word 'chnged'"),

@@ -192,7 +192,7 @@ def test_any_iterable_of_events_is_an_input() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("gone.ndjson", "gone.ndjson: there is no such file"),
+        ("gone.ndjson", "gone.ndjson: no such file"),
         ("notes.txt", "notes.txt: unknown file format. Known endings: .csv, .db, .json"),
         ("empty", "empty: this folder contains no file of a known format"),
     ],

@@ -66,7 +66,7 @@ def test_urls_may_be_files_folders_and_globs(bucket: Any, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("memory://nowhere.ndjson", "memory://nowhere.ndjson: there is no such file"),
+        ("memory://nowhere.ndjson", "memory://nowhere.ndjson: no such file"),
         ("what://x/y.ndjson", "what://x/y.ndjson"),
         ("nowhere/*.ndjson", "no file matches"),
         ("ftp://ann:s3cr3t@127.0.0.1:1/a.ndjson", "cannot be reached"),
@@ -295,7 +295,7 @@ def test_s3_is_read_with_credentials_from_the_environment(archive: Any) -> None:
 
 def test_s3_errors_are_clear(archive: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """For missing objects and rejected credentials; no secret is shown."""
-    with pytest.raises(ConfigError, match=r"s3://logs/day=09/a.json.gz: there is no such file"):
+    with pytest.raises(ConfigError, match=r"s3://logs/day=09/a.json.gz: no such file"):
         replay("s3://logs/day=09/a.json.gz", shop())
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAOTHER")
     with pytest.raises(ConfigError, match="cannot be reached") as caught:

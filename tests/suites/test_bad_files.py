@@ -98,7 +98,7 @@ def test_a_mistake_is_reported_with_its_position(told: Callable[..., str], text:
         (["--base-url", "ftp://here"], "expected an address like https://"),
         (["--vars", "none.yaml"], "none.yaml: cannot be read: No such file"),
         (["none.suite.yaml"], "no such file or folder: none.suite.yaml"),
-        (["s.suite.yaml::b"], "s.suite.yaml: no scenario is called 'b'"),
+        (["s.suite.yaml::b"], "s.suite.yaml: unknown scenario 'b'"),
     ],
 )
 def test_a_wrong_option_is_reported_before_the_run(told: Callable[..., str], options: list[str], said: str) -> None:

@@ -63,7 +63,7 @@ def test_unknown_names_are_rejected(plane: DataPlane, check: Callable[..., None]
     """With the nearest name of a request field or a destination."""
     with pytest.raises(UsageError, match=r"has no member 'destinatoin'.* Did you mean 'destination'\?"):
         check(plane, {"destinatoin": "hook"})
-    with pytest.raises(UnknownName, match=r"no destination is called 'hok'\. Did you mean 'hook'"):
+    with pytest.raises(UnknownName, match=r"unknown destination 'hok'\. Did you mean 'hook'"):
         check(plane, destination="hok")
 
 

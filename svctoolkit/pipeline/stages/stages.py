@@ -23,7 +23,7 @@ class Stages:
         """Return stages with only the named ones enabled: `Stages.of("dest_transform")`."""
         unknown = set(names) - set(cls.__slots__)
         if unknown:
-            raise ValueError(f"no stage is called {sorted(unknown)[0]!r}; the stages are {', '.join(cls.__slots__)}")
+            raise ValueError(f"unknown stage {sorted(unknown)[0]!r}; the stages are {', '.join(cls.__slots__)}")
         return cls(**{name: name in names for name in cls.__slots__})
 
 

@@ -18,7 +18,7 @@ from svctoolkit.plans.project import Project
 from svctoolkit.registry import Registry
 
 FORMATS: Registry[Format] = Registry(
-    Format, package=__name__, attribute="format", what="format of tracking plans", group="svctoolkit.plans.formats"
+    Format, package=__name__, attribute="format", what="tracking plan format", group="svctoolkit.plans.formats"
 )
 
 __all__ = ["FORMATS", "Format", "load", "of_service"]

@@ -28,7 +28,7 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
                 yield Piece(row, batch)
                 row += batch.num_rows
     except FileNotFoundError as error:
-        raise ConfigError("there is no such file", where=file.name) from error
+        raise ConfigError("no such file", where=file.name) from error
     except (pa.ArrowException, OSError) as error:
         yield Reject(place(file.name, row), f"the file is damaged from here on: {str(error).splitlines()[0]}")
 

@@ -98,7 +98,7 @@ def remote_files(url: str) -> list[RemoteFile]:
     except Exception as error:
         raise ConfigError(mask_url(f"cannot be reached: {type(error).__name__}: {error}"), where=shown) from error
     if not found:
-        raise ConfigError("there is no such file", where=shown)
+        raise ConfigError("no such file", where=shown)
     return found
 
 

@@ -326,7 +326,7 @@ def _recorder(suite: Suite, scripts: Mapping[str, Any]) -> Places:
     for key in scripts:
         if key not in suite.workspace.destinations:
             near = did_you_mean(key, suite.workspace.destinations)
-            yield ("recorder", key), f"no destination is called {key!r}.{near}"
+            yield ("recorder", key), f"unknown destination {key!r}.{near}"
 
 
 def _freeze(freeze: Mapping[str, Any]) -> Places:
