@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from html import escape
 
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.displayed import shows
+from svctoolkit.personal import kind_of
 from svctoolkit.profile.model import Profile
 from svctoolkit.profile.needs import Need
 from svctoolkit.profile.shapes import Field, Shape
+from svctoolkit.replay.tally.exposure import KIND_WORDS
 from svctoolkit.results.lineage.lights import settings_text
 
 _MOST_FIELDS = 20  # per event name, in text
 _MOST_NEEDS = 20
+_URGENT = ("refuses", "drops")  # events that do not arrive although their destination is on
 _KINDS: dict[str, display.Kind] = {"refuses": "error", "drops": "warning", "filters": "info", "loses": "plain"}
 
 
@@ -25,10 +29,10 @@ def text(profile: Profile) -> str:
 
 def _lines(profile: Profile) -> Iterator[str]:
     yield head(profile)
-    reasons = [need for need in profile.needs if need.what != "loses"]
-    yield from (f"  {need}" for need in reasons[:_MOST_NEEDS])
-    if len(reasons) > _MOST_NEEDS:
-        yield f"  and {len(reasons) - _MOST_NEEDS:,} more"
+    yield from (f"  {line}" for line in _attention(profile)[:_MOST_NEEDS])
+    if len(_attention(profile)) > _MOST_NEEDS:
+        yield f"  and {len(_attention(profile)) - _MOST_NEEDS:,} more"
+    yield from (f"  {line}" for line in _filtered(profile))
     for shape in profile.shapes:
         yield f"  {shape.title}  {shape.count:,}"
         fields = sorted(shape.fields.items(), key=lambda item: (-_oddness(profile, shape, item[1]), item[0]))
@@ -41,6 +45,39 @@ def _lines(profile: Profile) -> Iterator[str]:
         yield from (f"    {line}" for line in _losses(profile, shape))
     for reject in profile.rejects[:5]:
         yield f"  {reject.place}: {reject.reason}"
+
+
+def _attention(profile: Profile) -> list[str]:
+    """Return what needs attention: refused and dropped events, new personal data, fields whose type varies."""
+    lines = [str(need) for what in _URGENT for need in profile.needs if need.what == what]
+    lines += [f"{shape.title}: {line}" for shape in profile.shapes for line in _new_personal(profile, shape)]
+    fields = [(shape, path, field) for shape in profile.shapes for path, field in sorted(shape.fields.items())]
+    return lines + [f"{shape.title}: {path} is {_types(field)}" for shape, path, field in fields if field.mixed]
+
+
+def _new_personal(profile: Profile, shape: Shape) -> Iterator[str]:
+    """Yield one line for each kind of personal data among the new fields, if the name itself is not new."""
+    since = profile.since
+    if since is None or min(shape.days, default=since.date()) >= since.date():
+        return
+    paths: dict[str, list[str]] = {}
+    for path, field in sorted(shape.fields.items()):
+        steps = ["", *(step for step in path.split(".") if step != "*")]
+        words = KIND_WORDS.get(kind_of(steps[-1], steps[-2]), "")
+        if words and field.first and min(field.first.values()) >= since:
+            paths.setdefault(words, []).append(path)
+    for words, of_kind in paths.items():
+        yield f"PERSONAL DATA: {words} are new at {', '.join(of_kind)}"
+
+
+def _filtered(profile: Profile) -> list[str]:
+    """Return one line for each destination and reason: these events are excluded by the workspace, as configured."""
+    events: dict[tuple[str, str], int] = {}
+    for need in profile.needs:
+        if need.what == "filters":
+            key = f"{need.destination} ({need.type})", need.reason
+            events[key] = events.get(key, 0) + need.events
+    return [f"{destination} filters {count:,} events: {reason}" for (destination, reason), count in events.items()]
 
 
 def head(profile: Profile) -> str:
@@ -100,10 +137,14 @@ def whole_page(profile: Profile) -> str:
 
 
 def _blocks(profile: Profile) -> Iterator[Html]:
-    reasons = [need for need in profile.needs if need.what != "loses"]
+    reasons = [need for what in _URGENT for need in profile.needs if need.what == what]
     if reasons:
         head = ["destination", "", "event", "events", "field", "why", "decided by"]
         yield display.table(head, map(_need, reasons), caption="what destinations do not accept")
+    others = [line for line in _attention(profile) if line not in {str(need) for need in reasons}]
+    yield from (display.message(line, "error" if "PERSONAL DATA" in line else "warning") for line in others)
+    if filtered := _filtered(profile):
+        yield display.more("Filtered as configured", *(Html(f"<p>{escape(line)}</p>") for line in filtered))
     names = [[s.type, s.name, s.count, _bars(s), _odd(s)] for s in profile.shapes]
     yield display.table(["type", "name", "events", "by day", "fields of mixed types"], names, caption="volumes")
     for number, shape in enumerate(profile.shapes):

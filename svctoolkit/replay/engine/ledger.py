@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -13,8 +13,9 @@ from svctoolkit.pipeline import Passage
 from svctoolkit.replay.records.record import Record
 from svctoolkit.replay.review.review import Review
 from svctoolkit.replay.tally.differences import Difference, Outcome, general, json_type
+from svctoolkit.replay.tally.exposure import delivered_personal_data, new_personal_data
 from svctoolkit.replay.tally.rows import Columns
-from svctoolkit.replay.tally.tally import Example, Group, Sum
+from svctoolkit.replay.tally.tally import Example, Group, Sum, add_counts
 from svctoolkit.results import ABSENT
 from svctoolkit.results.changes import Change
 from svctoolkit.secrets import Masker
@@ -107,17 +108,32 @@ class Ledger:
             ended = (record, after.passage) if after.passage is not None and after.status != "delivered" else None
             kind, group = self._add(head, (how.kind, "", old, new), texts[0], texts[1], listed, ended)
             _name_rules(group, before, after)
+            if kind == "newly delivered":
+                self._expose({kind: group}, {kind: delivered_personal_data(after.output)})
             return kind
         kinds: dict[_Key, str] = {}
+        groups: dict[_Key, Group | None] = {}
+        exposed: dict[_Key, list[str]] = {}
         for change, clear in zip(how.changes, changes, strict=True):
             key = _key(change, clear, before, after, fixed=change.path in how.fixed)
+            exposed.setdefault(key, []).extend(new_personal_data(change, before.output))
             if key not in kinds:
                 kinds[key], group = self._add(head, key, *clear.sides(), listed)
+                groups[key] = group if kinds[key] != "accepted" else None
                 if change.path == "error":
                     _name_rules(group, before, after)
                 if group is not None and {json_type(clear.before), json_type(clear.after)} == {"number"}:
                     group.measure(clear.before, clear.after)
+        self._expose(groups, exposed)
         return "accepted" if set(kinds.values()) == {"accepted"} else "changed"
+
+    def _expose(self, groups: Mapping[Any, Group | None], exposed: Mapping[Any, Sequence[str]]) -> None:
+        """Count new personal data of an event, by group, and once for the destination. Accepted groups do not count."""
+        for key, group in groups.items():
+            if group is not None:
+                group.personal = add_counts(group.personal, dict.fromkeys(exposed[key], 1))
+        kinds = {kind for key, of_key in exposed.items() if groups[key] is not None for kind in of_key}
+        self._book.sum.expose(self._destination, kinds)
 
     def _words(self, side: Outcome) -> str:
         if side.status == "failed":

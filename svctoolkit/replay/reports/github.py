@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from svctoolkit.replay.reports._contract import Report
+from svctoolkit.replay.results.attention import by_attention, label
 from svctoolkit.replay.results.results import Comparison, Replayed
 from svctoolkit.replay.results.text import describe, example_line
 from svctoolkit.replay.review.terms import Breach
@@ -16,9 +17,11 @@ _QUIET = ("accepted", "no longer failing", "newly delivered", "filtered", "unmap
 def text(result: Replayed | Comparison, breaches: Sequence[Breach], _page: str) -> str:
     """Return workflow commands, one per line."""
     lines = [_command("error", breach.condition, breach.text) for breach in breaches]
-    for group in [group for group in result.groups if group.kind not in _QUIET][:_MOST]:
+    for group in [group for group in by_attention(result.groups) if group.personal or group.kind not in _QUIET][:_MOST]:
         examples = [example_line(example) for example in group.examples]
-        lines.append(_command("warning", f"{group.destination}: {group.kind}", "\n".join([describe(group), *examples])))
+        lines.append(
+            _command("warning", f"{group.destination}: {label(group)}", "\n".join([describe(group), *examples]))
+        )
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
 from svctoolkit.replay.reports._contract import Report
+from svctoolkit.replay.results.attention import by_attention, label
 from svctoolkit.replay.results.results import Comparison, Replayed
 from svctoolkit.replay.results.summary import head
 from svctoolkit.replay.results.text import count_words, describe, example_line
@@ -30,9 +31,9 @@ def text(result: Replayed | Comparison, breaches: Sequence[Breach], _page: str) 
         names = {"name": _plain(destination), "classname": "replay.destinations", "time": "0"}
         case = ET.SubElement(suite, "testcase", names)
         lines = [count_words(counts)]
-        for group in result.groups:
+        for group in by_attention(result.groups):
             if group.destination == destination:
-                lines += [f"{group.kind}  {describe(group)}", *(f"  {example_line(e)}" for e in group.examples)]
+                lines += [f"{label(group)}  {describe(group)}", *(f"  {example_line(e)}" for e in group.examples)]
         ET.SubElement(case, "system-out").text = _plain("\n".join(lines))
     ET.indent(root)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from svctoolkit.replay.reports._contract import Report
+from svctoolkit.replay.results.attention import by_attention, label, news, personal_lines, quiet_lines
 from svctoolkit.replay.results.results import Comparison, Replayed
 from svctoolkit.replay.results.summary import head, notes
 from svctoolkit.replay.results.text import anchor, count_words, describe, example_line
@@ -26,11 +27,14 @@ def text(result: Replayed | Comparison, breaches: Sequence[Breach], page: str) -
         title = "❌ " + ("interrupted" if not result.complete else "there were no events")
     parts = [f"### Replay: {title}", _escape(head(result))]
     parts += [f"- **{_escape(breach.condition)}**: {_escape(breach.text)}" for breach in breaches]
+    parts += [f"⚠️ **{_escape(line)}**" for line in personal_lines(result)]
+    urgent = news(result)
     rows = [
-        f"| {_link(_escape(key), page, anchor(key))} | {_escape(count_words(c))} |" for key, c in result.counts.items()
+        f"| {_link(_escape(key), page, anchor(key))} | {_escape(count_words(result.counts[key]))} |" for key in urgent
     ]
-    parts.append("\n".join(["| destination | events |", "| --- | --- |", *rows]))
-    parts += [_group(group, page) for group in result.groups[:_MOST]]
+    parts += ["\n".join(["| destination | events |", "| --- | --- |", *rows])] if rows else []
+    parts += [_escape(line) for line in quiet_lines(result, urgent)]
+    parts += [_group(group, page) for group in by_attention(result.groups)[:_MOST]]
     if len(result.groups) > _MOST:
         parts.append(f"and {_link(f'{len(result.groups) - _MOST:,} more groups', page, '')}")
     parts += [f"> {_escape(note)}" for note in notes(result)]
@@ -39,7 +43,7 @@ def text(result: Replayed | Comparison, breaches: Sequence[Breach], page: str) -
 
 def _group(group: Group, page: str) -> str:
     where = _link(_escape(group.destination), page, anchor(group.destination))
-    line = f"**{group.kind}** at {where}: {_escape(describe(group))}"
+    line = f"**{label(group)}** at {where}: {_escape(describe(group))}"
     if not group.examples:
         return line
     sample = example_line(group.examples[0])[:_LONGEST]

@@ -8,6 +8,7 @@ from html import escape
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.displayed import shows
+from svctoolkit.replay.results.attention import label, news, personal_lines, quiet_lines
 from svctoolkit.replay.results.groups import GROUP_COLUMNS, Groups
 from svctoolkit.replay.results.results import _Result
 from svctoolkit.replay.results.summary import head, notes, text
@@ -52,17 +53,25 @@ def groups_page(groups: Groups) -> Html:
 
 
 def _blocks(result: _Result) -> Iterator[Html]:
-    for destination, counts in result.counts.items():
-        groups = [group for group in result.groups if group.destination == destination]
+    yield from (display.message(line, "error") for line in personal_lines(result))
+    urgent = news(result)
+    for destination, groups in urgent.items():
         more = f"and {len(groups) - _MOST:,} more groups" if len(groups) > _MOST else ""
-        summary = [Html(f"<p>{escape(count_words(counts))}</p>"), *map(_group, groups[:_MOST]), more]
+        counts = count_words(result.counts[destination])
+        summary = [Html(f"<p>{escape(counts)}</p>"), *map(_group, groups[:_MOST]), more]
         place = Html(f'<a id="{anchor(destination)}"></a>')
         yield display.section(destination, place, *summary)
+    yield from (Html(f'<p class="dim">{escape(line)}</p>') for line in quiet_lines(result, urgent))
+    for destination in (key for key in result.counts if key not in urgent):
+        groups = [group for group in result.groups if group.destination == destination]
+        if groups:
+            yield Html(display.more(destination, *map(_group, groups[:_MOST])))
     yield from (display.message(note, "plain") for note in notes(result))
 
 
 def _group(group: Group) -> Html:
-    title = Html(f"{display.pill(group.kind, _KINDS[group.kind])} {escape(describe(group))}")
+    kind = "error" if group.personal else _KINDS[group.kind]
+    title = Html(f"{display.pill(label(group), kind)} {escape(describe(group))}")
     return display.more(title, *map(_example, group.examples))
 
 

@@ -179,7 +179,7 @@ class _Result(Displayed, ArrowOut):
 
         A number counts events over all destinations; a share is relative to the events of one destination, and any
         destination can meet the condition. Words are the kinds or statuses (with `_`), `new_failures`, `lost` (was
-        delivered, but is not any longer), `any` and `rejected`.
+        delivered, but is not any longer), `personal` (plain personal data is new there), `any` and `rejected`.
 
         Raises `ConfigError` for invalid conditions.
         """
@@ -199,6 +199,7 @@ class _Result(Displayed, ArrowOut):
             "more_groups": self.more_groups,
             "unstable": plain(self.tally.unstable),
             "ignored": plain(self.tally.ignored),
+            "personal": {key: dict(kinds) for key, kinds in self.tally.personal.items()},
             "expired": plain(self.expired),
             "rejects": plain(self.rejects),
             "elapsed": round(self.elapsed, 3),
@@ -310,6 +311,15 @@ class Comparison(_Result):
         """
         last = expires or datetime.now(UTC).date() + timedelta(days=90)
         return write_accepted(path, self.groups, reason=reason, expires=last)
+
+    @property
+    def personal(self) -> Mapping[str, Mapping[str, int]]:
+        """Destination -> kind -> number of events with plain personal data that did not reach the destination before.
+
+        A value that is no longer hashed counts, one that only moved does not. Kinds are `email`, `phone`, `name`,
+        `date` (of birth), `text` (postal addresses and the like), `ip` and `place` (coordinates).
+        """
+        return self.tally.personal
 
     @property
     def unstable(self) -> Mapping[str, Mapping[str, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from svctoolkit.replay.results.attention import label, news, personal_lines, quiet_lines
 from svctoolkit.replay.results.results import _Result
 from svctoolkit.replay.results.text import count_words, describe, example_line, plural_s
 
@@ -17,18 +18,20 @@ def text(result: _Result) -> str:
 
 
 def lines(result: _Result, most: int = _MOST) -> Iterator[str]:
-    """Yield a line with the totals, then at most `most` groups of each destination."""
+    """Yield a line with the totals, what needs attention (at most `most` groups per destination), and the rest."""
     yield head(result)
-    for destination in result.counts:
-        groups = [group for group in result.groups if group.destination == destination]
-        if groups or len(result.counts) > 1:
-            yield f"{destination}" + (f"  {count_words(result.counts[destination])}" if len(result.counts) > 1 else "")
-        width = max((len(group.kind) for group in groups[:most]), default=0)
+    yield from personal_lines(result)
+    urgent = news(result)
+    for destination, groups in urgent.items():
+        yield f"{destination}" + (f"  {count_words(result.counts[destination])}" if len(result.counts) > 1 else "")
+        width = max(len(label(group)) for group in groups[:most])
         for group in groups[:most]:
-            yield f"  {group.kind:<{width}}  {describe(group)}"
+            yield f"  {label(group):<{width}}  {describe(group)}"
             yield from (f"  {'':<{width}}  {example}" for example in map(example_line, group.examples))
         if len(groups) > most:
             yield f"  and {len(groups) - most:,} more groups"
+    if len(result.counts) > 1 or result.groups:
+        yield from quiet_lines(result, urgent)
     yield from notes(result)
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from svctoolkit.replay.tally.differences import KINDS, PAYLOAD, STATUSES
+from svctoolkit.replay.tally.exposure import KIND_WORDS
 from svctoolkit.replay.tally.tally import Example, Group
 from svctoolkit.results.changes import ORDER
 
@@ -38,6 +39,11 @@ def _describe(group: Group) -> str:
         return f"{group.after} in {events}"
     if group.kind == "lossy":
         return f"{group.path} {group.before} in {events}: {group.after}"
+    if group.personal:
+        kinds = " and ".join(KIND_WORDS[kind] for kind in group.personal)
+        most = max(group.personal.values())
+        share = f"{most:,} of {events}" if most < group.count else events
+        return f"{group.path or group.kind}: plain {kinds} in {share}"
     if not group.path:
         return f"{group.before_label} -> {group.after_label} in {events}"
     if group.path == PAYLOAD:

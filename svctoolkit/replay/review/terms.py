@@ -30,6 +30,7 @@ _OF_COMPARISON: Mapping[str, tuple[str, ...]] = {
 }
 _OF_REPLAY: Mapping[str, tuple[str, ...]] = {status: (status,) for status in STATUSES if status != "off"}
 _REJECTED = "rejected"
+_PERSONAL = "personal"  # of a comparison: events with plain personal data that is new
 
 
 class Breach(NamedTuple):
@@ -51,7 +52,7 @@ class Conditions:
     """The conditions under which a result fails a check. Raises `ConfigError` for invalid text."""
 
     def __init__(self, text: str, *, compares: bool) -> None:
-        self._words = _OF_COMPARISON if compares else _OF_REPLAY
+        self._words = {**_OF_COMPARISON, _PERSONAL: ()} if compares else _OF_REPLAY
         clauses = re.split(r",|\bor\b", text) if text.strip() else []
         self._clauses = [(clause.strip(), [self._term(t) for t in re.split(r"\band\b", clause)]) for clause in clauses]
 
@@ -84,9 +85,12 @@ class Conditions:
 def _holds(term: _Term, kinds: Sequence[str], tally: Tally) -> str:
     """Return the numbers of a term as text if it is met, otherwise an empty string."""
     compare = _OPERATORS[term.compare]
-    word = term.word.replace("_", " ")
+    word = "events with new personal data" if term.word == _PERSONAL else term.word.replace("_", " ")
     if term.word == _REJECTED:
         shares = {"the input": (tally.rejected, tally.records)}
+    elif term.word == _PERSONAL:
+        of = tally.personal
+        shares = {key: (max(of.get(key, {}).values(), default=0), sum(c.values())) for key, c in tally.counts.items()}
     else:
         shares = {
             key: (sum(counts.get(kind, 0) for kind in kinds), sum(counts.values()))

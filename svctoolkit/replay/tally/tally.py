@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
@@ -64,7 +64,8 @@ class Group(msgspec.Struct):
     rule that it breaks (see `svctoolkit.results.Failure`) and `after` the message of the rule. For events that do not
     arrive, `stage` is where they stopped. `decides` is the place in the user code that decided it, or the settings of
     the destination that do: with another value of one of them, the first example would continue. For mappings, these
-    settings are determined for the first fifty groups of a chunk.
+    settings are determined for the first fifty groups of a chunk. `personal` counts the events of a comparison in which
+    plain personal data is new at the destination, by kind (`email`, `phone`, `name`, `date`, `text`, `ip`, `place`).
     """
 
     destination: str
@@ -80,6 +81,7 @@ class Group(msgspec.Struct):
     decides: str = ""
     before_text: str = ""
     after_text: str = ""
+    personal: dict[str, int] = {}
 
     @property
     def before_label(self) -> str:
@@ -114,6 +116,7 @@ class Group(msgspec.Struct):
         for event, count in other.events.items():
             self._count(event, count)
         self.examples = [*self.examples, *other.examples][:EXAMPLES]
+        self.personal = add_counts(self.personal, other.personal)
         if other.numbers is not None:
             self.numbers = self.numbers or Numbers()
             self.numbers.add(other.numbers)
@@ -158,8 +161,9 @@ class Tally(msgspec.Struct):
 
     `ignored` counts the events with a change hidden by a pattern of `ignore` or `tolerance`, by destination. `counts`
     has the number of events for each status or kind, by destination. `unstable` counts events by destination and path
-    whose values differ between two runs of the same pipeline. `strata` are the shapes of a sample; those after the
-    first 2,000 are counted as one. `seconds` is the time of each step, over all processes.
+    whose values differ between two runs of the same pipeline. `personal` counts the events with new personal data, by
+    destination and kind. `strata` are the shapes of a sample; those after the first 2,000 are counted as one.
+    `seconds` is the time of each step, over all processes.
     """
 
     number: int = 0
@@ -173,6 +177,7 @@ class Tally(msgspec.Struct):
     more_groups: int = 0
     unstable: dict[str, dict[str, int]] = {}
     ignored: dict[str, dict[str, int]] = {}
+    personal: dict[str, dict[str, int]] = {}
     seconds: dict[str, float] = {}
     strata: dict[str, Stratum] = {}
 
@@ -208,6 +213,12 @@ class Sum:
         of = self.tally.ignored.setdefault(destination, {})
         of[pattern] = of.get(pattern, 0) + 1
 
+    def expose(self, destination: str, kinds: Collection[str]) -> None:
+        """Count an event with plain personal data of these kinds that is new at a destination."""
+        if kinds:
+            of = self.tally.personal
+            of[destination] = add_counts(of.get(destination, {}), dict.fromkeys(kinds, 1))
+
     def group(self, destination: str, kind: str, path: str, before: str, after: str) -> Group | None:
         """Return the group with this key, a new one if necessary; None if there are too many already."""
         key = (destination, kind, path, before, after)
@@ -236,6 +247,7 @@ class Sum:
         _add_counts(mine.counts, tally.counts)
         _add_counts(mine.unstable, tally.unstable)
         _add_counts(mine.ignored, tally.ignored)
+        _add_counts(mine.personal, tally.personal)
         for step, spent in tally.seconds.items():
             mine.seconds[step] = mine.seconds.get(step, 0.0) + spent
         for name, stratum in tally.strata.items():
@@ -256,7 +268,12 @@ class Sum:
 
 def _add_counts(mine: dict[str, dict[str, int]], more: dict[str, dict[str, int]]) -> None:
     for name, counts in more.items():
-        mine[name] = dict(Counter(mine.get(name, {})) + Counter(counts))
+        mine[name] = add_counts(mine.get(name, {}), counts)
+
+
+def add_counts(mine: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    """Return the sums by name."""
+    return dict(Counter(mine) + Counter(more)) if mine and more else dict(mine or more)
 
 
 def as_json(tally: Tally) -> bytes:

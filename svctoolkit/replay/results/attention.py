@@ -1,0 +1,58 @@
+"""The order of a report: what needs attention first, and what is as expected in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from svctoolkit.replay.results.results import _Result
+from svctoolkit.replay.results.text import count_words, plural_s
+from svctoolkit.replay.tally.exposure import KIND_WORDS
+from svctoolkit.replay.tally.tally import Group
+
+_RANKS = (
+    "newly failing", "failed", "lossy", "newly dropped", "dropped", "changed", "unmapped", "newly delivered",
+    "no longer failing", "filtered", "accepted",
+)  # fmt: skip
+_QUIET = ("filtered", "accepted")  # kinds that are as configured, or as reviewed
+_FEW = 8  # quiet destinations that are named for one reason
+PERSONAL = "PERSONAL DATA"
+
+
+def label(group: Group) -> str:
+    """Return the kind of a group as shown to users."""
+    return PERSONAL if group.personal else group.kind
+
+
+def by_attention(groups: Iterable[Group]) -> list[Group]:
+    """Return new personal data first, then failures, drops, changes, and the rest; of a kind, the largest first."""
+    return sorted(groups, key=lambda group: (not group.personal, _RANKS.index(group.kind), -group.count))
+
+
+def news(result: _Result) -> dict[str, list[Group]]:
+    """Return the destinations that need attention, the most urgent first, with their groups in the same order."""
+    ordered: dict[str, list[Group]] = {}
+    for group in by_attention(result.groups):
+        ordered.setdefault(group.destination, []).append(group)
+    return {key: groups for key, groups in ordered.items() if any(group.kind not in _QUIET for group in groups)}
+
+
+def personal_lines(result: _Result) -> list[str]:
+    """Return one line per destination that plain personal data now reaches, and per kind of data."""
+    return [
+        f"{PERSONAL}: plain {KIND_WORDS[kind]} now reach {destination} in {count:,} event{plural_s(count)}"
+        for destination, kinds in result.tally.personal.items()
+        for kind, count in sorted(kinds.items(), key=lambda item: -item[1])
+    ]
+
+
+def quiet_lines(result: _Result, others: Mapping[str, Sequence[Group]]) -> Iterator[str]:
+    """Yield one line for the destinations that are not among `others`, by what happens to their events."""
+    by_outcome: dict[str, list[str]] = {}
+    for key, counts in result.counts.items():
+        if key not in others:
+            reasons = {group.after for group in result.groups if group.destination == key and group.kind == "filtered"}
+            why = f" ({reasons.pop()})" if len(reasons) == 1 and set(counts) == {"filtered"} else ""
+            by_outcome.setdefault(count_words(counts) + why, []).append(key)
+    for outcome, keys in by_outcome.items():
+        more = f" and {len(keys) - _FEW} more" if len(keys) > _FEW else ""
+        yield f"{', '.join(keys[:_FEW])}{more}: {outcome}{' each' if len(keys) > 1 else ''}"
