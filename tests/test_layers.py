@@ -54,7 +54,7 @@ MAY_IMPORT = {
         "causes errors secrets url_secrets personal interrupts display registry events yamlfile plans destinations "
         "transformations delivery workspace results warehouse pipeline server"
     ),
-    "profile": "errors display events destinations pipeline workspace replay results",
+    "profile": "errors personal display events destinations pipeline workspace replay results",
     "project": "errors events yamlfile plans destinations workspace pipeline runner",
     "accessor": "errors warehouse pipeline replay results workspace profile",
     "widgets": (

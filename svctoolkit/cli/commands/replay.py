@@ -99,7 +99,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         metavar="CONDITIONS",
         help="exit with code 1 if a condition holds, such as 'changed>1%% or new_failures>0 or lost>0'. "
-        "With --before: kinds of difference, lost, personal, any. Without: failed, dropped, filtered, unmapped. Both: rejected",
+        "With --before: kinds of difference, lost, personal, any. "
+        "Without: failed, dropped, filtered, unmapped. Both: rejected",
     )
     review.add_argument(
         "--ignore",

@@ -30,7 +30,7 @@ _HASH = re.compile(r"(?:[0-9a-fA-F]{32,128}|[A-Za-z0-9+/_-]{43,88}={0,2})")  # M
 _LOCAL_PHONE = re.compile(r"\(?0\d{1,4}\)?[ /-]\d[\d /-]{4,}")
 
 
-def new_personal_data(change: Change, before: Sequence[Any]) -> list[str]:
+def new_personal_data(change: Change, before: Sequence[Json]) -> list[str]:
     """Return the kinds of plain personal data in a change that the output of the side before did not contain.
 
     A value that only moved, or was another plain one at the same path, is not new.
@@ -45,7 +45,7 @@ def new_personal_data(change: Change, before: Sequence[Any]) -> list[str]:
     return [kind for kind, values in after.items() if kind not in known and not _contains(text, values)]
 
 
-def delivered_personal_data(output: Sequence[Any]) -> list[str]:
+def delivered_personal_data(output: Sequence[Json]) -> list[str]:
     """Return the kinds of plain personal data in the payloads of an event that did not arrive before."""
     parts = [{k: v for k, v in item.items() if k not in _ADDRESS} for item in output if isinstance(item, Mapping)]
     return list(_plain_values("", parts))
