@@ -1,4 +1,4 @@
-"""How fast it is: `python -m tests.benchmarks [NAME...]`.
+"""Benchmarks: `python -m tests.benchmarks [NAME...]`.
 
-One module per benchmark, with a `run(options)` that gives its figures (see `_figures`) as they are measured.
+Each module is a benchmark with a `run(options)` that yields its figures (see `_figures`) as they are measured.
 """

@@ -1,4 +1,4 @@
-"""What a benchmark gives: figures, each beside that of a floor or a peer in the same run."""
+"""The results of a benchmark: figures, each compared with a floor or a peer in the same run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from time import process_time
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How much is measured. `quick` is only to see that it works; `events` is the size of the large inputs."""
+    """How much is measured. `quick` only checks that it works; `events` is the size of the large inputs."""
 
     quick: bool = False
     events: int = 100_000
@@ -24,7 +24,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number of ours, and that of what stands `beside` it; `note` says why one of them is missing."""
+    """One of our figures and the one it is compared with (`beside`); `note` says why one of them is missing."""
 
     name: str
     value: float | None
@@ -39,7 +39,7 @@ class Figure:
 
 
 def per_second(call: Callable[[], object], options: Options) -> float:
-    """How often `call` runs in a second of this process's time: the best of some rounds."""
+    """Calls per second of this process's CPU time: the best of some rounds."""
     started, times = process_time(), 0
     while process_time() - started < 0.01:
         call()

@@ -1,4 +1,4 @@
-"""What commands take: time, processor time and memory, with every process that they start."""
+"""Resource use of commands: time, CPU time and memory, including all their child processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WATCH = Path(__file__).with_name("_watch.py")
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Seconds by the clock and of processors, MiB of the largest process, and what the command printed."""
+    """Seconds of wall time and CPU time, MiB of the largest process, and the command's output."""
 
     wall: float
     cpu: float
@@ -27,7 +27,7 @@ class Spent:
 
 
 def spent(command: Sequence[str], *, folder: Path | None = None, environment: Mapping[str, str] | None = None) -> Spent:
-    """Run a command to its end. Raises `RuntimeError` with its last words if it fails."""
+    """Run a command to its end. Raises `RuntimeError` with the end of its output if it fails."""
     with tempfile.NamedTemporaryFile() as told:
         watched = [sys.executable, "-S", str(_WATCH), told.name, *command]
         done = subprocess.run(
@@ -40,20 +40,20 @@ def spent(command: Sequence[str], *, folder: Path | None = None, environment: Ma
 
 
 def _environment(given: Mapping[str, str]) -> dict[str, str]:
-    """That of this process, with bytecode: nobody compiles every module at every start."""
+    """The environment of this process, with bytecode enabled: users do not compile every module at every start."""
     return {name: value for name, value in {**os.environ, **given}.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def best(
     command: Sequence[str], times: int, folder: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> Spent:
-    """The run with the least processor time."""
+    """The run with the least CPU time."""
     runs = (spent(command, folder=folder, environment=environment) for _ in range(times))
     return min(runs, key=lambda one: one.cpu)
 
 
 def peers(module: str) -> dict[str, str] | None:
-    """The environment in which a peer's module can be imported; None where it is not installed.
+    """The environment in which a peer's module can be imported; None if it is not installed.
 
     Peers may be in the environment of these tests, or in the folder that `SVCTOOLKIT_PEERS` names.
     """
@@ -67,11 +67,11 @@ def peers(module: str) -> dict[str, str] | None:
 
 
 def cpu_of(process: int) -> float:
-    """Seconds of processors that a running process has used, to the nanosecond; /proc counts hundredths."""
-    return time.clock_gettime((~process << 3) | 2)  # the ID of its clock, as Linux makes it: clock_getcpuclockid(3)
+    """CPU seconds of a running process, to the nanosecond; /proc counts hundredths."""
+    return time.clock_gettime((~process << 3) | 2)  # the ID of its clock, as Linux computes it: clock_getcpuclockid(3)
 
 
 def cpu_with_children(process: int) -> float:
-    """The same, with the hundredths of seconds of children that have ended."""
+    """The same, plus ended children in hundredths of seconds."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return cpu_of(process) + sum(map(int, fields[13:15])) / os.sysconf("SC_CLK_TCK")

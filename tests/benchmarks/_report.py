@@ -1,4 +1,4 @@
-"""Figures as lines of a table and as JSON, and what has moved since another run."""
+"""Prints figures as a table and as JSON, and marks changes since another run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def ratio_in(results: Results, benchmark: str, figure: Figure) -> float | None:
 
 
 def committed() -> Results:
-    """The results as they were committed last; the file itself where there is no repository."""
+    """The last committed results, or the file itself if there is no repository."""
     command = ["git", "show", f"HEAD:./{RESULTS.name}"]
     done = subprocess.run(command, cwd=RESULTS.parent, capture_output=True, text=True, check=False)
     return read(RESULTS) if done.returncode else _figures(done.stdout)
@@ -64,7 +64,7 @@ def _figures(text: str) -> Results:
 
 
 def write(file: Path, made: Mapping[str, Sequence[Figure]]) -> None:
-    """Write figures, and keep those of benchmarks that were not run."""
+    """Write figures; keep those of benchmarks that were not run."""
     figures = {**read(file), **{name: [_plain(figure) for figure in of] for name, of in made.items()}}
     told = {"python": platform.python_version(), "machine": _machine(), "figures": dict(sorted(figures.items()))}
     file.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,6 +1,6 @@
-"""A small process that runs a command and tells what it took: `python -S _watch.py FILE COMMAND...`.
+"""A small process that runs a command and reports its resource use: `python -S _watch.py FILE COMMAND...`.
 
-It loads next to nothing, because a process counts the memory of the one that started it as its own.
+It imports almost nothing, because a process inherits its parent's memory in the measurement.
 """
 
 import ctypes
@@ -13,9 +13,9 @@ _SUBREAPER = 36
 
 
 def watch(told: str, command: list[str]) -> int:
-    """Run the command, wait for all processes that it leaves behind, and write seconds, CPU seconds and MiB."""
+    """Run the command, wait for all its remaining processes, and write seconds, CPU seconds and MiB."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)  # processes whose parent ends become children of this one
+        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)  # orphaned processes become children of this one
     started = time.perf_counter()
     _, status = os.waitpid(os.posix_spawnp(command[0], command, os.environ), 0)
     wall = time.perf_counter() - started

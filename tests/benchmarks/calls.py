@@ -1,7 +1,6 @@
-"""How many functions one event runs through from HTTP to the recorder, beside the pipeline alone.
+"""Counts the functions that one event runs through from HTTP to the recorder, compared with the pipeline alone.
 
-`python -m tests.trace` lists them. The number does not depend on the machine; what other threads do at the same time
-makes it vary by a few.
+`python -m tests.trace` lists them. The number does not depend on the machine; other threads change it by a few.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Iterator
 from tests.benchmarks._figures import Figure, Options
 from tests.trace import trace, until_sent
 
-#: where the pipeline begins, which notebooks and suites call without a data plane
+#: the start of the pipeline, which notebooks and suites call without a data plane
 PIPELINE = ("pipeline/run.py", "run_many")
 
 

@@ -1,11 +1,11 @@
 """Microseconds per event for every destination type: its slowest sample event of about 2 KB, from event to payloads.
 
-Beside it stands what the JavaScript service needs for such an event, where it was measured, else a JSON round trip of
-the same event in Python.
+It is compared with RudderStack's JavaScript for such an event where that was measured, otherwise with a JSON round trip
+of the same event in Python.
 
-A type that takes none of the samples is shown with the event of its first example that sends something. The mapping is
-prepared: reading its configuration, JSON and sending are not part of it. The bounds are those of the catalogue: the
-median type under 12 us, none above 40 us, and each type ahead of JavaScript. Time is processor time.
+A type that accepts none of the samples is measured with the event of its first example that sends something. The
+mapping is prepared: reading its configuration, JSON and sending are not included. The bounds are those of the
+catalogue: the median type under 12 us, none above 40 us, and each type ahead of JavaScript. Time is CPU time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.benchmarks._figures import Figure, Options
 
 TRIP = "a JSON round trip of the event"
 JAVASCRIPT = "the same in JavaScript"
-#: Microseconds of processor time an event, measured once for the same kind of events.
+#: Microseconds of CPU time per event, measured once for the same kind of events.
 _IN_JAVASCRIPT = {
     "ADJ": 10.5, "AF": 22, "AM": 98, "ATTENTIVE_TAG": 8.5, "BRAZE": 23, "CUSTOMERIO": 8, "FACEBOOK_PIXEL": 25,
     "GA4": 26, "INTERCOM": 67, "ITERABLE": 11, "KLAVIYO": 65, "MAILCHIMP": 16, "MP": 94, "ONE_SIGNAL": 13,
@@ -45,11 +45,11 @@ def run(options: Options) -> Iterator[Figure]:
 
 
 def measured(name: str, options: Options) -> list[tuple[float, str, float]]:
-    """Time and name of each sample that the type takes with the configuration of its first example, and its trip."""
+    """Time and name of each sample that the type accepts (configured as in its first example), and its round trip."""
     sending = next(example for example in examples(name) if example.payloads)
     found = []
     for sample, event in samples(at=NOW).items():
-        with suppress(EventError):  # not every type takes every event
+        with suppress(EventError):  # not every type accepts every event
             found.append(_timed(name, sending, sample, event, options))
     return found or [_timed(name, sending, f"example: {sending.name}", sending.event, options)]
 

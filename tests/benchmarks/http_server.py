@@ -1,7 +1,7 @@
-"""Events through `POST /v0/testDestination`, beside a bare Starlette route that parses and answers the same JSON.
+"""Events through `POST /v0/testDestination`, compared with a bare Starlette route that answers the same JSON.
 
-Both are served by uvicorn in this process; the client is a process of its own with a few connections that it keeps. The
-two take turns, and the median of the rounds counts.
+Both are served by uvicorn in this process; the client is a separate process with a few persistent connections. The two
+take turns, and the median of the rounds counts.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _bare() -> Iterator[int]:
 
 
 def _measured(port: int, body: bytes, requests: int) -> float:
-    """Requests a second, as a client in another process counts them."""
+    """Requests per second, as counted by a client in another process."""
     client = [sys.executable, "-m", "tests.benchmarks.http_server", str(port), str(requests)]
     return float(subprocess.run(client, input=body, stdout=subprocess.PIPE, check=True).stdout)
 

@@ -47,7 +47,7 @@ def run(options: Options) -> Iterator[Figure]:
 
 
 def _through(port: int, pid: int, events: int) -> Iterator[Figure]:
-    """Many events to the recorder, and the memory of the process meanwhile."""
+    """Send many events to the recorder; measure the memory of the process meanwhile."""
     started, memory = perf_counter(), []
     for _ in range(10):
         measure(port, max(1, events // 10 // BATCH))
@@ -59,10 +59,10 @@ def _through(port: int, pid: int, events: int) -> Iterator[Figure]:
 
 
 def rate(port: int, pid: int, requests: int) -> float:
-    """Events in a second of the server's processor time."""
+    """Events per second of the server's CPU time."""
     before = cpu_of(pid)
     measure(port, requests)
-    sleep(0.3)  # the server still works on what it has taken
+    sleep(0.3)  # the server still processes accepted events
     return requests * BATCH / (cpu_of(pid) - before)
 
 
@@ -130,7 +130,7 @@ def _serve_bare() -> None:
 
 
 def measure(port: int, requests: int, *, pace: float = 0, batch: int = BATCH) -> dict[str, float]:
-    """Events a second and reply times in ms, as a client in another process sees them."""
+    """Events per second and reply times in ms, as a client in another process sees them."""
     command = [sys.executable, "-m", "tests.benchmarks.ingest", "client", *map(str, (port, pace, requests, batch))]
     found: dict[str, float] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
     return found

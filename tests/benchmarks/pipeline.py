@@ -1,4 +1,4 @@
-"""Events through the stages, one by one and in process, beside a JSON round trip of the event."""
+"""Events through the stages, one by one and in process, compared with a JSON round trip of the event."""
 
 from __future__ import annotations
 

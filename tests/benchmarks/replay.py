@@ -1,8 +1,8 @@
-"""A replay of two-KB events through one JavaScript transformation to one destination, and where its time goes.
+"""A replay of events of 2 KB through one JavaScript transformation to one destination, with the time of each step.
 
-Beside it stands a script for node that reads the same file, runs the same code, and makes the same payloads. Each
-run is a new process; `per core` is by the processor time of all processes, with their start. `--events` says how many.
-The three destinations stand behind the same transformation; each makes a request of every event.
+It is compared with a script for node that reads the same file, runs the same code, and makes the same payloads. Each
+run is a new process; `per core` is by the CPU time of all processes, including their start. `--events` sets the number.
+The three destinations share a transformation; each makes a request for every event.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ def per_core(of: Task, count: int) -> float:
 
 
 def steps(run: str, told: dict[str, Any], count: int, *names: str) -> Iterator[Figure]:
-    """Time of steps by the clock, for one event."""
+    """Wall time of the steps, per event."""
     spent = {name: seconds / count * 1e6 for name, seconds in told["seconds"].items()}
     for name in names:
         yield Figure(f"{run}: {name}", spent[name], "us", "all steps", sum(spent.values()))
 
 
 def written(file: Path, count: int) -> Path:
-    """A file with events of two kilobytes that differ in their ids and prices."""
+    """Write a file with events of two kilobytes that differ in their ids and prices."""
     product = {"product_id": "p-NUMBER", "name": "A thing, number N", "price": "PRICE", "quantity": 1, "brand": "Acme"}
     properties = {**EVENT["properties"], "products": [product] * 12}
     event = {**EVENT, "messageId": "6f0c3a52-6f0d-4a3e-9a51-NUMBER", "userId": "u-NUMBER", "properties": properties}
@@ -100,7 +100,7 @@ def written(file: Path, count: int) -> Path:
 
 
 def task(file: Path, *, workers: int = 1, dask: bool = False, out: Path | None = None, destinations: int = 1) -> Task:
-    """What a replay of a file took, and what it says about itself."""
+    """Time of a replay of a file, and its own report."""
     options = {"workers": workers, "dask": dask, "out": out and str(out), "destinations": destinations}
     given = json.dumps({"file": str(file), **options})
     done = spent([sys.executable, "-m", "tests.benchmarks.replay", given])
@@ -108,7 +108,7 @@ def task(file: Path, *, workers: int = 1, dask: bool = False, out: Path | None =
 
 
 def main(file: str, workers: int, dask: bool, out: str | None, destinations: int) -> None:
-    """In a process of its own."""
+    """The benchmark's own process."""
     from svctoolkit import Workspace
     from svctoolkit.replay import replay
 

@@ -1,10 +1,10 @@
-"""`ServiceClient` beside `segment-analytics-python` and `rudder-sdk-python`: the same events, server and run.
+"""`ServiceClient` compared with `segment-analytics-python` and `rudder-sdk-python`: the same events, server and run.
 
 Every figure comes from a fresh process, each client with its own defaults (events in a request: 30 here, 100 there).
-`track` is timed while the client sends, in wall time and in the calling thread's CPU time (which neighbours on a shared
-machine disturb less); for us the event is then in SQLite's write-ahead log (`synchronous=NORMAL`: it survives kill -9,
-a power cut may take the last moments). `drain` begins when all events are waiting and ends when the server has them:
-by the clock, and by the processor time of the client's process.
+`track` is timed while the client sends, in wall time and in the calling thread's CPU time, which other programs disturb
+less. Our event is in SQLite's write-ahead log when `track` returns (`synchronous=NORMAL`: it survives kill -9; a power
+cut may lose the last events). `drain` begins when all events are waiting and ends when the server has them, in wall
+time and in CPU time of the client's process.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Track = Callable[[], object]
 
 
 def run(options: Options) -> Iterator[Figure]:
-    from tests.benchmarks._figures import Figure  # this file is a script, too, which loads nothing but a client
+    from tests.benchmarks._figures import Figure  # this file is also a script, which loads nothing but a client
     from tests.benchmarks._processes import peers
 
     ours = _measured("svctoolkit", {}, options)
@@ -59,7 +59,7 @@ def _measured(name: str, environment: dict[str, str], options: Options) -> dict[
     }
 
 
-# In a process of its own
+# separate processes
 
 
 def _task(task: str, name: str, size: int, peer: dict[str, str]) -> dict[str, float]:
@@ -146,7 +146,7 @@ def _client(name: str, url: str, directory: str) -> tuple[Track, Track]:
 
 
 class _Server:
-    """A data plane in a process of its own that answers nothing before `go`, and counts events."""
+    """A data plane in a separate process that answers only after `go`, and counts events."""
 
     def __enter__(self) -> _Server:
         self._process = subprocess.Popen(

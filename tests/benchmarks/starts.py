@@ -1,4 +1,4 @@
-"""Cold starts: processor time and memory of new processes, beside an interpreter that does nothing."""
+"""Cold starts: CPU time and memory of new processes, compared with an interpreter that does nothing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What readers of `/inspect/stream` cost a data plane: thirty that never read; one that never reads, one that reads
-slowly and one that keeps up; and three that do, at 300 events/s.
+"""The cost of readers of `/inspect/stream` for a data plane at 300 events/s.
 
-Two data planes, as in `ingest`, take turns: one with the readers, one without. The rate is that of a second of the
-server's processor time, the best of some rounds: other programs on the machine only make it worse.
+Thirty readers that never read; one that never reads, one that is slow and one that keeps up; and three that keep up.
+Two data planes, as in `ingest`, take turns: one with readers, one without. The rate is per second of the server's CPU
+time, the best of some rounds: other programs on the machine only make it worse.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def run(options: Options) -> Iterator[Figure]:
             pairs = _pairs(
                 lambda: ingest.rate(port, process.pid, requests), lambda: ingest.rate(other, bare.pid, requests), rounds
             )
-        yield _figure(f"{IDLE} streams that nobody reads", pairs)
+        yield _figure(f"{IDLE} unread streams", pairs)
         with _streams(port, 1, reading=False), _streams(port, 1, pause=0.1), _streams(port, 1):
             pairs = _pairs(
                 lambda: ingest.rate(port, process.pid, requests), lambda: ingest.rate(other, bare.pid, requests), rounds
@@ -42,7 +42,7 @@ def run(options: Options) -> Iterator[Figure]:
 
 
 def _pairs(ours: Callable[[], float], theirs: Callable[[], float], rounds: int) -> list[tuple[float, float]]:
-    """Each goes first every other time."""
+    """Pairs of rounds; each side goes first every other time."""
     pairs = []
     for number in range(rounds):
         other = theirs() if number % 2 else 0.0
@@ -56,7 +56,7 @@ def _figure(what: str, pairs: list[tuple[float, float]]) -> Figure:
 
 
 def _paced(port: int, pid: int, seconds: int) -> float:
-    """Events in a second of the server's processor time, when they come at `PACE`."""
+    """Events per second of the server's CPU time, when they come at `PACE`."""
     before = cpu_of(pid)
     requests = seconds * PACE // _BATCH
     ingest.measure(port, requests, pace=PACE, batch=_BATCH)
@@ -66,7 +66,7 @@ def _paced(port: int, pid: int, seconds: int) -> float:
 
 @contextmanager
 def _streams(port: int, number: int, *, reading: bool = True, pause: float = 0) -> Iterator[None]:
-    """So many readers, each resting `pause` seconds after what it has read."""
+    """Open this number of streams, each of which rests `pause` seconds after each read."""
     with ExitStack() as stack:
         for _ in range(number):
             connection = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
@@ -81,6 +81,6 @@ def _streams(port: int, number: int, *, reading: bool = True, pause: float = 0) 
 
 
 def _read(connection: socket.socket, pause: float) -> None:
-    with suppress(ConnectionResetError):  # it has left, and not all was read
+    with suppress(ConnectionResetError):  # the client has disconnected before reading everything
         while connection.recv(1 << 16):
             sleep(pause)

@@ -1,7 +1,7 @@
-"""`svctoolkit run` and the pytest plugin, beside plain pytest+httpx and Tavern (if installed), with the same scenarios.
+"""`svctoolkit run` and the pytest plugin, compared with plain pytest+httpx and Tavern (if installed).
 
-CPU seconds and peak memory of the whole command, the best of some runs. The peers ask a server of the Test API on this
-machine, which runs in this process and is not counted.
+The scenarios are the same. CPU seconds and peak memory of the whole command, the best of some runs. The peers call a
+server of the Test API in this process, which is not counted.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tests.benchmarks._processes import Spent, best, peers
 
 PYTEST_COMMAND = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 PLUGIN = ("-p", "svctoolkit.pytest_plugin")
-_LEAST = 0.001  # s: of very few runs the noise is larger than what one more costs
-ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # whatever else is installed does not count
+_LEAST = 0.001  # s: with very few runs, noise is larger than the cost of one more
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # other installed plugins do not count
 WORKSPACE = "destinations:\n  hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}\n"
 SCENARIO = """\
   - name: order {n}
@@ -136,14 +136,14 @@ def run(options: Options) -> Iterator[Figure]:
 
 
 def _frozen(count: int, svctoolkit: Callable[[str], Spent]) -> Iterator[Figure]:
-    """Scenarios as they are written in earnest: clock and ids that stand still, scripted answers, user code."""
+    """Realistic scenarios: fixed clock and ids, scripted answers, user code."""
     for language in CODE:
         name = f"{count:,} frozen sends, {language} code"
         yield Figure(name, svctoolkit(f"{language}.suite.yaml").cpu, "s CPU", "limit for 500", 2.5)
 
 
 def _each(count: int, pytest: Callable[..., Spent]) -> Iterator[Figure]:
-    """What one more costs under pytest: with many of them, without those of which there is only one."""
+    """The cost of one more under pytest: many of them compared with one."""
     nothing = pytest("one.suite.yaml", *PLUGIN).cpu
     verify = max(pytest("all.suite.yaml", *PLUGIN).cpu - nothing, _LEAST) / count * 1000
     yield Figure("one more verify by pytest", verify, "ms CPU", "limit", 1.2)

@@ -1,7 +1,7 @@
-"""User transformations, beside the same code in plain node and Python, and in node's isolated-vm.
+"""User transformations, compared with the same code in plain node and Python, and in node's isolated-vm.
 
-One event has 1.7 KB of JSON. `SVCTOOLKIT_ISOLATED_VM` names a folder that has isolated-vm in its node_modules.
-`per core` counts the processor time of both sides, the other figures are by the clock.
+One event has 1.7 KB of JSON. `SVCTOOLKIT_ISOLATED_VM` names a folder with isolated-vm in its node_modules. `per core`
+counts the CPU time of both sides, the other figures are wall time.
 """
 
 from __future__ import annotations
@@ -104,14 +104,14 @@ const measured = async (start) => {
   console.log(JSON.stringify({ first, warm, batch: await timed(call, batch, batches) }));
 };
 """
-# JSON in and out, as a server needs it.
+# JSON in and out, as in a server.
 NODE = f"""{_TIMED}
 measured(async () => {{
   const transformEvent = new Function(plain + '; return transformEvent')();
   return (events) => JSON.parse(JSON.stringify(JSON.parse(JSON.stringify(events)).map((e) => transformEvent(e))));
 }});
 """
-# A fresh context for each call, as the contract has it.
+# A fresh context for each call, as the contract requires.
 ISOLATED_VM = f"""{_TIMED}
 const ivm = require('isolated-vm');
 measured(async () => {{
@@ -144,7 +144,7 @@ def _timed(call: Callable[[], object], times: int, process: int | None = None) -
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Milliseconds of the first call; seconds by the clock and of processors for one event, and for a batch of 200."""
+    """Milliseconds of the first call; wall and CPU seconds per event, for one event and for a batch of 200."""
 
     first: float
     warm: Sequence[float]
@@ -152,7 +152,7 @@ class Measured:
 
 
 def sandboxed(code: str, language: str, options: Options) -> Measured:
-    """Of this package; the first call with everything that it starts and imports."""
+    """This package; the first call includes everything that it starts and imports."""
     begun = time.perf_counter()
     loaded: SandboxedTransformation = transformations.load(code, language, scope="benchmark")
     loaded.run([EVENT], [{}])
@@ -165,7 +165,7 @@ def sandboxed(code: str, language: str, options: Options) -> Measured:
 
 
 def plain_python(options: Options) -> Measured:
-    """The same function without a sandbox; JSON in and out, as a server needs it."""
+    """The same function without a sandbox; JSON in and out, as in a server."""
     names: dict[str, Any] = {}
     begun = time.perf_counter()
     exec(PYTHON, names)
@@ -181,7 +181,7 @@ def plain_python(options: Options) -> Measured:
 
 
 def in_node(script: str, options: Options, folder: str = ".") -> Measured:
-    """What a script for node measures."""
+    """The measurements of a script for node."""
     given = {"code": JAVASCRIPT, "event": EVENT, "calls": options.many(300, 5), "batches": options.many(20, 2)}
     command = ["node", "--no-node-snapshot", "-e", script]
     done = subprocess.run(command, cwd=folder, input=json.dumps(given), capture_output=True, text=True, check=True)

@@ -1,6 +1,6 @@
-"""What an event becomes in a warehouse: rows of a 40-column track, and 100,000 events loaded into DuckDB.
+"""Warehouses: rows of a track with 40 columns, and 100,000 events loaded into DuckDB.
 
-Beside the rows stands the floor: the same event read from JSON. Beside the load, DuckDB reading the rows as NDJSON.
+The rows are compared with the floor, reading the same event from JSON; the load with DuckDB reading the rows as NDJSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TIME = "2026-02-03T04:05:06.789Z"
 
 
 def track(number: int, properties: int) -> dict[str, Any]:
-    """An order with so many properties."""
+    """An order with this number of properties."""
     own = {f"property{n}Name": f"value {n}" if n % 3 else n * 1.5 for n in range(properties - 3)}
     times = dict.fromkeys(("originalTimestamp", "sentAt", "timestamp", "receivedAt"), _TIME)
     return {
@@ -58,7 +58,7 @@ def run(options: Options) -> Iterator[Figure]:
 
 
 def _floor(events: list[dict[str, Any]]) -> float:
-    """The seconds that DuckDB takes for the finished rows of the events, two of each, as NDJSON."""
+    """Seconds that DuckDB takes for the finished rows of the events, two of each, as NDJSON."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "rows.ndjson"
         lines = (json.dumps(row["data"]) for event in events for row in rows(event, "POSTGRES"))

@@ -1,6 +1,6 @@
-"""Would the tests notice? A sample of small changes to a module, each tried against the tests that are about it.
+"""Mutation tests: a sample of small changes to a module, each run against the tests for that module.
 
-    python -m tests.mutants svctoolkit/pipeline/run.py
+`python -m tests.mutants svctoolkit/pipeline/run.py`
 
-prints every change that no test noticed, and the share that was noticed. A change that hangs counts as noticed.
+prints every change that no test detects, and the share of detected ones. A change that hangs counts as detected.
 """

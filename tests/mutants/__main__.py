@@ -1,4 +1,4 @@
-"""`python -m tests.mutants MODULE`: a sample of changes to a module, and which of them the tests notice."""
+"""`python -m tests.mutants MODULE`: a sample of changes to a module, and which of them the tests detect."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from queue import SimpleQueue
 from tests.mutants.changes import Change, changes
 
 ROOT = Path(__file__).parents[2]
-#: what the tests need of the repository
+#: the parts of the repository that the tests need
 NEEDED = ("svctoolkit", "tests", "suites", "notebooks", "pyproject.toml", "README.md", "LICENSE", ".github")
-#: folder or module of the package -> the tests that are about it; the longest match counts
+#: folder or module of the package -> its tests; the longest match counts
 ABOUT = {
     "": ["tests"],
     "__main__": ["tests/test_cli.py"],
@@ -168,14 +168,14 @@ def candidates(modules: Sequence[Path]) -> Iterator[tuple[Path, Change]]:
 
 
 def choose(all_changes: list[tuple[Path, Change]], most: int, chance: random.Random) -> list[tuple[Path, Change]]:
-    """A sample in the order of the source."""
+    """A sample, in the order of the source."""
     if not all_changes:
         raise SystemExit("there is nothing to change")
     return [all_changes[i] for i in sorted(chance.sample(range(len(all_changes)), min(most, len(all_changes))))]
 
 
 def rooms() -> list[str]:
-    """The folders and modules right below the package."""
+    """The top-level packages and modules."""
     names = (
         file.stem for file in (ROOT / "svctoolkit").iterdir() if file.suffix == ".py" or (file / "__init__.py").exists()
     )
@@ -183,7 +183,7 @@ def rooms() -> list[str]:
 
 
 def tests_about(modules: Sequence[Path]) -> list[str]:
-    """The tests of the longest entry in `ABOUT` that fits each module."""
+    """The tests of the longest entry in `ABOUT` that matches each module."""
     tests: dict[str, None] = {}
     for module in modules:
         dotted = ".".join(module.resolve().relative_to(ROOT / "svctoolkit").with_suffix("").parts)
@@ -209,7 +209,7 @@ def copies(number: int) -> Iterator[list[Path]]:
 
 
 def baseline(folder: Path, tests: Sequence[str]) -> float:
-    """How long the tests may take. Ends the program where they fail without any change."""
+    """The time limit for the tests. Ends the program if they fail without any change."""
     began = time.monotonic()
     code, output = pytest(folder, tests, 1800)
     if code:
@@ -220,7 +220,7 @@ def baseline(folder: Path, tests: Sequence[str]) -> float:
 def run(
     sample: Sequence[tuple[Path, Change]], tests: Sequence[str], folders: Sequence[Path], limit: float
 ) -> Iterator[tuple[Path, Change]]:
-    """The changes that no test notices, each as soon as it is known."""
+    """Yield each change that the tests do not detect, as soon as it is known."""
     free: SimpleQueue[Path] = SimpleQueue()
     for folder in folders:
         free.put(folder)
@@ -241,7 +241,7 @@ def run(
 
 
 def pytest(folder: Path, tests: Sequence[str], limit: float) -> tuple[int, str]:
-    """Exit code and output of the tests in a copy, up to the first failure. A run over the limit has failed."""
+    """Exit code and output of the tests in a copy, up to the first failure. A run over the limit counts as failed."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
     environ = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     process = subprocess.Popen(
@@ -256,7 +256,7 @@ def pytest(folder: Path, tests: Sequence[str], limit: float) -> tuple[int, str]:
     try:
         output, _ = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 9)  # with the servers and workers that its tests had started
+        os.killpg(process.pid, 9)  # including the servers and workers that its tests have started
         process.communicate()
         return 1, "over the time limit"
     return process.returncode, output

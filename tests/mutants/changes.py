@@ -49,7 +49,7 @@ class Change:
 
 
 def changes(source: bytes) -> list[Change]:
-    """All changes to a module, in the order of its lines. Docstrings, annotations and imports stay as they are."""
+    """All changes to a module, in line order. Docstrings, annotations and imports stay unchanged."""
     tree = ast.parse(source)
     starts = [0]
     for line in source.splitlines(keepends=True):
@@ -64,7 +64,7 @@ def changes(source: bytes) -> list[Change]:
 
 
 def _walk(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
-    """The nodes that run: those inside of annotations, docstrings, imports and f-strings do not count."""
+    """The nodes that are executed: not annotations, docstrings, imports and f-strings."""
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         return
     if isinstance(node, ast.Import | ast.ImportFrom | ast.JoinedStr):
@@ -84,7 +84,7 @@ def _walk(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
 
 
 def _texts(node: ast.AST) -> Iterator[str]:
-    """What a node may become."""
+    """Replacements for a node."""
     match node:
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
             swapped = ast.Compare(left, [_COMPARISONS[type(operator)]()], [right])

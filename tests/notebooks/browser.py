@@ -1,7 +1,7 @@
-"""JupyterLab and Voila with a real browser: servers and pages, for the browser tests and the screenshots.
+"""JupyterLab and Voila with a real browser: servers and pages for the browser tests and the screenshots.
 
-Nothing leaves the machine: the servers listen on 127.0.0.1, and the browser resolves no other name. Each server has
-configuration, data and runtime folders of its own, so that nothing of the user's own Jupyter is seen or changed.
+Nothing leaves the machine: the servers listen on 127.0.0.1, and the browser resolves no other name. Each server has its
+own configuration, data and runtime folders, so the user's own Jupyter is neither used nor changed.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ EXPLORER = ".svc-explorer"
 _FLAGS = ("--disable-gpu", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1")
 _LAB = ("--ip=127.0.0.1", "--LabApp.news_url=None", "--LabApp.expose_app_in_browser=True")
 _VOILA = ("--Voila.ip=127.0.0.1", "--show_tracebacks=True")
-_ROOT = os.geteuid() == 0  # of whom Chromium and Jupyter want to be told that it is meant
+_ROOT = os.geteuid() == 0  # Chromium and Jupyter want explicit permission to run as root
 _SECONDS = 60.0
-#: Files from other hosts, which the browser refuses, and other extensions of JupyterLab that happen to be installed.
+#: Files from other hosts, which the browser refuses, and other JupyterLab extensions that are installed.
 _NOT_OURS = re.compile(r"favicon|Failed to load resource|font-awesome|/labextensions/(?!@jupyter-widgets)")
 _SETTINGS: dict[str, dict[str, Any]] = {
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
@@ -43,7 +43,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
 
 
 class Server:
-    """A Jupyter server in a process of its own, with the notebooks of `folder`. Its files are in `state`."""
+    """A Jupyter server in a separate process, with the notebooks of `folder`. Its files are in `state`."""
 
     def __init__(self, folder: Path, state: Path, *command: str) -> None:
         self.token, port = secrets.token_hex(16), _free_port()
@@ -69,7 +69,7 @@ class Server:
             )
 
     def wait(self) -> None:
-        """Return when it answers."""
+        """Return when the server answers."""
         deadline = monotonic() + _SECONDS
         while not self._answers():
             assert self._process.poll() is None, f"the server ended: {self._log.read_text()[-2000:]}"
@@ -77,7 +77,7 @@ class Server:
             Event().wait(0.05)
 
     def configure(self, theme: str) -> None:
-        """JupyterLab as a test wants it: no pop-ups, nothing saved behind one's back, every cell in the page."""
+        """Configure JupyterLab for tests: no pop-ups, no autosave, every cell in the page."""
         themes = {"apputils-extension/themes": {"theme": f"JupyterLab {theme.title()}"}}
         for name, settings in (_SETTINGS | themes).items():
             file = self._settings / "@jupyterlab" / f"{name}.jupyterlab-settings"
@@ -157,7 +157,7 @@ class Jupyter:
 
     @contextmanager
     def _sheet(self, url: str, shots: Path, context: dict[str, Any], refused: str = "") -> Iterator[Sheet]:
-        """A page at `url`. What fails inside comes with a picture of it and what the browser's console said."""
+        """A page at `url`. A failure inside is reported with a picture of the page and its console output."""
         page = self._context(context).new_page()
         sheet = Sheet(page)
         if refused:
@@ -174,7 +174,7 @@ class Jupyter:
             page.close()
 
     def _context(self, settings: dict[str, Any]) -> BrowserContext:
-        """One for all pages with these settings: they share the browser's cache, and JupyterLab is large."""
+        """One context for all pages with these settings: they share the browser's cache, and JupyterLab is large."""
         key = json.dumps(settings, sort_keys=True)
         if key not in self._contexts:
             self._contexts[key] = self._browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **settings})
@@ -183,14 +183,14 @@ class Jupyter:
 
 
 class Stop(NamedTuple):
-    """A control that the Tab key stops at: its place in the document, and what it is called."""
+    """A control that the Tab key reaches: its position in the document, and its name."""
 
     place: int
     name: str
 
 
 class Sheet:
-    """A page with an explorer. `errors` are what the page's scripts and console complained about."""
+    """A page with an explorer. `errors` are those of the page's scripts and console."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -204,7 +204,7 @@ class Sheet:
             self.errors.append(text[:500])
 
     def shown(self) -> None:
-        """Return when the explorer is there, or fail with what the notebook says instead."""
+        """Return when the explorer is visible, or fail with the notebook's error."""
         failed = self.page.locator('[data-mime-type="application/vnd.jupyter.error"]')
         self.explorer.or_(failed).first.wait_for(timeout=_SECONDS * 1000)
         assert failed.count() == 0, f"a cell failed: {failed.first.inner_text()}"
@@ -215,7 +215,7 @@ class Sheet:
         self.page.keyboard.press("Control+Enter")
 
     def menu(self, *names: str) -> None:
-        """Choose from JupyterLab's menu."""
+        """Choose an entry of JupyterLab's menu."""
         self.page.locator(".lm-MenuBar-itemLabel").get_by_text(names[0], exact=True).click()
         for name in names[1:]:
             self.page.locator(".lm-Menu-itemLabel").get_by_text(name, exact=True).last.click()
@@ -226,20 +226,20 @@ class Sheet:
         self.page.wait_for_function("() => document.body.dataset.jpThemeLight === 'false'")
 
     def settle(self) -> None:
-        """Return when nothing has changed in the explorer for a moment."""
+        """Return when nothing has changed in the explorer for a short time."""
         self.page.evaluate(_SETTLED, EXPLORER)
 
     def unrendered(self) -> list[str]:
-        """What stands where a widget should be."""
+        """Placeholders of widgets that were not rendered."""
         return self.page.evaluate(_UNRENDERED)
 
     def nameless(self) -> list[str]:
-        """Controls that a screen reader has no name for."""
+        """Controls without a name for screen readers."""
         controls = re.findall(r"^\s*- '?(\w+)(?: \"(.*?)\")?", self.explorer.aria_snapshot(), flags=re.M)
         return [role for role, name in controls if role in _ROLES and not name.strip()]
 
     def skipped(self) -> list[str]:
-        """Controls that the Tab key does not reach in the order in which they stand."""
+        """Controls that the Tab key does not reach in document order."""
         names: list[str] = self.page.evaluate(_MARK_STOPS, EXPLORER)
         reached = []
         for _ in names:
@@ -249,11 +249,11 @@ class Sheet:
         return [name for place, name in enumerate(names) if place >= len(reached) or reached[place] != place]
 
     def faint(self) -> list[str]:
-        """Texts with less contrast to what is behind them than 4.5 to 1 (3 to 1 where they are large)."""
+        """Texts whose contrast is below 4.5 to 1 (3 to 1 for large ones)."""
         return self.page.evaluate(_FAINT, EXPLORER)
 
     def accessible(self) -> list[str]:
-        """What axe-core finds in the explorer. It comes in by the debugger, past the page's own loader of modules."""
+        """The findings of axe-core in the explorer, loaded through the debugger to bypass the page's module loader."""
         session = self.page.context.new_cdp_session(self.page)
         axe = (packages.node_clients() / "node_modules/axe-core/axe.min.js").read_text("utf-8")
         session.send("Runtime.evaluate", {"expression": f"(() => {{ const define = undefined; {axe} }})()"})
@@ -262,13 +262,13 @@ class Sheet:
         return [f"{item['id']}: {item['nodes'][0]['html'][:200]}" for item in found["violations"]]
 
     def overflowing(self) -> list[str]:
-        """Parts that are wider than the explorer, and do not scroll by themselves."""
+        """Parts that are wider than the explorer and do not scroll."""
         return self.page.evaluate(_OVERFLOWING, EXPLORER)
 
 
 @contextmanager
 def jupyter(folder: Path, state: Path) -> Iterator[Jupyter]:
-    """Servers for the notebooks of `folder`, and a browser. They end with the `with`."""
+    """Servers for the notebooks of `folder`, and a browser. They end with the `with` block."""
     root = ["--allow-root"] if _ROOT else []
     lab = Server(folder, state / "lab", "jupyterlab", *_LAB, *root)
     voila = Server(folder, state / "voila", "voila", str(folder), *_VOILA)
@@ -291,7 +291,7 @@ def _free_port() -> int:
         return int(found.getsockname()[1])
 
 
-#: A kernel that the page is really connected to: JupyterLab says "idle" before there is one at all.
+#: A kernel to which the page is really connected: JupyterLab says "idle" even before one exists.
 _READY = """() => {
   const context = window.jupyterapp?.shell.currentWidget?.sessionContext, kernel = context?.session?.kernel;
   return context?.isReady && kernel?.connectionStatus === 'connected' && kernel.status === 'idle';

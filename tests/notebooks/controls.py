@@ -1,4 +1,4 @@
-"""Widgets as their users see them: found by their labels."""
+"""Widgets as users see them, found by their labels."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ def control(explorer: Any, label: str) -> Any:
 
 
 def fill(explorer: Any, label: str, value: Any) -> None:
-    """Set a control's value, as typing or choosing does."""
+    """Set a control's value, as a user would by typing or choosing."""
     control(explorer, label).value = value
 
 
 def click(explorer: Any, label: str) -> None:
-    """Press a button; one that is disabled cannot be pressed."""
+    """Click a button; fail if it is disabled."""
     button = control(explorer, label)
     assert not button.disabled
     button.click()
 
 
 def shown(explorer: Any) -> str:
-    """All that the explorer shows as HTML, without styles."""
+    """All HTML that the explorer shows, without styles."""
     parts = [widget.value for widget in _all(explorer.root) if isinstance(widget, ipywidgets.HTML)]
     return re.sub(r"<style>.*?</style>", "", "".join(parts), flags=re.S)
 
@@ -42,12 +42,12 @@ def words(html: str) -> str:
 
 
 def html_parts(explorer: Any) -> list[Any]:
-    """The places where it shows HTML."""
+    """The HTML widgets that it shows."""
     return [widget for widget in _all(explorer.root) if isinstance(widget, ipywidgets.HTML)]
 
 
 def saved(explorer: Any) -> str:
-    """All that a notebook saves of it: the state of each widget, and what its views show."""
+    """Everything that a notebook saves of it: the state of each widget, and what its views show."""
     states = [widget.get_state() for widget in _all(explorer.root)]
     return json.dumps([states, explorer._repr_mimebundle_()], default=str, ensure_ascii=False)
 

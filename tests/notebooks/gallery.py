@@ -1,4 +1,4 @@
-"""A notebook for each explorer, with something to see in it: for the browser tests and the screenshots."""
+"""A notebook for each explorer, with content to look at, for the browser tests and the screenshots."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ for key in ("crm", "mail", "ads"):
 workspace.source("web", write_key="web-key", destinations=["crm", "mail"])
 workspace.source("app", write_key="app-key", destinations=["ads"])
 """
-#: The name of each explorer's notebook with its code. The last line shows the explorer.
+#: The notebook's name of each explorer, with its code. The last line displays the explorer.
 NOTEBOOKS = {
     "live_events": f"""{_WORKSPACE}
 from svctoolkit.widgets import LiveEvents
@@ -126,7 +126,7 @@ scenarios:
 
 
 def written(folder: Path) -> Path:
-    """The folder, with a notebook for each explorer in it, and what they read."""
+    """Write a notebook for each explorer, and its input files; return the folder."""
     import nbformat  # takes seconds
 
     (folder / "orders.suite.yaml").write_text(_SUITE)

@@ -1,4 +1,4 @@
-"""What lights up what in a page, read from its rules as a browser reads them."""
+"""Linked highlights in a page, read from its CSS rules as a browser reads them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LEAF = re.compile(r'<label class="leaf (n\d+)" title="([^"]*)"><input type="rad
 
 
 def lit(page: str) -> dict[str, set[str]]:
-    """Each leaf of a page by its name, with the leaves that light up when it is chosen."""
+    """Each leaf of a page by its name, with the leaves that are highlighted when it is chosen."""
     names = {(group, number): unescape(name) for number, _, group, name in _LEAF.findall(page)}
     rules = re.findall(r"\.(lit\w+):has\(\.(n\d+):hover,\.n\d+>:checked\) :is\(([^)]*)\)", page)
     partners = {name: set[str]() for name in names.values()}

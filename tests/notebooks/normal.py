@@ -1,7 +1,6 @@
-"""Notebooks as they are stored: no outputs, no numbers, each line of source on a line of its own.
+"""The stored form of notebooks: no outputs, no execution counts, one line of source per line of the file.
 
-`python -m tests.notebooks.normal` brings them into this form after somebody has worked on them in JupyterLab.
-Then a change to one can be read.
+`python -m tests.notebooks.normal` restores this form after editing in JupyterLab, so that changes can be reviewed.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _METADATA = {
 
 
 def normal(text: str) -> str:
-    """The same notebook in the form in which it is stored."""
+    """Return the same notebook in its stored form."""
     made = {"cells": [_cell(cell) for cell in json.loads(text)["cells"]], "metadata": _METADATA}
     made |= {"nbformat": 4, "nbformat_minor": 5}
     return json.dumps(made, ensure_ascii=False, indent=1, sort_keys=True) + "\n"

@@ -1,4 +1,4 @@
-"""A plugin of pytest beside nbval: `--outputs FILE` keeps what each cell gave, as JSON, notebook by notebook."""
+"""A pytest plugin used with nbval: `--outputs FILE` saves the output of each cell as JSON, by notebook."""
 
 from __future__ import annotations
 

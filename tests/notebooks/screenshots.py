@@ -1,4 +1,4 @@
-"""Pictures of the explorers in JupyterLab, in the light theme and in the dark one.
+"""Screenshots of the explorers in JupyterLab, in the light and the dark theme.
 
 `python -m tests.notebooks.screenshots [DIR]` writes NAME-light.png and NAME-dark.png, by default to notebooks/images.
 """
@@ -21,7 +21,7 @@ _TALL = {"width": 1120, "height": 3600}  # the whole explorer, so that nothing i
 
 
 def live_events(page: Locator) -> None:
-    """Some seconds of traffic, with one event looked up."""
+    """Some seconds of traffic, with one event selected."""
     send = sender(page)
     for name in ("Signed Up", "Product Viewed", "Product Added", "Order Completed", "Product Viewed") * 3:
         send(name)
@@ -44,7 +44,7 @@ def sdk_playground(page: Locator) -> None:
 
 
 def destination_explorer(page: Locator) -> None:
-    """A run, its payload, and where a field of the event went."""
+    """A run, its payload, and the destination of one event field."""
     page.get_by_role("button", name="Run").click()
     expect(page.get_by_role("list", name="stages").first).to_contain_text("HTTP 200")
     page.get_by_title("goes to body.JSON.properties.revenue").locator("visible=true").first.click()
@@ -52,19 +52,19 @@ def destination_explorer(page: Locator) -> None:
 
 
 def transformation_editor(page: Locator) -> None:
-    """Code, and what it makes of an event."""
+    """Code, and its result for an event."""
     expect(page.get_by_text("order completed").locator("visible=true").first).to_be_visible()
 
 
 def replay_explorer(page: Locator) -> None:
-    """The group that a setting decides about, and where the fields of one of its events went until it was refused."""
+    """A group caused by a setting, and how far the fields of one of its events went."""
     groups = page.get_by_label("Groups", exact=True)
     groups.select_option(groups.locator("option").filter(has_text="trackAnonymous").get_attribute("value"))
     page.get_by_title("comes from properties.products.0.price").locator("visible=true").first.click()
 
 
 def compare_explorer(page: Locator) -> None:
-    """The difference of one event, and where a field of it comes from."""
+    """The difference of one event, and the source of one of its fields."""
     page.get_by_title("comes from userId").locator("visible=true").first.click()
 
 
@@ -86,7 +86,7 @@ POSES: dict[str, Callable[[Locator], None]] = {
 
 
 def shoot(servers: Jupyter, name: str, theme: str, to: Path) -> Path:
-    """The picture of an explorer in its pose."""
+    """The screenshot of an explorer in its pose."""
     picture = to / f"{name.replace('_', '-')}-{theme}.png"
     with servers.lab(name, to, theme=theme, viewport=_TALL) as sheet:
         POSES[name](sheet.explorer)
@@ -97,7 +97,7 @@ def shoot(servers: Jupyter, name: str, theme: str, to: Path) -> Path:
 
 
 def main(to: Path) -> None:
-    """Write all of them, and say where they are."""
+    """Write all of them, and print where they are."""
     to.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

@@ -1,4 +1,4 @@
-"""`df.svc` and `flatten`: events and results as flat frames."""
+"""`df.svc` and `flatten` show events and results as flat frames."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def shop(config: dict[str, Any] = HOOK) -> Workspace:
     return workspace
 
 
-def test_flatten_is_json_normalize_for_plain_data() -> None:
+def test_flatten_equals_json_normalize_for_plain_data() -> None:
     """The same columns and values; the dtypes are nullable ones."""
     plain = [event(number) for number in range(100)]
 
@@ -48,8 +48,8 @@ OBJECTS = st.dictionaries(
 
 
 @given(st.lists(OBJECTS, max_size=3))
-def test_nothing_is_lost(objects: list[dict[str, Any]]) -> None:
-    """Whatever the keys, also with dots and backslashes in them: the objects can be made again from the frame."""
+def test_flattening_loses_nothing(objects: list[dict[str, Any]]) -> None:
+    """For any keys, even with dots and backslashes, the objects can be restored from the frame."""
     frame = flatten(objects)
 
     again: list[dict[str, Any]] = [{} for _ in objects]
@@ -65,8 +65,8 @@ def test_nothing_is_lost(objects: list[dict[str, Any]]) -> None:
 
 @settings(max_examples=50)
 @given(st.lists(OBJECTS, min_size=1, max_size=4), st.sampled_from([0, 1, 511, 600]))
-def test_columns_stand_in_the_order_in_which_their_names_come(objects: list[dict[str, Any]], times: int) -> None:
-    """Also where hundreds of rows of one shape go before those of others."""
+def test_columns_are_in_order_of_appearance(objects: list[dict[str, Any]], times: int) -> None:
+    """Even if hundreds of rows of one shape come before those of another."""
     rows = [objects[0]] * times + objects
     frame = flatten(rows)
 
@@ -76,7 +76,7 @@ def test_columns_stand_in_the_order_in_which_their_names_come(objects: list[dict
 
 
 def names(members: dict[str, Any], prefix: str) -> Iterator[tuple[str, bool]]:
-    """The dotted names of an object, and whether they are leaves; in their order."""
+    """The dotted names of an object in order, and whether they are leaves."""
     for key, value in members.items():
         name = prefix + key.replace("\\", "\\\\").replace(".", "\\.")
         is_leaf = not (isinstance(value, dict) and value)
@@ -103,8 +103,8 @@ def names(members: dict[str, Any], prefix: str) -> Iterator[tuple[str, bool]]:
     ],
 )
 @pytest.mark.parametrize("beside", [0, 1])
-def test_a_column_has_the_dtype_that_holds_all_its_values(values: list[Any], dtype: str, beside: int) -> None:
-    """With a row beside them that lacks the field, and without one; whatever the values, none is rounded."""
+def test_a_columns_dtype_holds_all_its_values(values: list[Any], dtype: str, beside: int) -> None:
+    """With and without a row that lacks the field; no value is ever rounded."""
     column = flatten([{"n": value} for value in values] + [{}] * beside)["n"]
 
     assert str(column.dtype) == dtype
@@ -112,8 +112,8 @@ def test_a_column_has_the_dtype_that_holds_all_its_values(values: list[Any], dty
     assert str(cells) == str([*values, *[None] * beside]) or cells[: len(values)] == values
 
 
-def test_half_a_surrogate_pair_stands_in_no_ones_way() -> None:
-    """JSON can have it, a column of texts and its name cannot: a question mark in values, its number in names."""
+def test_lone_surrogates_are_replaced() -> None:
+    """JSON can have them, columns of texts and their names cannot: values get a question mark, names their number."""
     frame = flatten([{"emoji": "\ud83d", "e\ud83d": 1, "mixed": "\ud83d"}, {"emoji": "é", "mixed": ["\ud83d"]}, {}])
 
     assert list(frame.columns) == ["emoji", "e\\ud83d", "mixed"]
@@ -137,7 +137,7 @@ def keys(name: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_events_are_flat_in_time() -> None:
+def test_a_hundred_thousand_events_are_flattened_fast() -> None:
     """46 MB of JSON in under 1 s of CPU, three times that on a machine under load."""
     many = [event(number) for number in range(100_000)]
     flatten(many[:10])
@@ -147,8 +147,8 @@ def test_a_hundred_thousand_events_are_flat_in_time() -> None:
     assert (len(table), "context.device.model" in table) == (100_000, True)
 
 
-def test_columns_of_objects_are_spread() -> None:
-    """`flatten` of a frame leaves other columns and the index as they are."""
+def test_columns_of_objects_are_expanded() -> None:
+    """`flatten` of a frame leaves other columns and the index unchanged."""
     frame = pd.DataFrame({"id": [1, 2], "event": [{"a": {"b.c": 1}}, None]}, index=["x", "y"])
     flat = frame.svc.flatten()
 
@@ -158,7 +158,7 @@ def test_columns_of_objects_are_spread() -> None:
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame(SAMPLES), flatten(SAMPLES), pd.DataFrame({"event": SAMPLES})])
-def test_rows_run_through_a_destination(frame: pd.DataFrame) -> None:
+def test_rows_can_be_run_through_a_destination(frame: pd.DataFrame) -> None:
     """Rows of objects, of flat columns, or of whole events: one row per event and stage, with the payload's columns."""
     result = frame.svc.run("hook", workspace=shop())
 
@@ -169,7 +169,7 @@ def test_rows_run_through_a_destination(frame: pd.DataFrame) -> None:
 
 
 def test_a_type_needs_no_workspace() -> None:
-    """Its configuration is given instead; secrets are masked in the result."""
+    """The configuration is passed instead; secrets are masked in the result."""
     headers = [{"from": "x-key", "to": Secret("s3cr3t-t0ken")}]
     result = pd.DataFrame(SAMPLES).svc.run("WEBHOOK", config={**HOOK, "headers": headers})
 
@@ -178,7 +178,7 @@ def test_a_type_needs_no_workspace() -> None:
     assert "••••" in result.to_csv()
 
 
-def test_rows_that_are_no_events_are_told() -> None:
+def test_invalid_rows_are_reported() -> None:
     """They are left out, and a warning says how many, and why the first."""
     frame = pd.DataFrame([*SAMPLES, {"type": "trak"}])
 
@@ -187,14 +187,14 @@ def test_rows_that_are_no_events_are_told() -> None:
     assert len(result) == 2 * len(SAMPLES)
 
 
-def test_a_destination_that_is_not_there_is_told() -> None:
-    """As everywhere: with the nearest name."""
+def test_an_unknown_destination_is_an_error() -> None:
+    """With the nearest name, as everywhere."""
     with pytest.raises(UnknownName, match="Did you mean 'hook'"):
         pd.DataFrame(SAMPLES).svc.run("hok", workspace=shop())
 
 
 def test_two_results_are_compared_cell_by_cell() -> None:
-    """Rows are matched by event, destination, stage and part; times are no difference."""
+    """Rows are matched by event, destination, stage and part; times are not compared."""
     frame = pd.DataFrame(SAMPLES)
     before = frame.svc.run("hook", workspace=shop())
     after = frame.iloc[::-1].svc.run("hook", workspace=shop({**HOOK, "webhookMethod": "PUT"}))
@@ -206,7 +206,7 @@ def test_two_results_are_compared_cell_by_cell() -> None:
     assert len(before.svc.diff(before)) == 0
 
 
-def test_results_of_a_pipeline_are_compared_too() -> None:
+def test_results_of_a_pipeline_can_be_compared() -> None:
     """`frame()` of results has the same keys."""
     first, second = (
         Pipeline(shop({"webhookUrl": f"https://{host}.example/in"})).test_destination("hook", SAMPLES[0]).frame()
@@ -216,7 +216,7 @@ def test_results_of_a_pipeline_are_compared_too() -> None:
     assert list(first.svc.diff(second)["column"]) == ["output.endpoint"]
 
 
-def test_rows_of_one_side_are_told_once() -> None:
+def test_rows_on_one_side_are_reported_once() -> None:
     """Not once for each of their columns."""
     frame = flatten(SAMPLES)
     found = frame.iloc[:2].svc.diff(frame.iloc[1:])
@@ -227,7 +227,7 @@ def test_rows_of_one_side_are_told_once() -> None:
 
 
 def test_frames_without_a_key_are_compared_by_position() -> None:
-    """Row by row; a missing value is one, whatever it is called; lists are values."""
+    """Row by row; missing values of every kind are equal; lists are values."""
     before = pd.DataFrame({"a": [1, 2, None], "b": [[1], [2], pd.NA]})
     after = pd.DataFrame({"a": [1, 3, float("nan")], "b": [[1], [2, 3], None]})
 
@@ -238,7 +238,7 @@ def test_frames_without_a_key_are_compared_by_position() -> None:
     ]
 
 
-def test_nothing_else_registers_the_accessor() -> None:
+def test_only_the_package_registers_the_accessor() -> None:
     """Frames of other programs have no `svc` until they ask for it; importing the package does not load pandas."""
     code = (
         "import sys, svctoolkit.results; assert 'pandas' not in sys.modules\n"

@@ -1,4 +1,4 @@
-"""Each explorer in JupyterLab and as a Voila dashboard, used as a person uses it.
+"""Each explorer works in JupyterLab and as a Voila dashboard, used as a person would.
 
 Every test fails on errors in the browser's console, widgets that were not rendered, controls without a name, controls
 that the Tab key does not reach, texts with little contrast, and parts that do not fit a narrow window.
@@ -27,7 +27,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
 
 
 def well_made(sheet: Sheet) -> None:
-    """What holds for every explorer at any time."""
+    """Checks that every explorer passes at any time."""
     sheet.settle()
     assert sheet.unrendered() == []
     assert sheet.nameless() == []
@@ -40,8 +40,8 @@ def well_made(sheet: Sheet) -> None:
 
 
 @pytest.mark.parametrize("name", gallery.NOTEBOOKS)
-def test_in_jupyterlab(servers: Jupyter, tmp_path: Path, name: str) -> None:
-    """In JupyterLab it does what its user wants, in the light theme and in the dark one."""
+def test_explorers_work_in_jupyterlab(servers: Jupyter, tmp_path: Path, name: str) -> None:
+    """In the light theme and in the dark one."""
     with servers.lab(name, tmp_path) as sheet:
         VISITS[name](sheet.explorer)
         well_made(sheet)
@@ -51,8 +51,8 @@ def test_in_jupyterlab(servers: Jupyter, tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", gallery.NOTEBOOKS)
-def test_as_a_dashboard(servers: Jupyter, tmp_path: Path, name: str) -> None:
-    """As a Voila dashboard, in the dark theme, it does the same."""
+def test_explorers_work_as_dashboards(servers: Jupyter, tmp_path: Path, name: str) -> None:
+    """In Voila, in the dark theme."""
     with servers.voila(name, tmp_path, theme="dark", color_scheme="dark") as sheet:
         VISITS[name](sheet.explorer)
         well_made(sheet)
@@ -82,14 +82,16 @@ GOOD = '<button>Run</button><label>Name <input></label><div style="width: 300px;
         ("<p class=jp-OutputArea-output>VBox(children=(...))</p>", Sheet.unrendered, ["VBox(children=(...))"]),
     ],
 )
-def test_the_checks_see(servers: Jupyter, part: str, check: Callable[[Sheet], list[str]], found: list[str]) -> None:
-    """Each check finds what is wrong, and only that."""
+def test_the_checks_find_faults(
+    servers: Jupyter, part: str, check: Callable[[Sheet], list[str]], found: list[str]
+) -> None:
+    """Each check finds its fault, and only that."""
     with servers.blank(f'<div class="svc-explorer">{part}</div>') as sheet:
         assert check(sheet) == found
 
 
-def test_what_the_console_says(servers: Jupyter) -> None:
-    """Errors of scripts and of the console are noticed; a picture that another host does not give is none."""
+def test_console_errors_are_noticed(servers: Jupyter) -> None:
+    """Errors of scripts and of the console are; an image blocked from another host is not an error."""
     with servers.blank("<script>console.error('said')</script><script>undefined.x</script>") as sheet:
         assert sheet.errors == ["said", "Cannot read properties of undefined (reading 'x')"]
     with servers.blank("<img src='http://cdn.example/x.png'>") as sheet:

@@ -1,4 +1,4 @@
-"""The code editor of explorers: built into a wheel where npm is there, and a text area everywhere else."""
+"""The code editor of explorers is built into wheels if npm is available; otherwise there is a text area."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BUNDLE = {f"{HOME}/dist/codemirror.js", f"{HOME}/dist/codemirror.licenses.txt"}
 
 
 def build(folder: Path, **environment: str) -> tuple[ZipFile, str]:
-    """A wheel of this checkout, and what building it said."""
+    """A wheel of this checkout, and the output of its build."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     done = subprocess.run(
         command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=True
@@ -37,8 +37,8 @@ def build(folder: Path, **environment: str) -> tuple[ZipFile, str]:
 
 
 @pytest.mark.parametrize("language", ["javascript", "python"])
-def test_the_functions_of_transformations_are_completed(language: str) -> None:
-    """Each function that the type files declare, with its parameters and a sentence; and what metadata has."""
+def test_functions_of_transformations_are_completed(language: str) -> None:
+    """Each function declared in the type files, with its parameters and a sentence; and the fields of metadata."""
     offered = functions(language)
 
     assert {item["label"] for item in offered} == {"log", "fetch", "fetchV2", "geolocation", "getCredential"}
@@ -47,8 +47,8 @@ def test_the_functions_of_transformations_are_completed(language: str) -> None:
     assert all(f"{name}: " in type_files()["transformation_types.pyi"] for name in metadata())
 
 
-def test_a_wheel_built_without_npm_is_whole(tmp_path: Path) -> None:
-    """It has the text area; building says in one line what is left out, and why."""
+def test_a_wheel_built_without_npm_works(tmp_path: Path) -> None:
+    """It has the text area; the build says in one line what is left out, and why."""
     wheel, output = build(tmp_path, PATH=str(tmp_path))
     names = set(wheel.namelist())
 
@@ -59,8 +59,8 @@ def test_a_wheel_built_without_npm_is_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_wheel_is_built_while_the_registry_is_out_of_reach(tmp_path: Path) -> None:
-    """Nobody needs the registry of npm to install this."""
+def test_a_wheel_can_be_built_without_the_registry(tmp_path: Path) -> None:
+    """Installing this package never requires npm's registry."""
     wheel, output = build(tmp_path, npm_config_registry="http://127.0.0.1:9/", npm_config_cache=str(tmp_path / "cache"))
 
     assert not BUNDLE & set(wheel.namelist())
@@ -69,7 +69,7 @@ def test_a_wheel_is_built_while_the_registry_is_out_of_reach(tmp_path: Path) -> 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a wheel installs that was built where npm is."""
+    """The installation of a wheel that was built with npm."""
     assert shutil.which("npm"), "npm is needed"
     folder = tmp_path_factory.mktemp("site")
     wheel, output = build(tmp_path_factory.mktemp("dist"))
@@ -80,7 +80,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_the_bundle_comes_with_its_licences(site: Path) -> None:
-    """Each package that is in the bundle has its own text, and the lock file has no other."""
+    """Each package in the bundle has its own text, and the lock file has no others."""
     notices = (site / HOME / "dist" / "codemirror.licenses.txt").read_text()
     locked = json.loads((ROOT / HOME / "bundle" / "package-lock.json").read_text())["packages"]
     packages = re.findall(r"^((?:@[\w-]+/)?[\w-]+) (\d[\w.]*) \(MIT\)$", notices, flags=re.M)
@@ -107,7 +107,7 @@ print(json.dumps(editor._area.editor.get_state(), default=str))
 
 
 @pytest.mark.slow
-def test_the_page_gets_no_secret_of_an_event(site: Path) -> None:
+def test_secrets_of_events_never_reach_the_page(site: Path) -> None:
     """Neither as the sample for completion, nor in the text of a mark."""
     environment = {**os.environ, "PYTHONPATH": str(site)}
     command = [sys.executable, "-c", SECRETS]
@@ -121,7 +121,7 @@ def test_the_page_gets_no_secret_of_an_event(site: Path) -> None:
 
 @pytest.fixture(scope="module")
 def servers(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
-    """JupyterLab and Voila whose kernels import what the wheel installs."""
+    """JupyterLab and Voila with kernels that import the installed wheel."""
     folder = gallery.written(tmp_path_factory.mktemp("notebooks"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(site))
@@ -130,13 +130,13 @@ def servers(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ju
 
 
 def editor_of(explorer: Locator) -> Locator:
-    """Where one types, once it is an editor."""
+    """The text field, once it is an editor."""
     expect(explorer.locator(".cm-editor")).to_be_visible(timeout=60_000)
     return explorer.get_by_role("textbox", name="Code", exact=True)
 
 
 def write(explorer: Locator) -> None:
-    """Code is written with the keyboard alone: completed, indented, marked, run, and left."""
+    """Write code with the keyboard alone: complete, indent, check marks, run, and leave."""
     page, code = explorer.page, editor_of(explorer)
     keys = page.keyboard
     options = page.locator(".cm-tooltip-autocomplete li")
@@ -179,8 +179,8 @@ def write(explorer: Locator) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("app", ["lab", "voila"])
-def test_code_is_written_by_keyboard(servers: Jupyter, tmp_path: Path, app: str) -> None:
-    """In JupyterLab and as a dashboard, light and dark; read well in both, and nothing is cut off at 700 pixels."""
+def test_code_can_be_written_by_keyboard(servers: Jupyter, tmp_path: Path, app: str) -> None:
+    """In JupyterLab and as a dashboard, light and dark; with good contrast, and nothing is cut off at 700 pixels."""
     opened = servers.lab if app == "lab" else servers.voila
     with opened("transformation_editor", tmp_path) as sheet:
         write(sheet.explorer)
@@ -194,10 +194,10 @@ def test_code_is_written_by_keyboard(servers: Jupyter, tmp_path: Path, app: str)
 
 
 @pytest.mark.slow
-def test_without_the_page_s_part_there_is_the_text_area(servers: Jupyter, tmp_path: Path) -> None:
-    """Where the Jupyter server has no anywidget, or its script is refused, one types as before and reads no error."""
+def test_without_its_script_the_editor_is_a_text_area(servers: Jupyter, tmp_path: Path) -> None:
+    """If the Jupyter server has no anywidget or refuses its script, typing works as before, without an error."""
     with servers.lab("transformation_editor", tmp_path, refused="**/*extensions/anywidget/**") as sheet:
         VISITS["transformation_editor"](sheet.explorer)
         assert sheet.explorer.locator(".cm-editor").count() == 0
         assert "anywidget" not in sheet.explorer.inner_text()
-        sheet.errors.clear()  # JupyterLab's own words about what it did not get
+        sheet.errors.clear()  # JupyterLab's own message about the missing script

@@ -1,4 +1,4 @@
-"""The destination explorer: choose, configure, run, look, copy."""
+"""The destination explorer: choose a type, configure, run, inspect, copy."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def explorer(shop: Workspace) -> Iterator[DestinationExplorer]:
 
 
 def controls(explorer: DestinationExplorer) -> dict[str, Any]:
-    """Every control that can be seen, by its label."""
+    """Every visible control, by its label."""
     found: dict[str, Any] = {}
 
     def walk(widget: Any) -> None:
@@ -61,7 +61,7 @@ def controls(explorer: DestinationExplorer) -> dict[str, Any]:
 
 
 def matching(explorer: DestinationExplorer) -> str:
-    """All HTML that can be seen."""
+    """All visible HTML."""
     return "".join(w.value for w in _all(explorer.root) if isinstance(w, ipywidgets.HTML))
 
 
@@ -72,7 +72,7 @@ def _all(widget: Any) -> Iterator[Any]:
 
 
 def code_in(explorer: DestinationExplorer, language: str) -> str:
-    """What a click on the copyable text selects."""
+    """The text that a click on the code block selects."""
     found = re.search(rf'aria-label="{language} code[^>]*><code>(.*?)</code>', matching(explorer), re.DOTALL)
     assert found, language
     return html.unescape(found[1])
@@ -85,8 +85,8 @@ def ran(explorer: DestinationExplorer) -> DestinationResult:
     return explorer.result
 
 
-def test_all_types_can_be_found_the_ready_ones_first() -> None:
-    """The workspace's own, then types with a mapping, then the others, which say that they have none."""
+def test_all_types_are_listed_with_the_usable_ones_first() -> None:
+    """The workspace's own, then types with a mapping, then the others, which are marked."""
     workspace = Workspace("shop")
     workspace.destination("zz", "WEBHOOK", config={"webhookUrl": "https://hook.example"})
     names = [name for _, name in DestinationState(workspace).choices()]
@@ -97,8 +97,8 @@ def test_all_types_can_be_found_the_ready_ones_first() -> None:
     assert all("no mapping" in title for title, name in DestinationState().choices() if name not in CATALOGUE)
 
 
-def test_typing_searches(explorer: DestinationExplorer) -> None:
-    """The list shows what fits; what is chosen stays chosen until another is."""
+def test_typing_filters_the_list(explorer: DestinationExplorer) -> None:
+    """The chosen type stays chosen until another one is."""
     controls(explorer)["Search destinations"].value = "mixp"
     assert [name for _, name in controls(explorer)["Destination"].options] == ["MP"]
     assert explorer.state.name == "hook"
@@ -108,8 +108,8 @@ def test_typing_searches(explorer: DestinationExplorer) -> None:
     assert "Project Token (required)" in controls(explorer)
 
 
-def test_a_type_from_scratch_runs(explorer: DestinationExplorer) -> None:
-    """Fill in what is required, run: payloads, request, answer."""
+def test_a_new_type_can_be_configured_and_run(explorer: DestinationExplorer) -> None:
+    """Fill in the required fields and run: payloads, request, answer."""
     controls(explorer)["Destination"].value = "AM"
     controls(explorer)["API Key (required)"].value = "amplitude-key"
     result = ran(explorer)
@@ -119,8 +119,8 @@ def test_a_type_from_scratch_runs(explorer: DestinationExplorer) -> None:
     assert "https://api2.amplitude.com" in matching(explorer)
 
 
-def test_fields_light_up_what_they_come_from(shop: Workspace) -> None:
-    """In payloads and diff: a field its sources, a field of the event where it went; what is lost says so."""
+def test_related_fields_are_highlighted(shop: Workspace) -> None:
+    """In payloads and diff: a field's sources, and where an event field went; lost fields say so."""
     event = {"type": "track", "event": "Paid", "userId": "u1", "properties": {"total": 2}, "context": {"ip": "1.1.1.1"}}
     explorer = DestinationExplorer(shop, "hook", event=event)
     ran(explorer)
@@ -139,8 +139,8 @@ def test_fields_light_up_what_they_come_from(shop: Workspace) -> None:
     explorer.close()
 
 
-def test_a_batch_that_is_sent_as_text_lights_up_too(explorer: DestinationExplorer) -> None:
-    """It stands as a list in the payload's tree; a stage that is off leaves everything dark."""
+def test_a_batch_sent_as_text_is_highlighted_too(explorer: DestinationExplorer) -> None:
+    """It is a list in the payload's tree; a disabled stage highlights nothing."""
     controls(explorer)["Destination"].value = "MP"
     controls(explorer)["Project Token (required)"].value = "mixpanel-token"
     ran(explorer)
@@ -152,8 +152,8 @@ def test_a_batch_that_is_sent_as_text_lights_up_too(explorer: DestinationExplore
     assert lit(explorer._payloads.value) == {}
 
 
-def test_what_is_wrong_stands_at_its_field(explorer: DestinationExplorer) -> None:
-    """A required variable says so when the run is refused; the message goes away with the mistake."""
+def test_mistakes_are_shown_at_their_field(explorer: DestinationExplorer) -> None:
+    """A missing required setting says so when the run is refused; the message disappears with the mistake."""
     controls(explorer)["Destination"].value = "WEBHOOK"
     controls(explorer)["Run"].click()
     assert explorer.wait()
@@ -166,8 +166,8 @@ def test_what_is_wrong_stands_at_its_field(explorer: DestinationExplorer) -> Non
     assert "is required" not in field.box.children[1].value
 
 
-def test_a_mistake_in_a_setting_out_of_sight_brings_it_into_sight(explorer: DestinationExplorer) -> None:
-    """Who runs it sees the field, and what is wrong there."""
+def test_a_hidden_field_with_a_mistake_becomes_visible(explorer: DestinationExplorer) -> None:
+    """On a run, the field is shown with its message."""
     controls(explorer)["Destination"].value = "GA4"
     controls(explorer)["API Secret (required)"].value = TOKEN
     assert "Measurement Id" not in controls(explorer)
@@ -178,8 +178,8 @@ def test_a_mistake_in_a_setting_out_of_sight_brings_it_into_sight(explorer: Dest
     assert "is required" in explorer._form.fields["measurementId"].box.children[1].value
 
 
-def test_own_destinations_are_not_changed(explorer: DestinationExplorer, shop: Workspace) -> None:
-    """Their configuration is the start; edits go along as destinationConfig."""
+def test_destinations_of_the_workspace_are_not_changed(explorer: DestinationExplorer, shop: Workspace) -> None:
+    """Their configuration is the start; edits are sent as destinationConfig."""
     controls(explorer)["Webhook URL (required)"].value = "https://other.example/in"
     result = ran(explorer)
 
@@ -189,7 +189,7 @@ def test_own_destinations_are_not_changed(explorer: DestinationExplorer, shop: W
 
 
 def test_a_secret_never_reaches_the_browser(explorer: DestinationExplorer) -> None:
-    """Neither a stored one nor one that was typed in: not in a widget's state, not in HTML, not in code or suite."""
+    """Neither stored nor typed secrets are in widget state, HTML, code or suite."""
     controls(explorer)["to 1"].value = "an0ther-s3cret"
     result = ran(explorer)
 
@@ -202,15 +202,15 @@ def test_a_secret_never_reaches_the_browser(explorer: DestinationExplorer) -> No
     assert "•••• is set" in controls(explorer)["to 1"].placeholder
 
 
-def test_a_kept_secret_is_sent(explorer: DestinationExplorer) -> None:
-    """A field that nobody touches keeps its secret, also when the row beside it changes."""
+def test_an_unchanged_secret_is_sent(explorer: DestinationExplorer) -> None:
+    """A field that was not edited keeps its secret, even if the row next to it changes."""
     controls(explorer)["from 1"].value = "x-renamed"
 
     assert ran(explorer).data[0].requests[0].headers["x-renamed"] == TOKEN
 
 
-def test_stages_force_and_override_are_those_of_the_request(explorer: DestinationExplorer) -> None:
-    """What is switched and written goes into the request."""
+def test_stages_force_and_override_are_in_the_request(explorer: DestinationExplorer) -> None:
+    """As switched and written in the explorer."""
     controls(explorer)["Destination"].value = "paused"
     controls(explorer)["send_to_destination"].value = False
     controls(explorer)["Override (destinationConfig, JSON)"].value = '{"webhookMethod": "PUT"}'
@@ -233,8 +233,8 @@ def test_stages_force_and_override_are_those_of_the_request(explorer: Destinatio
         ("[" * 100_000, "nested too deeply"),
     ],
 )
-def test_a_mistake_in_the_event_is_told_with_its_line(explorer: DestinationExplorer, text: str, said: str) -> None:
-    """At the editor, in place of the code, and when it is run; never as an exception."""
+def test_a_mistake_in_the_event_is_shown_with_its_line(explorer: DestinationExplorer, text: str, said: str) -> None:
+    """At the editor, instead of the code, and on a run; never as an exception."""
     controls(explorer)["Event (JSON)"].value = text
     assert said in explorer._event_field.box.children[1].value
 
@@ -243,8 +243,8 @@ def test_a_mistake_in_the_event_is_told_with_its_line(explorer: DestinationExplo
     assert explorer.result is None
 
 
-def test_an_example_brings_its_configuration(explorer: DestinationExplorer) -> None:
-    """Worked examples of the type run as they are."""
+def test_an_example_includes_its_configuration(explorer: DestinationExplorer) -> None:
+    """Worked examples of the type run unchanged."""
     controls(explorer)["Destination"].value = "WEBHOOK"
     sample = next(s for title, s in explorer._sample.options if title.startswith("Example: "))
     explorer._sample.value = sample
@@ -253,7 +253,7 @@ def test_an_example_brings_its_configuration(explorer: DestinationExplorer) -> N
     assert ran(explorer).ok
 
 
-def test_types_that_cannot_be_run_say_why(explorer: DestinationExplorer) -> None:
+def test_types_that_cannot_run_say_why(explorer: DestinationExplorer) -> None:
     """Before the run and after it."""
     controls(explorer)["Destination"].value = "REDIS"
     assert "Redis is a key-value store destination" in matching(explorer)
@@ -268,7 +268,7 @@ def test_types_that_cannot_be_run_say_why(explorer: DestinationExplorer) -> None
     [pytest.param(definitions.names()[i::8], marks=[pytest.mark.slow] * (i > 0), id=str(i)) for i in range(8)],
 )
 def test_every_type_has_a_form(types: list[str]) -> None:
-    """All fields of all 239 types can be made; what is typed into a text field is in the configuration."""
+    """All fields of all 239 types can be created; text typed into a field is in the configuration."""
     state = DestinationState()
     for type in types:
         state.choose(type)
@@ -294,8 +294,8 @@ def test_every_type_has_a_form(types: list[str]) -> None:
         ("SLACK", "Deny List Of Events", '[{"eventName": "E"}]', {"denyListOfEvents": [{"eventName": "E"}]}),
     ],
 )  # fmt: skip
-def test_each_kind_of_field_has_its_value(type: str, label: str, value: Any, config: dict[str, Any]) -> None:
-    """Tags are lines, choices and checkboxes what they are, rows JSON, secrets secret."""
+def test_each_kind_of_field_has_its_values(type: str, label: str, value: Any, config: dict[str, Any]) -> None:
+    """Tags are lines, choices and checkboxes have their values, rows are JSON, secrets are Secret."""
     explorer = DestinationExplorer(None, type)
     found = controls(explorer)
     next(w for name, w in found.items() if name.startswith("Show ")).value = True
@@ -308,7 +308,7 @@ def test_each_kind_of_field_has_its_value(type: str, label: str, value: Any, con
 
 
 def test_rows_can_be_added_and_removed(explorer: DestinationExplorer) -> None:
-    """Headers, row by row; empty rows are none."""
+    """Headers, row by row; empty rows are ignored."""
     controls(explorer)["Add row"].click()
     controls(explorer)["from 2"].value = "x-second"
     controls(explorer)["to 2"].value = "two-secret"
@@ -321,7 +321,7 @@ def test_rows_can_be_added_and_removed(explorer: DestinationExplorer) -> None:
 
 
 def test_any_two_stages_can_be_compared(explorer: DestinationExplorer) -> None:
-    """The event with what the transformation made of it, then with the payload."""
+    """The event with the result of the transformation, then with the payload."""
     ran(explorer)
     assert "differences of event and user_transform" in explorer._diff.value
     assert "<del>" in explorer._diff.value
@@ -330,7 +330,7 @@ def test_any_two_stages_can_be_compared(explorer: DestinationExplorer) -> None:
     assert "differences of event and dest_transform" in explorer._diff.value
 
 
-def test_the_request_is_a_command_and_the_result_a_frame(explorer: DestinationExplorer) -> None:
+def test_the_request_is_a_curl_command_and_the_result_a_frame(explorer: DestinationExplorer) -> None:
     """curl with the secret masked; the same rows as `result.frame()`."""
     result = ran(explorer)
 
@@ -339,8 +339,8 @@ def test_the_request_is_a_command_and_the_result_a_frame(explorer: DestinationEx
     assert f"{len(result.frame())} rows" in explorer._frame.value
 
 
-def test_the_code_runs(explorer: DestinationExplorer, shop: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What can be copied gives the same result, with secrets from the environment, for own destinations too."""
+def test_the_copied_code_runs(explorer: DestinationExplorer, shop: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gives the same result, with secrets from the environment, for the workspace's destinations, too."""
     monkeypatch.setenv("WEBHOOK_HEADERS_1_TO", "an0ther-s3cret")
     monkeypatch.setenv("AM_API_KEY", "amplitude-key 'quoted' \n ünïcode")
     controls(explorer)["to 1"].value = "an0ther-s3cret"
@@ -357,8 +357,8 @@ def test_the_code_runs(explorer: DestinationExplorer, shop: Workspace, monkeypat
 
 
 @pytest.mark.parametrize("name", ["hook", "paused", "AM", "WEBHOOK", "REDIS"])
-def test_the_suite_runs(name: str, shop: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What can be copied is a suite file that passes, and expects what came of each stage, or the refusal."""
+def test_the_copied_suite_passes(name: str, shop: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It expects the result of each stage, or the refusal."""
     monkeypatch.setenv("HOOK_KEY", TOKEN)
     monkeypatch.setenv("WEBHOOK_HEADERS_1_TO", "an0ther-s3cret")
     monkeypatch.setenv("AM_API_KEY", "k")
@@ -388,7 +388,7 @@ def test_the_suite_runs(name: str, shop: Workspace, tmp_path: Path, monkeypatch:
 
 
 def test_every_change_is_in_the_code_at_once(explorer: DestinationExplorer) -> None:
-    """Without a run; the suite then expects that nothing is refused."""
+    """Without a run; the suite then expects that no stage refuses the event."""
     controls(explorer)["dest_transform"].value = False
     controls(explorer)["Webhook URL (required)"].value = "https://other.example/in"
 
@@ -397,8 +397,8 @@ def test_every_change_is_in_the_code_at_once(explorer: DestinationExplorer) -> N
     assert "dest_transform: false" in code_in(explorer, "YAML")
 
 
-def test_a_destination_and_an_event_can_be_given(shop: Workspace) -> None:
-    """For notebooks that show something in particular; a name that is not there is told with the nearest."""
+def test_a_destination_and_an_event_can_be_passed(shop: Workspace) -> None:
+    """For notebooks with a particular example; an unknown name is an error with a suggestion."""
     explorer = DestinationExplorer(shop, "paused", event=events.sample("identify"))
 
     assert (explorer.state.name, explorer.state.event["type"]) == ("paused", "identify")
@@ -407,10 +407,10 @@ def test_a_destination_and_an_event_can_be_given(shop: Workspace) -> None:
     explorer.close()
 
 
-def test_a_scenario_is_added_to_a_suite_that_passes(
+def test_scenarios_can_be_added_to_a_suite(
     explorer: DestinationExplorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new file, then one more in it, once each; typed secrets are references; what a file cannot take is told."""
+    """A new file, then a second scenario, each once; typed secrets become references; unsuitable files are errors."""
     monkeypatch.chdir(tmp_path)
     controls(explorer)["Destination"].value = "AM"
     controls(explorer)["API Key (required)"].value = TOKEN
@@ -445,8 +445,8 @@ def test_a_scenario_is_added_to_a_suite_that_passes(
     assert Path("am.suite.yaml").read_text(encoding="utf-8") == text
 
 
-def test_the_static_view_is_the_last_result(explorer: DestinationExplorer) -> None:
-    """Where widgets do not run, what came out is still there."""
+def test_the_static_view_has_the_last_result(explorer: DestinationExplorer) -> None:
+    """Where widgets do not run, the results are still there."""
     assert "not run yet" in explorer._repr_mimebundle_()["text/html"]
     ran(explorer)
 
@@ -455,8 +455,8 @@ def test_the_static_view_is_the_last_result(explorer: DestinationExplorer) -> No
     assert bundle["text/plain"].startswith("Orders hook (WEBHOOK)")
 
 
-def test_an_own_type_of_the_workspace_that_nobody_knows_is_told() -> None:
-    """A workspace of a newer service may have one; the explorer says so instead of failing."""
+def test_an_unknown_type_in_the_workspace_is_reported() -> None:
+    """A newer workspace may have one; the explorer says so instead of failing."""
     workspace = Workspace("new")
     workspace.destination("odd", "NOT_KNOWN_YET", config={"a": 1})
     explorer = DestinationExplorer(workspace)
@@ -465,7 +465,7 @@ def test_an_own_type_of_the_workspace_that_nobody_knows_is_told() -> None:
     explorer.close()
 
 
-def test_the_state_refuses_what_is_no_override() -> None:
+def test_an_invalid_override_is_rejected() -> None:
     """The override is a JSON object."""
     state = DestinationState()
     state.override_text = "[1]"
@@ -475,7 +475,7 @@ def test_the_state_refuses_what_is_no_override() -> None:
     assert state.stages == Stages(send_to_destination=True)
 
 
-def test_choosing_takes_the_main_thread_little_time(explorer: DestinationExplorer) -> None:
+def test_choosing_a_type_is_fast(explorer: DestinationExplorer) -> None:
     """The largest form of a type with a mapping: under 50 ms of CPU, twice that under load."""
     box = controls(explorer)["Destination"]
     box.value = "MP"
@@ -484,8 +484,8 @@ def test_choosing_takes_the_main_thread_little_time(explorer: DestinationExplore
         box.value = "MP"
 
 
-def test_a_refusal_leads_to_the_setting_that_decides(shop: Workspace) -> None:
-    """A button brings the setting's field into view, also from among those that are hidden, with the reason below."""
+def test_a_refusal_links_to_its_setting(shop: Workspace) -> None:
+    """A button shows the setting's field, even a hidden one, with the reason below."""
     config = {"accountId": "a", "passcode": "p", "trackAnonymous": False}
     shop.destination("ct", "CLEVERTAP", config=config)
     explorer = DestinationExplorer(shop, "ct", event={"type": "track", "event": "E", "anonymousId": "a1"})

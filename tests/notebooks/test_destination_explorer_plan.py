@@ -1,4 +1,4 @@
-"""The destination explorer with a tracking plan, and with many events at once."""
+"""The destination explorer with a tracking plan, and with several events."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def run(explorer: DestinationExplorer) -> str:
     return words(shown(explorer))
 
 
-def test_the_plan_of_a_source_is_chosen_and_its_violations_stand_beside_the_stages(
+def test_violations_are_shown_next_to_the_stages(
     explorer: DestinationExplorer,
 ) -> None:
-    """At once below the event; after a run also before the first stage, and in what is saved."""
+    """Immediately below the event; after a run also before the first stage, and in what is saved."""
     assert control(explorer, "Tracking plan").value == "Orders, of source web"
     before = words(shown(explorer))
     assert "must have required property 'total'" in before
@@ -80,8 +80,8 @@ def test_the_plan_of_a_source_is_chosen_and_its_violations_stand_beside_the_stag
     assert "tracking_plan" not in run(explorer)
 
 
-def test_what_the_plan_of_a_source_drops_is_told(shop: Workspace) -> None:
-    """The stages are tested all the same, as the Test API does."""
+def test_events_dropped_by_the_plan_are_reported(shop: Workspace) -> None:
+    """The stages are tested anyway, as the Test API does."""
     shop.sources["web"].plan_settings = {"track": {"unplannedProperties": "drop"}}
     explorer = DestinationExplorer(shop, "amp", event=ORDER)
 
@@ -91,8 +91,8 @@ def test_what_the_plan_of_a_source_drops_is_told(shop: Workspace) -> None:
     explorer.close()
 
 
-def test_a_plan_gives_samples(explorer: DestinationExplorer) -> None:
-    """One that conforms, then each near miss, which breaks what its name says."""
+def test_a_plan_provides_samples(explorer: DestinationExplorer) -> None:
+    """One that conforms, then each near miss, which breaks the rule in its name."""
     fill(explorer, "Start from a planned event", "track 'Order Completed'")
     assert "the event conforms to the tracking plan" in words(shown(explorer))
     options = control(explorer, "Sample").options
@@ -105,8 +105,8 @@ def test_a_plan_gives_samples(explorer: DestinationExplorer) -> None:
         assert message in words(shown(explorer))
 
 
-def test_without_plans_nothing_is_asked() -> None:
-    """And a plan of the caller's own is chosen from the beginning, whatever the workspace has."""
+def test_without_plans_there_is_no_choice() -> None:
+    """A plan passed by the caller is chosen from the start, whatever the workspace has."""
     bare, own = DestinationExplorer(), DestinationExplorer(plan=PLAN)
 
     assert "Tracking plan" not in json.dumps([getattr(w, "description", "") for w in _all(bare.root)])
@@ -115,8 +115,8 @@ def test_without_plans_nothing_is_asked() -> None:
     own.close()
 
 
-def test_a_batch_stands_with_its_events(explorer: DestinationExplorer) -> None:
-    """Events of one user share a request, and a second call is told as the reason of another one."""
+def test_a_batch_lists_its_events(explorer: DestinationExplorer) -> None:
+    """Events of one user share a request; the reason for another request is given."""
     fill(explorer, "How many", 25)
     click(explorer, "Put together")
     assert explorer.wait(60)
@@ -127,8 +127,8 @@ def test_a_batch_stands_with_its_events(explorer: DestinationExplorer) -> None:
     assert KEY not in saved(explorer)
 
 
-def test_events_of_ones_own_are_put_together(shop: Workspace) -> None:
-    """What a destination refuses has no request, and says why; settings that were changed count."""
+def test_several_events_are_batched(shop: Workspace) -> None:
+    """A refused event has no request and says why; changed settings count."""
     events = [ORDER, {"type": "track", "userId": "u2", "messageId": "m2"}]
     explorer = DestinationExplorer(shop, "hook", events=events)
     fill(explorer, "Override (destinationConfig, JSON)", '{"webhookUrl": "https://other.example/in"}')

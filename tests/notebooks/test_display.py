@@ -1,4 +1,4 @@
-"""The building blocks of what notebooks show: HTML without scripts, everything escaped, readable without styles."""
+"""The HTML blocks of notebook displays: no scripts, everything escaped, readable without styles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VOID = {"br", "col", "img", "input"}
 
 
 class Page(HTMLParser):
-    """Reads HTML: tags that are open at the end, the tags met, the text."""
+    """Parses HTML: tags that are open at the end, the tags found, the text."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Page(HTMLParser):
 
 
 def parts(text: str) -> dict[str, display.Html]:
-    """Every block, with `text` wherever text can stand."""
+    """Every block, with `text` in every place for texts."""
     request = HttpRequest("POST", f"https://hook.example/{text}", {text: text}, text.encode())
     return {
         "tree": display.tree({text: [text, {text: text}]}, text),
@@ -63,7 +63,7 @@ def parts(text: str) -> dict[str, display.Html]:
 
 
 @pytest.mark.parametrize("name", parts(""))
-def test_what_comes_from_outside_is_text(name: str) -> None:
+def test_outside_values_are_escaped(name: str) -> None:
     """No block lets markup of its values through, and each closes what it opens."""
     page = Page(parts(HOSTILE)[name])
 
@@ -81,14 +81,14 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_every_json_value_is_a_tree_and_a_diff(value: Any) -> None:
-    """Whatever JSON holds can be shown; its markup is well-formed."""
+def test_every_json_value_has_a_tree_and_a_diff(value: Any) -> None:
+    """The markup is well-formed for any JSON."""
     for html in (display.tree(value, "value"), display.diff(value, [value])):
         assert Page(html).open == []
 
 
-def test_a_part_is_not_escaped_twice() -> None:
-    """What the blocks give can be put into other blocks; plain text cannot smuggle markup in."""
+def test_blocks_are_not_escaped_twice() -> None:
+    """Blocks can be nested in other blocks; plain text cannot inject markup."""
     shown = display.section("<b>", display.pill("200", "ok"))
 
     assert 'class="pill ok"' in shown
@@ -97,7 +97,7 @@ def test_a_part_is_not_escaped_twice() -> None:
 
 
 def test_a_large_tree_shows_its_outer_levels() -> None:
-    """Of 30,000 members some 2,000 are shown, each object of the top level among them, with what is left out."""
+    """Of 30,000 members some 2,000 are shown, including each object of the top level, with the number left out."""
     html = display.tree({f"key{i}": list(range(3_000)) for i in range(10)}, "large")
 
     assert html.count("<li>") <= 2_001
@@ -105,15 +105,15 @@ def test_a_large_tree_shows_its_outer_levels() -> None:
     assert re.search("… [0-9,]+ more", html)
 
 
-def test_a_large_tree_takes_no_time() -> None:
+def test_a_large_tree_is_fast() -> None:
     """100,000 members in under a quarter of a second of CPU."""
     value = {f"key{i}": {f"inner{j}": j for j in range(100)} for i in range(1_000)}
     with within(0.25):
         display.tree(value, "large")
 
 
-def test_a_deep_tree_ends() -> None:
-    """Nesting beyond what browsers take is cut, not an error."""
+def test_a_deep_tree_is_cut() -> None:
+    """Nesting beyond the limit of browsers is not an error."""
     value: Any = "bottom"
     for _ in range(500):
         value = {"a": value}
@@ -122,13 +122,13 @@ def test_a_deep_tree_ends() -> None:
 
 
 def test_a_long_text_is_cut() -> None:
-    """A text of a megabyte is shown in part, and says how much is missing."""
+    """A text of a megabyte is shown in part, and the missing length is given."""
     assert "more characters" in display.tree({"text": "x" * 1_000_000}, "long")
     assert len(display.tree({"text": "x" * 1_000_000}, "long")) < 10_000
 
 
 def test_a_diff_marks_words_with_del_and_ins() -> None:
-    """What is gone stands in <del>, what is new in <ins>, and lines have a sign: no colour is needed to read it."""
+    """Removed text is in <del>, new text in <ins>, and lines have a sign: no colour is needed to read it."""
     html = display.diff({"a": "one two", "b": 1}, {"a": "one three", "b": 1, "c": 2}, left="event", right="payload")
 
     assert "<del>two</del>" in html
@@ -137,7 +137,7 @@ def test_a_diff_marks_words_with_del_and_ins() -> None:
     assert re.search(r"4 \+", html)
 
 
-def test_the_order_of_keys_is_no_difference() -> None:
+def test_the_order_of_keys_is_not_a_difference() -> None:
     """JSON objects have no order."""
     html = display.diff({"a": 1, "b": {"c": 1, "d": 2}}, {"b": {"d": 2, "c": 1}, "a": 1})
 
@@ -146,7 +146,7 @@ def test_the_order_of_keys_is_no_difference() -> None:
 
 
 def test_unchanged_runs_are_folded() -> None:
-    """A long event with one change shows the change and what is around it; the rest can be opened."""
+    """A long event with one change shows the change and its surroundings; the rest can be opened."""
     event = events.sample("track")
     html = display.diff(event, {**event, "userId": "somebody else"})
 
@@ -155,22 +155,22 @@ def test_unchanged_runs_are_folded() -> None:
 
 
 def test_a_diff_of_large_values_is_bounded() -> None:
-    """Two lists of 20,000 lines that have nothing in common: under two seconds of CPU, and it says what is left out."""
+    """Two lists of 20,000 different lines: under two seconds of CPU, and the diff says what is left out."""
     with within(2):
         html = display.diff([f"a{i}" for i in range(20_000)], [f"b{i}" for i in range(20_000)])
 
     assert "not compared" in html
 
 
-def test_a_diff_is_text_too() -> None:
-    """Where there is no HTML, it is the unified form."""
+def test_a_diff_has_a_text_form() -> None:
+    """Without HTML it has the unified form."""
     assert display.diff_text({"a": 1}, {"a": 2}).splitlines()[-3:] == ['-  "a": 1', '+  "a": 2', " }"]
     assert display.diff_text({"a": 1}, {"a": 1}) == ""
 
 
 @pytest.mark.parametrize("status", ["ok", "none", "dropped", "failed", "aborted", "disabled"])
-def test_a_status_is_a_sign_and_a_word(status: Any) -> None:
-    """Nobody needs to see colours."""
+def test_a_status_has_a_sign_and_a_word(status: Any) -> None:
+    """It can be read without colours."""
     text = Page(display.strip([display.Step("dest_transform", status, 12.34, "a note")])).text
 
     assert re.search(rf"dest_transform \S {status} 12.3 ms", text)
@@ -199,13 +199,13 @@ def test_an_exchange_reads_without_styles() -> None:
         (b"[1, 2", "[1, 2"),
     ],
 )
-def test_a_body_is_shown_as_what_it_is(body: bytes, shown: str) -> None:
+def test_a_body_is_shown_by_its_type(body: bytes, shown: str) -> None:
     """Forms are a table, texts are text, bytes are counted."""
     assert shown in display.exchange(HttpRequest("POST", "https://hook.example/", {}, body))
 
 
 def test_a_table_says_what_it_leaves_out() -> None:
-    """200 rows are shown; numbers stand at the right, with separators."""
+    """200 rows are shown; numbers are right-aligned, with separators."""
     html = display.table(["n", "name"], ([i, f"row {i}"] for i in range(1234)))
 
     assert html.count("<tr>") == 1 + 200 + 1
@@ -215,7 +215,7 @@ def test_a_table_says_what_it_leaves_out() -> None:
 
 @pytest.mark.parametrize(("kind", "role"), [("ok", "status"), ("info", "status"), ("error", "alert")])
 def test_messages_are_announced(kind: Any, role: str) -> None:
-    """A screen reader hears errors at once, the others in turn; each has a word."""
+    """A screen reader reads errors at once, other messages in turn; each has a word."""
     html = display.message("first\nsecond", kind)
 
     assert f'role="{role}"' in html
@@ -233,7 +233,7 @@ def test_code_can_be_selected_with_one_click_and_reached_by_keyboard() -> None:
 
 
 def test_a_page_has_one_small_style_for_light_and_dark() -> None:
-    """The colours are those of JupyterLab or VS Code where they are, else of the system's scheme."""
+    """Its colours are those of JupyterLab or VS Code if available, otherwise those of the system's scheme."""
     page = display.page(*parts("x").values())
     style = page[page.index("<style>") : page.index("</style>")]
 
@@ -243,13 +243,13 @@ def test_a_page_has_one_small_style_for_light_and_dark() -> None:
     assert "<script" not in page
 
 
-def test_a_bundle_has_no_json() -> None:
+def test_a_bundle_contains_no_json() -> None:
     """JupyterLab would show JSON instead of the HTML."""
     assert set(display.bundle(display.page("x"), "x")) == {"text/plain", "text/html"}
 
 
 def test_an_exchange_shows_the_body_and_folds_the_headers() -> None:
-    """The body is what one reads; headers are there to open."""
+    """The body is visible; headers can be opened."""
     request = HttpRequest("POST", "https://hook.example/in", {"x-key": "1", "accept": "*/*"}, b'{"total": 2}')
     page = display.exchange(request)
 

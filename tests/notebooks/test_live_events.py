@@ -1,4 +1,4 @@
-"""LiveEvents without a browser: what arrives, filters, fates, details, the plot, and what it costs."""
+"""LiveEvents without a browser: arriving events, filters, fates, details, the plot, and its costs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NEWEST = "Newest events (UTC); select one for details"
 
 @pytest.fixture
 def plane() -> Iterator[DataPlane]:
-    """The source `web` sends to `crm` and `mail`, `app` to `ads`; a refused request is tried once more."""
+    """The source `web` sends to `crm` and `mail`, `app` to `ads`; a refused request is retried once."""
     workspace = Workspace("shop")
     for key in ("crm", "mail", "ads"):
         workspace.destination(key, "WEBHOOK", config={"webhookUrl": f"https://{key}.example/in"})
@@ -47,13 +47,13 @@ def send(plane: DataPlane, name: str, *, source: str = "web", user: str = "u1") 
 
 
 def lines(live: LiveEvents) -> list[str]:
-    """What the list says, with single spaces and without the times."""
+    """The text of the list, with single spaces and without the times."""
     assert live.wait()
     return [" ".join(label.split()[1:]) for label, _ in control(live, NEWEST).options]
 
 
 def text(live: LiveEvents) -> str:
-    """What it says, on one line."""
+    """Its text, on one line."""
     assert live.wait()
     return words(shown(live))
 
@@ -64,15 +64,15 @@ def pick(live: LiveEvents, place: int) -> None:
     assert live.wait()
 
 
-def test_empty(live: LiveEvents) -> None:
-    """Before anything has arrived it says so."""
+def test_an_empty_list_says_so(live: LiveEvents) -> None:
+    """Before anything has arrived."""
     assert lines(live) == []
     assert "No events yet." in text(live)
     assert "No event selected." in text(live)
 
 
-def test_events_arrive(plane: DataPlane, live: LiveEvents) -> None:
-    """Events show themselves newest first, with their fate at each destination; refusals with their reason."""
+def test_events_appear_with_their_fates(plane: DataPlane, live: LiveEvents) -> None:
+    """Newest first, with the fate at each destination; refusals with their reason."""
     plane.script("mail", Answer(400), Answer(200))
     send(plane, "Signed Up")
     send(plane, "App Opened", source="app", user="u2")
@@ -88,8 +88,8 @@ def test_events_arrive(plane: DataPlane, live: LiveEvents) -> None:
     assert "1 refused" in text(live)
 
 
-def test_counts_by_destination(plane: DataPlane, live: LiveEvents) -> None:
-    """A table says how many events were delivered, failed... at each destination of the workspace."""
+def test_events_are_counted_by_destination(plane: DataPlane, live: LiveEvents) -> None:
+    """A table has the numbers of delivered, failed... events for each destination of the workspace."""
     plane.script("mail", Answer(500), Answer(500), Answer(200))
     send(plane, "A")
     plane.drain()
@@ -112,8 +112,10 @@ def test_counts_by_destination(plane: DataPlane, live: LiveEvents) -> None:
         ("Search", "tw", ["track Two u2 ✓ ads"]),
     ],
 )
-def test_filters(plane: DataPlane, live: LiveEvents, label: str, value: str, found: list[str]) -> None:
-    """Each filter leaves the events that fit; without any it says so. Taking it away shows all again."""
+def test_each_filter_selects_its_events(
+    plane: DataPlane, live: LiveEvents, label: str, value: str, found: list[str]
+) -> None:
+    """Without matches it says so. Removing the filter shows all events again."""
     plane.script("mail", Answer(400))
     send(plane, "One")
     send(plane, "Two", source="app", user="u2")
@@ -129,8 +131,8 @@ def test_filters(plane: DataPlane, live: LiveEvents, label: str, value: str, fou
     assert len(lines(live)) == 3
 
 
-def test_pause(plane: DataPlane, live: LiveEvents) -> None:
-    """A paused list stays as it is, while the counts go on; afterwards it has caught up."""
+def test_a_paused_list_stays_unchanged(plane: DataPlane, live: LiveEvents) -> None:
+    """The counts continue; afterwards the list catches up."""
     send(plane, "One")
     plane.drain()
     assert lines(live) == ["track One u1 ✓ crm ✓ mail"]
@@ -146,8 +148,8 @@ def test_pause(plane: DataPlane, live: LiveEvents) -> None:
     assert lines(live)[0].startswith("track Two")
 
 
-def test_details(plane: DataPlane, live: LiveEvents) -> None:
-    """The chosen event shows its fates with reasons, itself, and each request with its answer."""
+def test_details_of_an_event(plane: DataPlane, live: LiveEvents) -> None:
+    """Its fates with reasons, the event, and each request with its answer."""
     plane.script("mail", Answer(400, body={"error": "no such list"}))
     send(plane, "Signed Up")
     plane.drain()
@@ -162,8 +164,8 @@ def test_details(plane: DataPlane, live: LiveEvents) -> None:
     assert "POST https://mail.example/in" in said
 
 
-def test_details_follow(plane: DataPlane, live: LiveEvents) -> None:
-    """What is shown of the chosen event changes when its fate does."""
+def test_details_follow_the_fate(plane: DataPlane, live: LiveEvents) -> None:
+    """The details of the chosen event change when its fate does."""
     plane.script("mail", Answer(400), Answer(200))
     send(plane, "Signed Up")
     plane.drain()
@@ -180,7 +182,7 @@ def test_details_follow(plane: DataPlane, live: LiveEvents) -> None:
 
 
 def test_a_batch_names_its_events() -> None:
-    """A request of several events says which, in their order, at each of them."""
+    """A request of several events lists them in order, at each of them."""
     workspace = Workspace("shop")
     workspace.destination("crm", "MP", config={"token": "t", "apiSecret": "s", "dataResidency": "us"})
     workspace.source("web", destinations=["crm"])
@@ -198,7 +200,7 @@ def test_a_batch_names_its_events() -> None:
 
 
 def test_details_of_a_refusal(plane: DataPlane, live: LiveEvents) -> None:
-    """A refused request shows why, and what was sent."""
+    """A refused request shows the reason and its content."""
     plane.send({"type": "track", "event": "nobody"}, source="web")
     assert live.wait()
 
@@ -208,8 +210,8 @@ def test_details_of_a_refusal(plane: DataPlane, live: LiveEvents) -> None:
     assert '"nobody"' in text(live)
 
 
-def test_the_chosen_stays(plane: DataPlane, live: LiveEvents) -> None:
-    """The chosen event stays chosen and in the list when newer ones have pushed it out."""
+def test_the_chosen_event_stays_in_the_list(plane: DataPlane, live: LiveEvents) -> None:
+    """Even when newer events would push it out."""
     send(plane, "First")
     plane.drain()
     assert live.wait()
@@ -224,7 +226,7 @@ def test_the_chosen_stays(plane: DataPlane, live: LiveEvents) -> None:
 
 
 def test_secrets_stay_masked(plane: DataPlane) -> None:
-    """No secret of a destination is shown, nor saved with the notebook."""
+    """No secret of a destination is shown, or saved with the notebook."""
     headers = [{"from": "X-Key", "to": "s3cr3t-k3y"}]
     plane.workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://h.example/", "headers": headers})
     plane.workspace.source("leaky", destinations=["hook"])
@@ -242,7 +244,7 @@ def test_secrets_stay_masked(plane: DataPlane) -> None:
     assert "s3cr3t" not in kept
 
 
-def test_markup_in_an_event_is_text(plane: DataPlane, live: LiveEvents) -> None:
+def test_markup_in_an_event_is_escaped(plane: DataPlane, live: LiveEvents) -> None:
     """HTML in names and values is shown as text."""
     plane.send({"type": "track", "event": "<img src=x onerror=alert(1)>", "userId": "<b>u</b>"}, source="web")
     plane.drain()
@@ -253,8 +255,8 @@ def test_markup_in_an_event_is_text(plane: DataPlane, live: LiveEvents) -> None:
     assert "&lt;img" in shown(live)
 
 
-def test_plot() -> None:
-    """The plot has one step per second of the last minute, and says in words what it shows; time moves it on."""
+def test_the_plot_has_a_step_per_second() -> None:
+    """It covers the last minute, describes itself in words, and moves on with time."""
     now = [1000.5]
     with DataPlane(_quiet(), listen=False) as plane:
         live = LiveEvents(plane, clock=lambda: now[0])
@@ -282,8 +284,8 @@ def _quiet() -> Workspace:
 
 @pytest.mark.slow
 def test_a_flood_costs_little(plane: DataPlane) -> None:
-    """At over 1,000 events a second of a quiet core it repaints at most 5 times a second, and keeps what it shows."""
-    others = {id(one) for one in _arrivals()}  # of other tests in this process
+    """At over 1,000 events a second of a quiet core it repaints at most 5 times a second, and keeps its selection."""
+    others = {id(one) for one in _arrivals()}  # garbage of other tests in this process
     live = LiveEvents(plane)
     assert live.wait()
     counts = next(part for part in html_parts(live) if "received" in part.value)
@@ -308,8 +310,8 @@ def _arrivals() -> list[Arrival]:
 
 
 @pytest.mark.slow
-def test_memory_is_flat(plane: DataPlane) -> None:
-    """What the widgets hold does not grow with the number of events."""
+def test_memory_use_is_constant(plane: DataPlane) -> None:
+    """The size of the widgets does not grow with the number of events."""
     live = LiveEvents(plane)
     tracemalloc.start()
     kept = []
@@ -334,13 +336,13 @@ def _flood(plane: DataPlane, *, batches: int) -> None:
 
 
 def _held() -> int:
-    """The bytes that the code of the widgets has allocated and not given back."""
+    """The bytes that the widgets' code has allocated and not released."""
     ours = tracemalloc.Filter(True, f"{Path(svctoolkit.widgets.__file__).parent}/*")
     return sum(trace.size for trace in tracemalloc.take_snapshot().filter_traces([ours]).traces)
 
 
-def test_new_destinations_and_sources(plane: DataPlane, live: LiveEvents) -> None:
-    """What is added to the workspace is offered by the filters, and what was chosen stays chosen."""
+def test_new_destinations_and_sources_can_be_filtered(plane: DataPlane, live: LiveEvents) -> None:
+    """New entries of the workspace appear in the filters, and the selection stays."""
     assert live.wait()
     control(live, "Source").value = "web"
     plane.workspace.source("shop", destinations=["crm"])
@@ -353,8 +355,8 @@ def test_new_destinations_and_sources(plane: DataPlane, live: LiveEvents) -> Non
 
 
 @pytest.mark.parametrize("store", [None, "store"])
-def test_a_stopped_plane(plane: DataPlane, tmp_path: Path, store: str | None) -> None:
-    """When the data plane stops it says so, and what was received can be looked at as before."""
+def test_a_stopped_data_plane_can_still_be_inspected(plane: DataPlane, tmp_path: Path, store: str | None) -> None:
+    """It says that the data plane has stopped, and shows what was received."""
     with DataPlane(plane.workspace, listen=False, store=tmp_path / store if store else None) as stopping:
         live = LiveEvents(stopping)
         send(stopping, "One")
@@ -371,8 +373,8 @@ def test_a_stopped_plane(plane: DataPlane, tmp_path: Path, store: str | None) ->
     assert "crm, attempt 1 ✓ 200" in said
 
 
-def test_of_a_plane_that_has_stopped_before(plane: DataPlane) -> None:
-    """A data plane that has stopped before can be looked at: there is nothing to see."""
+def test_a_data_plane_that_stopped_earlier_can_be_shown(plane: DataPlane) -> None:
+    """It has no events."""
     plane.stop()
     live = LiveEvents(plane)
     said = text(live)
@@ -381,7 +383,7 @@ def test_of_a_plane_that_has_stopped_before(plane: DataPlane) -> None:
     assert "The data plane has stopped." in said
 
 
-def test_other_views(plane: DataPlane, live: LiveEvents) -> None:
+def test_other_displays_of_live_events(plane: DataPlane, live: LiveEvents) -> None:
     """A saved notebook shows the counts and a table of events, a terminal a line; never JSON."""
     send(plane, "Signed Up")
     plane.drain()
@@ -393,7 +395,7 @@ def test_other_views(plane: DataPlane, live: LiveEvents) -> None:
     assert bundle["text/plain"] == "<LiveEvents: 1 received, 0 refused>"
 
 
-def test_closing_ends_everything(plane: DataPlane) -> None:
+def test_closing_stops_everything(plane: DataPlane) -> None:
     """A closed explorer has no threads and does not listen any more."""
     before = set(threading.enumerate())
     live = LiveEvents(plane)

@@ -1,4 +1,4 @@
-"""`%load_ext svctoolkit` in a real IPython: %%transform, %%suite, %svc, their completion, their messages."""
+"""`%load_ext svctoolkit` in a real IPython: %%transform, %%suite, %svc, completion and messages."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def shop(shell: InteractiveShell) -> Workspace:
 
 @pytest.fixture
 def refused(shell: InteractiveShell, capfd: pytest.CaptureFixture[str]) -> Callable[[str], str]:
-    """Runs a cell that must fail, and gives what is told."""
+    """Run a cell that must fail, and return its message."""
 
     def told(cell: str) -> str:
         assert not shell.run_cell(cell).success
@@ -68,19 +68,19 @@ def refused(shell: InteractiveShell, capfd: pytest.CaptureFixture[str]) -> Calla
 
 
 def ran(shell: InteractiveShell, cell: str) -> Any:
-    """What a cell gives."""
+    """The result of a cell."""
     result = shell.run_cell(cell)
     assert result.success
     return result.result
 
 
 def html(shown: Any) -> str:
-    """What a notebook shows of it, as text."""
+    """The text of the HTML that a notebook shows."""
     return words(shown._repr_mimebundle_()["text/html"])
 
 
 def completed(shell: InteractiveShell, cell: str) -> list[str]:
-    """What is proposed at the end of a cell: the text with each proposal in its place."""
+    """The completions at the end of a cell: its text with each completion inserted."""
     with provisionalcompleter():
         found = list(shell.Completer.completions(cell, len(cell)))
     return [cell[: one.start] + one.text for one in found]
@@ -89,10 +89,10 @@ def completed(shell: InteractiveShell, cell: str) -> list[str]:
 @pytest.mark.parametrize(
     ("code", "language", "became"), [(LOWER, "python", "order completed"), (UPPER, "javascript", "ORDER COMPLETED")]
 )
-def test_transform_defines_and_shows(
+def test_transform_defines_a_transformation_and_shows_its_effect(
     shell: InteractiveShell, shop: Workspace, code: str, language: str, became: str
 ) -> None:
-    """The cell is a transformation of the workspace, in the language that it looks like, and what it does is shown."""
+    """The cell becomes a transformation of the workspace, its language is detected, and its effect is shown."""
     trials = ran(shell, f"%%transform clean\n{code}")
 
     assert (shop.transformation("clean").code, shop.transformation("clean").language) == (code, language)
@@ -100,8 +100,8 @@ def test_transform_defines_and_shows(
     assert f'~ event: "Order Completed" -> "{became}"' in repr(trials) + str(trials)
 
 
-def test_transform_again_replaces(shell: InteractiveShell, shop: Workspace) -> None:
-    """Running the cell again replaces the code in place: destinations that use it use the new code."""
+def test_running_transform_again_replaces_the_code(shell: InteractiveShell, shop: Workspace) -> None:
+    """In place: destinations that use it use the new code."""
     ran(shell, f"%%transform clean --destination hook\n{LOWER}")
     first = shop.transformation("clean")
     ran(shell, f"%%transform clean --language js\n{UPPER}")
@@ -111,8 +111,8 @@ def test_transform_again_replaces(shell: InteractiveShell, shop: Workspace) -> N
     assert shop.destination("hook").transformation == "clean"
 
 
-def test_transform_shows_an_error_at_the_line_of_the_cell(shell: InteractiveShell, shop: Workspace) -> None:
-    """Lines count as in the cell, with the line of the magic as the first; it is no traceback."""
+def test_transform_shows_errors_with_the_line_of_the_cell(shell: InteractiveShell, shop: Workspace) -> None:
+    """The line of the magic is the first one; there is no traceback."""
     trials = ran(shell, f"%%transform clean\n{LOWER.replace('lower', 'lowr')}")
 
     assert not trials.ok
@@ -120,10 +120,8 @@ def test_transform_shows_an_error_at_the_line_of_the_cell(shell: InteractiveShel
     assert "▶   3 │     event['event'] = event['event'].lowr()" in str(trials)
 
 
-def test_transform_takes_sample_events_variables_files_and_a_data_plane(
-    shell: InteractiveShell, shop: Workspace, tmp_path: Path
-) -> None:
-    """Whatever holds events can be tried, several at once."""
+def test_transform_accepts_many_kinds_of_samples(shell: InteractiveShell, shop: Workspace, tmp_path: Path) -> None:
+    """Events, variables, files and a data plane, several in one call."""
     shop.source("web", destinations=["hook"])
     file = tmp_path / "cart.json"
     file.write_text(json.dumps(events.track("Cart Viewed")))
@@ -142,7 +140,7 @@ def test_transform_takes_sample_events_variables_files_and_a_data_plane(
 
 
 def test_suite_runs_against_the_workspace(shell: InteractiveShell, shop: Workspace) -> None:
-    """A suite without destinations is for the notebook's workspace; differences stand at the lines of the cell."""
+    """A suite without destinations uses the notebook's workspace; differences are shown at the lines of the cell."""
     ran(shell, f"%%transform clean --destination hook\n{LOWER}")
     results = ran(shell, f"%%suite\n{SUITE}")
 
@@ -154,8 +152,8 @@ def test_suite_runs_against_the_workspace(shell: InteractiveShell, shop: Workspa
     assert list(results.frame()["status"]) == ["passed", "failed"]
 
 
-def test_suite_may_have_a_workspace_of_its_own(shell: InteractiveShell) -> None:
-    """A suite that says its destinations needs nothing else."""
+def test_suite_may_have_its_own_workspace(shell: InteractiveShell) -> None:
+    """A suite that declares its destinations needs nothing else."""
     suite = (
         "destinations: {a: {type: WEBHOOK, config: {webhookUrl: https://h.example}}}\n"
         "scenarios:\n  - {name: one, destination: a, event: {type: page}, expect: {dest_transform: {method: POST}}}\n"
@@ -166,8 +164,8 @@ def test_suite_may_have_a_workspace_of_its_own(shell: InteractiveShell) -> None:
     assert len(results.outcomes) == 1
 
 
-def test_suite_options_select_and_cover(shell: InteractiveShell, shop: Workspace) -> None:
-    """Tags and words select scenarios; coverage says what none touches; fail-fast stops."""
+def test_suite_options_select_scenarios_and_show_coverage(shell: InteractiveShell, shop: Workspace) -> None:
+    """Tags and words select scenarios; coverage lists what none touches; fail-fast stops."""
     ran(shell, f"%%transform clean --destination hook\n{LOWER}")
     tagged = ran(shell, f"%%suite --tags names --coverage\n{SUITE}")
     worded = ran(shell, f"%%suite -k euros\n{SUITE}")
@@ -180,12 +178,12 @@ def test_suite_options_select_and_cover(shell: InteractiveShell, shop: Workspace
 
 
 def test_svc_shows_the_workspace(shell: InteractiveShell, shop: Workspace) -> None:
-    """It is the one in the variable `workspace`."""
+    """The one in the variable `workspace`."""
     assert ran(shell, "%svc") is shop
 
 
 def test_svc_chooses_another_workspace(shell: InteractiveShell, shop: Workspace) -> None:
-    """From then on transformations are made there, also after the variable got another one."""
+    """From then on transformations are created there, even after the variable has changed."""
     shell.user_ns["other"] = Workspace("first")
     ran(shell, "%svc other")
     shell.user_ns["other"] = Workspace("second")
@@ -195,8 +193,8 @@ def test_svc_chooses_another_workspace(shell: InteractiveShell, shop: Workspace)
     assert list(shop.transformations) == []
 
 
-def test_without_a_workspace_one_is_made(shell: InteractiveShell) -> None:
-    """The first cell of a notebook may be a transformation; the variable `workspace` has what it was made in."""
+def test_without_a_workspace_one_is_created(shell: InteractiveShell) -> None:
+    """The first cell of a notebook may be a transformation; the variable `workspace` has the new workspace."""
     ran(shell, f"%%transform clean\n{LOWER}")
 
     assert list(shell.user_ns["workspace"].transformations) == ["clean"]
@@ -226,7 +224,7 @@ def test_without_a_workspace_one_is_made(shell: InteractiveShell) -> None:
 def test_wrong_usage_is_one_message(
     shell: InteractiveShell, shop: Workspace, refused: Callable[[str], str], cell: str, says: str
 ) -> None:
-    """The cell fails with what is wrong and what was meant; nothing is made, and there is no traceback."""
+    """The cell fails with the mistake and a suggestion; nothing is created, and there is no traceback."""
     told = refused(cell)
 
     assert told.startswith("UsageError: ")
@@ -234,10 +232,10 @@ def test_wrong_usage_is_one_message(
     assert list(shop.transformations) == []
 
 
-def test_a_chosen_workspace_that_is_gone_is_said(
+def test_a_missing_chosen_workspace_is_reported(
     shell: InteractiveShell, shop: Workspace, refused: Callable[[str], str]
 ) -> None:
-    """A variable that holds something else now is no workspace, and no other one is taken instead."""
+    """A variable that is not a workspace any more is an error, and no other workspace is used."""
     shell.user_ns["other"] = Workspace("other")
     ran(shell, "%svc other")
     shell.user_ns["other"] = 7
@@ -267,7 +265,7 @@ def test_a_chosen_workspace_that_is_gone_is_said(
     ],
 )
 def test_names_are_completed(shell: InteractiveShell, shop: Workspace, cell: str, proposed: str) -> None:
-    """Transformations, destinations, types, events, options, keys: each where it belongs."""
+    """Transformations, destinations, types, events, options, keys: each where it fits."""
     shop.transformation("clean", code=LOWER)
     shell.user_ns["order"] = events.track("A B")
 
@@ -275,21 +273,21 @@ def test_names_are_completed(shell: InteractiveShell, shop: Workspace, cell: str
 
 
 @pytest.mark.slow
-def test_completion_in_a_magic_proposes_nothing_else(shell: InteractiveShell, shop: Workspace) -> None:
-    """No Python names where a destination belongs; other cells are completed as ever."""
+def test_completion_in_a_magic_offers_only_its_arguments(shell: InteractiveShell, shop: Workspace) -> None:
+    """No Python names instead of a destination; other cells are completed as usual."""
     assert completed(shell, "%%transform a --destination ") == ["%%transform a --destination hook"]
     assert "workspace" in completed(shell, "works")
 
 
-def test_completion_makes_no_workspace(shell: InteractiveShell) -> None:
-    """To press Tab changes nothing."""
+def test_completion_creates_no_workspace(shell: InteractiveShell) -> None:
+    """Pressing Tab changes nothing."""
     completed(shell, "%%transform a --destination ")
 
     assert "workspace" not in shell.user_ns
 
 
 def test_a_secret_never_shows(shell: InteractiveShell, shop: Workspace) -> None:
-    """A credential that the code logs, returns or raises is masked."""
+    """A secret that the code logs, returns or raises is masked."""
     shop.credentials["crm"] = Secret("crm-s3cret-value")
     code = (
         "def transformEvent(event, metadata):\n    key = getCredential('crm')\n    log(key)\n"
@@ -301,8 +299,8 @@ def test_a_secret_never_shows(shell: InteractiveShell, shop: Workspace) -> None:
     assert "••••" in html(trials)
 
 
-def test_dicts_that_are_events_show_themselves_as_trees(shell: InteractiveShell) -> None:
-    """Samples, built events and those of a file stay dicts; other dicts, and after %unload_ext all, look as ever."""
+def test_event_dicts_are_shown_as_trees(shell: InteractiveShell) -> None:
+    """Samples, built events and those of a file stay dicts; other dicts look as usual, and all do after %unload_ext."""
     shown = shell.display_formatter.format
     lines = [
         events.sample("order completed"),
@@ -329,7 +327,7 @@ def test_loading_gives_frames_their_accessor(shell: InteractiveShell) -> None:
 
 
 def test_reloading_registers_once(shell: InteractiveShell, shop: Workspace) -> None:
-    """After %reload_ext each name is proposed once; after %unload_ext the magics are gone."""
+    """After %reload_ext each name is offered once; after %unload_ext the magics are removed."""
     shell.run_line_magic("reload_ext", "svctoolkit")
     proposed = completed(shell, "%svc work")
     shell.run_line_magic("unload_ext", "svctoolkit")
@@ -354,7 +352,7 @@ def test_the_magics_need_no_widgets() -> None:
 
 @pytest.fixture(scope="module")
 def execute() -> Iterator[Callable[[str], list[dict[str, Any]]]]:
-    """Runs a cell in a real kernel; gives the messages that a notebook would show, then the reply."""
+    """Run a cell in a real kernel; return the messages that a notebook would show, then the reply."""
     manager, client = start_new_kernel(kernel_name="python3")
 
     def execute(cell: str) -> list[dict[str, Any]]:
@@ -370,8 +368,8 @@ def execute() -> Iterator[Callable[[str], list[dict[str, Any]]]]:
 
 
 @pytest.mark.slow
-def test_in_a_kernel_the_output_is_html(execute: Callable[[str], list[dict[str, Any]]]) -> None:
-    """What a cell gives is one result with HTML and text."""
+def test_in_a_kernel_the_output_has_html(execute: Callable[[str], list[dict[str, Any]]]) -> None:
+    """A cell has one result with HTML and text."""
     (shown,) = [m["content"] for m in execute(f"%%transform clean\n{LOWER}") if m["msg_type"] == "execute_result"]
 
     assert "order completed" in shown["data"]["text/html"]
@@ -380,7 +378,7 @@ def test_in_a_kernel_the_output_is_html(execute: Callable[[str], list[dict[str, 
 
 @pytest.mark.slow
 def test_in_a_kernel_wrong_usage_fails_without_a_traceback(execute: Callable[[str], list[dict[str, Any]]]) -> None:
-    """The message is text, and the reply an error, so that running all cells stops there."""
+    """The message is text, and the reply an error, so that "run all cells" stops there."""
     *shown, reply = execute("%%transform clean --langage js\nx")
 
     assert [m["content"]["text"] for m in shown if m["msg_type"] == "stream"] == [
@@ -392,7 +390,7 @@ def test_in_a_kernel_wrong_usage_fails_without_a_traceback(execute: Callable[[st
 
 @pytest.mark.slow
 def test_in_a_kernel_names_are_completed(execute: Any) -> None:
-    """What Tab proposes in a notebook."""
+    """By Tab, as in a notebook."""
     execute(f"%%transform clean\n{LOWER}")
     reply = execute.client.complete("%%transform cl", reply=True, timeout=60)
 
@@ -401,7 +399,7 @@ def test_in_a_kernel_names_are_completed(execute: Any) -> None:
 
 @pytest.mark.slow
 def test_in_a_kernel_a_long_suite_shows_its_progress(execute: Callable[[str], list[dict[str, Any]]]) -> None:
-    """While a run takes longer than a moment, the output of the cell says how far it is; in the end it is empty."""
+    """While a run takes long, the output of the cell shows the progress; in the end it is empty."""
     suite = """\
 destinations: {hook: {type: WEBHOOK, config: {webhookUrl: https://h.example}}}
 scenarios:
@@ -425,8 +423,8 @@ scenarios:
     assert "3 passed" in next(m for m in shown if m["msg_type"] == "execute_result")["content"]["data"]["text/plain"]
 
 
-def test_transform_shows_violations_when_asked(shell: InteractiveShell, shop: Workspace, tmp_path: Path) -> None:
-    """`--plan` with a key of the workspace's plans, or a path: a verdict for each event, above the trials."""
+def test_transform_can_show_violations(shell: InteractiveShell, shop: Workspace, tmp_path: Path) -> None:
+    """`--plan` with a key of the workspace's plans, or a path: a verdict for each event, above the results."""
     schema = {"properties": {"properties": {"properties": {"colour": {}}, "required": ["colour"]}}}
     rules = [{"name": "Order Completed", "eventType": "track", "rules": schema}]
     shop.tracking_plan("mine", of_service({"id": "tp", "events": rules}))
@@ -454,8 +452,8 @@ def transformEvent(event, metadata):
 """
 
 
-def test_many_events_are_counted(shell: InteractiveShell, shop: Workspace, tmp_path: Path) -> None:
-    """Changed, dropped, failed, unchanged: by field and by error, an event once each; from a list, a frame, a file."""
+def test_results_of_many_events_are_counted(shell: InteractiveShell, shop: Workspace, tmp_path: Path) -> None:
+    """Changed, dropped, failed, unchanged, by field and by error; from a list, a frame or a file."""
     items = [{"p": 1}, {"p": 2}]
     many = [{"type": "track", "event": "E", "userId": "u", "properties": {"n": n, "items": items}} for n in range(1200)]
     shell.user_ns["many"] = [*many, {"no": "event"}]
@@ -486,7 +484,7 @@ def test_many_events_are_counted(shell: InteractiveShell, shop: Workspace, tmp_p
         ("many --event track", "use either --event, to show events one by one"),
     ],
 )
-def test_events_that_are_none_are_told(
+def test_invalid_events_are_reported(
     shell: InteractiveShell, shop: Workspace, refused: Callable[[str], str], events: str, says: str
 ) -> None:
     """Before anything is changed."""

@@ -1,4 +1,4 @@
-"""The notebooks: stored so that changes can be read, run as their readers run them, and true to what they say."""
+"""The notebooks are stored in a form that can be reviewed, run for their readers, and are true."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.notebooks.normal import FOLDER, NOTEBOOKS, normal
 ROOT = FOLDER.parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
 EXPLORER = re.compile(r"^(\w+Explorer|\w+Editor|LiveEvents|SdkPlayground)\(", re.MULTILINE)
-#: what a notebook's text says, and its outputs have to show
+#: statements in a notebook's text that its outputs have to show
 STORIES = {
     "1_quick_start": ['" mira.okafor@mail.example" -> "mira.okafor@mail.example"', "failed 503"],
     "2_a_destination_explored": [
@@ -69,7 +69,7 @@ def sources(notebook: Path) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The notebooks as a reader has them: copied out, nowhere near the repository."""
+    """The notebooks as a reader has them: copied to a folder outside the repository."""
     folder = tmp_path_factory.mktemp("notebooks") / "mine"
     assert main(["notebooks", str(folder), "--no-open"]) == 0
     return folder
@@ -77,17 +77,17 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Jupyter with folders of its own, so that nobody's settings have a say."""
+    """Jupyter with separate folders, so that the user's settings have no effect."""
     own = tmp_path_factory.mktemp("jupyter")
     kept = {name: text for name, text in os.environ.items() if not name.startswith(("JUPYTER", "LOOM_", "PYTEST_"))}
     private = {name: str(own / name) for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR")}
     return {**kept, **private, "PYTHONPATH": str(ROOT), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
 
 
-# --- stored
+# --- stored form
 
 
-def test_they_are_numbered() -> None:
+def test_notebooks_are_numbered() -> None:
     """In the order of reading."""
     numbers = [int(notebook.name.partition("_")[0]) for notebook in NOTEBOOKS]
 
@@ -96,8 +96,8 @@ def test_they_are_numbered() -> None:
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=named)
-def test_it_is_stored_plain(notebook: Path) -> None:
-    """No outputs, no numbers, no metadata, one line of source a line: a change to it can be read."""
+def test_notebooks_are_stored_in_plain_form(notebook: Path) -> None:
+    """No outputs, no execution counts, no metadata, one line of source per line: changes can be reviewed."""
     text = notebook.read_text(encoding="utf-8")
     ids = [cell["id"] for cell in json.loads(text)["cells"]]
 
@@ -106,8 +106,8 @@ def test_it_is_stored_plain(notebook: Path) -> None:
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=named)
-def test_it_is_a_story(notebook: Path) -> None:
-    """It begins with its title, has words between short cells, and ends with something to try."""
+def test_a_notebook_has_title_text_and_exercise(notebook: Path) -> None:
+    """It begins with its title, has text between short cells, and ends with something to try."""
     cells = sources(notebook)
     code = [text for kind, text in cells if kind == "code"]
 
@@ -117,8 +117,8 @@ def test_it_is_a_story(notebook: Path) -> None:
     assert max(len(text.splitlines()) for text in code) <= 25
 
 
-def test_the_events_are_those_of_their_script() -> None:
-    """`events.ndjson` is what `make_events.py` makes, to the letter."""
+def test_the_events_are_generated_by_their_script() -> None:
+    """`events.ndjson` is byte for byte the output of `make_events.py`."""
     script = FOLDER / "shop" / "make_events.py"
     made = subprocess.run(
         [sys.executable, "-c", "import make_events; print(make_events.text(), end='')"],
@@ -140,15 +140,15 @@ def commands() -> list[str]:
 
 
 @pytest.mark.parametrize("line", commands())
-def test_commands_work(line: str, copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each command that a notebook tells its reader to try works where the notebook is."""
+def test_commands_in_notebooks_work(line: str, copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each command that a notebook suggests works in its folder."""
     monkeypatch.chdir(copied)
 
     assert main(shlex.split(line.replace(" --watch", ""))) == 0
 
 
 class Run:
-    """What the cells of one notebook gave, at the first time and again in the same kernel."""
+    """The outputs of one notebook's cells, of the first run and of a second one in the same kernel."""
 
     def __init__(self, notebook: Path, cells: list[list[dict[str, Any]]]) -> None:
         self.name = notebook.stem
@@ -156,14 +156,14 @@ class Run:
         self.cells = cells
 
     def text(self) -> str:
-        """What a reader sees as text."""
+        """The text that a reader sees."""
         outputs = [output for cell in self.cells for output in cell]
         return "\n".join(output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs)
 
 
 @pytest.fixture(scope="module")
 def nbval(copied: Path, environment: dict[str, str]) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
-    """One run of nbval over all notebooks, each in a kernel of its own: all of its cells, then all again."""
+    """One run of nbval over all notebooks, each in its own kernel: all cells, twice."""
     import nbformat
 
     for path in NOTEBOOKS:
@@ -180,7 +180,7 @@ def nbval(copied: Path, environment: dict[str, str]) -> tuple[subprocess.Complet
 
 
 @pytest.mark.slow
-def test_nbval(nbval: tuple[subprocess.CompletedProcess[str], Any]) -> None:
+def test_every_cell_runs_twice(nbval: tuple[subprocess.CompletedProcess[str], Any]) -> None:
     """Every cell of every notebook runs, and runs again in the same kernel."""
     process, _ = nbval
     cells = 2 * sum(kind == "code" for notebook in NOTEBOOKS for kind, _ in sources(notebook))
@@ -195,8 +195,8 @@ def run(request: pytest.FixtureRequest, nbval: tuple[Any, dict[str, Any]]) -> Ru
 
 
 @pytest.mark.slow
-def test_it_is_quiet(run: Run) -> None:
-    """No cell raises or writes to standard error, neither at the first time nor again."""
+def test_cells_write_no_errors(run: Run) -> None:
+    """No cell raises or writes to standard error, in either run."""
     outputs = [output for cell in run.cells for output in cell]
 
     assert outputs
@@ -204,14 +204,14 @@ def test_it_is_quiet(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_it_shows_what_it_says(run: Run) -> None:
-    """What the words between the cells claim stands in the outputs."""
+def test_outputs_show_what_the_text_says(run: Run) -> None:
+    """Statements between the cells are in the outputs."""
     assert [text for text in STORIES[run.name] if text not in run.text()] == []
 
 
 @pytest.mark.slow
 def test_explorers_are_shown(run: Run) -> None:
-    """A cell that ends with an explorer gives its widget, and HTML and text for where there are none."""
+    """A cell that ends with an explorer shows its widget, and HTML and text as alternatives."""
     for source, outputs in zip(run.sources * 2, run.cells, strict=True):
         if EXPLORER.search(source):
             assert {WIDGET, "text/html", "text/plain"} <= outputs[-1]["data"].keys()

@@ -1,4 +1,4 @@
-"""`svctoolkit notebooks`: what it copies, what it leaves alone, and that JupyterLab really opens."""
+"""`svctoolkit notebooks` copies the notebooks, keeps existing files, and opens JupyterLab."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def copy(folder: Path, *options: str) -> int:
 
 
 def test_it_copies_everything_that_the_notebooks_need(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Notebooks and the shop's files, byte by byte; and the next step is told."""
+    """Notebooks and the shop's files, byte for byte; the next step is printed."""
     code = copy(tmp_path / "mine")
     found = content(tmp_path / "mine")
 
@@ -41,8 +41,8 @@ def test_it_copies_everything_that_the_notebooks_need(tmp_path: Path, capsys: py
     assert f"next: jupyter lab {tmp_path / 'mine' / '1_quick_start.ipynb'}" in capsys.readouterr().out
 
 
-def test_changed_files_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where one file is different nothing is written, not even what is missing; --force writes it all."""
+def test_changed_files_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """If one file differs nothing is written, not even missing files; --force writes all."""
     copy(tmp_path)
     (tmp_path / "1_quick_start.ipynb").write_text("mine")
     (tmp_path / "shop" / "workspace.yaml").unlink()
@@ -60,8 +60,8 @@ def test_changed_files_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "shop/workspace.yaml" in content(tmp_path)
 
 
-def test_what_is_there_and_the_same_is_no_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A second call writes nothing, and files of the reader's own stay."""
+def test_identical_files_are_accepted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A second call writes nothing, and the reader's own files stay."""
     copy(tmp_path)
     (tmp_path / "my notes.txt").write_text("mine")
     capsys.readouterr()
@@ -73,8 +73,8 @@ def test_what_is_there_and_the_same_is_no_problem(tmp_path: Path, capsys: pytest
 
 
 @pytest.mark.parametrize("there", ["shop", "shop/workspace.yaml/x"])
-def test_all_or_nothing(there: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file where a folder must be, or a folder where a file must be: an error, and no half of it."""
+def test_it_copies_all_or_nothing(there: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file in place of a folder, or a folder in place of a file, is an error, and nothing is copied."""
     blocked = tmp_path / there
     blocked.parent.mkdir(parents=True, exist_ok=True)
     blocked.write_text("in the way")
@@ -85,10 +85,10 @@ def test_all_or_nothing(there: str, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert content(tmp_path) == {there: b"in the way"}
 
 
-def test_it_says_what_to_install(
+def test_it_says_how_to_install_jupyterlab(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without JupyterLab the notebooks are copied, and the command that installs it is told."""
+    """Without JupyterLab the notebooks are copied, and the install command is printed."""
     monkeypatch.setitem(sys.modules, "jupyterlab", None)
     code = main(["notebooks", str(tmp_path / "mine")])
 
@@ -98,9 +98,9 @@ def test_it_says_what_to_install(
 
 
 @pytest.mark.slow
-def test_a_fresh_install_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The wheel brings the notebooks along: no checkout, the same files."""
-    monkeypatch.setenv("SVCTOOLKIT_EDITOR", "textarea")  # npm would take its time
+def test_a_fresh_install_has_the_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wheel contains them: the same files without a checkout."""
+    monkeypatch.setenv("SVCTOOLKIT_EDITOR", "textarea")  # npm would take too long
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path / "dist"), versions=["standard"])
     site = tmp_path / "site"
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", str(site), wheel]
@@ -116,7 +116,7 @@ def test_a_fresh_install_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.slow
 def test_jupyterlab_opens(tmp_path: Path) -> None:
-    """The command starts JupyterLab, which opens the first notebook in the browser."""
+    """The command starts JupyterLab, and the first notebook opens in the browser."""
     opened = tmp_path / "opened"
     browser = tmp_path / "browser.py"
     browser.write_text(f"import sys, os\nopen({str(opened)!r} + '~', 'w').write(sys.argv[1])\n")

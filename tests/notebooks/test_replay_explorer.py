@@ -1,4 +1,4 @@
-"""The explorers of replays and comparisons: groups, their events, each one's stages, and onward."""
+"""Explorers of replays and comparisons: groups, their events, the stages of each, and links to other explorers."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ def options(explorer: Any, label: str) -> list[str]:
     return [text.replace("\N{NO-BREAK SPACE}", " ") for text, _ in control(explorer, label).options]
 
 
-def test_from_a_group_to_an_event_to_its_stages(
+def test_a_group_leads_to_its_events_and_their_stages(
     shop: Callable[[str], Workspace], file: Path, opened: list[Any]
 ) -> None:
-    """The largest group stands first with its events; choosing an event runs it, and its payload lights up."""
+    """The largest group comes first; choosing an event runs it, and related fields are highlighted."""
     explorer = ReplayExplorer(file, shop("1"))
     opened.append(explorer)
 
@@ -96,10 +96,8 @@ def test_from_a_group_to_an_event_to_its_stages(
     assert "m-12" in page
 
 
-def test_both_sides_of_a_comparison_stand_with_their_difference(
-    shop: Callable[[str], Workspace], opened: list[Any]
-) -> None:
-    """And the fields of each side's payload light up what they come from, each side for itself."""
+def test_a_comparison_shows_both_sides_and_the_difference(shop: Callable[[str], Workspace], opened: list[Any]) -> None:
+    """On each side, the fields of the payload highlight their sources on that side only."""
     events = [order(n) for n in range(1, 60)]
     explorer = CompareExplorer(events, shop("1"), shop("'1' if event['userId'] < 'u3' else 1"))
     opened.append(explorer)
@@ -116,14 +114,17 @@ def test_both_sides_of_a_comparison_stand_with_their_difference(
     order_id = "body.JSON.properties.order_id"
     assert {f"before {order_id}", f"after {order_id}"} <= partners["event properties.order_id"]
     assert partners[f"after {order_id}"] == {"event properties.order_id"}
-    assert not partners["after body.JSON.properties.total"]  # the code makes it, of whom it is only decided
+    assert not partners["after body.JSON.properties.total"]  # user code creates it, so no event field is highlighted
     assert [trial.title for trial in explorer.trials] == ["before", "after"]
     assert all(trial.lineage is not None and trial.lineage.fields for trial in explorer.trials)
 
 
 def test_an_event_that_stops_shows_how_far_it_came(tmp_path: Path, opened: list[Any]) -> None:
-    """Refused by the mapping, failed and dropped in user code, filtered by a setting and by its source's plan: its way,
-    what decides, and where its fields went until then. As in the replay: at its own time, of its source."""
+    """Refused by the mapping, failed or dropped in user code, filtered by a setting or by its source's plan.
+
+    The explorer shows its timeline, the cause, and how far its fields went, at the event's own time and for its own
+    source, as in the replay.
+    """
     workspace = Workspace("shop")
     workspace.transformation("cents", code=CENTS)
     clevertap = {"accountId": "a", "passcode": KEY, "trackAnonymous": False}
@@ -164,8 +165,8 @@ def test_an_event_that_stops_shows_how_far_it_came(tmp_path: Path, opened: list[
     assert "tracking_plan ⊘ dropped" in told["ct", "dropped", "tracking_plan"][0]
 
 
-def test_with_mask_personal_an_event_shows_nobody(opened: list[Any]) -> None:
-    """Neither in sight nor saved, in no stage, nor in the words of what failed; without it everything is there."""
+def test_mask_personal_hides_personal_data(opened: list[Any]) -> None:
+    """In no stage, message or saved state; without the option everything is there."""
     person = {"ann@example.com", "Annabel", "10.9.8.7", "user-77"}
     traits = {"email": "ann@example.com", "firstName": "Annabel"}
     event = {"type": "track", "event": "Paid", "userId": "user-77", "context": {"ip": "10.9.8.7", "traits": traits}}
@@ -189,10 +190,10 @@ def test_with_mask_personal_an_event_shows_nobody(opened: list[Any]) -> None:
         assert len(explorer.state.groups) == 2
 
 
-def test_an_event_goes_on_to_editors_and_suites(
+def test_an_event_can_be_opened_in_editors_and_suites(
     shop: Callable[[str], Workspace], tmp_path: Path, opened: list[Any]
 ) -> None:
-    """A destination without a transformation has nothing to edit; the scenario has what comes of the event."""
+    """A destination without a transformation has nothing to edit; the scenario expects the event's outcome."""
     explorer = CompareExplorer([order(n) for n in range(1, 6)], shop("1"), shop("2"))
     opened.append(explorer)
     click(explorer, "Open in editor")
@@ -213,8 +214,8 @@ def test_an_event_goes_on_to_editors_and_suites(
     assert control(without, "Open in editor").disabled
 
 
-def test_a_refused_event_leads_to_the_setting_that_decides(opened: list[Any]) -> None:
-    """The button opens the destination explorer with the field of that setting and the reason below it."""
+def test_a_refused_event_links_to_its_setting(opened: list[Any]) -> None:
+    """The button opens the destination explorer with the setting's field and the reason below it."""
     workspace = Workspace("shop")
     config = {"accountId": "a", "passcode": "p", "trackAnonymous": False}
     workspace.destination("ct", "CLEVERTAP", config=config)
@@ -228,10 +229,10 @@ def test_a_refused_event_leads_to_the_setting_that_decides(opened: list[Any]) ->
     assert "trackAnonymous" in below._form.fields["trackAnonymous"]._note.value
 
 
-def test_without_a_setting_that_decides_there_is_nowhere_to_go(
+def test_without_a_responsible_setting_the_button_is_disabled(
     shop: Callable[[str], Workspace], opened: list[Any]
 ) -> None:
-    """A value that the event lacks has no setting: the button is disabled."""
+    """A value that the event lacks has no setting."""
     explorer = ReplayExplorer([order(4)], shop("1"), destinations=["braze"])
     opened.append(explorer)
     assert explorer.wait(60)
@@ -240,10 +241,11 @@ def test_without_a_setting_that_decides_there_is_nowhere_to_go(
 
 
 @pytest.mark.parametrize("hidden", [False, True])
-def test_with_mask_personal_nobody_goes_on_to_editors_and_suites(
-    hidden: bool, tmp_path: Path, opened: list[Any]
-) -> None:
-    """Made-up values go the same way as the person's, and that is said; without it the event goes on as it is."""
+def test_mask_personal_passes_made_up_values_on(hidden: bool, tmp_path: Path, opened: list[Any]) -> None:
+    """Editors and suites get made-up values instead of personal ones, and say so.
+
+    Without the option the event is unchanged.
+    """
     person = {"ann@example.com", "Annabel", "10.9.8.7", "user-77"}
     traits = {"email": "ann@example.com", "firstName": "Annabel"}
     event = {"type": "track", "event": "Paid", "userId": "user-77", "context": {"ip": "10.9.8.7", "traits": traits}}
@@ -266,8 +268,8 @@ def test_with_mask_personal_nobody_goes_on_to_editors_and_suites(
     assert "dropped" in str(scenario)
 
 
-def test_what_has_no_rows_has_its_examples(shop: Callable[[str], Workspace], opened: list[Any]) -> None:
-    """Where rows were not kept the group's examples are its events; where all arrived there is nothing to choose."""
+def test_a_replay_without_rows_shows_its_examples(shop: Callable[[str], Workspace], opened: list[Any]) -> None:
+    """If rows were not kept, the group's examples are its events; if all arrived, there is no choice."""
     events, workspace = [order(4 * n) for n in range(9)], shop("1")
     explorer = ReplayExplorer(events, workspace, result=replay(events, workspace, rows=False))
     fine = ReplayExplorer([order(1)], workspace)
@@ -282,8 +284,8 @@ def test_what_has_no_rows_has_its_examples(shop: Callable[[str], Workspace], ope
         ReplayExplorer(iter(events), workspace)
 
 
-def test_a_table_searches_sorts_and_pages() -> None:
-    """Numbers before texts; a column can be named; what is in sight is what is saved."""
+def test_a_table_can_be_searched_sorted_and_paged() -> None:
+    """Numbers before texts; a search can name a column; the visible part is what is saved."""
     picked: list[int] = []
     table = Table("Things", ["name", "count"], picked.append)
     table.show([(f"thing {n}", n if n % 10 else "none") for n in range(100)])
@@ -311,8 +313,8 @@ def test_a_table_searches_sorts_and_pages() -> None:
     assert control(Holder, "Next").disabled
 
 
-def test_lights_of_two_sides_do_not_mix(shop: Callable[[str], Workspace], opened: list[Any]) -> None:
-    """A leaf of one side's trees lights up leaves of that side only; the difference has a group of its own."""
+def test_highlights_of_two_sides_are_separate(shop: Callable[[str], Workspace], opened: list[Any]) -> None:
+    """A leaf highlights leaves of its own side only; the difference has a separate group."""
     explorer = CompareExplorer([order(1)], shop("event['properties']['order_id']"), shop("2"))
     opened.append(explorer)
 

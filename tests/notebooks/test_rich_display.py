@@ -1,4 +1,4 @@
-"""Every public object shows itself: HTML without scripts, a clean text, and never a secret."""
+"""Every public object has an HTML display without scripts and a clean text form, and never shows a secret."""
 
 from __future__ import annotations
 
@@ -157,28 +157,27 @@ def checked(name: str, shown: Any) -> None:
 
 
 @pytest.mark.parametrize("make", [of_the_pipeline, of_the_catalogue, of_replays, of_suites, of_clients])
-def test_objects_show_themselves_without_a_secret(make: Any) -> None:
-    """HTML without handlers, and without scripts but for the tools of trees; a text that is no object's address; no
-    secret in either."""
+def test_displays_of_objects_contain_no_secret(make: Any) -> None:
+    """HTML without handlers or scripts except for tree tools; a text without a memory address; no secret in either."""
     for name, shown in make().items():
         checked(name, shown)
 
 
-def test_a_plane_and_its_records_show_themselves_without_a_secret(plane: DataPlane) -> None:
-    """What was received, rejected and delivered, and what became of it."""
+def test_displays_of_a_data_plane_contain_no_secret(plane: DataPlane) -> None:
+    """What was received, rejected and delivered, and the outcomes."""
     for name, shown in of_the_plane(plane).items():
         checked(name, shown)
 
 
-def test_every_class_of_the_front_door_can_be_shown() -> None:
-    """A class or object that `svctoolkit` exports has a view of its own; functions, modules and texts need none."""
+def test_every_exported_class_has_a_display() -> None:
+    """Classes and objects that `svctoolkit` exports have one; functions, modules and texts need none."""
     exported = {name: getattr(svctoolkit, name) for name in svctoolkit.__all__}
     needed = {name: o for name, o in exported.items() if not (inspect.isroutine(o) or inspect.ismodule(o))}
 
     assert [n for n, o in needed.items() if not isinstance(o, str) and not hasattr(o, "_repr_mimebundle_")] == []
 
 
-def test_a_result_is_a_strip_with_payloads_and_requests() -> None:
+def test_a_result_shows_stages_payloads_and_requests() -> None:
     """The three stages with status and time, the payload as a tree, the request with its answer, the log."""
     html = of_the_pipeline()["DestinationResult"]._repr_mimebundle_()["text/html"]
 
@@ -186,8 +185,8 @@ def test_a_result_is_a_strip_with_payloads_and_requests() -> None:
     assert all(word in html for word in ("HTTP 200", "x-key", "••••", "info: seen", "Orders &lt;hook&gt;"))
 
 
-def test_many_destinations_are_one_table() -> None:
-    """A row each: what became of the event, its requests, and why; every row opens to its stages."""
+def test_results_of_many_destinations_are_one_table() -> None:
+    """One row each: the outcome, its requests, and the reason; every row opens to its stages."""
     workspace = shop()
     workspace.transformation("lossy", code="def transformEvent(event, metadata):\n    return None\n")
     workspace.transformation("broken", code=f"def transformEvent(event, metadata):\n    raise ValueError('{TOKEN}')\n")
@@ -215,8 +214,8 @@ def test_many_destinations_are_one_table() -> None:
     assert TOKEN not in html
 
 
-def test_results_of_many_events_say_which() -> None:
-    """Where a destination comes more than once, the event of each row stands beside it."""
+def test_results_of_many_events_name_the_event() -> None:
+    """If a destination occurs several times, each row has its event."""
     pipeline = Pipeline(shop())
     results = [pipeline.test_destination("hook", events.sample(name), stages=STAGES) for name in ("track", "page")]
     html = SourceResult(results)._repr_mimebundle_()["text/html"]
@@ -225,15 +224,15 @@ def test_results_of_many_events_say_which() -> None:
     assert "<td>track Order Completed</td>" in html
 
 
-def test_a_stage_that_was_off_is_said() -> None:
+def test_a_disabled_stage_is_shown() -> None:
     """All three stages are in the strip."""
     result = Pipeline(shop()).test_destination("hook", events.sample("track"), stages=Stages.of("dest_transform"))
 
     assert result._repr_mimebundle_()["text/html"].count("this stage is off") == 2
 
 
-def test_a_workspace_is_a_labelled_picture_and_a_table() -> None:
-    """The picture has a title and a description for screen readers; where there are no pictures there is the table."""
+def test_a_workspace_has_a_labelled_picture_and_a_table() -> None:
+    """The picture has a title and a description for screen readers; without pictures there is the table."""
     html = shop()._repr_mimebundle_()["text/html"]
 
     assert re.search(r'<svg [^>]*role="img"[^>]*aria-label="Workspace shop: 1 source, 2 destinations', html)
@@ -245,8 +244,8 @@ def test_a_workspace_is_a_labelled_picture_and_a_table() -> None:
     assert "spare" in html[html.index("<table") :]
 
 
-def test_a_large_workspace_has_the_table_alone() -> None:
-    """A picture of 100 destinations would help nobody."""
+def test_a_large_workspace_has_only_the_table() -> None:
+    """A picture of 100 destinations would be unreadable."""
     workspace = Workspace("large")
     for number in range(100):
         workspace.destination(f"d{number}", "WEBHOOK", config={"webhookUrl": "https://hook.example"})
@@ -256,8 +255,8 @@ def test_a_large_workspace_has_the_table_alone() -> None:
     assert html.count("<tr>") == 101
 
 
-def test_the_recorder_masks_credentials_that_nobody_told_it() -> None:
-    """A recorder of its own knows no workspace, but what an Authorization header is."""
+def test_a_recorder_without_a_workspace_masks_credentials() -> None:
+    """It knows no secrets, but it recognizes an Authorization header."""
     recorder = Recorder()
     recorder.answer("*", Answer(200))
     recorder(HttpRequest("POST", "https://x.example/a?api_key=k", {"Authorization": "Bearer abcdef"}), timeout=1)
@@ -267,8 +266,8 @@ def test_the_recorder_masks_credentials_that_nobody_told_it() -> None:
     assert "api_key=k" not in repr(recorder.requests)
 
 
-def test_a_thousand_results_do_not_stop_the_browser() -> None:
-    """The first are shown, and how many are left out."""
+def test_a_thousand_results_are_shown_in_part() -> None:
+    """The first ones, and the number left out."""
     workspace = shop()
     source = workspace.source("all", destinations=[])
     for number in range(200):
@@ -279,7 +278,7 @@ def test_a_thousand_results_do_not_stop_the_browser() -> None:
     assert "150 more destinations are not shown" in html
 
 
-def test_showing_costs_nothing_until_it_is_done() -> None:
+def test_displays_are_imported_lazily() -> None:
     """Neither the front door nor the stages load what only notebooks need."""
     code = (
         "import sys, svctoolkit.pipeline, svctoolkit.server, svctoolkit.sdk; "

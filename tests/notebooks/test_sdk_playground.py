@@ -1,4 +1,4 @@
-"""SdkPlayground without a browser: calls, the queue, being offline, what arrives."""
+"""SdkPlayground without a browser: calls, the queue, offline mode, and received events."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from tests.notebooks.controls import click, control, fill, saved, shown, words
 
 @pytest.fixture
 def playground() -> Iterator[SdkPlayground]:
-    """With a data plane of its own, and no lifecycle events among those of the test."""
+    """A playground with its own data plane, without lifecycle events among those of the test."""
     made = SdkPlayground(configuration={"track_lifecycle_events": False, "sleep_timeout": 1})
     yield made
     made.close()
 
 
 def text(playground: SdkPlayground) -> str:
-    """What it says, on one line."""
+    """Its text, on one line."""
     assert playground.wait()
     return words(shown(playground))
 
 
 def received(playground: SdkPlayground) -> list[Any]:
-    """What the data plane has, once everything has been sent."""
+    """The events of the data plane, once everything has been sent."""
     assert playground.client.flush()
     playground.plane.drain()
     return [record.event for record in playground.plane.received]
@@ -43,8 +43,8 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_calls_with_json(playground: SdkPlayground, call: str) -> None:
-    """Each button makes its call with the text and the JSON beside it, and the event arrives."""
+def test_buttons_make_calls_with_their_json(playground: SdkPlayground, call: str) -> None:
+    """Each button makes its call with the text and the JSON next to it, and the event arrives."""
     label, value, content_label, content = CALLS[call]
     fill(playground, label, value)
     fill(playground, content_label, repr(content).replace("'", '"').replace("True", "true"))
@@ -58,8 +58,8 @@ def test_calls_with_json(playground: SdkPlayground, call: str) -> None:
     assert content.items() <= found.items()
 
 
-def test_calls_of_the_identity(playground: SdkPlayground) -> None:
-    """Alias, reset and the IDs change what later events carry."""
+def test_identity_calls_change_later_events(playground: SdkPlayground) -> None:
+    """Alias, reset and the IDs."""
     fill(playground, "Anonymous ID", "visitor-1")
     fill(playground, "Device token", "push-9")
     fill(playground, "Advertising ID", "ad-9")
@@ -72,7 +72,7 @@ def test_calls_of_the_identity(playground: SdkPlayground) -> None:
     assert (track["context"]["device"]["token"], track["context"]["device"]["advertisingId"]) == ("push-9", "ad-9")
 
 
-def test_lifecycle_calls() -> None:
+def test_lifecycle_calls_record_events() -> None:
     """Background and foreground record what a phone would."""
     playground = SdkPlayground()
     click(playground, "background")
@@ -83,8 +83,8 @@ def test_lifecycle_calls() -> None:
     assert names == ["Application Installed", "Application Opened", "Application Backgrounded", "Application Opened"]
 
 
-def test_options(playground: SdkPlayground) -> None:
-    """The options go along with every event, until they are taken away."""
+def test_options_apply_to_every_event(playground: SdkPlayground) -> None:
+    """Until they are removed."""
     fill(playground, "Options of the calls (JSON)", '{"integrations": {"All": false}}')
     click(playground, "track")
     fill(playground, "Options of the calls (JSON)", "")
@@ -93,8 +93,8 @@ def test_options(playground: SdkPlayground) -> None:
     assert [event["integrations"] for event in received(playground)] == [{"All": False}, {"All": True}]
 
 
-def test_offline_and_back(playground: SdkPlayground) -> None:
-    """While the line is cut events wait in the queue, where they can be seen; mended, they are sent at once."""
+def test_offline_events_wait_and_are_sent_later(playground: SdkPlayground) -> None:
+    """The queue shows them; back online they are sent at once."""
     control(playground, "Offline").value = True
     click(playground, "identify")
     click(playground, "track")
@@ -120,8 +120,8 @@ def _list(playground: SdkPlayground) -> list[str]:
     return [" ".join(label.split()) for label, _ in newest.options]
 
 
-def test_flush_in_vain(playground: SdkPlayground) -> None:
-    """A flush while the line is cut ends after some seconds and says that the events stay."""
+def test_a_flush_without_a_connection_fails(playground: SdkPlayground) -> None:
+    """It ends after some seconds and says that the events stay."""
     control(playground, "Offline").value = True
     click(playground, "track")
 
@@ -133,8 +133,8 @@ def test_flush_in_vain(playground: SdkPlayground) -> None:
     assert not control(playground, "flush").disabled
 
 
-def test_opting_out(playground: SdkPlayground) -> None:
-    """Opted out nothing is recorded; it says how many events were dropped and why."""
+def test_opting_out_stops_recording(playground: SdkPlayground) -> None:
+    """It says how many events were dropped and why."""
     control(playground, "Opted out").value = True
     click(playground, "track")
     assert "1 recorded 0 waiting 0 delivered ⚠ 1 dropped: opted out" in text(playground)
@@ -145,8 +145,8 @@ def test_opting_out(playground: SdkPlayground) -> None:
     assert len(received(playground)) == 1
 
 
-def test_it_leaves_by_itself(playground: SdkPlayground) -> None:
-    """Nobody has to flush: the client sends after `sleep_timeout`, and the explorer shows it."""
+def test_events_are_sent_automatically(playground: SdkPlayground) -> None:
+    """Without a flush, the client sends after `sleep_timeout`, and the explorer shows it."""
     click(playground, "track")
 
     playground.plane.wait(lambda: playground.plane.totals().received == 1)
@@ -165,8 +165,8 @@ def test_it_leaves_by_itself(playground: SdkPlayground) -> None:
         ("Options of the calls (JSON)", "{", "identify", "invalid JSON in the options: line 1, column 2"),
     ],
 )
-def test_what_is_typed_wrong(playground: SdkPlayground, label: str, value: str, button: str, said: str) -> None:
-    """A mistake is said as a message, and nothing is recorded."""
+def test_wrong_input_is_a_message(playground: SdkPlayground, label: str, value: str, button: str, said: str) -> None:
+    """Nothing is recorded."""
     fill(playground, label, value)
 
     click(playground, button)
@@ -175,8 +175,8 @@ def test_what_is_typed_wrong(playground: SdkPlayground, label: str, value: str, 
     assert "0 recorded" in text(playground)
 
 
-def test_a_good_call_takes_the_message_away(playground: SdkPlayground) -> None:
-    """What was wrong is not said any more after the next good call."""
+def test_a_valid_call_removes_the_message(playground: SdkPlayground) -> None:
+    """The mistake is not shown any more after the next valid call."""
     fill(playground, "New ID", "")
     click(playground, "alias")
     assert "newId must not be empty" in text(playground)
@@ -186,8 +186,8 @@ def test_a_good_call_takes_the_message_away(playground: SdkPlayground) -> None:
     assert "newId must not be empty" not in text(playground)
 
 
-def test_code(playground: SdkPlayground) -> None:
-    """The calls so far can be copied as Python."""
+def test_the_calls_can_be_copied_as_python(playground: SdkPlayground) -> None:
+    """The code contains all calls so far."""
     fill(playground, "Track properties (JSON)", '{"vip": true}')
     click(playground, "track")
     click(playground, "reset")
@@ -198,8 +198,8 @@ def test_code(playground: SdkPlayground) -> None:
     assert "client.track('Order Completed', {'vip': True}) client.reset() client.opt_out(True)" in said
 
 
-def test_calls_from_elsewhere(playground: SdkPlayground) -> None:
-    """Its client can be used in other cells; what it records is shown, too."""
+def test_calls_from_other_cells_are_shown(playground: SdkPlayground) -> None:
+    """Its client can be used elsewhere; what it records is shown, too."""
     playground.client.track("From a cell")
     playground.client.flush()
     playground.plane.drain()
@@ -207,8 +207,8 @@ def test_calls_from_elsewhere(playground: SdkPlayground) -> None:
     assert "1 delivered" in text(playground)
 
 
-def test_a_given_plane() -> None:
-    """It uses the data plane and the source that it is given, and leaves the data plane running when it is closed."""
+def test_an_existing_data_plane_can_be_used() -> None:
+    """It uses the given source, and leaves the data plane running when it is closed."""
     workspace = Workspace("shop")
     workspace.source("web", destinations=[])
     workspace.source("app", destinations=[])
@@ -222,8 +222,8 @@ def test_a_given_plane() -> None:
         assert plane.received[-1].name == "After"
 
 
-def test_what_cannot_be() -> None:
-    """A workspace without sources, an unknown source, an unknown setting and a transport are errors that say so."""
+def test_invalid_arguments_are_errors() -> None:
+    """A workspace without sources, an unknown source, an unknown setting and a transport."""
     with DataPlane(Workspace("empty"), listen=False) as plane:
         with pytest.raises(ConfigError, match="has no source"):
             SdkPlayground(plane)
@@ -235,8 +235,8 @@ def test_what_cannot_be() -> None:
         SdkPlayground(configuration={"transport": None})
 
 
-def test_nothing_secret_is_saved() -> None:
-    """The write key that the client sends with is neither shown nor saved, nor a secret that an event contains."""
+def test_no_secret_is_shown_or_saved() -> None:
+    """Neither the client's write key nor a secret in an event."""
     workspace = Workspace("shop")
     headers = [{"from": "X-Key", "to": "s3cr3t-k3y"}]
     workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/", "headers": headers})
@@ -255,8 +255,8 @@ def test_nothing_secret_is_saved() -> None:
     assert "k3y" not in kept
 
 
-def test_other_views(playground: SdkPlayground) -> None:
-    """A saved notebook shows counts, queue and what arrived; a terminal one line."""
+def test_other_displays_of_the_playground(playground: SdkPlayground) -> None:
+    """A saved notebook shows counts, queue and received events; a terminal one line."""
     click(playground, "track")
     assert len(received(playground)) == 1
     assert "The queue is empty." in text(playground)

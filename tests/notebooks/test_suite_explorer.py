@@ -1,4 +1,4 @@
-"""SuiteExplorer: choose scenarios, run them, see why one failed."""
+"""SuiteExplorer: choose scenarios, run them, and see why one failed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def explorers() -> Iterator[Any]:
-    """Makes explorers, and closes them."""
+    """A factory for explorers, which closes them."""
     made = []
 
     def explorer(*paths: Any) -> SuiteExplorer:
@@ -73,19 +73,19 @@ def explorers() -> Iterator[Any]:
 
 
 def listed(explorer: SuiteExplorer) -> list[str]:
-    """The lines of the list, without the blanks that indent them."""
+    """The lines of the list, without indentation."""
     return [label.strip() for label, _ in control(explorer, "Scenarios").options]
 
 
 def ran(explorer: SuiteExplorer, button: str) -> str:
-    """What is shown after a button was pressed and the run is over."""
+    """The display after a button was pressed and the run has finished."""
     click(explorer, button)
     assert explorer.wait()
     return words(shown(explorer))
 
 
 def chosen(explorer: SuiteExplorer, title: str) -> str:
-    """What is shown after the line with this title was chosen."""
+    """The display after the line with this title was chosen."""
     found = next(key for label, key in control(explorer, "Scenarios").options if title in label)
     fill(explorer, "Scenarios", found)
     assert explorer.wait()
@@ -93,7 +93,7 @@ def chosen(explorer: SuiteExplorer, title: str) -> str:
 
 
 def test_it_lists_suites_and_scenarios(explorers: Any, folder: Path) -> None:
-    """Every suite of a folder with its scenarios, each row of cases as its own; nothing has run."""
+    """Every suite of a folder with its scenarios, one for each row of cases; nothing has run."""
     explorer = explorers(folder)
 
     assert listed(explorer) == [
@@ -110,8 +110,8 @@ def test_it_lists_suites_and_scenarios(explorers: Any, folder: Path) -> None:
     assert "nothing has run yet" in words(shown(explorer))
 
 
-def test_all_run(explorers: Any, folder: Path) -> None:
-    """The list tells what became of each by sign and word, the summary the numbers and the time."""
+def test_all_scenarios_can_be_run(explorers: Any, folder: Path) -> None:
+    """The list shows each outcome by sign and word, the summary the numbers and the time."""
     explorer = explorers(folder)
     text = ran(explorer, "Run all")
 
@@ -126,7 +126,7 @@ def test_all_run(explorers: Any, folder: Path) -> None:
 
 
 def test_a_difference_is_shown_at_its_line_of_yaml(explorers: Any, folder: Path) -> None:
-    """A failure has file, line and column, the lines around with the line marked, what was expected and what came."""
+    """A failure has file, line and column, the YAML around the marked line, the expected and the actual value."""
     explorer = explorers(folder)
     text = ran(explorer, "Run all")
 
@@ -136,7 +136,7 @@ def test_a_difference_is_shown_at_its_line_of_yaml(explorers: Any, folder: Path)
 
 
 def test_a_failure_shows_the_payloads_of_its_stages(explorers: Any, folder: Path) -> None:
-    """What went in and what each stage gave can be opened; the stage that differs is open."""
+    """Input and result of each stage can be opened; the one that differs is open."""
     explorer = explorers(folder)
     ran(explorer, "Run all")
     text = chosen(explorer, "revenue is a number")
@@ -146,8 +146,8 @@ def test_a_failure_shows_the_payloads_of_its_stages(explorers: Any, folder: Path
     assert '<details class="more" open><summary>dest_transform</summary>' in shown(explorer)
 
 
-def test_one_runs_alone(explorers: Any, folder: Path) -> None:
-    """The chosen scenario runs, the others stay as they were; it is shown in full although it passed."""
+def test_one_scenario_can_be_run(explorers: Any, folder: Path) -> None:
+    """Only the chosen one runs; it is shown in full although it passed."""
     explorer = explorers(folder)
     chosen(explorer, "pages in German")
     text = ran(explorer, "Run chosen")
@@ -157,8 +157,8 @@ def test_one_runs_alone(explorers: Any, folder: Path) -> None:
     assert 'name : "German"' in text
 
 
-def test_one_suite_runs_alone(explorers: Any, folder: Path) -> None:
-    """The line of a suite stands for its scenarios."""
+def test_one_suite_can_be_run(explorers: Any, folder: Path) -> None:
+    """Choosing a suite means its scenarios."""
     explorer = explorers(folder)
     chosen(explorer, "Refunds")
     ran(explorer, "Run chosen")
@@ -166,8 +166,8 @@ def test_one_suite_runs_alone(explorers: Any, folder: Path) -> None:
     assert listed(explorer)[0] == "All suites: 1 passed, 5 not run"
 
 
-def test_the_filter_finds_words(explorers: Any, folder: Path) -> None:
-    """Words of titles, files and tags narrow the list, and what runs."""
+def test_the_filter_searches_words(explorers: Any, folder: Path) -> None:
+    """Words in titles, files and tags limit the list and the run."""
     explorer = explorers(folder)
     fill(explorer, "Filter", "money revenue")
     assert explorer.wait()
@@ -180,8 +180,8 @@ def test_the_filter_finds_words(explorers: Any, folder: Path) -> None:
     assert listed(explorer)[0] == "All suites: 1 failed, 5 not run"
 
 
-def test_only_the_failed_are_listed_and_run_again(explorers: Any, folder: Path) -> None:
-    """After the file was mended, the failed scenario runs alone and passes: files are read anew at every run."""
+def test_only_failed_scenarios_can_be_run_again(explorers: Any, folder: Path) -> None:
+    """After a fix in the file, the failed one runs alone and passes: every run reads the files again."""
     explorer = explorers(folder)
     ran(explorer, "Run all")
     fill(explorer, "Only failed", True)
@@ -194,7 +194,7 @@ def test_only_the_failed_are_listed_and_run_again(explorers: Any, folder: Path) 
     assert listed(explorer) == ["All suites: 5 passed, 1 skipped"]
 
 
-def test_coverage_is_shown_where_it_is_asked_for(explorers: Any, folder: Path) -> None:
+def test_coverage_is_shown_on_request(explorers: Any, folder: Path) -> None:
     """What scenarios touch and miss, in a table."""
     explorer = explorers(folder / "refunds.suite.yaml")
     without = ran(explorer, "Run all")
@@ -207,7 +207,7 @@ def test_coverage_is_shown_where_it_is_asked_for(explorers: Any, folder: Path) -
 
 
 def test_a_long_run_shows_its_progress_and_can_be_cancelled(explorers: Any, folder: Path) -> None:
-    """A progress bar stands where the summary will be; cancelled, the summary says how many have not run."""
+    """A progress bar takes the place of the summary; after cancelling, the summary says how many have not run."""
     rows = "".join(f"      - {{id: c{number}}}\n" for number in range(2000))
     slow = f"    recorder: {{hook: {{delay: 20ms}}}}\n    stages: {{send_to_destination: true}}\n    cases:\n{rows}"
     suite = REFUNDS.replace("a refund goes out\n", f"a refund goes out\n{slow}")
@@ -228,8 +228,8 @@ def test_a_long_run_shows_its_progress_and_can_be_cancelled(explorers: Any, fold
     assert not control(explorer, "Run all").disabled
 
 
-def test_a_bad_file_is_a_message_and_mended_at_the_next_run(explorers: Any, folder: Path) -> None:
-    """All problems with their lines instead of a traceback; the next run reads the mended file."""
+def test_an_invalid_file_is_a_message_until_it_is_fixed(explorers: Any, folder: Path) -> None:
+    """All problems with their lines instead of a traceback; the next run reads the fixed file."""
     file = folder / "refunds.suite.yaml"
     file.write_text(REFUNDS.replace("destination: hook", "destnation: hook"))
     explorer = explorers(file)
@@ -245,8 +245,8 @@ def test_a_bad_file_is_a_message_and_mended_at_the_next_run(explorers: Any, fold
 @pytest.mark.parametrize(
     ("path", "says"), [("nowhere", "no such file or folder"), ("empty", "no *.suite.yaml file in empty")]
 )
-def test_files_that_are_not_there_are_a_message(explorers: Any, folder: Path, path: str, says: str) -> None:
-    """A wrong path is told in the explorer."""
+def test_missing_files_are_a_message(explorers: Any, folder: Path, path: str, says: str) -> None:
+    """The explorer shows the wrong path."""
     (folder / "empty").mkdir()
     explorer = explorers(path)
 
@@ -254,7 +254,7 @@ def test_files_that_are_not_there_are_a_message(explorers: Any, folder: Path, pa
 
 
 def test_a_secret_never_shows(explorers: Any, folder: Path) -> None:
-    """A header that holds a secret is masked in stages, differences and lines of YAML."""
+    """A header with a secret is masked in stages, differences and lines of YAML."""
     file = folder / "orders.suite.yaml"
     file.write_text(
         ORDERS.replace("{JSON: {properties: {revenue: 10}}}", "{JSON: {properties: {revenue: sup3rs3cret}}}")
@@ -268,7 +268,7 @@ def test_a_secret_never_shows(explorers: Any, folder: Path) -> None:
     assert "••••" in shown(explorer)
 
 
-def test_it_shows_itself_without_widgets(explorers: Any, folder: Path) -> None:
+def test_the_display_without_widgets(explorers: Any, folder: Path) -> None:
     """A saved notebook has the results as HTML without scripts, a terminal has text."""
     explorer = explorers(folder)
     ran(explorer, "Run all")
@@ -290,7 +290,7 @@ def test_results_are_a_frame(explorers: Any, folder: Path) -> None:
 
 
 def test_every_control_is_labelled(explorers: Any, folder: Path) -> None:
-    """Screen readers and keyboards find each control by its own words."""
+    """Screen readers and keyboards find each control by its own label."""
     explorer = explorers(folder)
     labels = ["Run all", "Run chosen", "Run failed", "Cancel", "Filter", "Only failed", "With coverage", "Scenarios"]
 

@@ -1,4 +1,4 @@
-"""TransformationEditor: code, and at once what it makes of events."""
+"""TransformationEditor shows code and, while typing, its effect on events."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def shop() -> Workspace:
 
 @pytest.fixture
 def editors() -> Iterator[Any]:
-    """Makes editors, and closes them."""
+    """A factory for editors, which closes them."""
     made = []
 
     def editor(*given: Any, **more: Any) -> TransformationEditor:
@@ -59,15 +59,15 @@ def editors() -> Iterator[Any]:
 
 
 def typed(editor: TransformationEditor, code: str) -> str:
-    """What is shown after `code` was typed."""
+    """The display after `code` was typed."""
     fill(editor, "Code", code)
     assert editor.wait()
     return words(shown(editor))
 
 
 @pytest.mark.parametrize("language", ["javascript", "python"])
-def test_typing_shows_what_the_code_does(editors: Any, language: str) -> None:
-    """The changed values, the log, the whole output and the time are there without pressing a button."""
+def test_typing_shows_the_effect_of_the_code(editors: Any, language: str) -> None:
+    """Changed values, log, output and time appear without pressing a button."""
     editor = editors(language=language)
     text = typed(editor, LOWER[language])
 
@@ -82,7 +82,7 @@ def test_typing_shows_what_the_code_does(editors: Any, language: str) -> None:
 @pytest.mark.parametrize("language", ["javascript", "python"])
 @pytest.mark.parametrize(("wrong", "says"), [(WRONG, "evnt"), (SYNTAX, "SyntaxError")])
 def test_an_error_is_shown_at_its_line(editors: Any, language: str, wrong: dict[str, str], says: str) -> None:
-    """The message says what and in which line, and that line is marked by a sign among its neighbours."""
+    """The message has the error and its line, and that line is marked among its neighbours."""
     editor = editors(language=language)
     text = typed(editor, wrong[language])
 
@@ -93,8 +93,8 @@ def test_an_error_is_shown_at_its_line(editors: Any, language: str, wrong: dict[
     assert "Traceback" not in text
 
 
-def test_after_an_error_the_mended_code_runs(editors: Any) -> None:
-    """An error is gone from the view as soon as the code is right again."""
+def test_after_an_error_the_fixed_code_runs(editors: Any) -> None:
+    """The error disappears as soon as the code is right."""
     editor = editors(language="python")
     before = typed(editor, WRONG["python"])
     after = typed(editor, LOWER["python"])
@@ -103,8 +103,8 @@ def test_after_an_error_the_mended_code_runs(editors: Any) -> None:
     assert "✗" not in after
 
 
-def test_of_several_quick_changes_the_last_is_shown(editors: Any) -> None:
-    """Whoever types fast sees what the last text does."""
+def test_after_quick_changes_the_last_one_is_shown(editors: Any) -> None:
+    """Fast typing shows the result of the last text."""
     editor = editors(language="python")
     for word in ("one", "two", "three"):
         fill(editor, "Code", f"def transformEvent(event, metadata):\n    log('{word}')\n    return event\n")
@@ -114,7 +114,7 @@ def test_of_several_quick_changes_the_last_is_shown(editors: Any) -> None:
 
 
 def test_typing_never_waits_for_the_code(editors: Any, shop: Workspace) -> None:
-    """Code that takes long runs beside the kernel's main thread; its time-out is shown as an error."""
+    """Slow code runs outside the kernel's main thread; its timeout is shown as an error."""
     shop.limits = Limits(time=0.5)
     editor = editors(shop, "clean")
     fill(editor, "Code", "def transformEvent(event, metadata):\n    while True: pass\n")
@@ -126,7 +126,7 @@ def test_typing_never_waits_for_the_code(editors: Any, shop: Workspace) -> None:
 
 
 def test_a_dropped_event_says_so(editors: Any) -> None:
-    """No event is an outcome, not an error."""
+    """It is an outcome, not an error."""
     editor = editors(language="python")
     fill(editor, "Event", "page")
     text = typed(editor, DROP)
@@ -135,8 +135,8 @@ def test_a_dropped_event_says_so(editors: Any) -> None:
     assert "the event is dropped" in text
 
 
-def test_all_events_at_once(editors: Any) -> None:
-    """With all events there is a row for each, and each can be opened."""
+def test_all_events_can_be_shown(editors: Any) -> None:
+    """Each has a row that can be opened."""
     editor = editors(language="python")
     fill(editor, "Event", "all")
     text = typed(editor, DROP)
@@ -146,8 +146,8 @@ def test_all_events_at_once(editors: Any) -> None:
     assert shown(editor).count("<details") >= len(events.samples())
 
 
-def test_several_events_from_one(editors: Any) -> None:
-    """Each event that comes out is compared with the one that went in."""
+def test_several_events_from_one_are_compared_with_it(editors: Any) -> None:
+    """Each returned event is compared with the input."""
     editor = editors(language="python")
     text = typed(editor, "def transformEvent(event, metadata):\n    return [event, {**event, 'copy': True}]\n")
 
@@ -156,8 +156,8 @@ def test_several_events_from_one(editors: Any) -> None:
     assert "what changed, 2 of 2" in text
 
 
-def test_a_data_plane_gives_the_events_it_received(editors: Any, shop: Workspace) -> None:
-    """Captured events are tried, the newest first; refreshing shows what came later."""
+def test_events_of_a_data_plane_can_be_used(editors: Any, shop: Workspace) -> None:
+    """Received events, the newest first; refreshing shows later ones."""
     shop.source("web", destinations=["hook"])
     with DataPlane(shop, listen=False) as plane:
         plane.send(events.track("Cart Viewed", user_id="u1"), source="web")
@@ -172,8 +172,8 @@ def test_a_data_plane_gives_the_events_it_received(editors: Any, shop: Workspace
         assert '"Cart Viewed" "cart viewed"' in words(shown(editor))
 
 
-def test_a_data_plane_without_events_is_said(editors: Any, shop: Workspace) -> None:
-    """Before the first event there is a message instead of a result."""
+def test_a_data_plane_without_events_shows_a_message(editors: Any, shop: Workspace) -> None:
+    """Instead of a result."""
     with DataPlane(shop, listen=False) as plane:
         editor = editors(shop, "clean", events=plane)
 
@@ -188,7 +188,7 @@ def test_a_data_plane_without_events_is_said(editors: Any, shop: Workspace) -> N
         ({"mine": events.track("A B")}, "mine"),
     ],
 )
-def test_events_of_ones_own(editors: Any, given: Any, label: str) -> None:
+def test_own_events_can_be_passed(editors: Any, given: Any, label: str) -> None:
     """One event, a list, or events by name."""
     editor = editors(events=given)
 
@@ -207,8 +207,8 @@ def test_saving_replaces_the_code_in_the_workspace(editors: Any, shop: Workspace
     assert "saved as 'clean' in workspace shop: used by hook" in words(shown(editor))
 
 
-def test_saving_again_and_again_asks_nothing(editors: Any, shop: Workspace) -> None:
-    """What was saved here may be replaced by what was written here."""
+def test_saving_repeatedly_needs_no_confirmation(editors: Any, shop: Workspace) -> None:
+    """The editor may replace what it saved itself."""
     editor = editors(shop, "clean")
     for code in (DROP, LOWER["python"], DROP):
         typed(editor, code)
@@ -217,7 +217,7 @@ def test_saving_again_and_again_asks_nothing(editors: Any, shop: Workspace) -> N
     assert shop.transformation("clean").code == DROP
 
 
-def test_code_that_somebody_else_saved_is_replaced_the_second_time(editors: Any, shop: Workspace) -> None:
+def test_code_saved_elsewhere_is_replaced_after_confirmation(editors: Any, shop: Workspace) -> None:
     """The first press says that there is other code; the second one replaces it."""
     editor = editors(shop, "clean")
     shop.transformation("clean").code = "# changed meanwhile"
@@ -230,8 +230,8 @@ def test_code_that_somebody_else_saved_is_replaced_the_second_time(editors: Any,
     assert shop.transformation("clean").code == LOWER["python"]
 
 
-def test_a_new_name_makes_a_new_transformation(editors: Any, shop: Workspace) -> None:
-    """Saved under another name, the code is there beside the old one."""
+def test_a_new_name_creates_a_new_transformation(editors: Any, shop: Workspace) -> None:
+    """The old one is kept."""
     editor = editors(shop, "clean")
     fill(editor, "Name", "lower")
     click(editor, "Save to workspace")
@@ -240,8 +240,8 @@ def test_a_new_name_makes_a_new_transformation(editors: Any, shop: Workspace) ->
     assert "no destination uses it yet" in words(shown(editor))
 
 
-def test_a_file_is_written(editors: Any, tmp_path: Path) -> None:
-    """The file has the code; the command line and workspaces read it from there."""
+def test_the_code_can_be_written_to_a_file(editors: Any, tmp_path: Path) -> None:
+    """The command line and workspaces read it from there."""
     editor = editors(language="python")
     typed(editor, DROP)
     fill(editor, "File", str(tmp_path / "drop.py"))
@@ -251,8 +251,8 @@ def test_a_file_is_written(editors: Any, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["drop.py"]
 
 
-def test_a_file_with_something_else_is_replaced_the_second_time(editors: Any, tmp_path: Path) -> None:
-    """A name that is taken by other code is no reason to lose that."""
+def test_a_different_file_is_replaced_after_confirmation(editors: Any, tmp_path: Path) -> None:
+    """Writing over other code takes a second press."""
     file = tmp_path / "drop.py"
     file.write_text("# precious")
     editor = editors(language="python")
@@ -269,8 +269,8 @@ def test_a_file_with_something_else_is_replaced_the_second_time(editors: Any, tm
     ("name", "says"),
     [("", "a file name is required"), ("clean.txt", ".js, .mjs or .py"), ("taken/x.py", "cannot be written")],
 )
-def test_a_file_that_cannot_be_written_is_a_message(editors: Any, tmp_path: Path, name: str, says: str) -> None:
-    """No file, no traceback: the reason."""
+def test_an_unwritable_file_is_a_message(editors: Any, tmp_path: Path, name: str, says: str) -> None:
+    """No file and no traceback: the message has the reason."""
     (tmp_path / "taken").write_text("a file, no folder")
     editor = editors()
     fill(editor, "File", str(tmp_path / name) if name else "")
@@ -281,8 +281,8 @@ def test_a_file_that_cannot_be_written_is_a_message(editors: Any, tmp_path: Path
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 
-def test_a_transformation_in_a_file_stays_there(editors: Any, tmp_path: Path) -> None:
-    """Written to its file and saved, the workspace still refers to the file."""
+def test_a_transformation_in_a_file_stays_in_it(editors: Any, tmp_path: Path) -> None:
+    """Once written to its file and saved, the workspace still refers to the file."""
     (tmp_path / "clean.py").write_text(LOWER["python"])
     shop = Workspace("shop", folder=tmp_path)
     shop.transformation("clean", file=Path("clean.py"))
@@ -295,8 +295,8 @@ def test_a_transformation_in_a_file_stays_there(editors: Any, tmp_path: Path) ->
     assert "file: clean.py" in shop.dumps()
 
 
-def test_code_saved_to_the_workspace_alone_leaves_its_file(editors: Any, tmp_path: Path) -> None:
-    """The workspace keeps the new code itself, so that it can be saved; the file is as it was."""
+def test_code_can_be_saved_without_its_file(editors: Any, tmp_path: Path) -> None:
+    """The workspace then contains the new code, so that it can be saved; the file is unchanged."""
     (tmp_path / "clean.py").write_text(LOWER["python"])
     shop = Workspace("shop", folder=tmp_path)
     shop.transformation("clean", file=Path("clean.py"))
@@ -308,13 +308,13 @@ def test_code_saved_to_the_workspace_alone_leaves_its_file(editors: Any, tmp_pat
     assert Workspace.loads(shop.dumps()).transformation("clean").code == DROP
 
 
-def test_without_a_workspace_there_is_no_button_to_save_to_it(editors: Any) -> None:
-    """Where there is nothing to save to, nothing offers it."""
+def test_without_a_workspace_there_is_no_save_button(editors: Any) -> None:
+    """The editor offers only what is possible."""
     assert control(editors(), "Save to workspace").layout.display == "none"
 
 
-def test_another_language_brings_its_own_start(editors: Any) -> None:
-    """Untouched code is replaced by that of the language; what somebody wrote is kept."""
+def test_another_language_has_its_own_template(editors: Any) -> None:
+    """Unedited code is replaced by that of the language; edited code is kept."""
     editor = editors()
     fill(editor, "Language", "python")
     start = control(editor, "Code").value
@@ -326,8 +326,8 @@ def test_another_language_brings_its_own_start(editors: Any) -> None:
     assert control(editor, "Code").value == DROP
 
 
-def test_live_code_runs_only_when_asked(editors: Any, shop: Workspace) -> None:
-    """In mode live the requests of the code really go out, so typing does not run it."""
+def test_live_code_runs_only_on_request(editors: Any, shop: Workspace) -> None:
+    """In mode live the code's requests are really sent, so typing does not run it."""
     shop.delivery = replace(shop.delivery, mode="live")
     editor = editors(shop, "clean")
     before = shown(editor)
@@ -343,7 +343,7 @@ def test_live_code_runs_only_when_asked(editors: Any, shop: Workspace) -> None:
 
 
 def test_a_secret_never_shows(editors: Any) -> None:
-    """A credential that code puts into its event, its log and its error is masked in every view."""
+    """A secret that code puts into its event, its log and its error is masked in every display."""
     shop = Workspace("shop", credentials={"crm": Secret("crm-s3cret-value")})
     code = (
         "def transformEvent(event, metadata):\n    key = getCredential('crm')\n    log(key)\n"
@@ -358,16 +358,16 @@ def test_a_secret_never_shows(editors: Any) -> None:
     assert shown(editor).count("••••") >= 3
 
 
-def test_a_python_function_is_not_edited(shop: Workspace) -> None:
-    """A transformation that is a Python object has no text to edit: the error says where it is changed."""
+def test_a_python_function_cannot_be_edited(shop: Workspace) -> None:
+    """A transformation that is a Python object has no text; the error says where to change it."""
     shop.transformation("mine", lambda event: event)
 
     with pytest.raises(ConfigError, match="is a Python function; edit it where it is defined"):
         TransformationEditor(shop, "mine")
 
 
-def test_it_shows_itself_without_widgets(editors: Any) -> None:
-    """A saved notebook has the code and the result as HTML without scripts, a terminal has text."""
+def test_the_display_without_widgets(editors: Any) -> None:
+    """A saved notebook has code and result as HTML without scripts, a terminal has text."""
     editor = editors(language="python")
     typed(editor, LOWER["python"])
     bundle = editor._repr_mimebundle_()
@@ -379,15 +379,15 @@ def test_it_shows_itself_without_widgets(editors: Any) -> None:
 
 
 def test_every_control_is_labelled(editors: Any) -> None:
-    """Screen readers and keyboards find each control by its own words."""
+    """Screen readers and keyboards find each control by its own label."""
     editor = editors(Workspace("shop"))
     labels = ["Name", "Language", "Code", "Run as I type", "Run", "Event", "Refresh events", "File"]
 
     assert [label for label in labels if not control(editor, label)] == []
 
 
-def test_payloads_stand_beside_the_code(editors: Any, shop: Workspace) -> None:
-    """Those of the destinations that use the code, or that one chooses; made of what the draft makes."""
+def test_payloads_are_shown_next_to_the_code(editors: Any, shop: Workspace) -> None:
+    """Of all destinations that use the code, or of a chosen one; made from the draft's output."""
     shop.destination("other", "WEBHOOK", config={"webhookUrl": "https://other.example/"})
     editor = editors(shop, "clean")
     first = words(shown(editor))
@@ -405,8 +405,8 @@ def test_payloads_stand_beside_the_code(editors: Any, shop: Workspace) -> None:
     assert "https://other.example/" in second
 
 
-def test_a_destination_that_refuses_says_why(editors: Any) -> None:
-    """The reason of the mapping, in place of a payload."""
+def test_a_refusal_of_a_destination_shows_the_reason(editors: Any) -> None:
+    """In place of a payload."""
     shop = Workspace("shop")
     shop.transformation("clean", code="def transformEvent(event, metadata):\n    return event\n")
     shop.destination("braze", "BRAZE", config={"restApiKey": "k-1", "dataCenter": "US-01"}, transformation="clean")
@@ -421,8 +421,8 @@ SCHEMA = {"type": "object", "properties": {"properties": SECTION}, "required": [
 PLAN = Plan("orders", (Rule("track", "Order Completed", SCHEMA),))
 
 
-def test_violations_stand_beside_the_stages_when_asked(editors: Any, shop: Workspace) -> None:
-    """Chosen, a plan says what the event breaks as it came; without it nothing is said."""
+def test_violations_are_shown_when_a_plan_is_chosen(editors: Any, shop: Workspace) -> None:
+    """Those of the event as it came; without a plan there are none."""
     editor = editors(shop, "clean", plan=PLAN)
     asked = words(shown(editor))
     fill(editor, "Tracking plan", None)
@@ -433,8 +433,8 @@ def test_violations_stand_beside_the_stages_when_asked(editors: Any, shop: Works
     assert "violation" not in words(shown(editor))
 
 
-def test_many_events_are_counted_beside_the_saved_version(editors: Any, shop: Workspace) -> None:
-    """How many the draft changed, dropped and failed on, and how many come out otherwise than with the saved code."""
+def test_many_events_are_counted_against_the_saved_code(editors: Any, shop: Workspace) -> None:
+    """The numbers of changed, dropped and failed events, and of those with other results than with the saved code."""
     many = [events.track("a b" if number % 3 else "A B", properties={"n": number}) for number in range(600)]
     editor = editors(shop, "clean", many=many)
     code = "    if event['properties']['n'] == 7:\n        raise ValueError('seven')\n    return event\n"
@@ -446,15 +446,15 @@ def test_many_events_are_counted_beside_the_saved_version(editors: Any, shop: Wo
 
     assert result.draft.counts == {"unchanged": 599, "failed": 1}
     assert result.saved.counts == {"unchanged": 400, "changed": 200}
-    assert result.differing == 201  # one that failed, and 200 that are not in lower case
+    assert result.differing == 201  # one that failed, and 200 with capital letters
     assert "600 events; 201 differ from the saved version" in text
     assert "failed 1 0" in text
     assert "ValueError: seven" in text
     assert "600 events" in words(editor.static())
 
 
-def test_counting_is_cancelled(editors: Any, shop: Workspace) -> None:
-    """It ends, and what was counted until then stays; a new count can begin."""
+def test_counting_can_be_cancelled(editors: Any, shop: Workspace) -> None:
+    """Partial counts stay, and a new count can begin."""
 
     def endless() -> Iterator[dict[str, Any]]:
         for number in count():
@@ -471,8 +471,8 @@ def test_counting_is_cancelled(editors: Any, shop: Workspace) -> None:
     assert not control(editor, "Run over all events").disabled
 
 
-def test_events_that_cannot_be_read_are_a_message(editors: Any, shop: Workspace) -> None:
-    """A file that is not there is said at the counts; the rest works on."""
+def test_unreadable_events_are_a_message(editors: Any, shop: Workspace) -> None:
+    """The counts show that the file is missing; everything else works."""
     editor = editors(shop, "clean", many="nowhere.ndjson")
     click(editor, "Run over all events")
     assert editor.wait(60)
@@ -488,8 +488,8 @@ LOST = """export function transformEvent(event) {
 """
 
 
-def test_values_that_json_loses_are_told(editors: Any) -> None:
-    """Numbers that are none, a set and a hole are named with what becomes of them; what JSON holds is not."""
+def test_values_lost_in_json_are_reported(editors: Any) -> None:
+    """Non-finite numbers, a set and an array hole are named with their replacement; JSON values are not."""
     editor = editors(language="javascript")
     before = words(shown(editor))
     text = words(typed(editor, LOST)).partition("JSON cannot represent every value")[2]
@@ -501,8 +501,8 @@ def test_values_that_json_loses_are_told(editors: Any) -> None:
     assert editor.state.trials[0].output.events[0]["when"] == "1970-01-01T00:00:00.000Z"
 
 
-def test_live_code_does_not_run_twice_for_a_warning(editors: Any, shop: Workspace) -> None:
-    """Where requests of the code are really sent, each is sent once: no look at lost values."""
+def test_live_code_is_not_run_twice(editors: Any, shop: Workspace) -> None:
+    """Requests that are really sent are sent once: the check for lost values does not run the code."""
     shop.delivery = replace(shop.delivery, mode="live")
     editor = editors(shop, language="javascript")
     fill(editor, "Code", LOST)

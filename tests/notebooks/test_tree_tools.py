@@ -1,4 +1,4 @@
-"""Trees of JSON in a browser: searched, opened and copied with the keyboard; without scripts there is a switch."""
+"""Trees of JSON in a browser are searched, opened and copied by keyboard; without scripts there is a switch."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """A page with a tree and its tools; `errors` of its scripts fail the test."""
+    """A page with a tree and its tools; script errors fail the test."""
     context = browser.new_context()
     page = context.new_page()
     errors: list[str] = []
@@ -53,7 +53,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 def equip(page: Page, html: str) -> None:
-    """Show it with the tools; what is copied is kept in the page, which has no clipboard without a host."""
+    """Show the page with the tools; copied text is kept in the page, which has no clipboard."""
     page.set_content(f'<html lang="en"><title>trees</title><main id="root">{html}</main></html>')
     page.evaluate(CLIPBOARD)
     page.add_script_tag(type="module", content=TOOLS.read_text("utf-8") + START)
@@ -61,13 +61,13 @@ def equip(page: Page, html: str) -> None:
 
 
 def kept(page: Page) -> Any:
-    """What was copied last."""
+    """The text that was copied last."""
     page.wait_for_function("() => window.kept.length > 0")
     return page.evaluate("() => window.kept.pop()")
 
 
-def test_a_value_is_searched_and_copied_by_keyboard(page: Page) -> None:
-    """Enter goes from hit to hit and opens what hides it; a path finds one node; path and value are copied."""
+def test_a_value_can_be_searched_and_copied_by_keyboard(page: Page) -> None:
+    """Enter goes to the next match and opens its parents; a path finds one node; path and value are copied."""
     search, said = page.get_by_label("Search in the JSON below"), page.get_by_role("status")
     search.focus()
     page.keyboard.type("SKU")
@@ -87,8 +87,8 @@ def test_a_value_is_searched_and_copied_by_keyboard(page: Page) -> None:
     expect(said).to_have_text("not found")
 
 
-def test_arrows_walk_the_tree_and_copy_what_they_reach(page: Page) -> None:
-    """Down, right and left as in every tree; Ctrl+C takes the value of a line, whole objects as JSON."""
+def test_arrow_keys_walk_the_tree(page: Page) -> None:
+    """Down, right and left as in every tree; Ctrl+C copies the value of a line, whole objects as JSON."""
     page.locator(".tree summary").first.focus()
     for _ in range(3):
         page.keyboard.press("ArrowDown")
@@ -108,8 +108,8 @@ def test_arrows_walk_the_tree_and_copy_what_they_reach(page: Page) -> None:
     assert json.loads(kept(page)) == EVENT
 
 
-def test_all_of_it_opens_and_closes(page: Page) -> None:
-    """And what is set stays so where the page is drawn anew, as explorers do after each change."""
+def test_the_whole_tree_can_be_opened_and_closed(page: Page) -> None:
+    """The state is kept when the page is drawn again, as explorers do after each change."""
     sku, search = page.get_by_text("sku").first, page.get_by_label("Search in the JSON below")
     expect(sku).to_be_hidden()
     page.get_by_role("button", name="Expand all").click()
@@ -125,8 +125,8 @@ def test_all_of_it_opens_and_closes(page: Page) -> None:
     expect(search).to_have_value("totx")
 
 
-def test_what_is_left_out_is_said_where_it_is_copied(page: Page) -> None:
-    """A tree of 5,000 members shows some of them: a copy says that it has no more."""
+def test_a_copy_of_a_cut_tree_says_so(page: Page) -> None:
+    """A tree of 5,000 members shows only some: a copy says that it has no more."""
     equip(page, display.page(display.tree({"many": list(range(5_000))}, "large")))
     page.locator(".tree summary").nth(1).click()
     page.get_by_role("button", name="Copy value").click()
@@ -134,9 +134,11 @@ def test_what_is_left_out_is_said_where_it_is_copied(page: Page) -> None:
     assert json.loads(kept(page)) == list(range(len(page.locator(".tree li li:not(.dim)").all())))
 
 
-def test_an_output_brings_its_tools_with_it(browser: Browser) -> None:
-    """As a cell shows it, more than once in a page and anew: each has its own tools, which work without a network.
-    Where scripts are taken out the same page has the switch, and small ones have no script at all."""
+def test_an_output_contains_its_tools(browser: Browser) -> None:
+    """Shown twice or redrawn in a page, each output has its own tools, which work without a network.
+
+    Where scripts are removed the same page has the switch, and small outputs have no script at all.
+    """
     small = display.bundle(display.page(display.tree({"ok": True})), "")["text/html"]
     output = display.bundle(display.page(display.tree(EVENT, "event", open_depth=1)), "")["text/html"]
     context = browser.new_context(offline=True)
@@ -160,15 +162,15 @@ def test_an_output_brings_its_tools_with_it(browser: Browser) -> None:
     assert output.startswith(display.page(display.tree(EVENT, "event", open_depth=1)))
 
 
-def test_few_lines_need_no_tools(page: Page) -> None:
-    """An answer of a line or two stands for itself."""
+def test_short_trees_have_no_tools(page: Page) -> None:
+    """An answer of a line or two does not need them."""
     equip(page, display.page(display.tree({"ok": True}, "answer")))
 
     expect(page.get_by_label("Search in the JSON below")).to_have_count(0)
 
 
-def test_without_scripts_a_switch_opens_all(browser: Browser) -> None:
-    """Saved outputs, where no script runs, open as a whole, by keyboard too."""
+def test_without_scripts_a_switch_opens_the_tree(browser: Browser) -> None:
+    """Saved outputs, where no script runs, open completely, by keyboard, too."""
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.set_content(display.page(display.tree(EVENT, open_depth=1)))
@@ -184,8 +186,8 @@ def test_without_scripts_a_switch_opens_all(browser: Browser) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("tools", [True, False])
-def test_everybody_can_use_it(browser: Browser, scheme: Any, tools: bool) -> None:
-    """axe finds nothing, with a hit and a chosen line in sight."""
+def test_trees_are_accessible(browser: Browser, scheme: Any, tools: bool) -> None:
+    """axe finds nothing, with a match and a chosen line in view."""
     context = browser.new_context(color_scheme=scheme)
     page = context.new_page()
     html = display.page(display.Html("<h1>trees</h1>"), display.tree(EVENT, "event"), display.tree(EVENT))

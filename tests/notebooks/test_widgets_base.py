@@ -1,4 +1,4 @@
-"""What explorers are made of: work in the background, few repaints, controls that keep no secret."""
+"""The base of explorers: background work, few repaints, and controls that keep no secret."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from svctoolkit.widgets._base import controls as _base
 
 
 class Heard:
-    """What a `Work` says."""
+    """The messages of a `Work`."""
 
     def __init__(self) -> None:
         self.done: list[Any] = []
@@ -26,8 +26,8 @@ class Heard:
         self.work = _base.Work(self.done.append, fail=self.failed.append, busy=self.busy.append)
 
 
-def test_work_runs_elsewhere_and_says_that_it_is_busy() -> None:
-    """The caller goes on at once; the result comes from another thread, between busy and not busy."""
+def test_work_runs_in_a_thread_and_reports_that_it_is_busy() -> None:
+    """The call returns at once; the result comes from another thread, between busy and not busy."""
     heard, go = Heard(), threading.Event()
 
     def slow() -> str:
@@ -44,7 +44,7 @@ def test_work_runs_elsewhere_and_says_that_it_is_busy() -> None:
 
 
 def test_the_latest_request_wins() -> None:
-    """Of what is asked for during a run only the last is done, and nobody gets the result it overtook."""
+    """Of several requests during a run only the last is executed, and outdated results are discarded."""
     heard, go, ran = Heard(), threading.Event(), []
 
     def first() -> str:
@@ -66,7 +66,7 @@ def test_the_latest_request_wins() -> None:
     [(UsageError("no <such> thing"), "no &lt;such&gt; thing"), (KeyError("x"), "KeyError: &#x27;x&#x27;")],
 )
 def test_an_error_is_a_message(error: Exception, said: str) -> None:
-    """Ours in its own words, others with their class; never a traceback, and work goes on."""
+    """Our errors by their text, others with their class; never a traceback, and work continues."""
     heard = Heard()
 
     def broken() -> str:
@@ -83,8 +83,8 @@ def test_an_error_is_a_message(error: Exception, said: str) -> None:
     assert heard.done == ["well again"]
 
 
-def test_an_error_in_what_shows_the_result_is_a_message() -> None:
-    """A thread that ends in silence would leave the explorer busy."""
+def test_an_error_while_showing_the_result_is_a_message() -> None:
+    """A thread that ended silently would leave the explorer busy."""
     failed: list[str] = []
     work = _base.Work(lambda result: result["missing"], fail=failed.append, busy=lambda _: None)
     work.start(dict)
@@ -93,8 +93,8 @@ def test_an_error_in_what_shows_the_result_is_a_message() -> None:
     assert "KeyError" in failed[0]
 
 
-def test_a_painter_repaints_seldom_and_paints_the_last_change() -> None:
-    """10,000 changes within a moment are a few paintings, the last of which has all."""
+def test_a_painter_repaints_rarely_and_shows_the_last_change() -> None:
+    """10,000 quick changes cause a few repaints, and the last one shows everything."""
     changes, painted = [], []
     painter = _base.Painter(lambda: painted.append(len(changes)), fail=lambda _: None)
     for number in range(10_000):
@@ -108,7 +108,7 @@ def test_a_painter_repaints_seldom_and_paints_the_last_change() -> None:
 
 
 def test_a_painter_survives_an_error() -> None:
-    """The error is told as a message, and the next change is painted."""
+    """The error is shown as a message, and the next change is painted."""
     failed, results = [], iter([ValueError("no"), None])
 
     def paint() -> None:
@@ -127,8 +127,8 @@ def test_a_painter_survives_an_error() -> None:
     assert next(results, "empty") == "empty"
 
 
-def test_a_password_field_keeps_nothing() -> None:
-    """The secret goes to whoever asked for it; the widget, whose state a saved notebook has, is empty again."""
+def test_a_password_field_stores_nothing() -> None:
+    """The secret goes to the caller; the widget, whose state a saved notebook contains, is empty again."""
     kept: list[Secret] = []
     field = _base.secret("API key", kept.append)
     field.value = "s3cr3t-key"
@@ -148,8 +148,8 @@ def test_every_control_has_a_label(make: Any) -> None:
     assert make("Webhook URL").description == "Webhook URL"
 
 
-def test_a_field_shows_its_problem_in_place_of_its_help() -> None:
-    """The problem is announced, escaped, and gone when it is mended."""
+def test_a_field_shows_its_problem_instead_of_its_help() -> None:
+    """The problem is announced, escaped, and removed when it is fixed."""
     field = _base.Field(_base.text("URL"), "where events go")
     note = field.box.children[1]
     assert "where events go" in note.value
@@ -162,7 +162,7 @@ def test_a_field_shows_its_problem_in_place_of_its_help() -> None:
 
 
 class Small(_base.Explorer):
-    """An explorer of one button."""
+    """An explorer with one button."""
 
     def __init__(self) -> None:
         self.ended: list[str] = []
@@ -176,8 +176,8 @@ class Small(_base.Explorer):
         return "small"
 
 
-def test_an_explorer_has_a_view_for_every_place() -> None:
-    """Widgets where they run, else HTML, else a text."""
+def test_an_explorer_has_a_display_for_every_frontend() -> None:
+    """Widgets where they run, otherwise HTML, otherwise text."""
     bundle = Small()._repr_mimebundle_()
 
     assert "application/vnd.jupyter.widget-view+json" in bundle
@@ -186,7 +186,7 @@ def test_an_explorer_has_a_view_for_every_place() -> None:
 
 
 def test_closing_ends_work_and_widgets() -> None:
-    """Nothing is left behind."""
+    """No thread and no widget remains."""
     explorer = Small()
     explorer.close()
 
@@ -195,7 +195,7 @@ def test_closing_ends_work_and_widgets() -> None:
 
 
 def test_widgets_are_found_by_name() -> None:
-    """Each is a file of the folder; a misspelt name gets the nearest one."""
+    """Each is a file of the folder; a misspelt name is an error with a suggestion."""
     import svctoolkit.widgets
 
     assert "DestinationExplorer" in dir(svctoolkit.widgets)
@@ -204,7 +204,7 @@ def test_widgets_are_found_by_name() -> None:
 
 
 def test_without_ipywidgets_the_error_says_what_to_install() -> None:
-    """A plain error with the extra's name, and no traceback of an import."""
+    """The error has the extra's name, without a traceback of an import."""
     code = (
         "import sys; sys.modules['ipywidgets'] = None; import importlib.util as u; find = u.find_spec\n"
         "u.find_spec = lambda name, *a: None if name == 'ipywidgets' else find(name, *a)\n"
@@ -218,8 +218,8 @@ def test_without_ipywidgets_the_error_says_what_to_install() -> None:
     assert ConfigError.__name__ not in out
 
 
-def test_a_star_import_gives_every_explorer() -> None:
-    """`from svctoolkit.widgets import *`, as people begin a notebook."""
+def test_a_star_import_includes_every_explorer() -> None:
+    """`from svctoolkit.widgets import *`, as many notebooks begin."""
     names: dict[str, object] = {}
     exec("from svctoolkit.widgets import *", names)
 

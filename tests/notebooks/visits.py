@@ -1,4 +1,4 @@
-"""What a person does with each explorer, in a browser: for the browser tests and the screenshots."""
+"""Browser sessions with each explorer, for the browser tests and the screenshots."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ expect.set_options(timeout=20_000)
 
 
 def sender(page: Locator) -> Callable[[str], None]:
-    """Sends events of this name as an application would, to the data plane that the explorer names."""
+    """Sends events of this name, as an application would, to the explorer's data plane."""
     url = re.search(r"http://127.0.0.1:\d+", page.get_by_text("The data plane is listening at").inner_text())
     assert url
 
@@ -27,7 +27,7 @@ def sender(page: Locator) -> Callable[[str], None]:
 
 
 def live_events(page: Locator) -> None:
-    """Events of an application arrive; one is looked up, the list is filtered and paused."""
+    """Events of an application arrive; one is opened, the list is filtered and paused."""
     send = sender(page)
     for name in ("Signed Up", "Order Completed", "Order Refunded"):
         send(name)
@@ -75,7 +75,7 @@ def sdk_playground(page: Locator) -> None:
 
 
 def destination_explorer(page: Locator) -> None:
-    """A destination is run, looked at from every side, configured wrong and right; then another one is picked."""
+    """A destination is run, inspected in every view, configured wrong and right; then another one is chosen."""
     page.get_by_role("button", name="Run", exact=False).first.click()
     expect(page.get_by_role("list", name="stages").first).to_contain_text("dest_transform")
     source = page.get_by_title("goes to body.JSON.properties.revenue").locator("visible=true").first
@@ -118,7 +118,7 @@ def transformation_editor(page: Locator) -> None:
 
 
 def suite_explorer(page: Locator) -> None:
-    """Suites are run with coverage, and a failure is looked at."""
+    """Suites are run with coverage, and a failure is opened."""
     page.get_by_label("With coverage").check()
     page.get_by_role("button", name="Run all").click()
     expect(page.get_by_text("1 failed, 3 passed").first).to_be_visible()
@@ -146,7 +146,7 @@ def replay_explorer(page: Locator) -> None:
 
 
 def compare_explorer(page: Locator) -> None:
-    """A group of differences, one of its events, and both sides of it beside each other."""
+    """A group of differences, one of its events, and both of its sides next to each other."""
     expect(page.get_by_label("Groups", exact=True).locator("option")).to_have_count(1)
     events = page.get_by_label("Events of the group", exact=True)
     events.select_option(index=3)
@@ -166,7 +166,7 @@ def compare_explorer(page: Locator) -> None:
 
 
 def plan_explorer(page: Locator) -> None:
-    """A planned event with its violation at its line, then one that nobody has planned."""
+    """A planned event with its violation at its line, then an unplanned one."""
     expect(page.get_by_text("must be number").first).to_be_visible()
     page.get_by_label("Event", exact=True).select_option(index=1)
     expect(page.get_by_text("'Order Lost' is not planned").first).to_be_visible()
