@@ -31,6 +31,8 @@ def decision(
     if fate.by == "user_transform":
         place = fate.cause.where if isinstance(fate.cause, CodeError) else ""
         return (place or transformation.key,) if transformation is not None else ()
+    if fate.by == "gateway" and source.enabled:
+        return ("eventBlocking",)
     if fate.by == "routing" and fate.status == "filtered":
         return _at_routing(event, source, route.destination)
     if fate.by == "dest_transform" and fate.status in ("failed", "filtered"):

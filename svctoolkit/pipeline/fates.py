@@ -17,7 +17,7 @@ from svctoolkit.destinations import Context
 from svctoolkit.events import EVENT_TYPES, Event
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
-from svctoolkit.pipeline.rules import exclusion, needs_all
+from svctoolkit.pipeline.rules import blocked, exclusion, needs_all
 from svctoolkit.pipeline.run import run_many
 from svctoolkit.pipeline.stages.stages import Stages
 from svctoolkit.plans import Link, Verdict, mark_event
@@ -55,11 +55,19 @@ class Passage(NamedTuple):
     results: Sequence[EventResult] = ()
 
 
-def fate_at_routing(event: Mapping[str, Json], source: Source, destination: Destination | None) -> Fate:
-    """Return whether an accepted event goes to a destination, by its type and by the rules of `exclusion`.
+def fate_at_routing(
+    event: Mapping[str, Json],
+    source: Source,
+    destination: Destination | None,
+    blocking: Mapping[str, Collection[str]],
+) -> Fate:
+    """Return whether an accepted event goes to a destination, by its type and by the rules of `blocked` and `exclusion`.
 
-    Unless `needs_all(destination)`, the event needs only its type, name and integrations.
+    `blocking` is the workspace's `eventBlocking`. Unless `needs_all(destination)`, the event needs only its type, name
+    and integrations.
     """
+    if reason := blocked(event, source, blocking):
+        return Fate("filtered", "gateway", reason)
     if Event(event).type not in EVENT_TYPES:
         what = "is unsupported" if isinstance(event.get("type"), str) else "missing or invalid"
         return Fate("failed", "routing", f"message type {what}")
@@ -135,7 +143,7 @@ def pass_many(
     their plan, never reach the user's code. A response that is not a success is a failure: nothing is retried. Without
     a known source, no rules about sources apply.
     """
-    fates = _at_routing(events, source or NO_SOURCE, route.destination)
+    fates = _at_routing(events, source or NO_SOURCE, route)
     if source is not None and not source.enabled:
         fates = [Fate("filtered", "gateway", "the source is disabled: its events are refused")] * len(events)
     for place in repeats:
@@ -153,18 +161,19 @@ def pass_many(
     ]
 
 
-def _at_routing(events: Sequence[Mapping[str, Json]], source: Source, destination: Destination) -> list[Fate]:
+def _at_routing(events: Sequence[Mapping[str, Json]], source: Source, route: Route) -> list[Fate]:
     """Return `fate_at_routing` of each event, computed once per type and name for events without integrations."""
+    destination, blocking = route.destination, route.workspace.data_plane.event_blocking
     whole, by_name = needs_all(destination), dict[tuple[str, str], Fate]()
     fates = []
     for event in events:
         kind, name = event.get("type"), event.get("event")
         key = (kind, name) if isinstance(kind, str) and isinstance(name, str) else None
         if whole or key is None or "integrations" in event:
-            fates.append(fate_at_routing(event, source, destination))
+            fates.append(fate_at_routing(event, source, destination, blocking))
             continue
         if key not in by_name:
-            by_name[key] = fate_at_routing(event, source, destination)
+            by_name[key] = fate_at_routing(event, source, destination, blocking)
         fates.append(by_name[key])
     return fates
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from svctoolkit.destinations import CATALOGUE, definitions
@@ -30,6 +30,19 @@ _CONSENT = ("consentManagement", "oneTrustCookieCategories", "ketchConsentPurpos
 def needs_all(destination: Destination) -> bool:
     """Whether `exclusion` needs the whole event; otherwise type, event and integrations are enough."""
     return any(destination.config.get(name) for name in _CONSENT)
+
+
+def blocked(event: Mapping[str, Json], source: Source, blocking: Mapping[str, Collection[str]]) -> str:
+    """Return why the workspace blocks the event at the gateway (RudderStack's `settings.eventBlocking`), or "".
+
+    Names are compared exactly. Only sources of the event stream are affected, which have no category.
+    """
+    if not blocking or source.category:
+        return ""
+    kind, name = event.get("type"), event.get("event")
+    if isinstance(kind, str) and isinstance(name, str) and name in blocking.get(kind.strip().lower(), ()):
+        return f"the workspace blocks {kind.strip().lower()} events named {name!r} (eventBlocking)"
+    return ""
 
 
 def exclusion(event: Mapping[str, Json], source: Source, destination: Destination) -> str:

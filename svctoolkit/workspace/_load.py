@@ -244,6 +244,7 @@ class _Builder:
                 shape.data_plane.retention.events,
                 shape.data_plane.retention.seconds,
                 PlaneLimits(**msgspec.structs.asdict(shape.data_plane.limits)),
+                shape.data_plane.event_blocking,
             ),
             warehouses=WarehouseSettings(**msgspec.structs.asdict(shape.warehouses)),
             limits=Limits(**msgspec.structs.asdict(shape.limits)),

@@ -325,5 +325,6 @@ def _data_plane(knobs: DataPlaneSettings) -> dict[str, Any]:
     }
     retention = {m: getattr(knobs, m) for m in ("events", "seconds") if getattr(knobs, m) is not None}
     limits = {n: v for n, v in asdict(knobs.limits).items() if v != getattr(default.limits, n)}
-    groups = {"retention": retention, "limits": limits}
+    blocking = {kind: [*names] for kind, names in knobs.event_blocking.items() if names}
+    groups = {"retention": retention, "limits": limits, "eventBlocking": blocking}
     return {**members, **{name: group for name, group in groups.items() if group}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,8 @@ class DataPlaneSettings:
 
     `lenient` sets invalid events of a batch aside and accepts the rest. Events with the same `messageId` within
     `dedup_window` seconds are duplicates. The newest `events` are kept, none older than `seconds` (None: 1,000,000 and
-    a week in a file, 20,000 in memory).
+    a week in a file, 20,000 in memory). `event_blocking` lists, by event type, names of events that no destination
+    receives.
     """
 
     lenient: bool = False
@@ -120,3 +122,4 @@ class DataPlaneSettings:
     events: int | None = None
     seconds: float | None = None
     limits: PlaneLimits = field(default_factory=PlaneLimits)
+    event_blocking: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -212,6 +212,10 @@ class DataPlaneShape(_Shape):
     )
     retention: RetentionShape = msgspec.field(default_factory=RetentionShape)
     limits: PlaneLimitsShape = msgspec.field(default_factory=PlaneLimitsShape)
+    event_blocking: Annotated[
+        dict[Text, list[Text]],
+        Meta(description="names of events that no destination receives, by event type; as in RudderStack"),
+    ] = {}
 
 
 class WarehousesShape(_Shape):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from svctoolkit.server.store.retention import Retention
 from svctoolkit.server.worker.backoff import Backoff, backoff_of
 from svctoolkit.workspace import PlaneLimits, Workspace
@@ -60,6 +62,11 @@ class Knobs:
     def lenient(self) -> bool:
         """Whether a bad event of a batch is rejected alone and the rest accepted."""
         return self._workspace.data_plane.lenient if self._lenient is None else self._lenient
+
+    @property
+    def event_blocking(self) -> Mapping[str, Collection[str]]:
+        """Names of events that no destination receives, by event type."""
+        return self._workspace.data_plane.event_blocking
 
     @property
     def limits(self) -> PlaneLimits:

@@ -231,7 +231,16 @@ class Router:
             if repeats is not None:
                 yield key, REPEATED
             else:
-                yield key, _fate(block, place, head, source, self._workspace.destinations.get(key))
+                yield key, self._fate(block, place, head, source, self._workspace.destinations.get(key))
+
+    def _fate(self, block: Block, place: int, head: Head, source: Source, destination: Destination | None) -> Fate:
+        try:
+            whole = destination is not None and needs_all(destination)
+            event = block.events[place] if whole else _short(head)
+            return fate_at_routing(event, source, destination, self._knobs.event_blocking)
+        except Exception as error:  # noqa: BLE001 - a bug here must not stop the events after this one
+            _LOG.exception("routing of event %s", block.first + place)
+            return Fate("failed", "routing", f"this is a bug in svctoolkit: {type(error).__name__}")
 
 
 def _report(error: Exception) -> None:
@@ -239,15 +248,6 @@ def _report(error: Exception) -> None:
         _LOG.error("the store cannot be used for routing; retrying: %s", error)
     else:
         _LOG.error("routing failed; retrying", exc_info=error)
-
-
-def _fate(block: Block, place: int, head: Head, source: Source, destination: Destination | None) -> Fate:
-    try:
-        whole = destination is not None and needs_all(destination)
-        return fate_at_routing(block.events[place] if whole else _short(head), source, destination)
-    except Exception as error:  # noqa: BLE001 - a bug here must not stop the events after this one
-        _LOG.exception("routing of event %s", block.first + place)
-        return Fate("failed", "routing", f"this is a bug in svctoolkit: {type(error).__name__}")
 
 
 def _heads(block: Block) -> Sequence[Head]:

@@ -1,0 +1,1 @@
+"""Tests of `svctoolkit import`, `sync` and the workflows that they write."""
