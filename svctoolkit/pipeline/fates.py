@@ -61,7 +61,7 @@ def fate_at_routing(
     destination: Destination | None,
     blocking: Mapping[str, Collection[str]],
 ) -> Fate:
-    """Return whether an accepted event goes to a destination, by its type and by the rules of `blocked` and `exclusion`.
+    """Return whether an accepted event goes to a destination, by its type and the rules of `blocked` and `exclusion`.
 
     `blocking` is the workspace's `eventBlocking`. Unless `needs_all(destination)`, the event needs only its type, name
     and integrations.

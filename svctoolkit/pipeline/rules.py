@@ -99,9 +99,7 @@ def _by_type(event_type: str, definition: definitions.Definition, config: Mappin
 def _by_mode(event_type: str, source_type: str, definition: definitions.Definition, config: Mapping[str, Any]) -> str:
     if definition.modes and not {"cloud", "hybrid"} & set(definition.modes):
         return f"{definition.display_name} has device mode only: the client's SDK sends to it"
-    mode = _of_source(config.get("connectionMode"), source_type)
-    if mode is None and _of_source(config.get("useNativeSDK"), source_type) is True:
-        mode = "device"
+    mode = connection_mode(config, source_type)
     if mode == "device":
         return "the destination is in device mode: the client's SDK sends to it"
     if mode == "hybrid":
@@ -109,6 +107,12 @@ def _by_mode(event_type: str, source_type: str, definition: definitions.Definiti
         if takes is not None and event_type not in takes:
             return f"the destination is in hybrid mode: the client's SDK sends its {event_type} events"
     return ""
+
+
+def connection_mode(config: Mapping[str, Any], source_type: str) -> Any:
+    """Return the connection mode that a destination has for sources of this type; None if its settings name none."""
+    mode = _of_source(config.get("connectionMode"), source_type)
+    return "device" if mode is None and _of_source(config.get("useNativeSDK"), source_type) is True else mode
 
 
 def _of_source(value: Any, source_type: str) -> Any:
@@ -143,6 +147,23 @@ def _without_consent(denied: set[str], provider: Any, consent: Mapping[str, Any]
         needed = _names(_rows(config.get("ketchConsentPurposes")), "purpose")
         return bool(needed) and needed <= denied
     return False
+
+
+def required_consents(destination: Destination, source_type: str) -> list[tuple[str, str]]:
+    """Return the consents that a destination requires of events of this source type, each as provider and id."""
+    own = {name: _of_source(destination.config.get(name), source_type) for name in _CONSENT}
+    generic = [
+        (str(entry.get("provider") or ""), name)
+        for entry in _rows(own["consentManagement"])
+        for name in sorted(_names(_rows(entry.get("consents")), "consent"))
+    ]
+    older = (
+        ("oneTrust", "oneTrustCookieCategories", "oneTrustCookieCategory"),
+        ("ketch", "ketchConsentPurposes", "purpose"),
+    )
+    return generic + [
+        (provider, name) for provider, setting, member in older for name in sorted(_names(_rows(own[setting]), member))
+    ]
 
 
 def _by_conversions(event: Mapping[str, Any], config: Mapping[str, Any]) -> str:

@@ -17,8 +17,11 @@ class FileNames:
         self._given: set[str] = set()
 
     def of(self, words: str) -> str:
-        base = name = re.sub(r"[^A-Za-z0-9]+", "-", words)[:80].strip("-").lower() or "file"
-        number = 1
+        return self.of_key(re.sub(r"[^A-Za-z0-9]+", "-", words)[:80].strip("-").lower() or "file")
+
+    def of_key(self, base: str) -> str:
+        """Return `base` itself, or with a number if it was given before."""
+        name, number = base, 1
         while name in self._given:
             number += 1
             name = f"{base}-{number}"

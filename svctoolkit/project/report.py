@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from svctoolkit.destinations import CATALOGUE, definitions
-from svctoolkit.errors import Problem, ToolkitError, UnknownName
-from svctoolkit.workspace import Destination, Source, TrackingPlan, Workspace
+from svctoolkit.errors import Problem
+from svctoolkit.project.states import State
+from svctoolkit.workspace import Source, TrackingPlan, Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Report:
     """
 
     workspace: Workspace
-    states: dict[str, str]
+    states: Mapping[str, State]
     missing: Sequence[str] = ()
     unknown: Sequence[Problem] = ()
     files: Sequence[Path] = field(default_factory=list)
@@ -43,7 +43,10 @@ class Report:
             yield f"  tracking plan {key}: {len(plan.chosen.rules)} events; checks {', '.join(checked) or 'no source'}"
         width = max(map(len, self.states), default=0)
         for key, state in self.states.items():
-            yield f"  {key:<{width}}  {workspace.destinations[key].type:<20}  {state}"
+            yield f"  {key:<{width}}  {workspace.destinations[key].type:<20}  {state.text}"
+            yield from (f"  {'':<{width}}  {'':<20}  - {note}" for note in state.notes)
+        for kind, blocked in workspace.data_plane.event_blocking.items():
+            yield f"  blocked for all destinations: {kind} events named {', '.join(map(repr, blocked))}"
         if self.missing:
             yield ""
             yield "code missing from the export; add it with --code FILE_OR_FOLDER, named by id or version:"
@@ -57,30 +60,3 @@ class Report:
 def _checks(workspace: Workspace, source: Source, plan: TrackingPlan) -> bool:
     link = workspace.plan_link(source)
     return link is not None and link.plan is not None and link.plan.id == plan.chosen.id
-
-
-def states(workspace: Workspace) -> dict[str, str]:
-    """Return what will happen to events at each destination."""
-    connected = {c.destination for source in workspace.sources.values() for c in source.connections if c.enabled}
-    return {
-        key: _state(workspace, destination, key in connected) for key, destination in workspace.destinations.items()
-    }
-
-
-def _state(workspace: Workspace, destination: Destination, connected: bool) -> str:
-    if not destination.enabled:
-        return "disabled"
-    transformation = workspace.transformations.get(destination.transformation or "")
-    if transformation is not None and not transformation.code:
-        return f"waits for the code of transformation {transformation.id}"
-    try:
-        reason = definitions.reason_unsent(destination.type, destination.config, workspace.delivery.mode)
-        if destination.type in CATALOGUE and not reason:
-            CATALOGUE[destination.type].prepare(destination.config)
-    except UnknownName:
-        return "unknown destination type"
-    except ToolkitError as error:
-        return f"invalid settings: {workspace.masker.text(str(error)).splitlines()[0]}"
-    if reason:
-        return f"user code only: {reason}" if transformation else reason
-    return "runs" if connected else "runs; no source is connected"

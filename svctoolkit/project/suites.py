@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from random import Random
@@ -15,18 +15,26 @@ from svctoolkit.errors import ToolkitError
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.plans.generate import NoEvent, conforming
-from svctoolkit.workspace import Destination, Workspace
+from svctoolkit.project.accepted import accepted_types
+from svctoolkit.project.source_suites import ANYTHING, Draft
+from svctoolkit.warehouse import is_warehouse
+from svctoolkit.workspace import Destination, Source, Workspace
 
 _TIME = "2026-01-01T12:00:00Z"
 _AS_PLANNED: dict[str, Any] = {"violations": []}
 _HAPPENED = datetime(2026, 1, 1, 11, 59, tzinfo=UTC)
 
 
+def sample_events() -> dict[str, dict[str, Any]]:
+    """Return the sample events that the suites send, by type."""
+    return {type: events.sample(type, at=_HAPPENED) for type in EVENT_TYPES}
+
+
 def samples() -> dict[str, str]:
-    """Return the files of the sample events that the suites send, by their names in the project."""
+    """Return the files of the sample events, by their names in the project."""
     return {
-        f"suites/events/{type}.json": json.dumps(events.sample(type, at=_HAPPENED), indent=2, ensure_ascii=False) + "\n"
-        for type in EVENT_TYPES
+        f"suites/events/{type}.json": json.dumps(event, indent=2, ensure_ascii=False) + "\n"
+        for type, event in sample_events().items()
     }
 
 
@@ -70,31 +78,40 @@ def plan_suite(workspace: Workspace, key: str) -> str:
     return _text(f"{source.name} as planned", scenarios) if scenarios else ""
 
 
+def source_suite(source: Source, drafts: Sequence[Draft], expectations: Sequence[dict[str, Any]] = ()) -> str:
+    """Return the suite of a source as YAML; without expectations, any result meets it."""
+    wanted = expectations or [dict(ANYTHING)] * len(drafts)
+    scenarios = [draft.scenario(source, expect) for draft, expect in zip(drafts, wanted, strict=True)]
+    return _text(source.name, [*scenarios, _source_config(source)])
+
+
+def _source_config(source: Source) -> dict[str, Any]:
+    """Return a scenario for what SDKs of the source get: destinations in device mode and the settings for these."""
+    request = {"method": "GET", "path": "/sourceConfig", "auth": {"source": source.key}}
+    expect = {"status": 200, "body": {"source": {"destinations": {"$snapshot": "destinations"}}}}
+    return {"name": "the configuration that SDKs get", "request": request, "expect": expect}
+
+
 def _text(name: str, scenarios: list[dict[str, Any]]) -> str:
-    used = sorted({scenario["event"]["$use"] for scenario in scenarios if "event" in scenario})
+    events = [scenario.get("event") or scenario.get("send") or {} for scenario in scenarios]
+    used = sorted({event["$use"] for event in events if "$use" in event})
     fixtures = {"fixtures": {type: f"events/{type}.json" for type in used}} if used else {}
     head = {"version": 1, "suite": name, "workspace": "../workspace.yaml"}
     return yamlfile.dump({**head, "freeze": {"time": _TIME, "ids": "sequence"}, **fixtures, "scenarios": scenarios})
 
 
 def _scenarios(workspace: Workspace, destination: Destination) -> Iterator[dict[str, Any]]:
-    mapped = destination.type in CATALOGUE and not definitions.is_recorded_only(destination.type)
+    mapped = is_warehouse(destination.type) or (
+        destination.type in CATALOGUE and not definitions.is_recorded_only(destination.type)
+    )
     stages = ["user_transform"] if destination.transformation else []
     stages += ["dest_transform"] if mapped else []
-    for type in _types(destination) if stages else ():
+    for type in accepted_types(destination) if stages else ():
         if mapped and not _gives_something(workspace, destination, type):
             continue
         expect = {stage: {"$snapshot": True} for stage in stages}
         name = f"{type} to {destination.key}"
         yield {"name": name, "destination": destination.key, "event": {"$use": type}, "expect": expect}
-
-
-def _types(destination: Destination) -> list[str]:
-    """Return the event types that reach the destination in cloud mode."""
-    listed = (definitions.get(destination.type).supported_message_types or {}).get("cloud")
-    names = [str(name).lower() for name in listed] if isinstance(listed, list) else list(EVENT_TYPES)
-    takes = CATALOGUE[destination.type].handlers if destination.type in CATALOGUE else EVENT_TYPES
-    return [type for type in EVENT_TYPES if type in names and type in takes]
 
 
 def _gives_something(workspace: Workspace, destination: Destination, type: str) -> bool:

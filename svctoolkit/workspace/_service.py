@@ -20,7 +20,7 @@ from svctoolkit import yamlfile
 from svctoolkit.errors import InvalidWorkspace, did_you_mean
 from svctoolkit.secrets import Secret
 from svctoolkit.workspace._checks import Flaw, flaws
-from svctoolkit.workspace._items import Connection, Destination, Language, Library, Source, Transformation
+from svctoolkit.workspace._items import Account, Connection, Destination, Language, Library, Source, Transformation
 from svctoolkit.yamlfile import Document
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class _DestinationDefinition(_Shape):
 
 class _Code(_Shape):
     id: str | None = None
+    name: str | None = None
     version_id: str | None = None
     language: str | None = None
     code: str | None = None
@@ -62,6 +63,7 @@ class _Destination(_Shape, kw_only=True):
     destination_definition: _DestinationDefinition
     is_connection_enabled: bool | None = None
     is_processor_enabled: bool = True
+    delivery_account_id: str | None = None
 
 
 class _Source(_Shape, kw_only=True):
@@ -73,6 +75,7 @@ class _Source(_Shape, kw_only=True):
     destinations: list[_Destination] | None = None
     source_definition: _SourceDefinition | None = None
     dg_source_tracking_plan_config: dict[str, Any] | None = None
+    geo_enrichment: dict[str, Any] | None = None
 
 
 class _Connection(_Shape):
@@ -87,12 +90,28 @@ class _Credential(_Shape):
     value: str
 
 
+class _Account(_Shape):
+    name: str | None = None
+    account_definition_name: str | None = None
+    secret: dict[str, Any] | None = None
+
+
+class _EventBlocking(_Shape):
+    events: dict[str, list[str]] | None = None
+
+
+class _Settings(_Shape):
+    event_blocking: _EventBlocking | None = None
+
+
 class _Configuration(_Shape, kw_only=True):
     workspace_id: str | None = None
     sources: list[_Source]
     connections: dict[str, _Connection] | None = None
     libraries: list[_Code] | None = None
     credentials: dict[str, _Credential] | None = None
+    accounts: dict[str, _Account] | None = None
+    settings: _Settings | None = None
 
 
 @cache
@@ -140,6 +159,7 @@ def workspace_of(document: Document, kind: type[Workspace]) -> tuple[Workspace, 
     reader = _Reader(configuration, kind)
     return reader.workspace, [
         *_plans(configuration),
+        *_left_out(configuration),
         *(
             flaw._replace(path=(*place, *_PLACES.get(flaw.path[2:], flaw.path[2:])))
             for flaw in flaws(reader.workspace)
@@ -160,8 +180,21 @@ def _plans(configuration: _Configuration) -> Iterator[Flaw]:
             yield Flaw(("sources", i, "dgSourceTrackingPlanConfig"), text, bearable=True)
 
 
+def _left_out(configuration: _Configuration) -> Iterator[Flaw]:
+    """Yield a flaw for each part of the configuration that RudderStack acts on, and that does not exist here."""
+    for i, source in enumerate(configuration.sources):
+        if source.geo_enrichment and source.geo_enrichment.get("enabled") and not source.deleted:
+            text = f"source {source.name or source.id!r} has geo enrichment: events get no `context.geo` here"
+            yield Flaw(("sources", i, "geoEnrichment"), text, bearable=True)
+
+
 #: Path of a destination's member in a configuration, if it differs from the member's name.
 _PLACES: dict[tuple[str | int, ...], tuple[str | int, ...]] = {("type",): ("destinationDefinition", "name")}
+
+
+def slug(name: str) -> str:
+    """Return a readable key derived from a name: `Mask PII` becomes `mask-pii`. Empty without letters or digits."""
+    return re.sub(r"[\W_]+", "-", name.lower()).strip("-")
 
 
 class _Reader:
@@ -175,10 +208,16 @@ class _Reader:
             for c in (configuration.connections or {}).values()
         }
         self._destinations: dict[str, str] = {}
+        self._account_keys: dict[str, str] = {}
         self._named: Counter[str] = Counter()
+        self._accounts = configuration.accounts or {}
         for i, source in enumerate(configuration.sources):
             if not source.deleted:
                 self._source(source, i)
+        blocking = configuration.settings and configuration.settings.event_blocking
+        if blocking and blocking.events:
+            names = {kind: names for kind, names in blocking.events.items() if names}
+            self.workspace.data_plane.event_blocking = names
         for library in configuration.libraries or []:
             self._library(library)
         for credential in (configuration.credentials or {}).values():
@@ -207,7 +246,7 @@ class _Reader:
     def _key(self, section: str, name: str, id: str) -> str:
         """Return a readable key derived from a name, unique in the section."""
         others = getattr(self.workspace, section)
-        base = key = re.sub(r"[\W_]+", "-", name.lower()).strip("-") or id
+        base = key = slug(name) or id
         while key in others:
             self._named[f"{section} {base}"] += 1
             key = f"{base}-{self._named[f'{section} {base}'] + 1}"
@@ -229,10 +268,26 @@ class _Reader:
             destination.enabled,
             {**(destination.config or {}), **(destination.secret_config or {})},
             transformation,
+            self._account(destination, key),
         )
         self.places["destinations", key] = place
         self._destinations[destination.id] = key
         return key
+
+    def _account(self, destination: _Destination, key: str) -> str | None:
+        """Return the key of the account that a destination delivers with, if the configuration has its tokens.
+
+        RudderStack's control plane seldom exports tokens: without them, the destination has no account here.
+        """
+        id = destination.delivery_account_id or (destination.config or {}).get("rudderAccountId")
+        shape = self._accounts.get(id) if isinstance(id, str) else None
+        if shape is None or not shape.secret:
+            return None
+        if id not in self._account_keys:
+            name = self._key("accounts", shape.name or key, str(id))
+            self.workspace.accounts[name] = Account(name, shape.secret)
+            self._account_keys[str(id)] = name
+        return self._account_keys[str(id)]
 
     def _transformation(self, shape: _Code) -> str | None:
         version, id = shape.version_id or "", shape.id or shape.version_id
@@ -242,7 +297,8 @@ class _Reader:
         if id in items and items[id].version_id != version:
             id = version
         if id not in items:
-            items[id] = Transformation(id, id, id, _language(shape), code=shape.code or "", version_id=version)
+            name = shape.name or id
+            items[id] = Transformation(id, id, name, _language(shape), code=shape.code or "", version_id=version)
             items[id].code_version = shape.code_version if shape.code_version in ("0", "1") else ""
         return id
 

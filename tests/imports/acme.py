@@ -70,7 +70,7 @@ def transformEvent(event, metadata):
     return event
 '''
 
-HASHING = '''\
+HASHING = """\
 import hashlib
 
 
@@ -79,7 +79,7 @@ def sha256_hex(value):
     text = text.strip()
     text = text.lower()
     return hashlib.sha256(text.encode()).hexdigest()
-'''
+"""
 
 CODE: dict[str, Any] = {
     "transformations": [

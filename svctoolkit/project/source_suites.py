@@ -1,0 +1,176 @@
+"""Starter suites of sources: events that settings and code react to, and which destinations get them.
+
+Each source has a scenario for each event type that its destinations take: an ordinary event, one with odd values, and
+one with required members only; one for each text that code or settings react to; and one for each rule of routing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any
+
+from svctoolkit.events import EVENT_TYPES
+from svctoolkit.pipeline.rules import required_consents
+from svctoolkit.project.accepted import accepted_types
+from svctoolkit.project.files import FileNames
+from svctoolkit.project.probes import Prober
+from svctoolkit.workspace import Destination, Source, Workspace
+
+_MOST = 40  # texts of a source; a person must be able to read its suite
+_REQUIRED = (
+    "type",
+    "event",
+    "name",
+    "userId",
+    "anonymousId",
+    "groupId",
+    "previousId",
+    "messageId",
+    "originalTimestamp",
+)
+_ODD = 0.555  # added to decimals: code that rounds to another place shows
+
+
+SNAPSHOT: Mapping[str, Any] = {"$snapshot": True}
+#: An expectation that any result meets.
+ANYTHING: Mapping[str, Any] = {"response": {"status": 200}, "failed": "any"}
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A scenario without its expectation. `snapshot`: the content of deliveries is expected, not only where they go."""
+
+    name: str
+    send: Mapping[str, Any]
+    snapshot: bool = False
+
+    def scenario(self, source: Source, expect: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the scenario in the format of a suite."""
+        return {"name": self.name, "source": source.key, "send": self.send, "expect": expect}
+
+    def expectation(self, results: Mapping[str, Any], destinations: Sequence[str]) -> dict[str, Any]:
+        """Return the expectation of the current results: which destinations get it, and which refuse it."""
+        by_key = _by_destination(results["delivered"], destinations)
+        arrived = {key: requests for key, requests in by_key.items() if requests}
+        content = {key: SNAPSHOT if self.snapshot else [{}] * len(requests) for key, requests in arrived.items()}
+        expect: dict[str, Any] = {"delivered": {"$only": content} if content else []}
+        failures = [f for records in _by_destination(results["failed"], destinations).values() for f in records]
+        if failures:
+            expect["failed"] = [{"destination": f["destination"], "by": f["by"]} for f in failures]
+        return expect
+
+
+def drafts(workspace: Workspace, source: Source, samples: Mapping[str, Mapping[str, Any]]) -> list[Draft]:
+    """Return the scenarios of a source, from sample events by type (`$use` refers to them). Empty if nothing runs."""
+    connected = [workspace.destinations[c.destination] for c in source.connections if c.enabled]
+    types = [kind for kind in EVENT_TYPES if any(kind in accepted_types(d) for d in connected if d.enabled)]
+    if not source.enabled or not types:
+        return []
+    common = "track" if "track" in types else types[0]
+    written = [
+        *_of_types(types, samples),
+        *_of_texts(workspace, source, connected, types, samples),
+        *_of_consents(connected, source, common),
+        *_of_integrations(common),
+    ]
+    names = FileNames()
+    return [replace(draft, name=draft.name + _number(names, draft.name)) for draft in written]
+
+
+def _number(names: FileNames, name: str) -> str:
+    """Return what makes the id of a scenario unique, if another has the same."""
+    again = names.of(name)
+    return "" if again == FileNames().of(name) else f" ({again.rpartition('-')[2]})"
+
+
+def _by_destination(values: Any, destinations: Sequence[str]) -> dict[str, list[Any]]:
+    """Return results by destination; those of a source with one destination are a list."""
+    return values if isinstance(values, dict) else {destinations[0]: values} if destinations else {}
+
+
+def _of_types(types: Sequence[str], samples: Mapping[str, Mapping[str, Any]]) -> Iterator[Draft]:
+    for kind in types:
+        yield Draft(f"{kind}", {"$use": kind}, snapshot=True)
+        if changes := dict(_odd_values(samples[kind], ())):
+            yield Draft(f"{kind} with blanks, capitals and decimals", {"$use": kind, "$set": changes}, snapshot=True)
+        extra = [member for member in samples[kind] if member not in _REQUIRED]
+        yield Draft(f"{kind} with required members only", {"$use": kind, "$unset": extra}, snapshot=True)
+
+
+def _odd_values(value: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """Yield the dotted paths of traits and properties that get an odd value: blanks around, capitals, decimals."""
+    for key, inner in value.items():
+        here = (*path, str(key))
+        if isinstance(inner, Mapping) and here[0] in ("traits", "properties", "context"):
+            if here[0] != "context" or here[1:2] in ((), ("traits",)):
+                yield from _odd_values(inner, here)
+        elif path and (odd := _odd(inner)) != inner:
+            yield ".".join(here), odd
+
+
+def odd_sample(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a sample event with odd decimals, so that rounding shows."""
+    copy = deepcopy(dict(event))
+    properties = copy.get("properties")
+    if isinstance(properties, dict):
+        copy["properties"] = {k: v + _ODD if isinstance(v, float) else v for k, v in properties.items()}
+    return copy
+
+
+def _odd(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value + _ODD, 3)
+    if not isinstance(value, str):
+        return value
+    if "@" in value and "://" not in value:
+        return f"  {value.title()} "
+    if value.isupper() and len(value) == 3:
+        return value.lower()  # a currency
+    return value
+
+
+def _of_texts(
+    workspace: Workspace,
+    source: Source,
+    connected: Sequence[Destination],
+    types: Sequence[str],
+    samples: Mapping[str, Mapping[str, Any]],
+) -> Iterator[Draft]:
+    """Yield a scenario for each text that changes what becomes of an event, and one for another spelling of names."""
+    prober = Prober(workspace, {kind: odd_sample(sample) for kind, sample in samples.items()})
+    probes = dict.fromkeys(
+        probe
+        for destination in connected
+        for probe in prober.effective(source, destination, [k for k in types if k in accepted_types(destination)])
+    )
+    for probe in [*probes][:_MOST]:
+        changes: dict[str, Any] = {probe.path: probe.text}
+        if probe.path not in ("event", "name"):
+            changes |= {path: value for path, value in _odd_values(samples[probe.type], ()) if path != probe.path}
+        place = "named" if probe.path in ("event", "name") else f"with {probe.path}"
+        yield Draft(f"{probe.type} {place} {probe.text}", {"$use": probe.type, "$set": changes}, snapshot=True)
+        if probe.path in ("event", "name"):
+            for how, spelling in (("and more", f"{probe.text} 2"), ("in other capitals", probe.text.swapcase())):
+                named = {"$use": probe.type, "$set": {probe.path: spelling}}
+                yield Draft(f"{probe.type} named {probe.text} {how}", named)
+
+
+def _of_consents(connected: Sequence[Destination], source: Source, kind: str) -> Iterator[Draft]:
+    """Yield a scenario for each consent that a destination requires, denied, and one with it given."""
+    required = dict.fromkeys(
+        (provider, consent)
+        for destination in connected
+        for provider, consent in required_consents(destination, source.type)
+    )
+    for provider, consent in required:
+        for word, denied in (("denied", [consent]), ("given", ["another-category"])):
+            consents = {"provider": provider, "resolutionStrategy": "and", "deniedConsentIds": denied}
+            send = {"$use": kind, "$set": {"context.consentManagement": consents}}
+            yield Draft(f"{kind}, consent to {consent} {word}", send)
+
+
+def _of_integrations(kind: str) -> Iterator[Draft]:
+    send = {"$use": kind, "$set": {"integrations": {"All": False}}}
+    yield Draft(f"{kind} for no destination (integrations)", send)
