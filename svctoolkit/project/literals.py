@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from svctoolkit.json_types import Json
 from svctoolkit.workspace import Language
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class Literals:
     members: frozenset[str] = frozenset()
 
 
-def settings_literals(config: Mapping[str, Any]) -> Literals:
+def settings_literals(config: Mapping[str, Json]) -> Literals:
     """Return the texts in the lists of a configuration, such as names of events. Secrets and URLs are left out."""
     rows = (value for name, value in config.items() if isinstance(value, (list, Mapping)) and name not in _RULES)
     texts = _unique(text for row in rows for text in _texts(row))

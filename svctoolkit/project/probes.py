@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from svctoolkit.errors import ToolkitError
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Stages
 from svctoolkit.pipeline.fates import Passage, pass_many
 from svctoolkit.pipeline.leaves import leaves, open_payload
@@ -41,7 +42,7 @@ class Probe:
 class Prober:
     """Runs the probes of a workspace's destinations. `samples` are the sample events, by type."""
 
-    def __init__(self, workspace: Workspace, samples: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, workspace: Workspace, samples: Mapping[str, Mapping[str, Json]]) -> None:
         self._workspace, self._samples = workspace, samples
         self._pipeline = Pipeline(workspace)
         # names of types and members that events have anyway: comparing with them is a test of the event's form

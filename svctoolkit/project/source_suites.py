@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from svctoolkit.events import EVENT_TYPES
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline.rules import required_consents
 from svctoolkit.project.accepted import accepted_types
 from svctoolkit.project.files import FileNames
@@ -46,11 +47,11 @@ class Draft:
     send: Mapping[str, Any]
     snapshot: bool = False
 
-    def scenario(self, source: Source, expect: Mapping[str, Any]) -> dict[str, Any]:
+    def scenario(self, source: Source, expect: Mapping[str, Json]) -> dict[str, Json]:
         """Return the scenario in the format of a suite."""
         return {"name": self.name, "source": source.key, "send": self.send, "expect": expect}
 
-    def expectation(self, results: Mapping[str, Any], destinations: Sequence[str]) -> dict[str, Any]:
+    def expectation(self, results: Mapping[str, Json], destinations: Sequence[str]) -> dict[str, Json]:
         """Return the expectation of the current results: which destinations get it, and which refuse it."""
         by_key = _by_destination(results["delivered"], destinations)
         arrived = {key: requests for key, requests in by_key.items() if requests}
@@ -62,7 +63,7 @@ class Draft:
         return expect
 
 
-def drafts(workspace: Workspace, source: Source, samples: Mapping[str, Mapping[str, Any]]) -> list[Draft]:
+def drafts(workspace: Workspace, source: Source, samples: Mapping[str, Mapping[str, Json]]) -> list[Draft]:
     """Return the scenarios of a source, from sample events by type (`$use` refers to them). Empty if nothing runs."""
     connected = [workspace.destinations[c.destination] for c in source.connections if c.enabled]
     types = [kind for kind in EVENT_TYPES if any(kind in accepted_types(d) for d in connected if d.enabled)]
@@ -90,7 +91,7 @@ def _by_destination(values: Any, destinations: Sequence[str]) -> dict[str, list[
     return values if isinstance(values, dict) else {destinations[0]: values} if destinations else {}
 
 
-def _of_types(types: Sequence[str], samples: Mapping[str, Mapping[str, Any]]) -> Iterator[Draft]:
+def _of_types(types: Sequence[str], samples: Mapping[str, Mapping[str, Json]]) -> Iterator[Draft]:
     for kind in types:
         yield Draft(f"{kind}", {"$use": kind}, snapshot=True)
         if changes := dict(_odd_values(samples[kind], ())):
@@ -110,7 +111,7 @@ def _odd_values(value: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tup
             yield ".".join(here), odd
 
 
-def odd_sample(event: Mapping[str, Any]) -> dict[str, Any]:
+def odd_sample(event: Mapping[str, Json]) -> dict[str, Json]:
     """Return a copy of a sample event with odd decimals, so that rounding shows."""
     copy = deepcopy(dict(event))
     properties = copy.get("properties")
@@ -136,7 +137,7 @@ def _of_texts(
     source: Source,
     connected: Sequence[Destination],
     types: Sequence[str],
-    samples: Mapping[str, Mapping[str, Any]],
+    samples: Mapping[str, Mapping[str, Json]],
 ) -> Iterator[Draft]:
     """Yield a scenario for each text that changes what becomes of an event, and one for another spelling of names."""
     prober = Prober(workspace, {kind: odd_sample(sample) for kind, sample in samples.items()})

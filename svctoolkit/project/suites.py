@@ -13,6 +13,7 @@ from svctoolkit import events, yamlfile
 from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.errors import ToolkitError
 from svctoolkit.events import EVENT_TYPES
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.plans.generate import NoEvent, conforming
 from svctoolkit.project.accepted import accepted_types
@@ -25,7 +26,7 @@ _AS_PLANNED: dict[str, Any] = {"violations": []}
 _HAPPENED = datetime(2026, 1, 1, 11, 59, tzinfo=UTC)
 
 
-def sample_events() -> dict[str, dict[str, Any]]:
+def sample_events() -> dict[str, dict[str, Json]]:
     """Return the sample events that the suites send, by type."""
     return {type: events.sample(type, at=_HAPPENED) for type in EVENT_TYPES}
 
@@ -78,7 +79,7 @@ def plan_suite(workspace: Workspace, key: str) -> str:
     return _text(f"{source.name} as planned", scenarios) if scenarios else ""
 
 
-def source_suite(source: Source, drafts: Sequence[Draft], expectations: Sequence[dict[str, Any]] = ()) -> str:
+def source_suite(source: Source, drafts: Sequence[Draft], expectations: Sequence[dict[str, Json]] = ()) -> str:
     """Return the suite of a source as YAML; without expectations, any result meets it."""
     wanted = expectations or [dict(ANYTHING)] * len(drafts)
     scenarios = [draft.scenario(source, expect) for draft, expect in zip(drafts, wanted, strict=True)]

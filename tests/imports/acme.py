@@ -219,9 +219,9 @@ _PLAN_LINK = {
 }
 
 
-def write(folder: Path) -> Path:
-    """Write the export and the code of its transformations to a folder; return the path of the export."""
+def write(folder: Path, data: Any = None) -> Path:
+    """Write the export (`data`) and the code of its transformations to a folder; return the path of the export."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "workspaceConfig.json").write_text(json.dumps(export(), indent=1))
+    (folder / "workspaceConfig.json").write_text(json.dumps(data or export(), indent=1))
     (folder / "code.json").write_text(json.dumps(CODE))
     return folder / "workspaceConfig.json"
