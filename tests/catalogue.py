@@ -1,4 +1,4 @@
-"""What the destination types show of themselves, read once for all tests of a process."""
+"""The definitions of the destination types, read once for all tests of a process."""
 
 from __future__ import annotations
 

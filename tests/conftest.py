@@ -1,4 +1,4 @@
-"""What holds for every test: in CI a skipped one did not run, and fails; nobody is refused for being slow."""
+"""Settings for all tests: in CI a skipped test is a failure; slow machines are allowed."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Bytecode is kept, as everywhere: hundreds of tests start an interpreter, or pytest, which rewrites what it imports.
+# Bytecode is kept: hundreds of tests start an interpreter, or pytest, which rewrites its imports.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-#: Each pytest that a test starts would import these, which takes longer than most of those tests.
+#: Every pytest started by a test would import these, which takes longer than most of those tests.
 WITHOUT_OTHERS = "-p no:nbval -p no:schemathesis"
 os.environ.setdefault("PYTEST_ADDOPTS", WITHOUT_OTHERS)
 
-# How fast examples are drawn depends on the machine; what is limited in time is limited by `tests.pace`.
+# The time to draw examples depends on the machine; limits of time are checked by `tests.pace`.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
@@ -28,13 +28,13 @@ _ALL_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
 
 @pytest.fixture
 def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """pytest's own, which takes away the options of the outer run."""
+    """pytest's own fixture, without the options of the outer run."""
     monkeypatch.setenv("PYTEST_ADDOPTS", WITHOUT_OTHERS)
     return pytester
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Files of slow tests alone are not even imported where those are left out: Dask takes seconds, in each worker."""
+    """Files with only slow tests are not imported when those are deselected: Dask takes seconds, in each worker."""
     if config.option.markexpr != "not slow" or collection_path.suffix != ".py":
         return None
     return True if _ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) else None

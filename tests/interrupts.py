@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def ctrl_c_as_usual() -> Iterator[None]:
-    """As in a program that somebody has started: who runs the tests may have another handler, or none."""
+    """Install Python's default handler for Ctrl-C: the program that runs the tests may have another one, or none."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield

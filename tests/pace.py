@@ -1,4 +1,4 @@
-"""Limits of time that hold on any machine: its pace is measured beside what is limited."""
+"""Time limits that hold on any machine: the machine's speed is measured together with the code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-#: CPU seconds that `_work` takes on a quiet core on which the limits were set
+#: CPU seconds that `_work` takes on a quiet core, on which the limits were set
 _REFERENCE = 0.012
 
 
@@ -19,15 +19,15 @@ def _work() -> float:
 
 
 def slowness() -> float:
-    """How many times longer work takes here and now than on a quiet core; 1 at least."""
+    """How many times longer work takes here and now than on a quiet core; at least 1."""
     return max(1.0, _work() / _REFERENCE)
 
 
 @contextmanager
 def within(seconds: float, clock: Callable[[], float] = time.process_time) -> Iterator[None]:
-    """Fails if the block takes more than `seconds`, or as much longer as this machine is slower.
+    """Fail if the block takes more than `seconds`, scaled by the slowness of this machine.
 
-    `clock` counts the processor time of this process, unless it is another one.
+    `clock` is the CPU time of this process by default.
     """
     before, started = slowness(), clock()
     yield

@@ -1,4 +1,4 @@
-"""What the documentation says of the way of an event is what happens."""
+"""The event path in the documentation is the one that an event takes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.trace import Call, trace, until_sent
 
 PAGE = Path(__file__).parent.parent / "svctoolkit" / "docs" / "architecture.md"
 STEP = re.compile(r"^\| [^|]+ \| `(\S+\.py)` \| `(\S+)` \|$", re.MULTILINE)
-#: Functions from HTTP to the recorder. One more layer that asks what another has asked before shows here.
+#: Functions from HTTP to the recorder. A redundant layer would show up here.
 MOST_CALLS = 275
 
 
@@ -24,17 +24,17 @@ def test_one_event_takes_the_documented_steps_in_order(calls: list[Call]) -> Non
     """Each step of the page is entered after the one above it, from the request to the journal."""
     steps = STEP.findall(PAGE.read_text(encoding="utf-8"))
     entered = iter([call[:2] for call in calls])
-    reached = [step for step in steps if step in entered]  # `in` goes on behind the step before
+    reached = [step for step in steps if step in entered]  # `in` continues after the previous step
 
     assert len(steps) > 20
     assert reached == steps
 
 
-def test_three_threads_take_part(calls: list[Call]) -> None:
+def test_an_event_uses_three_threads(calls: list[Call]) -> None:
     """The event loop, the router and a worker of the lane."""
     assert len({call.thread for call in until_sent(calls)}) == 3
 
 
-def test_an_event_runs_through_no_more_functions_than_it_did(calls: list[Call]) -> None:
-    """The number does not depend on the machine: timers and further workers are left out."""
+def test_the_number_of_functions_per_event_is_bounded(calls: list[Call]) -> None:
+    """It does not depend on the machine: timers and further workers are left out."""
     assert len(until_sent(calls)) <= MOST_CALLS

@@ -1,4 +1,4 @@
-"""Results, failures and profiles as Arrow: through Parquet, Polars and DuckDB, whatever values they have."""
+"""Results, failures and profiles convert to Arrow, Parquet, Polars and DuckDB, whatever their values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MIXED = [1, "1 EUR", 2.5, True, [1, {"a": "é"}], None, {"b": 1}, 2**70, float("
 
 @pytest.fixture(scope="module")
 def given() -> dict[str, Any]:
-    """Something of each kind, with values of every type at `properties.total`."""
+    """An object of each kind, with values of every type at `properties.total`."""
     shop = Workspace("shop")
     shop.transformation("divide", code=CODE)
     shop.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/"})
@@ -48,7 +48,7 @@ def given() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["result", "results", "failures", "profile", "aggregate"])
-def test_anything_with_a_frame_goes_everywhere(given: dict[str, Any], name: str) -> None:
+def test_every_frame_converts_to_every_format(given: dict[str, Any], name: str) -> None:
     """The rows and values are the same in Arrow, Parquet, Polars and DuckDB."""
     one = given[name]
     table = one.to_arrow()
@@ -61,8 +61,8 @@ def test_anything_with_a_frame_goes_everywhere(given: dict[str, Any], name: str)
     assert duckdb.from_arrow(table).to_arrow_table().to_pylist() == table.to_pylist()
 
 
-def test_values_of_several_types_stand_beside_their_type() -> None:
-    """Texts as they are, all else as JSON text; what is missing stays missing; columns of one type keep it."""
+def test_values_of_several_types_have_a_type_column() -> None:
+    """Texts are unchanged, others become JSON text; missing values stay missing; uniform columns keep their type."""
     frame = flatten([{"total": value, "n": 1, "tags": ["a"]} for value in MIXED])
     table = frame.svc.to_arrow()
 
@@ -76,7 +76,7 @@ def test_values_of_several_types_stand_beside_their_type() -> None:
     assert "tags (type)" not in table.column_names
 
 
-def test_times_and_categories_stay(given: dict[str, Any]) -> None:
+def test_times_and_categories_keep_their_types(given: dict[str, Any]) -> None:
     """A time in UTC, not a text; a dictionary."""
     seen = given["profile"].to_arrow()["first_seen"]
 
@@ -85,8 +85,8 @@ def test_times_and_categories_stay(given: dict[str, Any]) -> None:
     assert pa.types.is_dictionary(given["failures"].to_arrow()["stage"].type)
 
 
-def test_polars_takes_all_of_them(given: dict[str, Any]) -> None:
-    """With all values and times; where it is not installed, that is told."""
+def test_polars_converts_everything(given: dict[str, Any]) -> None:
+    """With all values and times; if Polars is not installed, the error says so."""
     if find_spec("polars") is None:
         with pytest.raises(ConfigError, match="pip install polars"):
             given["result"].to_polars()
@@ -103,7 +103,7 @@ def rows_of(one: Any) -> list[dict[str, Any]]:
 
 
 def test_a_frame_of_mixed_values_is_written_to_parquet(tmp_path: Path) -> None:
-    """Lists, objects, and numbers beside texts; a folder that is not there is told without a traceback."""
+    """Lists, objects, and numbers next to texts; a missing folder is an error without a traceback."""
     objects = [{"p": {"total": 1, "items": [1]}}, {"p": {"total": "1 EUR"}}, {"p": {"total": None, "more": {}}}]
     frame = pd.DataFrame(objects).svc.flatten()
     frame.svc.to_parquet(tmp_path / "orders.parquet")

@@ -1,7 +1,7 @@
-"""Hostile transformations, through the Test API of a real server: the outcome is as expected, and nothing is gained.
+"""Hostile transformations, sent through the Test API of a real server, have the expected outcome and gain nothing.
 
-`tests/attacks/manifest.json` names the scripts, what they try, and which outcomes are fine. The server is a process of
-its own; while it is attacked, another client has events transformed in both languages all the time.
+`tests/attacks/manifest.json` names the scripts, what they try, and which outcomes are fine. The server is a separate
+process; while it is attacked, another client constantly runs transformations in both languages.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ FINE = {
     "js": "export function transformEvent(event) { event.fine = true; return event }",
     "py": "def transformEvent(event, metadata):\n    event['fine'] = True\n    return event\n",
 }
-#: words of our error texts -> outcome of the manifest
+#: words in our error messages -> outcome in the manifest
 SAYS = [("timed out", "timeout"), ("memory limit", "memory"), ("its process", "crash")]
 EVENT = {"type": "track", "event": "Order Completed", "messageId": "m-1", "userId": "u-1", "properties": {"n": 12.5}}
-TIME = 1.0  # seconds, not the usual four: the outcomes are the same, and there are many
-ATTEMPTS = 3  # virtual machines stand still for a second now and then; what an attack keeps from others, it does always
-OTHER_IDS = {"js/batch_of_others": ("m-2", "m-3")}  # what an attack may put into results of its own
+TIME = 1.0  # seconds, not the usual four: the outcomes are the same, and there are many scripts
+ATTEMPTS = 3  # virtual machines pause for a second now and then; an attack that starves others does so always
+OTHER_IDS = {"js/batch_of_others": ("m-2", "m-3")}  # text that an attack may put into its own results
 SERVER = """
 import json, sys, threading
 SANDBOX_HOST_SECRET = "not for transformations"
@@ -49,12 +49,12 @@ with running(Workspace.load(sys.argv[1])) as server:
 """
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the locks are Linux's")
 
-pytestmark = [linux, pytest.mark.slow, pytest.mark.xdist_group("attacks")]  # the scripts know one port
+pytestmark = [linux, pytest.mark.slow, pytest.mark.xdist_group("attacks")]  # the scripts know one fixed port
 
 
 @pytest.fixture(scope="module")
 def listener() -> Iterator[socket.socket]:
-    """What attacks try to reach: a TCP port and an abstract socket, a file."""
+    """The targets of attacks: a TCP port, an abstract socket, and a file."""
     tcp = socket.create_server(("127.0.0.1", 47831))
     tcp.setblocking(False)
     abstract = socket.socket(socket.AF_UNIX)
@@ -69,7 +69,7 @@ def listener() -> Iterator[socket.socket]:
 
 
 class Bench:
-    """A served workspace with a transformation for every attack, and somebody else who uses it all the time."""
+    """A served workspace with a transformation for every attack, and another client that uses it constantly."""
 
     def __init__(self, folder: Path, python: str, environment: Mapping[str, str], user: int | None) -> None:
         (folder / "workspace.yaml").write_text(json.dumps(workspace()))
@@ -93,7 +93,7 @@ class Bench:
         self._other.start()
 
     def transform(self, transformation: str, event: Mapping[str, Any] = EVENT, timeout: float = 30) -> Any:
-        """`user_transformed_payload` of each event that comes out."""
+        """`user_transformed_payload` of each returned event."""
         answer = self._client.post(f"/v0/testDestination/{transformation}", json={"message": event}, timeout=timeout)
         assert answer.status_code == 200, answer.text
         return [entry["user_transformed_payload"] for entry in answer.json()["data"]]
@@ -110,7 +110,7 @@ class Bench:
                 self.slowest = max(self.slowest, time.monotonic() - begun)
 
     def step(self, attack: str, step: Mapping[str, Any], language: str) -> None:
-        """One step of a `sequence`: what must hold is said in the manifest."""
+        """One step of a `sequence`, with the expectations in the manifest."""
         if "wait" in step:
             self._stop.wait(step["wait"])
         elif "victims" in step:
@@ -128,7 +128,7 @@ class Bench:
                 assert "breach" not in payload
 
     def processor_time(self) -> float:
-        """Seconds that the server's workers have used so far, those that have ended included."""
+        """CPU seconds of the server's workers, including ended ones."""
         ticks = os.sysconf("SC_CLK_TCK")
         waiting, total = [self._process.pid], 0.0
         while waiting:
@@ -144,7 +144,7 @@ class Bench:
         return total
 
     def pause(self) -> None:
-        """The other client stops for a moment: it uses workers, too."""
+        """Pause the other client, which uses workers, too."""
         self._stop.set()
         self._other.join()
 
@@ -160,7 +160,7 @@ class Bench:
 
 
 def workspace() -> dict[str, Any]:
-    """A destination with a transformation for each attack, for probes, and for those who do nothing."""
+    """A destination with a transformation for each attack, for probes, and for the innocent client."""
     scripts = {attack["id"].replace("/", "-"): HERE / attack["file"] for attack in ATTACKS}
     scripts |= {f"{path.parent.name}-{path.stem}": path for path in HERE.glob("*/_*")}
     codes = {key: (path.read_text(), path.parent.name) for key, path in scripts.items()}
@@ -189,7 +189,7 @@ def environment() -> dict[str, str]:
 
 @pytest.fixture(scope="module", params=["same user", "other user"])
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
-    with tempfile.TemporaryDirectory() as name:  # pytest's folders are closed to other users
+    with tempfile.TemporaryDirectory() as name:  # pytest's folders are not accessible to other users
         bench = bench_of(request.param, Path(name))
         yield bench
         bench.stop()
@@ -223,7 +223,7 @@ def outcome(payloads: list[dict[str, Any]]) -> str:
 
 
 def test_every_script_is_in_the_manifest() -> None:
-    """No attack is forgotten: the manifest names each script of the folder, and each is there."""
+    """The manifest names each script in the folder, and each of them exists."""
     scripts = {f"{path.parent.name}/{path.name}" for path in HERE.glob("*/*") if not path.name.startswith("_")}
 
     assert scripts == {attack["file"] for attack in ATTACKS}
@@ -231,7 +231,7 @@ def test_every_script_is_in_the_manifest() -> None:
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=[attack["id"] for attack in ATTACKS])
 def test_an_attack_gains_nothing(attack: dict[str, Any], bench: Bench, listener: socket.socket) -> None:
-    """The outcome is one that the manifest allows, in time; others are answered meanwhile; the next code works."""
+    """The outcome is one that the manifest allows, in time; other clients get answers; the next code works."""
     for left in reversed(range(ATTEMPTS)):
         try:
             run_attack(attack, bench)
@@ -244,7 +244,10 @@ def test_an_attack_gains_nothing(attack: dict[str, Any], bench: Bench, listener:
 
 
 def run_attack(attack: dict[str, Any], bench: Bench) -> None:
-    """Raises `TooLateError` for what may be a matter of the machine's load, `AssertionError` for all else."""
+    """Run one attack.
+
+    Raises `TooLateError` for delays that the machine may have caused, `AssertionError` for all else.
+    """
     key, language = attack["id"].replace("/", "-"), attack["lang"]
     begun, answered, bench.slowest = time.monotonic(), bench.answered, 0.0
     bench.refused.clear()
@@ -257,7 +260,7 @@ def run_attack(attack: dict[str, Any], bench: Bench) -> None:
     check_in_time(outcome(payloads) != "timeout" or "timeout" in attack["expect"], payloads)
     assert outcome(payloads) in attack["expect"], payloads
     check_in_time(spent < 2 * TIME + MANIFEST["conventions"]["limits"]["grace_s"] * slowness(), spent)
-    check_in_time(bench.answered > answered or spent < 0.5)  # a short one may be over between two questions
+    check_in_time(bench.answered > answered or spent < 0.5)  # a short attack may end between two polls
     check_in_time(not any("imed out" in words or "Timeout" in words for words in bench.refused), bench.refused)
     assert bench.refused == []
     check_in_time(bench.slowest < 1.0 * slowness(), bench.slowest)
@@ -269,7 +272,7 @@ def run_attack(attack: dict[str, Any], bench: Bench) -> None:
 
 
 class TooLateError(AssertionError):
-    """Something took too long: the attack kept others from their time, or the machine's host did."""
+    """A timeout: the attack starved other clients, or the host was busy."""
 
 
 def check_in_time(in_time: bool, what: object = "nobody else was answered") -> None:
@@ -278,17 +281,17 @@ def check_in_time(in_time: bool, what: object = "nobody else was answered") -> N
 
 
 def check_gains(listener: socket.socket) -> None:
-    """No file of the attack is there, and nobody has connected."""
+    """Check that the attack created no file and opened no connection."""
     assert not [*Path("/tmp").glob("sbx_pwned*"), *Path("/dev/shm").glob("sbx_pwned*")]
     with pytest.raises(BlockingIOError):
         listener.accept()
 
 
 def check_idle(bench: Bench) -> None:
-    """When all is answered, no worker uses the processor: 0.4 s in 2 s, and the same for a shorter while."""
+    """Check that idle workers use no CPU: at most 0.4 s in 2 s, in proportion for shorter periods."""
     bench.pause()
     before = bench.processor_time()
-    time.sleep(0.75)  # to measure takes a while
+    time.sleep(0.75)  # measuring takes a while
     used = bench.processor_time() - before
     bench.go_on()
     assert used < 0.15

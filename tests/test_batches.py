@@ -1,4 +1,4 @@
-"""Which jobs share a request, and what an answer means for each of them."""
+"""Batching: which jobs share a request, and what an answer means for each of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class HarborSettings(Settings, frozen=True, kw_only=True):
 
 
 class Job(tuple[Any, ...]):
-    """`(id, event, config)` with metadata beside it."""
+    """`(id, event, config)` with metadata."""
 
     metadata: Mapping[str, Any]
 
@@ -32,7 +32,7 @@ class Job(tuple[Any, ...]):
 
 
 def harbor(*merges: Merge, times: int = 1) -> DestinationType:
-    """A type that sends what an event says, to the place that it names, `times` times."""
+    """A type that sends a value from the event to the URL in it, `times` times."""
     destination = DestinationType("Harbor", HarborSettings, merges=merges)
 
     @destination.on("track")
@@ -51,7 +51,7 @@ def jobs(*names: str, **more: Any) -> list[Job]:
 
 
 def shapes(destination: DestinationType, given_jobs: Sequence[Job]) -> list[tuple[list[Any], Any]]:
-    """Of each result: its jobs, and what its requests say, or its refusal."""
+    """Each result as its jobs with the content of its requests, or its refusal."""
     return [
         (list(batch.jobs), batch.error or [payload["body"]["JSON"] for payload in batch.payloads])
         for batch in destination.batches(given_jobs)
@@ -59,7 +59,7 @@ def shapes(destination: DestinationType, given_jobs: Sequence[Job]) -> list[tupl
 
 
 def test_without_a_declaration_each_job_has_its_own_requests() -> None:
-    """No result is said to be batched, and a refused event is one with its reason."""
+    """Without batches, results are not marked as batched, and a rejected event has its reason."""
     results = harbor().batches(jobs("A", "bad", "B"))
 
     assert sorted((batch.jobs, batch.error, batch.batched) for batch in results) == [
@@ -70,7 +70,7 @@ def test_without_a_declaration_each_job_has_its_own_requests() -> None:
 
 
 def test_bodies_become_the_items_of_one_request() -> None:
-    """What is common stands beside the list, once; the items keep the order of the jobs."""
+    """Common fields are next to the list, once; the items are in the order of the jobs."""
     merge = Merge("batch", wraps=True, common=("key",), at="/visits", to="/batch")
     (batch,) = harbor(merge).batches(jobs("A", "B"))
 
@@ -79,8 +79,8 @@ def test_bodies_become_the_items_of_one_request() -> None:
     assert payload["body"]["JSON"] == {"key": "k", "batch": [{"what": "A"}, {"what": "B"}]}
 
 
-def test_what_is_common_may_stay_in_the_items_too() -> None:
-    """With `repeats` it stands beside the list and in each item."""
+def test_common_fields_may_be_repeated_in_the_items() -> None:
+    """With `repeats` they are next to the list and in each item."""
     merge = Merge("batch", wraps=True, common=("key",), repeats=True)
     (batch,) = harbor(merge).batches(jobs("A", "B"))
 
@@ -89,7 +89,7 @@ def test_what_is_common_may_stay_in_the_items_too() -> None:
 
 
 def test_the_whole_body_may_be_the_list() -> None:
-    """Without a member the list is the body: an array."""
+    """Without a field name the list is the body: an array."""
     (batch,) = harbor(Merge(wraps=True)).batches(jobs("A", "B"))
 
     items = json.loads(batch.payloads[0]["body"]["JSON_ARRAY"]["batch"])
@@ -105,20 +105,20 @@ def test_the_whole_body_may_be_the_list() -> None:
         (Merge("batch", wraps=True, at="/others"), [[1], [2], [3], [4], [5]]),
     ],
 )
-def test_limits_cut_and_no_job_is_cut_in_two(merge: Merge, groups: list[list[int]]) -> None:
-    """By items, by bytes; requests to other places stay as they are."""
+def test_limits_split_batches_but_no_job(merge: Merge, groups: list[list[int]]) -> None:
+    """By items and by bytes; requests to other URLs stay unchanged."""
     assert [ids for ids, _ in shapes(harbor(merge), jobs("A", "B", "C", "D", "E"))] == groups
 
 
-def test_a_job_of_several_requests_counts_with_all_of_them() -> None:
-    """Two requests of a job are two items: a limit of three takes one such job."""
+def test_all_requests_of_a_job_count() -> None:
+    """Two requests of a job are two items: a limit of three has room for one such job."""
     results = shapes(harbor(Merge("batch", wraps=True, limit=3), times=2), jobs("A", "B"))
 
     assert [(ids, len(bodies[0]["batch"])) for ids, bodies in results] == [([1], 2), ([2], 2)]
 
 
-def test_only_requests_that_are_alike_are_merged() -> None:
-    """Another place, another method or header, another configuration: another request."""
+def test_only_compatible_requests_are_merged() -> None:
+    """Another URL, method, header or configuration means another request."""
     merge = Merge("batch", wraps=True)
     mixed = [*jobs("A", "B"), Job(3, {"type": "track", "event": "C", "place": "others"}, {"key": "k"})]
     other = Job(4, {"type": "track", "event": "D"}, {"key": "another"})
@@ -127,8 +127,8 @@ def test_only_requests_that_are_alike_are_merged() -> None:
 
 
 @pytest.mark.parametrize(("honours", "groups"), [(True, [[1, 3], [2]]), (False, [[1, 2, 3]])])
-def test_a_job_that_must_be_alone_is(honours: bool, groups: list[list[int]]) -> None:
-    """Where the type honours `dontBatch`; others merge it as ever."""
+def test_dont_batch_sends_a_job_alone(honours: bool, groups: list[list[int]]) -> None:
+    """Where the type supports `dontBatch`; others merge it as usual."""
     marked = jobs("A", "B", "C")
     marked[1].metadata = {"dontBatch": True}
     results = shapes(harbor(Merge("batch", wraps=True, honours_alone=honours)), marked)
@@ -136,8 +136,8 @@ def test_a_job_that_must_be_alone_is(honours: bool, groups: list[list[int]]) -> 
     assert sorted(ids for ids, _ in results) == groups
 
 
-def test_a_wrong_configuration_refuses_all_its_jobs() -> None:
-    """And none of another configuration."""
+def test_an_invalid_configuration_rejects_all_its_jobs() -> None:
+    """Jobs with another configuration are not affected."""
     wrong = [Job(i, {"type": "track", "event": "A"}, {"key": {"no": "text"}}) for i in (1, 2)]
     results = shapes(harbor(Merge("batch", wraps=True)), [*wrong, Job(3, {"type": "track", "event": "A"}, {})])
 
@@ -147,7 +147,7 @@ def test_a_wrong_configuration_refuses_all_its_jobs() -> None:
 
 @given(st.lists(st.sampled_from(["A", "B", "bad"]), max_size=30), st.integers(0, 5), st.integers(0, 200))
 def test_every_job_is_in_exactly_one_result(names: list[str], limit: int, size: int) -> None:
-    """Whatever the limits: none is lost, none stands twice, and items keep the order of their jobs."""
+    """For any limits: none is lost or repeated, and items are in the order of their jobs."""
     results = shapes(harbor(Merge("batch", wraps=True, limit=limit, size=size)), jobs(*names))
 
     assert sorted(id for ids, _ in results for id in ids) == list(range(1, len(names) + 1))
@@ -156,8 +156,8 @@ def test_every_job_is_in_exactly_one_result(names: list[str], limit: int, size: 
             assert [item["what"] for body in said for item in body["batch"]] == [names[id - 1] for id in ids]
 
 
-def test_pinterest_takes_a_thousand_events_in_a_request() -> None:
-    """A type of the catalogue: the shared request has the items that its events have alone."""
+def test_pinterest_sends_a_thousand_events_in_a_request() -> None:
+    """A type of the catalogue: the shared request has the items of the single requests."""
     config = {"apiVersion": "newApi", "adAccountId": "a1", "conversionToken": "t", "appId": "1"}
     event = {"type": "track", "event": "Order Completed", "channel": "web", "messageId": "m", "userId": "u"}
     event |= {"context": {"traits": {"email": "a@b.example"}}, "timestamp": "2026-01-15T10:00:00Z"}
@@ -181,13 +181,13 @@ def test_pinterest_takes_a_thousand_events_in_a_request() -> None:
         *((status, "abort") for status in (300, 301, 400, 401, 403, 404, 409, 499)),
     ],
 )
-def test_the_status_decides(status: int, outcome: str) -> None:
-    """Where a type says nothing else."""
+def test_the_status_decides_by_default(status: int, outcome: str) -> None:
+    """For a type that does not judge its answers."""
     assert harbor().outcome({}, [(status, {}, None)]).outcome == outcome
 
 
-def test_a_type_reads_its_answers() -> None:
-    """A judge says what each job became; where it says nothing, the status decides."""
+def test_a_type_judges_its_answers() -> None:
+    """A judge gives the outcome of each job; without a verdict, the status decides."""
     destination = harbor()
 
     @destination.judge
@@ -203,8 +203,8 @@ def test_a_type_reads_its_answers() -> None:
     assert destination.outcome({}, [(503, {}, None)], jobs=[7, 8]).outcome == "retry"
 
 
-def test_a_failed_batch_is_tried_again_apart() -> None:
-    """Each job alone; one that was alone already is aborted."""
+def test_a_failed_batch_is_retried_as_single_jobs() -> None:
+    """A job that was already alone is aborted."""
     reply = [Reply(400, {}, None)]
 
     assert Delivery({}, reply, [1, 2], [{}, {}]).apart("no") == Outcome(

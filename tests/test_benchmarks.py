@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks` works: with small sizes, its numbers mean nothing."""
+"""The command `python -m tests.benchmarks` works; with small sizes its numbers mean nothing."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ pytestmark = pytest.mark.slow
 
 
 def figures(file: Path) -> dict[str, list[dict[str, Any]]]:
-    """What a run has written."""
+    """The figures that a run has written."""
     found: dict[str, list[dict[str, Any]]] = json.loads(file.read_text())["figures"]
     return found
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_benchmark_gives_figures(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each prints a table, and writes every figure with its ratio; what is not installed is said, and no failure."""
+    """Each prints a table and writes every figure with its ratio; a missing peer is noted and is not a failure."""
     assert main([name, "--quick", "--json", str(tmp_path / "results.json")]) == 0
 
     made = figures(tmp_path / "results.json")[name]
@@ -32,8 +32,8 @@ def test_every_benchmark_gives_figures(name: str, tmp_path: Path, capsys: pytest
     assert any(figure["ratio"] for figure in made) or "(not installed: " in lines[1]
 
 
-def test_a_ratio_that_moved_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Beside other results, each ratio shows what it was; one that is off by more than a fifth stands out."""
+def test_a_changed_ratio_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each ratio is shown with its previous value; a change of more than a fifth is marked."""
     file, other = tmp_path / "results.json", tmp_path / "other.json"
     main(["pipeline", "--quick", "--json", str(other)])
     told = json.loads(other.read_text())
@@ -49,7 +49,7 @@ def test_a_ratio_that_moved_is_marked(tmp_path: Path, capsys: pytest.CaptureFixt
     assert lines[-1].endswith("moved by more than 20%")
 
 
-def test_a_run_keeps_the_figures_of_what_it_did_not_run(tmp_path: Path) -> None:
+def test_a_run_keeps_the_figures_of_other_benchmarks(tmp_path: Path) -> None:
     """Benchmarks can be run one by one, and the file has all of them."""
     file = tmp_path / "results.json"
     file.write_text(json.dumps({"figures": {"other": []}}))
@@ -58,8 +58,8 @@ def test_a_run_keeps_the_figures_of_what_it_did_not_run(tmp_path: Path) -> None:
     assert sorted(figures(file)) == ["other", "pipeline"]
 
 
-def test_a_name_that_is_no_benchmark_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """The error names those that there are."""
+def test_an_unknown_benchmark_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """The error lists the existing names."""
     with pytest.raises(SystemExit):
         main(["replays"])
 

@@ -1,4 +1,4 @@
-"""Why an event failed is data: it survives JSON and pickling, and its rule does not depend on how it is worded."""
+"""The cause of a failure is data: it survives JSON and pickling, and its rule does not depend on its wording."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KINDS = [
 
 @given(CAUSES)
 def test_a_cause_survives_json(cause: Cause) -> None:
-    """What `cause_to_json` writes, `cause_from_json` reads."""
+    """`cause_from_json` reads what `cause_to_json` writes."""
     assert cause_from_json(cause_to_json(cause)) == cause
 
 
@@ -50,7 +50,7 @@ def test_a_cause_survives_json(cause: Cause) -> None:
 def test_a_rule_does_not_depend_on_words_or_values(
     refusal: Refusal, expected: str, why: str, value: str | None
 ) -> None:
-    """Only the kind, the place and the case make the id."""
+    """Only kind, place and case are part of the id."""
     reworded = Refusal(
         refusal.kind, field=refusal.field, setting=refusal.setting, expected=expected, value=value, why=why
     )
@@ -60,7 +60,7 @@ def test_a_rule_does_not_depend_on_words_or_values(
 
 @given(REFUSALS, SENTENCES)
 def test_the_template_is_the_same_for_all_values(refusal: Refusal, value: str) -> None:
-    """Whatever was there instead of what the rule wants."""
+    """Whatever was found instead of the expected value."""
     one = Refusal("misfit", field=refusal.field, expected=refusal.expected, value="1")
     other = Refusal("misfit", field=refusal.field, expected=refusal.expected, value=value)
 
@@ -69,7 +69,7 @@ def test_the_template_is_the_same_for_all_values(refusal: Refusal, value: str) -
 
 @pytest.mark.parametrize("error", KINDS, ids=lambda error: type(error).__name__)
 def test_a_refusal_survives_pickling(error: MappingError) -> None:
-    """It travels from worker processes with its class, its data and its text."""
+    """It is sent from worker processes with its class, data and text."""
     copy = pickle.loads(pickle.dumps(error))
 
     assert type(copy) is type(error)
@@ -77,7 +77,7 @@ def test_a_refusal_survives_pickling(error: MappingError) -> None:
     assert str(copy) == str(error)
 
 
-def test_texts_are_made_from_the_data() -> None:
+def test_texts_are_derived_from_the_data() -> None:
     """One sentence for each kind."""
     assert [str(error) for error in KINDS] == [
         "needs an ID at userId or anonymousId; it is the key",
@@ -99,15 +99,15 @@ def test_texts_are_made_from_the_data() -> None:
     ]
 
 
-def test_numbers_of_list_elements_are_no_part_of_a_rule() -> None:
-    """The same rule for the first product and for the second."""
+def test_list_indexes_are_not_part_of_a_rule() -> None:
+    """The first product and the second have the same rule."""
     rules = {mapping.Missing(f"properties.products.{at}.name").refusal.rule("HARBOR") for at in (0, 1, 12)}
 
     assert rules == {"HARBOR.missing.properties.products.name"}
 
 
-def test_secrets_can_be_masked_in_whatever_came_from_users() -> None:
-    """In values, reasons, subjects, messages and vendors' codes; not in fields and settings, which name places."""
+def test_secrets_in_causes_can_be_masked() -> None:
+    """In values, reasons, subjects, messages and vendor codes; not in fields and settings, which are names."""
     refusal = Refusal("misfit", field="traits.k3y", expected="a number", value='"k3y"', why="k3y is a text")
     rejection = Rejection(401, code="k3y", message="bad key k3y")
 
@@ -118,7 +118,7 @@ def test_secrets_can_be_masked_in_whatever_came_from_users() -> None:
     assert map_texts(rejection, mask) == Rejection(401, code="***", message="bad key ***")
 
 
-def test_a_code_error_is_known_by_its_function_not_its_line() -> None:
+def test_a_code_error_is_identified_by_function_not_line() -> None:
     """Lines move with every edit above them."""
     rules = {CodeError("TypeError", "x", file="clean.js", line=at, function="names").rule("") for at in (3, 8)}
 

@@ -1,4 +1,4 @@
-"""The command line: as users start it, and in process for breadth."""
+"""The command line, run as users start it, and in process for breadth."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Run = Callable[..., SimpleNamespace]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a workspace, as current folder."""
+    """A folder with a workspace, as the current folder."""
     (tmp_path / "workspace.yaml").write_text(SHOP, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     for name in ("NO_COLOR", "FORCE_COLOR", "SVC_TOKEN", "SVCTOOLKIT_TRACEBACK"):
@@ -60,7 +60,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a command in process."""
+    """Run a command in process."""
 
     def run(*arguments: str) -> SimpleNamespace:
         code = main(arguments)
@@ -71,7 +71,7 @@ def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def start(*arguments: str, cwd: Path, **options: Any) -> subprocess.CompletedProcess[bytes]:
-    """Runs a command as a user does."""
+    """Run a command as a user does."""
     options.setdefault("stdin", subprocess.DEVNULL)
     env = {**ENVIRONMENT, **options.pop("env", {})}
     return subprocess.run(
@@ -79,18 +79,18 @@ def start(*arguments: str, cwd: Path, **options: Any) -> subprocess.CompletedPro
     )
 
 
-# --- the front door
+# --- general
 
 
-def test_version(tmp_path: Path) -> None:
-    """`python -m svctoolkit --version` tells the version."""
+def test_version_prints_the_version(tmp_path: Path) -> None:
+    """`python -m svctoolkit --version`."""
     done = start("--version", cwd=tmp_path)
 
     assert (done.returncode, done.stdout) == (0, f"svctoolkit {__version__}\n".encode())
 
 
-def test_ctrl_c_gives_status_2_wherever_it_comes(tmp_path: Path) -> None:
-    """Also in code that is made of a text, as that of dataclasses is: CPython would end with 130."""
+def test_ctrl_c_gives_status_2_at_any_time(tmp_path: Path) -> None:
+    """Even in code generated from text, as in dataclasses, where CPython would exit with 130."""
     installed = tmp_path / "interrupted-1.0.dist-info"
     installed.mkdir()
     (installed / "METADATA").write_text("Name: interrupted\nVersion: 1.0\n")
@@ -114,8 +114,8 @@ def test_help_lists_every_command(run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS.names())
-def test_help_of_a_command(run: Run, name: str) -> None:
-    """Each command's help has examples, which the command itself understands."""
+def test_help_of_a_command_has_examples(run: Run, name: str) -> None:
+    """Which the command itself accepts."""
     shown = run(name, "--help")
 
     assert shown.code == 0
@@ -124,8 +124,8 @@ def test_help_of_a_command(run: Run, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS.names())
-def test_examples_are_understood(name: str) -> None:
-    """Every example of a command is a command line that its parser takes."""
+def test_examples_are_valid_command_lines(name: str) -> None:
+    """Every example of a command is accepted by its parser."""
     from svctoolkit.cli import _parser
 
     for example in COMMANDS[name].examples:
@@ -138,7 +138,7 @@ def test_examples_are_understood(name: str) -> None:
         _parser.of(name, command).parse(words[1:])
 
 
-def test_light_start(tmp_path: Path) -> None:
+def test_help_starts_fast(tmp_path: Path) -> None:
     """`--version` and `--help` load no third-party package."""
     code = (
         "import sys; from svctoolkit.cli import main; main(['--version']); main(['--help']); main(['test', '--help']);"
@@ -211,8 +211,8 @@ def test_light_start(tmp_path: Path) -> None:
         (("definitions", "WEBHOK"), "unknown destination type 'WEBHOK'. Did you mean 'WEBHOOK'"),
     ],
 )
-def test_wrong_usage(run: Run, arguments: tuple[str, ...], says: str) -> None:
-    """What is wrong on the command line is told on standard error, with what to write instead; exit code 4."""
+def test_wrong_usage_is_reported(run: Run, arguments: tuple[str, ...], says: str) -> None:
+    """On standard error, with what to write instead; exit code 4."""
     shown = run(*arguments)
 
     assert shown.code == Exit.USAGE
@@ -237,8 +237,8 @@ def test_wrong_usage(run: Run, arguments: tuple[str, ...], says: str) -> None:
         (b"{}", "message type missing or invalid"),
     ],
 )
-def test_wrong_events(run: Run, folder: Path, text: bytes, says: str) -> None:
-    """An event file that cannot be used is told with the position of the mistake."""
+def test_wrong_events_are_reported_with_their_position(run: Run, folder: Path, text: bytes, says: str) -> None:
+    """For every unusable event file."""
     (folder / "event.json").write_bytes(text)
     shown = run("test", "destination", "hook", "--event", "event.json")
 
@@ -246,8 +246,8 @@ def test_wrong_events(run: Run, folder: Path, text: bytes, says: str) -> None:
     assert says in shown.err
 
 
-def test_no_workspace(run: Run, folder: Path) -> None:
-    """Without a workspace the error says how to name one, or to make one."""
+def test_a_missing_workspace_is_reported(run: Run, folder: Path) -> None:
+    """The error says how to name one or create one."""
     (folder / "workspace.yaml").unlink()
     shown = run("test", "destination", "hook", "--sample", "track")
 
@@ -259,8 +259,8 @@ def test_no_workspace(run: Run, folder: Path) -> None:
 # --- test
 
 
-def test_strip(run: Run) -> None:
-    """A test shows each stage with its status, then the request that would be sent. Nothing is sent unasked."""
+def test_test_shows_each_stage_and_the_request(run: Run) -> None:
+    """Each stage with its status, then the request that would be sent. By default, nothing is sent."""
     shown = run("test", "destination", "hook", "--sample", "track")
     lines = [line.split() for line in shown.out.splitlines()]
 
@@ -274,8 +274,8 @@ def test_strip(run: Run) -> None:
     assert "\x1b" not in shown.out
 
 
-def test_send(run: Run) -> None:
-    """With --send there is an answer; in delivery mode `record` the output says that nothing left the machine."""
+def test_send_shows_the_answer(run: Run) -> None:
+    """In delivery mode `record` the output says that nothing left the machine."""
     shown = run("test", "destination", "hook", "--sample", "track", "--send")
 
     assert shown.code == Exit.OK
@@ -283,8 +283,8 @@ def test_send(run: Run) -> None:
     assert "\n    answer 200\n" in shown.out
 
 
-def test_long_bodies(folder: Path) -> None:
-    """On a terminal a long body is cut, and the output says so; in a pipe it is whole."""
+def test_long_bodies_are_cut_on_a_terminal(folder: Path) -> None:
+    """The output says so; in a pipe they are complete."""
     shown = terminal("test", "destination", "hook", "--sample", "track", cwd=folder)
     piped = start("test", "destination", "hook", "--sample", "track", cwd=folder).stdout.decode()
 
@@ -293,8 +293,8 @@ def test_long_bodies(folder: Path) -> None:
     assert "request_ip" in piped
 
 
-def test_transformed_event(run: Run, folder: Path) -> None:
-    """Where no request shows what the user transformation gave, the event itself is shown."""
+def test_the_transformed_event_is_shown_without_a_request(run: Run, folder: Path) -> None:
+    """If no request shows the result of the user transformation, the event is shown."""
     workspace = Workspace("shop")
     workspace.transformation("upper", lambda event: {**event, "event": event["event"].upper()})
     hook = workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://x.example"}, transformation="upper")
@@ -306,8 +306,8 @@ def test_transformed_event(run: Run, folder: Path) -> None:
     assert "VersionID" not in without
 
 
-def test_failures_in_the_strip() -> None:
-    """An error of the user's code and a refusal by the destination stand in the strip, with place and status."""
+def test_failures_are_shown_at_their_stage() -> None:
+    """An error of user code and a refusal by the destination, with place and status."""
     workspace = Workspace("shop")
     workspace.transformation("boom", lambda event: event["absent"])
     for key, transformation in (("boom", "boom"), ("gone", None)):
@@ -326,15 +326,15 @@ def test_failures_in_the_strip() -> None:
 
 
 def test_secrets_are_masked(run: Run) -> None:
-    """A secret of the configuration is in no output; its variable is."""
+    """The output shows the variable, but never the secret."""
     shown = [run("test", "destination", "hook", "--sample", "track", "--send", *more).out for more in ((), ("--json",))]
 
     assert "hush-hush" not in "".join(shown)
     assert all("x-key" in text for text in shown)
 
 
-def test_json(run: Run, tmp_path: Path) -> None:
-    """--json prints the specified result of a destination, and the array of a source."""
+def test_json_prints_the_specified_result(run: Run, tmp_path: Path) -> None:
+    """Of a destination, or the array of a source."""
     event = tmp_path / "event.json"
     event.write_text(json.dumps(events.sample("page")))
     one = json.loads(run("test", "destination", "hook", "--event", str(event), "--json").out)
@@ -351,8 +351,8 @@ def test_json(run: Run, tmp_path: Path) -> None:
     assert all_of_it.code == Exit.FAILED
 
 
-def test_options(run: Run) -> None:
-    """Stages, configuration and force go where they belong."""
+def test_options_reach_the_test(run: Run) -> None:
+    """Stages, configuration and force."""
     stages = ("--stage", "user_transform=off", "--stage", "send_to_destination=on")
     config = ("--config", "webhookUrl=https://other.example/a=b", "--config", 'headers:=[{"from": "A", "to": "b"}]')
     shown = run("test", "destination", "off", "--sample", "track", "--json", "--force", *stages, *config)
@@ -363,8 +363,8 @@ def test_options(run: Run) -> None:
     assert entry["dest_transformed_payload"][0]["endpoint"] == "https://other.example/a=b"
 
 
-def test_a_source_with_a_stream_can_be_tested(run: Run, folder: Path) -> None:
-    """What no test reaches is said, and is no failure beside what was tested; alone it is one."""
+def test_a_source_with_an_untestable_stream_can_be_tested(run: Run, folder: Path) -> None:
+    """The stream is mentioned and not a failure next to tested destinations; alone it is one."""
     shop = SHOP.replace("destinations: [hook, off]", "destinations: [hook, stream]")
     (folder / "workspace.yaml").write_text(f"{shop}  stream: {{type: KAFKA}}\n")
     beside = run("test", "source", "web", "--sample", "track")
@@ -375,16 +375,16 @@ def test_a_source_with_a_stream_can_be_tested(run: Run, folder: Path) -> None:
     assert run("test", "source", "web", "--sample", "track").code == Exit.FAILED
 
 
-def test_disabled_destination(run: Run) -> None:
-    """An error in the result is exit code 1."""
+def test_an_error_in_the_result_is_exit_code_1(run: Run) -> None:
+    """For example, a disabled destination."""
     shown = run("test", "destination", "off", "--sample", "track")
 
     assert shown.code == Exit.FAILED
     assert "Destination with id d2 is disabled" in shown.out
 
 
-def test_control_characters(run: Run, folder: Path) -> None:
-    """Control characters in an event or a name reach the terminal as escapes only."""
+def test_control_characters_are_escaped(run: Run, folder: Path) -> None:
+    """Those in an event or a name never reach the terminal."""
     event = {"type": "track", "event": "\x1b]0;owned\x07\x9b31m", "userId": "u"}
     (folder / "event.json").write_text(json.dumps(event), encoding="utf-8")
     shown = run("test", "destination", "hook", "--event", "event.json")
@@ -394,8 +394,8 @@ def test_control_characters(run: Run, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("depth", "code"), [(190, 0), (400, 4), (900, 4)])
-def test_deep_events(run: Run, folder: Path, depth: int, code: int) -> None:
-    """A nested event runs up to the depth that the server takes, and is refused beyond it."""
+def test_deep_events_have_the_limit_of_the_server(run: Run, folder: Path, depth: int, code: int) -> None:
+    """Up to the server's depth they run; beyond it they are rejected."""
     deep = '{"a": ' * depth + "1" + "}" * depth
     (folder / "event.json").write_text(f'{{"type": "track", "event": "E", "userId": "u", "properties": {deep}}}')
     shown = run("test", "destination", "hook", "--event", "event.json", "--send")
@@ -404,8 +404,8 @@ def test_deep_events(run: Run, folder: Path, depth: int, code: int) -> None:
     assert ("at most 200 levels are allowed" in shown.err) == bool(code)
 
 
-def test_standard_input(folder: Path) -> None:
-    """`--event -` reads the event from standard input; a byte order mark does not matter."""
+def test_an_event_can_be_read_from_standard_input(folder: Path) -> None:
+    """`--event -`, with or without a byte order mark."""
     event = json.dumps(events.sample("identify")).encode()
     done = start(
         "test", "destination", "hook", "--event", "-", "--json", cwd=folder, input=b"\xef\xbb\xbf" + event, stdin=None
@@ -427,8 +427,8 @@ def remote() -> Iterator[str]:
         yield served.url
 
 
-def test_remote(run: Run, remote: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same test on a service: the token comes from SVC_TOKEN, the output names the service."""
+def test_a_remote_service_can_be_tested(run: Run, remote: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The token comes from SVC_TOKEN, and the output names the service."""
     monkeypatch.setenv("SVC_TOKEN", "t0ken-of-dev")
     shown = run(
         "test", "destination", "hook", "--sample", "track", "--base-url", f"{remote}/", "--email", "dev@example.com"
@@ -439,8 +439,8 @@ def test_remote(run: Run, remote: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "POST https://hook.example/in" in shown.out
 
 
-def test_remote_refusal(run: Run, remote: str) -> None:
-    """A wrong token is exit code 4, and is not shown."""
+def test_a_refused_token_is_exit_code_4(run: Run, remote: str) -> None:
+    """It is not shown."""
     login = ("--base-url", remote, "--email", "dev@example.com", "--token", "wr0ng-token")
     shown = run("test", "source", "web", "--sample", "track", *login)
 
@@ -449,8 +449,8 @@ def test_remote_refusal(run: Run, remote: str) -> None:
     assert "wr0ng" not in shown.err + shown.out
 
 
-def test_remote_unreachable(run: Run) -> None:
-    """A service that is not there is exit code 1, told in one line."""
+def test_an_unreachable_service_is_exit_code_1(run: Run) -> None:
+    """With one line."""
     with socket.create_server(("127.0.0.1", 0)) as found:
         port = found.getsockname()[1]
     login = ("--base-url", f"http://127.0.0.1:{port}", "--email", "dev@example.com", "--token", "t")
@@ -463,8 +463,8 @@ def test_remote_unreachable(run: Run) -> None:
 # --- definitions
 
 
-def test_definitions(run: Run) -> None:
-    """All types are listed, with what can be tested."""
+def test_definitions_lists_all_types(run: Run) -> None:
+    """With what can be tested."""
     shown = run("definitions")
     rows = {line.split()[0]: line for line in shown.out.splitlines() if line}
 
@@ -474,8 +474,8 @@ def test_definitions(run: Run) -> None:
     assert len(rows) > 239
 
 
-def test_definition(run: Run) -> None:
-    """One type is shown with its variables: kind, required, default, secret; in any case of its name."""
+def test_definition_shows_the_variables_of_a_type(run: Run) -> None:
+    """Kind, required, default, secret; the type's name in any case."""
     shown = run("definitions", "webhook")
     rows = {line.split()[0]: line for line in shown.out.splitlines() if line}
 
@@ -487,8 +487,8 @@ def test_definition(run: Run) -> None:
     assert re.search(r"identify +1 payload +DELETE of identify", shown.out)
 
 
-def test_examples_of_a_definition(run: Run) -> None:
-    """--example prints the examples whose name has that text; one that no name has gets the nearest name."""
+def test_examples_of_a_definition_are_printed(run: Run) -> None:
+    """--example prints those whose name has the text; without a match, the nearest name."""
     shown = json.loads(run("definitions", "mp", "--example", "two ids are merged").out)
 
     assert shown["name"] == "with an API secret the two ids are merged"
@@ -497,8 +497,8 @@ def test_examples_of_a_definition(run: Run) -> None:
     assert "--example needs a type" in run("definitions", "--example", "x").err
 
 
-def test_the_documentation_comes_with_the_package(run: Run) -> None:
-    """`docs` lists every page with its title, and prints one; a misspelt one has the nearest."""
+def test_docs_lists_and_prints_pages(run: Run) -> None:
+    """With their titles; a misspelt page is an error with a suggestion."""
     listed = run("docs").out
 
     assert re.search(r"^lineage +Lineage$", listed, re.M)
@@ -507,8 +507,8 @@ def test_the_documentation_comes_with_the_package(run: Run) -> None:
     assert "unknown page 'linage'. Did you mean 'lineage'?" in run("docs", "linage").err
 
 
-def test_the_tour_ends_with_a_finding_and_where_to_go_next(run: Run) -> None:
-    """The first command that somebody runs: an order at three destinations, side by side, and what is odd."""
+def test_the_tour_shows_a_finding_and_next_steps(run: Run) -> None:
+    """For new users: an order at three destinations, side by side, and what is odd."""
     done = run("tour")
 
     rows = {line.split()[0]: line.split()[1:] for line in done.out.splitlines() if line.startswith("  ")}
@@ -521,10 +521,10 @@ def test_the_tour_ends_with_a_finding_and_where_to_go_next(run: Run) -> None:
     assert "svctoolkit import workspaceConfig.json" in done.out
 
 
-def test_a_program_that_is_not_on_the_path_says_how_it_is_called(
+def test_next_steps_work_for_a_program_outside_the_path(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Installed into `.venv` and started from there, what to do next is what works."""
+    """Started from `.venv`, it prints commands that can be copied."""
     monkeypatch.setattr(sys, "argv", [".venv/bin/svctoolkit", "init", "new"])
     monkeypatch.setenv("PATH", str(folder))
 
@@ -532,8 +532,8 @@ def test_a_program_that_is_not_on_the_path_says_how_it_is_called(
     assert f"`. {folder}/.venv/bin/activate`." in " ".join(run("tour").out.split())
 
 
-def test_the_tour_takes_an_event_of_ones_own(run: Run, folder: Path) -> None:
-    """Who does not take it says why; control characters of its values do not reach the terminal."""
+def test_the_tour_accepts_the_users_own_event(run: Run, folder: Path) -> None:
+    """Destinations that reject it say why; control characters in its values are escaped."""
     event = {"type": "identify", "userId": "u\x1b[31m", "traits": {"email": "mira@mail.example"}}
     (folder / "event.json").write_text(json.dumps(event))
     done = run("tour", "--event", "event.json")
@@ -544,8 +544,8 @@ def test_the_tour_takes_an_event_of_ones_own(run: Run, folder: Path) -> None:
     assert "\x1b[31m" not in done.out
 
 
-def test_definitions_are_searched(run: Run) -> None:
-    """By the name of the form, by what they take, by whether events share requests; nothing found is an error."""
+def test_definitions_can_be_searched(run: Run) -> None:
+    """By display name, accepted event types or batching; no match is an error."""
     assert {"GA4", "GOOGLEADS"} <= set(
         re.findall(r"^(\w+) +Google", run("definitions", "--search", "google").out, re.M)
     )
@@ -559,9 +559,9 @@ def test_definitions_are_searched(run: Run) -> None:
     assert "no destination type matches 'zzz'" in run("definitions", "--search", "zzz").err
 
 
-def test_definitions_as_markdown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """--markdown prints the page of the types that can be tested, and the package has it as it is now."""
-    monkeypatch.setattr(CATALOGUE, "_added", {})  # what other tests register is not the package's
+def test_definitions_can_be_printed_as_markdown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page of testable types; the package has it in its current state."""
+    monkeypatch.setattr(CATALOGUE, "_added", {})  # types registered by other tests are not part of the package
     page = (Path(svctoolkit.__file__).parent / "docs" / "catalogue.md").read_text(encoding="utf-8")
 
     text = run("definitions", "--markdown").out
@@ -572,8 +572,8 @@ def test_definitions_as_markdown(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("name", [(), ("WEBHOOK",)])
-def test_definitions_json(run: Run, name: tuple[str, ...]) -> None:
-    """--json prints what GET /destination-definitions answers."""
+def test_definitions_can_be_printed_as_json(run: Run, name: tuple[str, ...]) -> None:
+    """The answer of GET /destination-definitions."""
     found = json.loads(run("definitions", *name, "--json").out)
     one = found if name else next(d for d in found if d["name"] == "WEBHOOK")
 
@@ -581,8 +581,8 @@ def test_definitions_json(run: Run, name: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("columns", [40, 80])
-def test_width(folder: Path, columns: int) -> None:
-    """On a terminal no line of a table is wider than the terminal; in a pipe nothing is cut."""
+def test_tables_fit_the_terminal(folder: Path, columns: int) -> None:
+    """No line is wider than the terminal; in a pipe nothing is cut."""
     shown = terminal("definitions", "BRAZE", cwd=folder, columns=columns)
     piped = start("definitions", "BRAZE", cwd=folder).stdout.decode()
 
@@ -593,8 +593,8 @@ def test_width(folder: Path, columns: int) -> None:
 # --- init
 
 
-def test_init(folder: Path) -> None:
-    """The written project passes its own suite, and its test command works."""
+def test_init_writes_a_project_that_passes(folder: Path) -> None:
+    """Its suite passes, and its test command works."""
     written = start("init", "made/shop", cwd=folder)
     shop = folder / "made" / "shop"
     checked = start("run", cwd=shop)
@@ -613,7 +613,7 @@ def test_init(folder: Path) -> None:
 
 
 def test_init_never_overwrites(run: Run, folder: Path) -> None:
-    """Where one file is there already, nothing is written."""
+    """If one file exists already, nothing is written."""
     shown = run("init")
 
     assert shown.code == Exit.USAGE
@@ -623,7 +623,7 @@ def test_init_never_overwrites(run: Run, folder: Path) -> None:
 
 
 def test_init_is_all_or_nothing(run: Run, folder: Path) -> None:
-    """A folder that cannot be written leaves no half of a project."""
+    """An unwritable folder leaves no half of a project."""
     (folder / "made").mkdir()
     (folder / "made" / "suites").write_text("a file, not a folder", encoding="utf-8")
     shown = run("init", "made")
@@ -636,8 +636,8 @@ def test_init_is_all_or_nothing(run: Run, folder: Path) -> None:
 # --- serve
 
 
-def test_serve(folder: Path) -> None:
-    """`serve` tells its address and a ready request as soon as it listens, and stops with Ctrl-C, exit code 0."""
+def test_serve_prints_its_address_and_an_example(folder: Path) -> None:
+    """As soon as it listens; Ctrl-C stops it with exit code 0."""
     command = [*PROGRAM, "serve", "--port", "0"]
     with subprocess.Popen(
         command, cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -658,8 +658,8 @@ def test_serve(folder: Path) -> None:
     assert errors == ""
 
 
-def test_port_in_use(folder: Path) -> None:
-    """A port that is taken is told in one line."""
+def test_a_port_in_use_is_reported(folder: Path) -> None:
+    """In one line."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = start("serve", "--workspace", "workspace.yaml", "--port", str(taken.getsockname()[1]), cwd=folder)
 
@@ -683,8 +683,8 @@ def test_port_in_use(folder: Path) -> None:
         (KeyError("x"), Exit.INTERNAL, "internal error: KeyError: 'x' (test_cli.py:"),
     ],
 )
-def test_exit_codes(run: Run, error: BaseException, code: int, says: str) -> None:
-    """What a command raises becomes its exit code and one message. A command may also be added at run time."""
+def test_exceptions_become_exit_codes(run: Run, error: BaseException, code: int, says: str) -> None:
+    """An exception of a command becomes its exit code and one message. Commands can be added at run time."""
 
     def fail(_args: Any) -> int:
         raise error
@@ -699,8 +699,8 @@ def test_exit_codes(run: Run, error: BaseException, code: int, says: str) -> Non
     assert shown.err.startswith(f"svctoolkit: {says}")
 
 
-def test_reader_that_goes(folder: Path) -> None:
-    """`| head -1` ends the output, with nothing on standard error and the command's own exit code."""
+def test_a_closed_pipe_ends_the_output(folder: Path) -> None:
+    """`| head -1`: nothing on standard error, and the command's own exit code."""
     with subprocess.Popen(
         [*PROGRAM, "definitions", "--json"],
         cwd=folder,
@@ -718,7 +718,7 @@ def test_reader_that_goes(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_full_disk(folder: Path) -> None:
+def test_a_full_disk_is_reported(folder: Path) -> None:
     """Output that cannot be written is an error, not a traceback."""
     with open("/dev/full", "wb") as full:
         command = [*PROGRAM, "definitions"]
@@ -728,16 +728,16 @@ def test_full_disk(folder: Path) -> None:
     assert done.stderr == b"svctoolkit: cannot write the output: No space left on device\n"
 
 
-def test_closed_output(folder: Path) -> None:
-    """A command whose standard output is closed still gives its exit code."""
+def test_closed_output_keeps_the_exit_code(folder: Path) -> None:
+    """A command whose standard output is closed still returns its exit code."""
     command = f"exec {sys.executable} -m svctoolkit test destination off --sample track >&-"
     done = subprocess.run(["sh", "-c", command], cwd=folder, env=ENVIRONMENT, stderr=subprocess.PIPE, check=False)
 
     assert (done.returncode, done.stderr) == (Exit.FAILED, b"")
 
 
-def test_any_locale(folder: Path) -> None:
-    """Output is UTF-8 in every locale."""
+def test_output_is_utf_8_in_every_locale(folder: Path) -> None:
+    """Whatever the environment says."""
     (folder / "event.json").write_text(
         '{"type": "page", "name": "Überblick ✓ \\ud800", "userId": "u"}', encoding="utf-8"
     )
@@ -749,7 +749,7 @@ def test_any_locale(folder: Path) -> None:
 
 
 def terminal(*arguments: str, cwd: Path, columns: int = 80, **environ: str) -> str:
-    """What a command writes to a terminal."""
+    """The output of a command on a terminal."""
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     os.set_blocking(ours, True)
@@ -760,7 +760,7 @@ def terminal(*arguments: str, cwd: Path, columns: int = 80, **environ: str) -> s
         try:
             while data := os.read(ours, 65536):
                 shown.write(data)
-        except OSError:  # how Linux tells that the other side is closed
+        except OSError:  # how Linux reports that the other side is closed
             pass
         started.wait()
     os.close(ours)
@@ -771,8 +771,8 @@ def terminal(*arguments: str, cwd: Path, columns: int = 80, **environ: str) -> s
     ("environ", "coloured"),
     [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False), ({"TERM": "dumb", "FORCE_COLOR": "1"}, True)],
 )
-def test_colours_on_a_terminal(folder: Path, environ: dict[str, str], coloured: bool) -> None:
-    """Colours appear on a terminal that has them, as NO_COLOR, FORCE_COLOR and TERM say."""
+def test_colours_depend_on_terminal_and_environment(folder: Path, environ: dict[str, str], coloured: bool) -> None:
+    """On a terminal that supports them, as NO_COLOR, FORCE_COLOR and TERM say."""
     shown = terminal("test", "destination", "hook", "--sample", "page", cwd=folder, **environ)
 
     assert ("\x1b[" in shown) == coloured
@@ -782,8 +782,8 @@ def test_colours_on_a_terminal(folder: Path, environ: dict[str, str], coloured: 
     ("environ", "expected"),
     [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
 )
-def test_colours_in_a_pipe(environ: dict[str, str], expected: bool) -> None:
-    """In a pipe there are colours only if FORCE_COLOR asks; NO_COLOR wins."""
+def test_colours_in_a_pipe_need_force_color(environ: dict[str, str], expected: bool) -> None:
+    """Unless NO_COLOR is set, which wins."""
     assert _terminal.colours(io.StringIO(), environ) is expected
 
 
@@ -796,8 +796,8 @@ def test_colours_in_a_pipe(environ: dict[str, str], expected: bool) -> None:
         (["--limit", "body"], "'body' is not NAME=NUMBER"),
     ],
 )
-def test_serve_checks_its_options_as_the_file(folder: Path, option: list[str], says: str) -> None:
-    """A knob that does not exist, or does not fit, is told before anything is served."""
+def test_serve_checks_its_options_like_the_file(folder: Path, option: list[str], says: str) -> None:
+    """An unknown or invalid setting is reported before anything is served."""
     ran = subprocess.run(
         [*PROGRAM, "serve", *option], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=30
     )

@@ -1,4 +1,4 @@
-"""The Test API client, against real servers on loopback: our own, and one that answers as it is told."""
+"""The Test API client, against real servers on loopback: our own, and a scripted one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Reply:
     status: int = 200
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
-    after: threading.Event | None = None  # the body waits for this
+    after: threading.Event | None = None  # the body waits for this event
 
 
 def reply(data: Any, status: int = 200, **headers: str) -> Reply:
@@ -49,7 +49,7 @@ def reply(data: Any, status: int = 200, **headers: str) -> Reply:
 
 
 class Scripted(ThreadingHTTPServer):
-    """Answers with `replies` in order, the last one again and again, and keeps what it got."""
+    """A server that answers with `replies` in order, repeats the last one, and keeps the requests."""
 
     daemon_threads = True
 
@@ -128,16 +128,16 @@ def remote() -> Iterator[TestApiClient]:
 
 
 @pytest.mark.parametrize("name", ["test_destination", "test_source"])
-def test_signatures(name: str) -> None:
-    """The client's calls take and give exactly what those of `Pipeline` do."""
+def test_signatures_equal_those_of_the_pipeline(name: str) -> None:
+    """Parameters and results of the client's calls."""
     here, there = (inspect.signature(getattr(kind, name)) for kind in (Pipeline, TestApiClient))
 
     assert here == there
 
 
 @pytest.mark.parametrize("stages", [Stages(), Stages.of("dest_transform"), Stages(True, True, True)])
-def test_same_result(remote: TestApiClient, stages: Stages) -> None:
-    """A served workspace gives the client the result that its pipeline gives here."""
+def test_a_destination_has_the_same_result_as_in_process(remote: TestApiClient, stages: Stages) -> None:
+    """A served workspace gives the client the result of a local pipeline."""
     there = remote.test_destination("d1", EVENT, stages=stages)
     here = Pipeline(shop()).test_destination("d1", EVENT, stages=stages)
 
@@ -145,8 +145,8 @@ def test_same_result(remote: TestApiClient, stages: Stages) -> None:
     assert there.ok
 
 
-def test_same_source_result(remote: TestApiClient) -> None:
-    """A source's results come in order, the disabled destination's among them."""
+def test_a_source_has_the_same_results_as_in_process(remote: TestApiClient) -> None:
+    """In order, including the disabled destination's."""
     there = remote.test_source("s1", EVENT)
     here = Pipeline(shop()).test_source("s1", EVENT)
 
@@ -154,8 +154,8 @@ def test_same_source_result(remote: TestApiClient) -> None:
     assert [result.error for result in there] == [None, "Destination with id d2 is disabled"]
 
 
-def test_force_and_config(remote: TestApiClient) -> None:
-    """`force` runs a disabled destination, `config` overrides its configuration, secrets in it included."""
+def test_force_and_config_are_sent(remote: TestApiClient) -> None:
+    """`force` runs a disabled destination, `config` overrides its configuration, including secrets."""
     config = {"webhookUrl": Secret("https://other.example/private-path")}
     result = remote.test_destination("d2", EVENT, config=config, force=True)
 
@@ -163,8 +163,8 @@ def test_force_and_config(remote: TestApiClient) -> None:
     assert "private-path" not in json.dumps(result.to_masked_dict())
 
 
-def test_a_run_goes_along(api: TestApiClient, scripted: Scripted) -> None:
-    """`run` is a header of the request; without one there is none."""
+def test_the_run_is_a_header_of_the_request(api: TestApiClient, scripted: Scripted) -> None:
+    """Only if `run` is passed."""
     api.test_destination("d1", EVENT, run="r-7")
     api.test_destination("d1", EVENT)
 
@@ -182,8 +182,8 @@ def test_a_run_goes_along(api: TestApiClient, scripted: Scripted) -> None:
         (lambda api: api.destination_definition("NOPE"), 404, None),
     ],
 )
-def test_refusals(remote: TestApiClient, call: Any, status: int, message: str | None) -> None:
-    """What the server refuses is a RequestError with its status and body."""
+def test_refusals_are_request_errors(remote: TestApiClient, call: Any, status: int, message: str | None) -> None:
+    """With the status and body of the server's answer."""
     with pytest.raises(RequestError) as caught:
         call(remote)
 
@@ -191,8 +191,8 @@ def test_refusals(remote: TestApiClient, call: Any, status: int, message: str | 
     assert message is None or caught.value.body == {"message": message}
 
 
-def test_wrong_token(remote: TestApiClient) -> None:
-    """A wrong token is a 401, and the token is in no part of the error."""
+def test_a_wrong_token_is_401(remote: TestApiClient) -> None:
+    """The token is in no part of the error."""
     with TestApiClient(remote.base_url, "dev@example.com", "wr0ng-token") as api, pytest.raises(RequestError) as caught:
         api.test_destination("d1", EVENT)
 
@@ -200,8 +200,8 @@ def test_wrong_token(remote: TestApiClient) -> None:
     assert "wr0ng" not in f"{caught.value!r} {caught.value} {api!r} {vars(api)}"
 
 
-def test_definitions(remote: TestApiClient) -> None:
-    """Definitions come as a list, and one by its name."""
+def test_definitions_are_read(remote: TestApiClient) -> None:
+    """All as a list, or one by its name."""
     found = {d["name"]: d for d in remote.destination_definitions()}
 
     assert found["WEBHOOK"]["config"]["destConfig"]["defaultConfig"] == ["webhookUrl", "webhookMethod", "headers"]
@@ -211,8 +211,8 @@ def test_definitions(remote: TestApiClient) -> None:
 # --- what is sent
 
 
-def test_request(api: TestApiClient, scripted: Scripted) -> None:
-    """The request is the specified one: path, Basic credentials, JSON, all three stage flags."""
+def test_the_request_is_the_specified_one(api: TestApiClient, scripted: Scripted) -> None:
+    """Path, Basic credentials, JSON, all three stage flags."""
     api.test_destination("d1", {"type": "page"}, config={"webhookUrl": "u"}, force=True)
     sent = scripted.requests[0]
     credentials = base64.b64encode(f"dev@example.com:{TOKEN}".encode()).decode()
@@ -228,8 +228,8 @@ def test_request(api: TestApiClient, scripted: Scripted) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["", "/", "//"])
-def test_base_url(scripted: Scripted, suffix: str) -> None:
-    """A base URL may end in a slash, and may have a path."""
+def test_a_base_url_may_have_slash_and_path(scripted: Scripted, suffix: str) -> None:
+    """At its end."""
     with TestApiClient(f"{scripted.url}/api{suffix}", "dev@example.com", TOKEN) as api:
         api.test_destination("d1", EVENT)
 
@@ -238,7 +238,7 @@ def test_base_url(scripted: Scripted, suffix: str) -> None:
 
 @pytest.mark.parametrize("id", ["a/b", "a?b#c", "ü €", "%2e%2e", "a\r\nX: y"])
 def test_ids_are_quoted(api: TestApiClient, scripted: Scripted, id: str) -> None:
-    """An id is one segment of the path, whatever is in it."""
+    """An id is one segment of the path, whatever characters it has."""
     api.test_destination(id, EVENT)
     path = httpx.URL(scripted.url + scripted.requests[0]["path"]).raw_path.decode()
 
@@ -248,8 +248,8 @@ def test_ids_are_quoted(api: TestApiClient, scripted: Scripted, id: str) -> None
 
 
 @pytest.mark.parametrize("id", ["", ".", ".."])
-def test_ids_that_are_none(api: TestApiClient, scripted: Scripted, id: str) -> None:
-    """An id that would change the path is refused before anything is sent."""
+def test_ids_that_change_the_path_are_rejected(api: TestApiClient, scripted: Scripted, id: str) -> None:
+    """Before anything is sent."""
     with pytest.raises(ConfigError, match="is not a valid id"):
         api.test_destination(id, EVENT)
 
@@ -269,8 +269,8 @@ def test_ids_that_are_none(api: TestApiClient, scripted: Scripted, id: str) -> N
         ("https://api.example.com", "a@b", "", "token: is empty"),
     ],
 )
-def test_bad_arguments(url: str, email: str, token: str, says: str) -> None:
-    """A wrong address or wrong credentials are told at once, without a request."""
+def test_bad_arguments_are_errors(url: str, email: str, token: str, says: str) -> None:
+    """A wrong address or wrong credentials are reported at once, without a request."""
     with pytest.raises(ConfigError, match=says) as caught:
         TestApiClient(url, email, token)
 
@@ -278,22 +278,22 @@ def test_bad_arguments(url: str, email: str, token: str, says: str) -> None:
 
 
 @pytest.mark.parametrize("value", [object(), float("nan"), {1, 2}])
-def test_no_json(api: TestApiClient, scripted: Scripted, value: Any) -> None:
-    """An event that is no JSON is told, and not sent."""
+def test_an_event_that_is_not_json_is_an_error(api: TestApiClient, scripted: Scripted, value: Any) -> None:
+    """It is not sent."""
     with pytest.raises(EventError, match="cannot be written as JSON"):
         api.test_destination("d1", {"type": "track", "properties": {"x": value}})
 
     assert scripted.requests == []
 
 
-def test_lone_surrogate(api: TestApiClient, scripted: Scripted) -> None:
-    """A lone surrogate in an event goes out as its JSON escape."""
+def test_a_lone_surrogate_is_escaped(api: TestApiClient, scripted: Scripted) -> None:
+    """It is sent as its JSON escape."""
     api.test_destination("d1", {"type": "track", "event": "\ud800"})
 
     assert b'"\\ud800"' in scripted.requests[0]["body"]
 
 
-# --- repeating
+# --- retries
 
 
 def unused_port() -> int:
@@ -302,8 +302,8 @@ def unused_port() -> int:
         return port
 
 
-def test_refused_connection(pauses: list[float]) -> None:
-    """A refused connection is tried three times, then told with the address."""
+def test_a_refused_connection_is_tried_three_times(pauses: list[float]) -> None:
+    """Then the error names the address."""
     url = f"http://127.0.0.1:{unused_port()}"
     api = TestApiClient(url, "dev@example.com", TOKEN, sleep=pauses.append)
     with api, pytest.raises(DeliveryError, match=f"cannot reach {url}: connection refused") as caught:
@@ -313,8 +313,8 @@ def test_refused_connection(pauses: list[float]) -> None:
     assert pauses == [0.2, 0.4]
 
 
-def test_server_that_starts_late(scripted: Scripted) -> None:
-    """A server that begins to listen after a refused connection gets the request once, sending stages too."""
+def test_a_server_that_starts_late_gets_the_request_once(scripted: Scripted) -> None:
+    """After a refused connection, even if the request sends to the destination."""
     port = unused_port()
 
     def start(_pause: float) -> None:
@@ -334,8 +334,8 @@ def test_server_that_starts_late(scripted: Scripted) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_retry_after(api: TestApiClient, scripted: Scripted, pauses: list[float], status: int) -> None:
-    """A test that sends nothing is repeated after the pause that the server asks for."""
+def test_retry_after_is_respected(api: TestApiClient, scripted: Scripted, pauses: list[float], status: int) -> None:
+    """A test without sending is retried after the requested pause."""
     scripted.replies = [reply({"message": "slow down"}, status, Retry_After="7"), reply(RESULT)]
     result = api.test_destination("d1", EVENT)
 
@@ -343,8 +343,8 @@ def test_retry_after(api: TestApiClient, scripted: Scripted, pauses: list[float]
     assert pauses == [7.0]
 
 
-def test_retry_after_date(api: TestApiClient, scripted: Scripted, pauses: list[float]) -> None:
-    """`Retry-After` may be a date; it counts from the server's own clock. Over a minute is the caller's to wait."""
+def test_retry_after_may_be_a_date(api: TestApiClient, scripted: Scripted, pauses: list[float]) -> None:
+    """By the server's own clock. Pauses over a minute are left to the caller."""
     soon, far = formatdate(time.time() + 30, usegmt=True), "Fri, 01 Jan 2100 00:00:00 GMT"
     scripted.replies = [reply({}, 429, Retry_After=soon), reply(RESULT), reply({"message": "x"}, 429, Retry_After=far)]
     result = api.test_destination("d1", EVENT)
@@ -360,8 +360,10 @@ def test_retry_after_date(api: TestApiClient, scripted: Scripted, pauses: list[f
     ("stages", "headers"),
     [(Stages(True, True, True), {"Retry_After": "1"}), (Stages(), {}), (Stages(), {"Retry_After": "3600"})],
 )
-def test_not_repeated(api: TestApiClient, scripted: Scripted, stages: Stages, headers: dict[str, str]) -> None:
-    """What may have sent an event, or may not be repeated soon, is not repeated."""
+def test_unsafe_requests_are_not_retried(
+    api: TestApiClient, scripted: Scripted, stages: Stages, headers: dict[str, str]
+) -> None:
+    """Those that may have sent an event, and those that cannot be retried soon."""
     scripted.replies = [reply({"message": "busy"}, 503, **headers), reply(RESULT)]
     with pytest.raises(RequestError, match="busy") as caught:
         api.test_destination("d1", EVENT, stages=stages)
@@ -370,8 +372,8 @@ def test_not_repeated(api: TestApiClient, scripted: Scripted, stages: Stages, he
     assert len(scripted.requests) == 1
 
 
-def test_definitions_are_repeated(api: TestApiClient, scripted: Scripted, pauses: list[float]) -> None:
-    """Reading definitions survives a bad gateway; after three attempts its answer is the error."""
+def test_reading_definitions_is_retried(api: TestApiClient, scripted: Scripted, pauses: list[float]) -> None:
+    """It survives a bad gateway; the third failure is the error."""
     scripted.replies = [reply({}, 502), reply([]), reply({"message": "down"}, 504)]
     found = api.destination_definitions()
     with pytest.raises(RequestError, match="down"):
@@ -385,8 +387,8 @@ def test_definitions_are_repeated(api: TestApiClient, scripted: Scripted, pauses
 # --- redirects
 
 
-def test_redirect_on_the_host(api: TestApiClient, scripted: Scripted) -> None:
-    """A redirect on the same host is followed with the same method, body and credentials."""
+def test_a_redirect_on_the_same_host_is_followed(api: TestApiClient, scripted: Scripted) -> None:
+    """With the same method, body and credentials."""
     scripted.replies = [Reply(308, headers={"Location": "/moved?force=true"}), reply(RESULT)]
     api.test_destination("d1", EVENT)
     first, second = scripted.requests
@@ -396,8 +398,8 @@ def test_redirect_on_the_host(api: TestApiClient, scripted: Scripted) -> None:
     assert second["headers"]["authorization"] == first["headers"]["authorization"]
 
 
-def test_redirect_to_another_host(api: TestApiClient, scripted: Scripted) -> None:
-    """A redirect to another host is refused: that host gets no request at all."""
+def test_a_redirect_to_another_host_is_refused(api: TestApiClient, scripted: Scripted) -> None:
+    """That host gets no request at all."""
     with Scripted() as other:
         scripted.replies = [Reply(307, headers={"Location": f"{other.url}/v0/x?token=abc"})]
         with pytest.raises(DeliveryError, match=f"redirects to {other.url}/v0/x: another host") as caught:
@@ -408,8 +410,8 @@ def test_redirect_to_another_host(api: TestApiClient, scripted: Scripted) -> Non
 
 
 @pytest.mark.parametrize("status", [301, 302, 303])
-def test_redirect_of_a_post(api: TestApiClient, scripted: Scripted, status: int) -> None:
-    """A redirect that would drop the event is told, not followed; one of a GET is followed."""
+def test_a_redirect_that_drops_the_event_is_refused(api: TestApiClient, scripted: Scripted, status: int) -> None:
+    """It is reported; one of a GET is followed."""
     scripted.replies = [Reply(status, headers={"Location": "/moved"})]
     with pytest.raises(DeliveryError, match="turn the POST into a GET"):
         api.test_destination("d1", EVENT)
@@ -418,14 +420,14 @@ def test_redirect_of_a_post(api: TestApiClient, scripted: Scripted, status: int)
     assert api.destination_definitions() == []
 
 
-def test_redirect_loop(api: TestApiClient, scripted: Scripted) -> None:
-    """A redirect to itself ends with an error."""
+def test_a_redirect_loop_is_an_error(api: TestApiClient, scripted: Scripted) -> None:
+    """After a bounded number of redirects."""
     scripted.replies = [Reply(307, headers={"Location": "/again"})]
     with pytest.raises(DeliveryError, match="redirects more than 5 times"):
         api.destination_definitions()
 
 
-# --- answers that are none
+# --- invalid answers
 
 
 @pytest.mark.parametrize(
@@ -452,8 +454,8 @@ def test_redirect_loop(api: TestApiClient, scripted: Scripted) -> None:
         (reply({**RESULT, "data": [{"destination_response_status": ["200"]}]}), "must be a list of integers"),
     ],
 )
-def test_bad_answers(api: TestApiClient, scripted: Scripted, answer: Reply, says: str) -> None:
-    """An answer that no Test API gives is told, with what came."""
+def test_bad_answers_are_reported(api: TestApiClient, scripted: Scripted, answer: Reply, says: str) -> None:
+    """An answer that no Test API gives is quoted in the error."""
     scripted.replies = [answer]
     with pytest.raises(DeliveryError, match=says) as caught:
         api.test_destination("d1", EVENT)
@@ -462,8 +464,8 @@ def test_bad_answers(api: TestApiClient, scripted: Scripted, answer: Reply, says
     assert len(str(caught.value)) < 600
 
 
-def test_error_without_json(api: TestApiClient, scripted: Scripted) -> None:
-    """A proxy's error page is a RequestError with its status and its beginning."""
+def test_an_error_page_is_a_request_error(api: TestApiClient, scripted: Scripted) -> None:
+    """With the status and the beginning of a proxy's page."""
     scripted.replies = [Reply(502, b"<h1>Bad Gateway</h1>", {"Content-Type": "text/html"})]
     with pytest.raises(RequestError, match="502 Bad Gateway: text/html, '<h1>Bad Gateway</h1>'") as caught:
         api.test_destination("d1", EVENT)
@@ -472,8 +474,8 @@ def test_error_without_json(api: TestApiClient, scripted: Scripted) -> None:
 
 
 @pytest.mark.parametrize("status", [200, 400])
-def test_message_bodies(api: TestApiClient, scripted: Scripted, status: int) -> None:
-    """The specified `{message}` bodies are RequestErrors with any status: the specification gives none."""
+def test_message_bodies_are_request_errors(api: TestApiClient, scripted: Scripted, status: int) -> None:
+    """Bodies of the form `{message}` with any status: the specification names none."""
     scripted.replies = [reply({"message": "Source with s1 is disabled"}, status)]
     with pytest.raises(RequestError, match="Source with s1 is disabled") as caught:
         api.test_source("s1", EVENT)
@@ -481,15 +483,15 @@ def test_message_bodies(api: TestApiClient, scripted: Scripted, status: int) -> 
     assert caught.value.status == status
 
 
-def test_compressed_answer(api: TestApiClient, scripted: Scripted) -> None:
-    """A compressed answer is read like any other."""
+def test_a_compressed_answer_is_read(api: TestApiClient, scripted: Scripted) -> None:
+    """Like any other."""
     scripted.replies = [Reply(200, gzip.compress(json.dumps(RESULT).encode()), {"Content-Encoding": "gzip"})]
 
     assert api.test_destination("d1", EVENT).to_dict() == RESULT
 
 
-def test_null_members(api: TestApiClient, scripted: Scripted) -> None:
-    """A member of an entry that is null counts as absent."""
+def test_null_counts_as_absent(api: TestApiClient, scripted: Scripted) -> None:
+    """For each field of an entry."""
     scripted.replies = [
         reply({**RESULT, "data": [{"destination_response": None, "destination_response_status": None}]})
     ]
@@ -498,8 +500,8 @@ def test_null_members(api: TestApiClient, scripted: Scripted) -> None:
 
 
 @pytest.mark.parametrize(("stages", "unsure"), [(Stages(), False), (Stages(True, True, True), True)])
-def test_time_out(scripted: Scripted, stages: Stages, unsure: bool) -> None:
-    """An answer that does not end in time is an error; it says when the event may have been sent."""
+def test_a_timeout_is_an_error(scripted: Scripted, stages: Stages, unsure: bool) -> None:
+    """It says when the event may have been sent."""
     done = threading.Event()
     scripted.replies = [Reply(200, b"{}", after=done)]
     with TestApiClient(scripted.url, "dev@example.com", TOKEN, timeout=0.2) as api:
@@ -512,8 +514,8 @@ def test_time_out(scripted: Scripted, stages: Stages, unsure: bool) -> None:
     assert len(scripted.requests) == 1
 
 
-def test_closed_connection(api: TestApiClient, scripted: Scripted) -> None:
-    """A connection that closes before the answer is complete is an error, and the POST is not repeated."""
+def test_an_incomplete_answer_is_an_error(api: TestApiClient, scripted: Scripted) -> None:
+    """When the connection closes early, and the POST is not retried."""
     done = threading.Event()
     done.set()
     scripted.replies = [Reply(200, b'{"a": 1}', after=done)]
@@ -524,8 +526,8 @@ def test_closed_connection(api: TestApiClient, scripted: Scripted) -> None:
     assert len(scripted.requests) == 1
 
 
-def test_unknown_host() -> None:
-    """A host that does not exist is told as such."""
+def test_an_unknown_host_is_reported() -> None:
+    """The error names it."""
     api = TestApiClient("http://nowhere.invalid", "dev@example.com", TOKEN)
     with api, pytest.raises(DeliveryError, match="host not found") as caught:
         api.destination_definitions()
@@ -533,8 +535,8 @@ def test_unknown_host() -> None:
     assert caught.value.code == "ENOTFOUND"
 
 
-def test_no_tls(scripted: Scripted) -> None:
-    """https to a server that speaks http is told as such."""
+def test_https_to_an_http_server_is_reported(scripted: Scripted) -> None:
+    """The error says that the server does not use TLS."""
     api = TestApiClient(scripted.url.replace("http:", "https:"), "dev@example.com", TOKEN)
     with api, pytest.raises(DeliveryError, match="no TLS connection") as caught:
         api.destination_definitions()
@@ -545,7 +547,7 @@ def test_no_tls(scripted: Scripted) -> None:
 # --- secrets
 
 
-def test_echoed_credentials(api: TestApiClient, scripted: Scripted) -> None:
+def test_echoed_credentials_are_masked(api: TestApiClient, scripted: Scripted) -> None:
     """A server that echoes the request does not get the token into an error."""
     echo = f"Authorization: Basic {base64.b64encode(f'dev@example.com:{TOKEN}'.encode()).decode()} token={TOKEN}"
     for answer in (Reply(200, echo.encode()), Reply(500, echo.encode()), reply({"message": echo}, 400)):
@@ -558,8 +560,8 @@ def test_echoed_credentials(api: TestApiClient, scripted: Scripted) -> None:
         assert base64.b64encode(f"dev@example.com:{TOKEN}".encode()).decode() not in shown
 
 
-def test_masked_headers(api: TestApiClient, scripted: Scripted) -> None:
-    """In the masked result of a remote service, headers that carry credentials are hidden; `to_dict` has the answer."""
+def test_headers_with_credentials_are_masked(api: TestApiClient, scripted: Scripted) -> None:
+    """In the masked result of a remote service; `to_dict` has the original answer."""
     payload = {"method": "POST", "endpoint": "https://x.example", "headers": {"Authorization": "Bearer abc-123-def"}}
     scripted.replies = [reply({**RESULT, "data": [{"dest_transformed_payload": [payload]}]})]
     result = api.test_destination("d1", EVENT)
@@ -568,8 +570,8 @@ def test_masked_headers(api: TestApiClient, scripted: Scripted) -> None:
     assert result.to_dict()["data"][0]["dest_transformed_payload"] == [payload]
 
 
-def test_transport_is_an_argument() -> None:
-    """A caller may pass the transport; the client shows its address and e-mail only."""
+def test_the_transport_is_an_argument() -> None:
+    """And the client shows only its address and e-mail."""
     answer = httpx.MockTransport(lambda request: httpx.Response(200, json=[]))
     with TestApiClient("https://api.example.com/", "dev@example.com", TOKEN, transport=answer) as api:
         assert api.destination_definitions() == []

@@ -1,4 +1,4 @@
-"""CONTRIBUTING, followed word by word in a copy of the repository: to add a thing is to add a file."""
+"""CONTRIBUTING works as written, in a copy of the repository: to add a part is to add a file."""
 
 from __future__ import annotations
 
@@ -84,21 +84,21 @@ def run(repository: Path, *command: str, cwd: Path | None = None) -> str:
     return done.stdout
 
 
-def test_the_page_shows_six_things() -> None:
+def test_the_page_has_six_examples() -> None:
     """A destination with its examples, a matcher, a reporter, a widget, a command, a delivery mode."""
     assert len(FILES) == 7
     assert not [name for name in FILES if (ROOT / name).exists()]
 
 
-def test_the_destination_proves_itself(repository: Path) -> None:
-    """Its examples cover its handler and its table, as the catalogue's own tests want them."""
+def test_the_new_destination_is_covered_by_its_examples(repository: Path) -> None:
+    """Handler and table, as the catalogue's own tests require."""
     assert " passed" in run(
         repository, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_destinations.py", "-k", "MOORING"
     )
 
 
-def test_every_test_about_all_destinations_passes_with_the_new_one() -> None:
-    """What walks the catalogue knows no list of types that would have to be edited."""
+def test_all_destination_tests_pass_with_the_new_one() -> None:
+    """Tests that walk the catalogue have no list of types to edit."""
     with copies(1) as (folder,):
         for name in [name for name in FILES if name.startswith("svctoolkit/destinations/")]:
             (folder / name).parent.mkdir(exist_ok=True)
@@ -108,8 +108,8 @@ def test_every_test_about_all_destinations_passes_with_the_new_one() -> None:
         assert " passed" in run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", *ABOUT_DESTINATIONS)
 
 
-def test_the_matcher_and_the_reporter_take_part(repository: Path, tmp_path: Path) -> None:
-    """A suite uses the matcher, and the reporter tells of it; the matcher's docstring is true."""
+def test_the_new_matcher_and_reporter_work(repository: Path, tmp_path: Path) -> None:
+    """A suite uses the matcher, and the reporter reports it; the matcher's docstring is true."""
     (tmp_path / "mooring.suite.yaml").write_text(SUITE, encoding="utf-8")
 
     assert run(repository, "-m", "svctoolkit", "run", ".", "--report", "dots", cwd=tmp_path).endswith("..")
@@ -117,26 +117,26 @@ def test_the_matcher_and_the_reporter_take_part(repository: Path, tmp_path: Path
     assert run(repository, "-c", doctest) == "TestResults(failed=0, attempted=2)\n"
 
 
-def test_the_command_is_one(repository: Path) -> None:
+def test_the_new_command_works(repository: Path) -> None:
     """It runs, and the list of commands has it."""
     assert run(repository, "-m", "svctoolkit", "hello") == "hello\n"
     assert "say hello" in run(repository, "-m", "svctoolkit", "--help")
 
 
-def test_the_widget_is_one(repository: Path, tmp_path: Path) -> None:
-    """It is imported by its name and shows itself without a browser."""
+def test_the_new_widget_works(repository: Path, tmp_path: Path) -> None:
+    """It is imported by its name and has a display without a browser."""
     assert run(repository, "-c", COUNTED, cwd=tmp_path) == "Counter({'track': 2}) True\n"
 
 
-def test_the_delivery_mode_is_one(repository: Path, tmp_path: Path) -> None:
+def test_the_new_delivery_mode_works(repository: Path, tmp_path: Path) -> None:
     """A workspace file chooses it by its name."""
     (tmp_path / "workspace.yaml").write_text(f"delivery: {{mode: refuse}}\n{WORKSPACE}", encoding="utf-8")
 
     assert run(repository, "-c", REFUSED, cwd=tmp_path) == "[503]\n"
 
 
-def test_what_is_added_is_clean(repository: Path) -> None:
-    """The layers, the types and the style hold for what the page shows."""
+def test_the_new_files_are_clean(repository: Path) -> None:
+    """They follow the layers, types and style."""
     run(repository, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_layers.py")
     run(repository, "-m", "mypy", "--config-file", "pyproject.toml")
     run(repository, "-m", "ruff", "check", *(name for name in FILES if name.endswith(".py")))

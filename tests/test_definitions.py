@@ -1,4 +1,4 @@
-"""What is known of every destination type that users know."""
+"""The definitions of all destination types."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from svctoolkit.secrets import Secret
 from tests.catalogue import examples
 
 
-def test_all_types_that_users_know_are_there() -> None:
-    """239 types and those added since, each under its own name and display name."""
+def test_all_types_are_defined() -> None:
+    """239 types and those added since, each with its own name and display name."""
     everything = defs.all()
 
     assert len(everything) >= 239
@@ -30,8 +30,8 @@ def test_all_types_that_users_know_are_there() -> None:
     assert all(defs.get(name).name == name for name in defs.names())
 
 
-def test_every_definition_holds_together() -> None:
-    """Variables, choices, modes and rows are what the docstrings say."""
+def test_every_definition_is_consistent() -> None:
+    """Variables, choices, modes and rows agree with the docstrings."""
     right_column = {f"{d.name}.{n}" for d in defs.all() for n, v in d.variables.items() if v.key_right and v.options}
     for definition in defs.all():
         assert definition.default_config, definition.name
@@ -45,8 +45,8 @@ def test_every_definition_holds_together() -> None:
             assert bool(variable.tag_key) == (variable.kind == "tags"), where
 
 
-def test_a_variable_knows_its_json_type() -> None:
-    """The JSON type follows from the kind of the form field."""
+def test_a_variable_has_its_json_type() -> None:
+    """It follows from the kind of form field."""
     hook = defs.get("WEBHOOK").variables
 
     assert (hook["webhookUrl"].type, hook["webhookMethod"].type, hook["headers"].type) == ("string", "string", "array")
@@ -56,7 +56,7 @@ def test_a_variable_knows_its_json_type() -> None:
     assert defs.get("RS").variables["excludeWindow"].type == "object"
 
 
-def test_an_unknown_type_has_the_nearest_name() -> None:
+def test_an_unknown_type_gets_a_suggestion() -> None:
     """A wrong name is an `UnknownName`, which is a `KeyError`."""
     with pytest.raises(UnknownName, match=r"unknown destination type 'BRAZEE'\. Did you mean 'BRAZE'") as caught:
         defs.get("BRAZEE")
@@ -65,7 +65,7 @@ def test_an_unknown_type_has_the_nearest_name() -> None:
 
 
 def test_the_answer_of_the_api_has_the_documented_shape() -> None:
-    """`GET /destination-definitions`: the members of one entry, nulls where nothing is known."""
+    """`GET /destination-definitions`: the fields of one entry, null for unknown values."""
     entry = defs.get("WEBHOOK").to_dict()
 
     assert list(entry) == [
@@ -88,14 +88,14 @@ def test_the_answer_of_the_api_has_the_documented_shape() -> None:
         ("GOOGLE_OPTIMIZE", None, "processor"),
     ],
 )
-def test_where_a_type_is_transformed(name: str, declared: str | None, transforms: str) -> None:
-    """`transformAtV1` is what the service declares, which is not always where it happens."""
+def test_transform_at_v1_is_what_rudderstack_declares(name: str, declared: str | None, transforms: str) -> None:
+    """Transformation does not always happen there."""
     assert defs.get(name).to_dict()["config"].get("transformAtV1") == declared
     assert defs.get(name).transform_at == transforms
 
 
 def test_the_schema_of_a_configuration() -> None:
-    """`configSchema` is draft 07: JSON types, options and templates, and what must be there."""
+    """`configSchema` is draft 07: JSON types, options, templates and required fields."""
     schema = defs.get("WEBHOOK").to_dict()["configSchema"]
     validator = jsonschema_rs.validator_for(schema)
     good: dict[str, Any] = {"webhookUrl": "https://hook.example", "webhookMethod": "PUT", "headers": [{"from": "a"}]}
@@ -108,12 +108,12 @@ def test_the_schema_of_a_configuration() -> None:
     assert not validator.is_valid({})
 
 
-#: types whose form asks for a text only where another setting needs it, or that take numbers where it has texts
+#: types whose form requires a text only with another setting, or that use numbers where the form has texts
 _OTHERWISE = {"AM", "GOOGLE_ADWORDS_ENHANCED_CONVERSIONS", "KLAVIYO", "REFINER", "SALESFORCE", "USERPILOT", "ZAPIER"}
 
 
 def test_configurations_of_the_examples_fit_their_schema() -> None:
-    """What a mapping takes is what the definition says."""
+    """A configuration that a mapping accepts fits the definition."""
     wrong = []
     for name in CATALOGUE.names():
         if name not in _OTHERWISE:
@@ -124,8 +124,8 @@ def test_configurations_of_the_examples_fit_their_schema() -> None:
     assert wrong == []
 
 
-def test_the_answers_differ_where_the_types_differ() -> None:
-    """Category, options and message types are there for the types that have them."""
+def test_definitions_have_the_data_of_their_type() -> None:
+    """Category, options and message types where a type has them."""
     assert defs.get("RS").to_dict()["category"] == "warehouse"
     assert defs.get("ACCOIL_ANALYTICS").to_dict()["options"] == {"isBeta": True}
     assert defs.get("GA").to_dict()["options"] == {"deprecated": True}
@@ -134,7 +134,7 @@ def test_the_answers_differ_where_the_types_differ() -> None:
 
 
 def test_ids_are_stable_and_unique() -> None:
-    """27 characters that depend on the name alone, so that callers may keep them."""
+    """27 characters that depend only on the name, so callers may store them."""
     ids = [d.to_dict()["id"] for d in defs.all()]
 
     assert len(set(ids)) == len(ids) >= 239
@@ -143,15 +143,15 @@ def test_ids_are_stable_and_unique() -> None:
 
 
 def test_variables_are_the_names_for_destination_config() -> None:
-    """The names under `defaultConfig`, each once, also where a mapping reads them."""
+    """The names under `defaultConfig`, each once, even if a mapping reads them."""
     assert defs.variables("WEBHOOK") == ["webhookUrl", "webhookMethod", "headers"]
     assert len(defs.variables("HTTP")) == len(set(defs.variables("HTTP"))) == 20
     with pytest.raises(UnknownName):
         defs.variables("NOPE")
 
 
-def test_every_type_knows_consent_connection_and_filter_variables() -> None:
-    """These are no variables of one type, and what the service adds by itself is accepted too."""
+def test_common_variables_are_accepted_for_every_type() -> None:
+    """Consent, connection and filter variables belong to no type; RudderStack adds some by itself."""
     config = dict.fromkeys(defs.COMMON_VARIABLES, "x")
 
     for name in defs.names():
@@ -160,11 +160,11 @@ def test_every_type_knows_consent_connection_and_filter_variables() -> None:
 
 
 def test_a_secret_key_is_a_known_variable() -> None:
-    """Some secret keys are in no form; a configuration may have them all the same."""
+    """Some secret keys are in no form; a configuration may have them anyway."""
     assert defs.unknown_variables("GA4_V2", {"apiSecret": "s"}) == []
 
 
-def test_an_unknown_variable_is_refused_with_the_nearest_name() -> None:
+def test_an_unknown_variable_is_rejected_with_a_suggestion() -> None:
     """Every unknown variable is one problem."""
     with pytest.raises(InvalidConfig) as caught:
         defs.check_variables("WEBHOOK", {"webhookUrll": "x", "webhookMethod": "GET", "zzz": 1})
@@ -187,8 +187,8 @@ def test_an_unknown_variable_is_refused_with_the_nearest_name() -> None:
         ("RS", {"excludeWindow": "x"}, "excludeWindow: expected an object, got a text"),
     ],
 )
-def test_a_value_of_the_wrong_json_type_is_refused(type: str, config: dict[str, Any], says: str) -> None:
-    """The refusal names the variable, what was expected and what was there, never the value of a text."""
+def test_a_value_of_the_wrong_json_type_is_rejected(type: str, config: dict[str, Any], says: str) -> None:
+    """The refusal names the variable, the expected and the actual type, but never the value of a text."""
     with pytest.raises(InvalidConfig) as caught:
         defs.check_variables(type, config)
 
@@ -205,22 +205,22 @@ def test_a_value_of_the_wrong_json_type_is_refused(type: str, config: dict[str, 
         ("RS", {"underscoreDivideNumbers": True}),
     ],
 )
-def test_what_the_service_stores_is_accepted(type: str, config: dict[str, Any]) -> None:
-    """Numbers as texts or numbers, nulls, templates, secrets, and values of which nothing is known."""
+def test_stored_values_are_accepted(type: str, config: dict[str, Any]) -> None:
+    """Numbers as texts or numbers, nulls, templates, secrets, and untyped values."""
     defs.check_variables(type, config)
 
     assert defs.unknown_variables(type, config) == []
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # any text at all takes long to make on a busy machine
+@settings(suppress_health_check=[HealthCheck.too_slow])  # drawing any text is slow on a busy machine
 @given(
     st.sampled_from(["WEBHOOK", "HTTP", "RS", "BRAZE"]),
     st.dictionaries(
         st.sampled_from(["headers", "apiKey", "host", "x"]) | st.text(), st.none() | st.integers() | st.text()
     ),
 )
-def test_any_configuration_is_accepted_or_refused(type: str, config: dict[str, Any]) -> None:
-    """No configuration gives another error than `InvalidConfig`, and unknown names are always refused."""
+def test_any_configuration_is_accepted_or_rejected(type: str, config: dict[str, Any]) -> None:
+    """Only `InvalidConfig` is raised, and unknown names are always rejected."""
     problems: tuple[object, ...] = ()
     try:
         defs.check_variables(type, config)
@@ -232,9 +232,11 @@ def test_any_configuration_is_accepted_or_refused(type: str, config: dict[str, A
     assert len(problems) >= len(unknown)
 
 
-def test_the_kinds_that_the_server_sends_itself_are_unsupported() -> None:
-    """Test API specification: 9 streams and queues, 5 object stores, a spreadsheet, a key-value store, a warehouse
-    stream, and the 11 warehouses."""
+def test_types_without_http_are_unsupported() -> None:
+    """The kinds in the Test API specification.
+
+    9 streams and queues, 5 object stores, a spreadsheet, a key-value store, a warehouse stream, and the 11 warehouses.
+    """
     kinds = Counter(d.sent_by_server for d in defs.all() if d.sent_by_server)
 
     assert kinds == {
@@ -251,8 +253,8 @@ def test_the_kinds_that_the_server_sends_itself_are_unsupported() -> None:
                 defs.check_supported(definition.name)
 
 
-def test_a_type_without_a_mapping_says_why() -> None:
-    """Of each type there is a reason why no mapping makes its requests, or a mapping."""
+def test_every_type_has_a_mapping_or_a_reason_why_not() -> None:
+    """The reason says why no mapping makes its requests."""
     reasons = {name: defs.reason_unmapped(name) for name in defs.names()}
 
     assert reasons["WEBHOOK"] == ""
@@ -265,8 +267,8 @@ def test_a_type_without_a_mapping_says_why() -> None:
         defs.check_supported(name)
 
 
-def test_all_types_are_a_frame_and_a_search_is_a_part_of_it() -> None:
-    """One row for each type; what a search finds is what the frame says of these rows."""
+def test_a_search_is_a_part_of_the_frame() -> None:
+    """One row for each type; search results are the same rows."""
     table = defs.frame().set_index("name")
 
     assert list(table.index) == defs.names()
@@ -281,7 +283,7 @@ def test_all_types_are_a_frame_and_a_search_is_a_part_of_it() -> None:
     assert table.loc["AM", "secrets"] == tuple(defs.secret_keys("AM"))
 
 
-def test_a_type_that_nobody_knows_is_an_unknown_name() -> None:
+def test_unknown_types_get_a_suggestion() -> None:
     """Names are case-sensitive, and the nearest one is offered."""
     with pytest.raises(UnknownName, match="Did you mean 'WEBHOOK'"):
         defs.check_supported("Webhook")
@@ -289,8 +291,8 @@ def test_a_type_that_nobody_knows_is_an_unknown_name() -> None:
     defs.check_supported("WEBHOOK")
 
 
-def test_secret_values_are_found_in_rows_and_by_source_type() -> None:
-    """`headers.to` points into rows; a value may be a `Secret`, or kept by source type."""
+def test_secret_values_are_found_in_any_form() -> None:
+    """`headers.to` points into rows; a value may be a `Secret`, or stored by source type."""
     headers = [{"from": "x-a", "to": "one"}, {"from": "x-b", "to": Secret("two")}, {"from": "x-c"}, "odd"]
 
     assert defs.secret_values("WEBHOOK", {"webhookUrl": "https://a.example", "headers": headers}) == ["one", "two"]
@@ -303,7 +305,7 @@ JSON_TYPES = {str: "string", int: "string", float: "string", Secret: "string", b
 
 
 def json_type(hint: Any) -> set[str]:
-    """The JSON types that a field takes: texts, also of numbers and choices, booleans, lists, objects."""
+    """The JSON types that a field accepts: texts, also of numbers and choices, booleans, lists, objects."""
     origin = get_origin(hint)
     if origin is Literal:
         return {"string"}
@@ -317,10 +319,10 @@ def json_type(hint: Any) -> set[str]:
 
 @pytest.mark.parametrize("name", CATALOGUE.names())
 def test_the_settings_of_a_type_agree_with_its_definition(name: str) -> None:
-    """Every variable that a mapping reads is one that users know, of the kind and with the options of its form.
+    """Every variable read by a mapping is in the definition, with the kind and options of its form field.
 
-    A configuration that lacks a variable is not always taken for one with the form's default, which the form writes
-    into it: there may be none then, and never another.
+    A missing variable does not always count as the form's default, because the form writes the default into the
+    configuration: the mapping may have no default, but never a different one.
     """
     kind = CATALOGUE[name]
     hints, fields = get_type_hints(kind.settings), msgspec.structs.fields(kind.settings)
@@ -338,7 +340,7 @@ def test_the_settings_of_a_type_agree_with_its_definition(name: str) -> None:
             assert known.required, variable
 
 
-#: variables without which the service or the destination refuses every event, although the form does not demand them
+#: variables without which every event is refused, although the form does not require them
 DEMANDED = {
     "ADOBE_ANALYTICS.trackingServerSecureUrl",
     "ALGOLIA.apiKey",
@@ -368,7 +370,7 @@ DEMANDED = {
     "TRENGO.channelId",
     "VERO.authToken",
 }
-#: variables that the form demands, and without which the service sends all the same
+#: variables that the form requires, and without which RudderStack sends anyway
 FORGIVEN = {
     "CAMPAIGN_MANAGER.profileId",
     "CLEVERTAP.accountId",
@@ -384,8 +386,8 @@ FORGIVEN = {
 }
 
 
-def test_a_required_variable_without_a_default_is_required_by_the_mapping() -> None:
-    """What the service demands is demanded here, where the mapping reads it."""
+def test_required_variables_are_required_by_the_mapping() -> None:
+    """If they have no default and the mapping reads them."""
     lenient = []
     for name in CATALOGUE.names():
         variables, kind = defs.get(name).variables, CATALOGUE[name].settings
@@ -396,8 +398,8 @@ def test_a_required_variable_without_a_default_is_required_by_the_mapping() -> N
     assert [variable for variable in lenient if variable not in FORGIVEN] == []
 
 
-def test_a_secret_of_the_definition_is_a_secret_of_the_settings() -> None:
-    """A variable that the form hides never shows in a repr or a log."""
+def test_secret_variables_are_secret_settings() -> None:
+    """A variable that the form hides never appears in a repr or a log."""
     plain = []
     for name in CATALOGUE.names():
         kind = CATALOGUE[name].settings
@@ -410,7 +412,7 @@ def test_a_secret_of_the_definition_is_a_secret_of_the_settings() -> None:
 
 
 @pytest.mark.parametrize(("title", "name"), [("HubSpot", "HS"), ("HUBSPOT", "HS"), ("Customer IO", "CUSTOMERIO")])
-def test_a_display_name_is_told_as_its_type(title: str, name: str) -> None:
-    """Users know HubSpot, not HS."""
+def test_a_display_name_is_suggested_as_its_type(title: str, name: str) -> None:
+    """Users write HubSpot, not HS."""
     with pytest.raises(UnknownName, match=rf"Did you mean '{name}' \("):
         defs.get(title)

@@ -1,4 +1,4 @@
-"""`pipeline.deliveries`: the requests that many events make, and why some are apart."""
+"""`pipeline.deliveries`: the requests that events make, and why events are in separate ones."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def pipeline() -> Pipeline:
     return Pipeline(workspace)
 
 
-def test_events_that_share_a_request(pipeline: Pipeline) -> None:
-    """Twenty events are one request; what comes after that is another call, and says so."""
+def test_events_share_a_request(pipeline: Pipeline) -> None:
+    """Twenty events are one request; later ones are another call, and say so."""
     deliveries = pipeline.deliveries("braze", [event(n) for n in range(25)])
 
     assert [d.events for d in deliveries] == [tuple(range(20)), tuple(range(20, 25))]
@@ -38,13 +38,13 @@ def test_events_that_share_a_request(pipeline: Pipeline) -> None:
 
 
 @pytest.mark.parametrize(("jobs", "requests"), [(1, 25), (10, 3), (100, 1)])
-def test_with_another_size(pipeline: Pipeline, jobs: int, requests: int) -> None:
-    """How many requests it would be with calls of another size."""
+def test_the_batch_size_can_be_changed(pipeline: Pipeline, jobs: int, requests: int) -> None:
+    """The number of requests with calls of another size."""
     assert len(pipeline.deliveries("braze", [event(n) for n in range(25)], jobs=jobs)) == requests
 
 
-def test_why_events_are_apart(pipeline: Pipeline) -> None:
-    """Amplitude takes a batch of one user; alias goes elsewhere. Each says in what it differs."""
+def test_separate_requests_have_a_reason(pipeline: Pipeline) -> None:
+    """Amplitude takes a batch of one user; alias has another URL. Each says how it differs."""
     events = [event(0), event(1), event(0), event(0, type="alias", previousId="p")]
     deliveries = pipeline.deliveries("am", events)
 
@@ -53,8 +53,8 @@ def test_why_events_are_apart(pipeline: Pipeline) -> None:
     assert deliveries[2].reason.startswith("another address: https://api2.amplitude.com/usermap")
 
 
-def test_refusals_and_drops_have_their_place(pipeline: Pipeline) -> None:
-    """What the mapping refuses and the user's code drops is listed; the others stay together."""
+def test_refused_and_dropped_events_are_listed(pipeline: Pipeline) -> None:
+    """The others stay together."""
     pipeline.workspace.transformation("clean", lambda event: None if event.get("event") == "Internal" else event)
     pipeline.workspace.destinations["braze"].transformation = "clean"
     deliveries = pipeline.deliveries("braze", [event(0), event(1, event="Internal"), event(2, type="alias"), event(3)])
@@ -63,22 +63,22 @@ def test_refusals_and_drops_have_their_place(pipeline: Pipeline) -> None:
     assert "previousId" in next(d.error for d in deliveries if d.status == "refused")
 
 
-def test_types_of_the_processor_share_nothing(pipeline: Pipeline) -> None:
-    """A webhook gets an event at a time, and says why."""
+def test_processor_types_share_no_requests(pipeline: Pipeline) -> None:
+    """A webhook gets one event at a time, and says why."""
     first, second = pipeline.deliveries("hook", [event(0), event(1)])
 
     assert (first.events, second.events, first.reason) == ((0,), (1,), "")
     assert second.reason == "RudderStack makes its payloads in the processor, one event at a time"
 
 
-def test_what_cannot_be_sent_is_refused(pipeline: Pipeline) -> None:
-    """A type that has no requests has no deliveries."""
+def test_types_without_requests_are_an_error(pipeline: Pipeline) -> None:
+    """They have no deliveries."""
     with pytest.raises(Unsupported):
         pipeline.deliveries("s3", [event(0)])
 
 
-def test_as_a_frame_and_as_text(pipeline: Pipeline) -> None:
-    """A row for each event; no secret shows."""
+def test_deliveries_convert_to_frame_and_text(pipeline: Pipeline) -> None:
+    """A row for each event; no secret is shown."""
     deliveries = pipeline.deliveries("braze", [event(0), event(1), event(2, type="alias")])
     frame = deliveries.frame()
 
@@ -90,8 +90,8 @@ def test_as_a_frame_and_as_text(pipeline: Pipeline) -> None:
     assert "k-secret-1" not in shown
 
 
-def test_one_event_alone_is_what_the_router_makes_of_it() -> None:
-    """The Test API shows what the router sends of this event alone: a list of one."""
+def test_a_single_event_gives_the_routers_request() -> None:
+    """The Test API shows what the router sends for this event alone: a list of one."""
     workspace = Workspace("shop")
     together = {"isBatchingEnabled": True, "maxBatchSize": 10, "isDefaultMapping": True}
     workspace.destination("http", "HTTP", config={"apiUrl": "https://shop.example/in", **together})
@@ -103,8 +103,8 @@ def test_one_event_alone_is_what_the_router_makes_of_it() -> None:
     assert '"userId":"u1"' in result.payloads[0]["body"]["JSON_ARRAY"]["batch"]
 
 
-def test_the_router_refuses_as_the_mapping_does() -> None:
-    """A refusal is the stage's error, in the mapping's words."""
+def test_a_refusal_of_the_router_is_that_of_the_mapping() -> None:
+    """It is the stage's error, with the mapping's text."""
     workspace = Workspace("shop")
     workspace.destination("braze", "BRAZE", config=BRAZE)
     (result,) = Pipeline(workspace).test_destination("braze", event(1, type="alias")).data

@@ -1,4 +1,4 @@
-"""From a payload to the destination's answer: the bytes that are sent, the answers that are read, the recorder."""
+"""From a payload to the destination's answer: bytes sent, answers read, and the recorder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ URL = "https://hook.example/in"
 
 
 def payload(method: str | None = "POST", endpoint: str = URL, **members: Any) -> dict[str, Any]:
-    """A payload in the service's format. Members that start with a capital (`JSON`) are those of the body."""
+    """A payload in RudderStack's format. Capitalised fields (`JSON`) are those of the body."""
     body: dict[str, Any] = {"JSON": {}, "JSON_ARRAY": {}, "XML": {}, "FORM": {}}
     body |= {name: value for name, value in members.items() if name.isupper()}
     others = {name: value for name, value in members.items() if not name.isupper()}
@@ -75,23 +75,23 @@ def content_type(made: HttpRequest) -> str | None:
         ({"XML": {"payload": "<a/>"}, "FORM": {}}, "<a/>", "application/x-www-form-urlencoded"),
     ],
 )
-def test_body(members: dict[str, Any], body: str, kind: str) -> None:
-    """The last member of the body that is not empty is sent; its kind gives the content type and the exact bytes."""
+def test_the_last_body_field_with_a_value_is_sent(members: dict[str, Any], body: str, kind: str) -> None:
+    """Its kind gives the content type and the exact bytes."""
     made = request(payload(**members))
 
     assert (made.body.decode(), content_type(made)) == (body, kind)
     assert made.headers["Content-Length"] == str(len(made.body))
 
 
-def test_the_order_of_the_members_decides() -> None:
-    """It is the order in the payload that counts, not a fixed one."""
+def test_the_order_of_body_fields_decides() -> None:
+    """The order in the payload counts, not a fixed one."""
     made = request({"endpoint": URL, "method": "POST", "body": {"FORM": {"b": "2"}, "JSON": {"a": 1}}})
 
     assert made.body == b'{"a":1}'
 
 
-def test_gzip() -> None:
-    """GZIP compresses the text, says so, and gives the same bytes each time."""
+def test_gzip_bodies_are_compressed_reproducibly() -> None:
+    """GZIP compresses the text and sets the header; the bytes are the same each time."""
     first, second = (request(payload(GZIP={"payload": '{"a":"é"}'})) for _ in range(2))
 
     assert gzip.decompress(first.body).decode() == '{"a":"é"}'
@@ -110,8 +110,8 @@ def test_get_and_delete_send_a_body_if_there_is_one(method: str) -> None:
 
 
 @pytest.mark.parametrize(("given", "sent"), [(None, "GET"), ("", "GET"), ("post", "POST"), ("Put", "PUT")])
-def test_method(given: str | None, sent: str) -> None:
-    """No method is GET; a method is sent in capitals."""
+def test_the_method_is_get_by_default(given: str | None, sent: str) -> None:
+    """And is sent in capitals."""
     assert request(payload(given)).method == sent
 
 
@@ -135,7 +135,7 @@ def test_method(given: str | None, sent: str) -> None:
         (datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC), '"2026-01-02T03:04:05.678Z"'),
     ],
 )
-def test_values_are_written_as_javascript_does(value: Any, text: str) -> None:
+def test_values_are_written_as_in_javascript(value: Any, text: str) -> None:
     """Numbers and texts in JSON have the bytes of `JSON.stringify`."""
     assert request(payload(JSON={"v": value})).body.decode() == f'{{"v":{text}}}'
 
@@ -156,13 +156,13 @@ def test_values_are_written_as_javascript_does(value: Any, text: str) -> None:
         ("", ""),
     ],
 )
-def test_form_values(value: Any, encoded: str) -> None:
-    """FORM: a list is its elements in brackets, an object its JSON, null the word; all encoded as a form."""
+def test_form_values_are_encoded(value: Any, encoded: str) -> None:
+    """FORM: lists become elements in brackets, objects JSON, null the word; all URL-encoded."""
     assert request(payload(FORM={"k 1": value})).body.decode() == f"k+1={encoded}"
 
 
 def test_json_under_the_content_type_of_a_form() -> None:
-    """A JSON body whose content type is that of a form becomes one: brackets for members, nothing for null."""
+    """A JSON body with a form's content type becomes a form: brackets for fields, null is left out."""
     body = {"a": 1, "b": {"c": 2, "e": [3, {"f": "é"}]}, "d": [1, 2], "n": None, "t": "x y~"}
 
     made = request(payload(JSON=body, headers={"content-type": "application/x-www-form-urlencoded"}))
@@ -184,7 +184,7 @@ def test_json_under_the_content_type_of_a_form() -> None:
     ],
 )
 def test_text_under_the_content_type_of_json(members: dict[str, Any], body: str) -> None:
-    """A text whose content type is JSON is sent without outer space if it is JSON, else as a JSON text."""
+    """A text with a JSON content type is sent trimmed if it is JSON, otherwise as a JSON string."""
     made = request(payload(**members, headers={"Content-Type": "application/json; charset=utf-8"}))
 
     assert made.body.decode() == body
@@ -202,8 +202,8 @@ def test_a_list_under_the_content_type_of_a_form() -> None:
 # --- headers
 
 
-def test_headers_that_every_request_has() -> None:
-    """The headers of the service's client, with this package as `User-Agent` and the encodings that it can read."""
+def test_default_headers_of_requests() -> None:
+    """Those of RudderStack's client, with this package as `User-Agent` and its supported encodings."""
     made = request(payload(JSON={"a": 1}, headers={"X-Key": "k"}))
 
     assert dict(made.headers) == {
@@ -237,16 +237,16 @@ def test_headers_that_every_request_has() -> None:
         ({"x-a": "1", "X-A": "2"}, "x-a", "2"),
     ],
 )
-def test_headers(given: dict[str, Any], name: str, sent: str | None) -> None:
-    """Values become text, null is dropped, names differ in more than case, and what frames the body is ours."""
+def test_headers_are_normalised(given: dict[str, Any], name: str, sent: str | None) -> None:
+    """Values become text, null is dropped, names are case-insensitive, framing headers are ours."""
     made = request(payload(JSON={"a": 1}, headers=given))
 
     assert made.headers.get(name) == sent
     assert len({n.lower() for n in made.headers}) == len(made.headers)
 
 
-def test_a_user_in_the_url_becomes_a_header() -> None:
-    """Name and password of a URL are sent as Basic authorization and stand in no URL."""
+def test_credentials_in_a_url_become_a_header() -> None:
+    """Name and password are sent as Basic authorization and appear in no URL."""
     made = request(payload(endpoint="https://me%40x:p%C3%A9@hook.example/in", headers={"authorization": "old"}))
 
     assert made.headers["authorization"] == f"Basic {base64.b64encode('me@x:pé'.encode()).decode()}"
@@ -274,8 +274,8 @@ def test_a_user_in_the_url_becomes_a_header() -> None:
         ({"u": "\ud800"}, "u=%EF%BF%BD"),
     ],
 )
-def test_params(params: dict[str, Any], query: str) -> None:
-    """Params are written byte for byte as the service's client does."""
+def test_params_are_encoded_as_in_rudderstack(params: dict[str, Any], query: str) -> None:
+    """Byte for byte as its client writes them."""
     assert request(payload(params=params)).url == f"{URL}?{query}".rstrip("?")
 
 
@@ -300,8 +300,8 @@ def test_params(params: dict[str, Any], query: str) -> None:
         ("http://my_host/", "http://my_host/?p=1"),
     ],
 )
-def test_url(endpoint: str, url: str) -> None:
-    """The URL is what the service's client makes of the endpoint: encoded, without fragment, params after the query."""
+def test_urls_are_encoded_as_in_rudderstack(endpoint: str, url: str) -> None:
+    """The endpoint is encoded, without its fragment, and params follow the query."""
     assert request(payload(endpoint=endpoint, params={"p": 1})).url == url
 
 
@@ -314,8 +314,8 @@ _json = st.recursive(
 
 @settings(deadline=None)
 @given(st.dictionaries(st.text(), st.text(), min_size=1))
-def test_form_round_trip(pairs: dict[str, str]) -> None:
-    """What a form was made of can be read from it again, whatever the texts are."""
+def test_forms_can_be_parsed_back(pairs: dict[str, str]) -> None:
+    """For any texts."""
     made = request(payload(FORM=pairs))
 
     assert dict(parse_qsl(made.body.decode(), keep_blank_values=True, strict_parsing=True)) == pairs
@@ -323,8 +323,8 @@ def test_form_round_trip(pairs: dict[str, str]) -> None:
 
 @settings(deadline=None)
 @given(st.dictionaries(st.text().map(str.strip).filter(lambda k: not k.endswith("[]")), st.text()))
-def test_params_round_trip(params: dict[str, str]) -> None:
-    """What params were made of can be read from the URL again, whatever the texts are."""
+def test_params_can_be_parsed_back(params: dict[str, str]) -> None:
+    """From the URL, for any texts."""
     url = request(payload(params=params)).url
 
     assert url.isascii()
@@ -333,8 +333,8 @@ def test_params_round_trip(params: dict[str, str]) -> None:
 
 @settings(deadline=None)
 @given(st.dictionaries(st.text(), _json, min_size=1))
-def test_json_round_trip(value: dict[str, Any]) -> None:
-    """Any JSON value makes a body that the standard parser reads, and a second pass changes nothing."""
+def test_json_bodies_can_be_parsed_back(value: dict[str, Any]) -> None:
+    """By the standard parser, and a second pass changes nothing."""
     first = request(payload(JSON=value, params={"p": value})).body
 
     assert request(payload(JSON=json.loads(first))).body == first
@@ -342,10 +342,10 @@ def test_json_round_trip(value: dict[str, Any]) -> None:
 
 @settings(deadline=None)
 @given(st.text(), _json, _json, st.dictionaries(st.text(), _json), _json, st.text())
-def test_no_payload_raises_anything_else(
+def test_any_payload_is_sent_or_a_delivery_error(
     endpoint: str, method: Any, params: Any, headers: Any, body: Any, host: str
 ) -> None:
-    """Whatever a payload holds, it becomes a request or a `DeliveryError`, and the sender answers."""
+    """And the sender returns an answer."""
     made = {"endpoint": endpoint, "method": method, "params": params, "headers": headers, "body": {"JSON": body}}
     sender = Sender(Recorder())
 
@@ -355,7 +355,7 @@ def test_no_payload_raises_anything_else(
     assert {r.status for r in results} <= {200, 400}
 
 
-# --- payloads that are no request
+# --- invalid payloads
 
 
 @pytest.mark.parametrize(
@@ -386,8 +386,8 @@ def test_no_payload_raises_anything_else(
         ({"GZIP": {"payload": {"a": 1}}}, "ERR_GZIP", "Failed to do GZIP compression"),
     ],
 )
-def test_a_payload_that_is_no_request(members: dict[str, Any], code: str, says: str) -> None:
-    """The error says what is wrong and shows no secret; the sender gives it as status 400 and sends nothing."""
+def test_an_invalid_payload_is_status_400(members: dict[str, Any], code: str, says: str) -> None:
+    """The error says what is wrong without secrets; nothing is sent."""
     recorder = Recorder()
 
     delivered = Sender(recorder).send(payload(**members))
@@ -399,8 +399,8 @@ def test_a_payload_that_is_no_request(members: dict[str, Any], code: str, says: 
     assert recorder.requests == ()
 
 
-def test_a_payload_that_is_nested_too_deeply() -> None:
-    """A value that is nested beyond measure is an error, not a crash."""
+def test_a_payload_nested_too_deeply_is_an_error() -> None:
+    """It does not crash."""
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
@@ -433,8 +433,8 @@ def test_a_payload_that_is_nested_too_deeply() -> None:
         (Answer(500, b""), ""),
     ],
 )
-def test_response(answer: Answer, response: Any) -> None:
-    """JSON is parsed whatever its content type says, else it is text; what is neither JSON, XML nor text is ''."""
+def test_responses_are_parsed(answer: Answer, response: Any) -> None:
+    """JSON is parsed whatever its content type, other content is text; binary content is ''."""
     recorder = Recorder()
     recorder.answer("*", answer)
 
@@ -447,7 +447,7 @@ def test_response(answer: Answer, response: Any) -> None:
 
 
 class Scripted(socketserver.ThreadingTCPServer):
-    """A server whose answers are raw bytes, by path. It keeps the raw bytes of every request."""
+    """A server with raw bytes as answers, by path. It keeps the raw bytes of every request."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -467,7 +467,7 @@ class Scripted(socketserver.ThreadingTCPServer):
         return f"http://127.0.0.1:{self.port}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is part of the tests."""
+        """Clients that disconnect are part of the tests."""
 
 
 class _Handler(socketserver.StreamRequestHandler):
@@ -524,8 +524,8 @@ def send(transport: LiveTransport, url: str, timeout: float = 10, **members: Any
     return Sender(transport, timeout=timeout).send(payload(endpoint=url, **members))
 
 
-def test_on_the_wire(server: Scripted, transport: LiveTransport) -> None:
-    """What arrives is the request that was made, byte for byte: line, headers, body; the only addition is `Host`."""
+def test_requests_arrive_byte_for_byte(server: Scripted, transport: LiveTransport) -> None:
+    """Line, headers and body are those of the request object; only `Host` is added."""
     delivered = send(
         transport, f"{server.url}/ä?x=1", JSON={"ü": 1}, params={"f": [1]}, headers={"X-É".encode().hex(): "é"}
     )
@@ -539,8 +539,8 @@ def test_on_the_wire(server: Scripted, transport: LiveTransport) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "PATCH", "POST"])
-def test_every_method_on_the_wire(server: Scripted, transport: LiveTransport, method: str) -> None:
-    """Each method arrives as it is, with a body and without, and never in chunks."""
+def test_every_method_arrives(server: Scripted, transport: LiveTransport, method: str) -> None:
+    """Unchanged, with a body and without, and never chunked."""
     send(transport, server.url, method=method, JSON={"a": 1})
     send(transport, server.url, method=method)
 
@@ -552,8 +552,8 @@ def test_every_method_on_the_wire(server: Scripted, transport: LiveTransport, me
     assert b"transfer-encoding" not in (full + bare).lower()
 
 
-def test_connections_are_kept(server: Scripted, transport: LiveTransport) -> None:
-    """Requests one after another share a connection, and no cookie of an answer comes back."""
+def test_connections_are_reused(server: Scripted, transport: LiveTransport) -> None:
+    """Consecutive requests share a connection, and cookies of answers are not sent back."""
     server.answers["/"] = ok(b"{}", "Set-Cookie: a=1", "Set-Cookie: b=2")
 
     first, second = send(transport, server.url), send(transport, server.url)
@@ -562,8 +562,8 @@ def test_connections_are_kept(server: Scripted, transport: LiveTransport) -> Non
     assert b"cookie" not in server.seen[1].lower()
 
 
-def test_many_threads(server: Scripted, transport: LiveTransport) -> None:
-    """One transport serves many threads; each gets its own answer."""
+def test_threads_can_share_a_transport(server: Scripted, transport: LiveTransport) -> None:
+    """Each gets its own answers."""
     for n in range(16):
         server.answers[f"/{n}"] = ok(str(n).encode())
     got: dict[int, Any] = {}
@@ -593,10 +593,10 @@ def test_many_threads(server: Scripted, transport: LiveTransport) -> None:
         (302, "GET", "GET", b'{"a":1}'),
     ],
 )
-def test_redirects(
+def test_redirects_keep_or_change_the_method(
     server: Scripted, transport: LiveTransport, status: int, method: str, arrives: str, body: bytes
 ) -> None:
-    """301, 302 and 303 make a POST a GET without body; 307 and 308 keep method and body."""
+    """301, 302 and 303 turn a POST into a GET without body; 307 and 308 keep method and body."""
     server.answers["/a"] = moved(status, "b?x=1")
 
     delivered = send(transport, f"{server.url}/a", method=method, JSON={"a": 1}, headers={"X-Key": "k", "Cookie": "c"})
@@ -611,7 +611,7 @@ def test_redirects(
 
 
 def test_credentials_do_not_follow_to_another_host(server: Scripted, transport: LiveTransport) -> None:
-    """A redirect to another host takes neither authorization nor cookies along, and gets its own Host."""
+    """A redirect to another host sends neither authorization nor cookies, and its own Host."""
     server.answers["/a"] = moved(307, f"http://localhost:{server.port}/b")
 
     send(
@@ -626,8 +626,8 @@ def test_credentials_do_not_follow_to_another_host(server: Scripted, transport: 
     assert f"Host: localhost:{server.port}\r\n".encode() in server.seen[1]
 
 
-def test_five_redirects_are_followed_and_not_six(server: Scripted, transport: LiveTransport) -> None:
-    """Five redirects in a row are fine; a loop ends after them with an error of its own."""
+def test_at_most_five_redirects_are_followed(server: Scripted, transport: LiveTransport) -> None:
+    """A loop ends with a separate error."""
     server.answers |= {f"/{n}": moved(302, f"/{n + 1}") for n in range(5)} | {"/loop": moved(302, "/loop")}
 
     five, loop = send(transport, f"{server.url}/0"), send(transport, f"{server.url}/loop")
@@ -639,8 +639,8 @@ def test_five_redirects_are_followed_and_not_six(server: Scripted, transport: Li
 
 
 @pytest.mark.parametrize("location", ["ftp://x/", "http://", "http://[::1", "javascript:alert(1)", "http://x:0/"])
-def test_a_redirect_to_nowhere(server: Scripted, transport: LiveTransport, location: str) -> None:
-    """A redirect to what is no http or https URL is a clear error."""
+def test_an_invalid_redirect_is_an_error(server: Scripted, transport: LiveTransport, location: str) -> None:
+    """When its target is not an http or https URL."""
     server.answers["/"] = moved(302, location)
 
     delivered = send(transport, server.url)
@@ -695,10 +695,10 @@ def silent(connection: socket.socket) -> None:
     ],
     ids=lambda value: getattr(value, "__name__", None) or (None if isinstance(value, bytes) else str(value)),
 )
-def test_trouble(
+def test_broken_answers_end_in_time(
     server: Scripted, transport: LiveTransport, answer: bytes | Callable[[socket.socket], None], status: int, code: str
 ) -> None:
-    """Closed, reset, silent, dripping, truncated, malformed and exploding answers end in time with the cause's code."""
+    """Closed, reset, silent, slow, truncated, malformed and huge answers have an error code for the cause."""
     server.answers["/s3cr3t"] = answer
 
     delivered = send(transport, f"{server.url}/s3cr3t", timeout=0.3 if answer in (silent, drips) else 10)
@@ -708,12 +708,12 @@ def test_trouble(
     assert delivered.response == {"success": False, "error": {"message": str(delivered.error), "id": None}}
     assert f"127.0.0.1:{server.port}" in str(delivered.error)
     assert "s3cr3t" not in str(delivered.error)
-    assert delivered.milliseconds < 9000  # before its own time of 10 s is over
+    assert delivered.milliseconds < 9000  # before its own timeout of 10 s
     assert send(transport, server.url).status == 200
 
 
-def test_nothing_listens(transport: LiveTransport) -> None:
-    """A refused connection is status 500 with the service's words and the host."""
+def test_a_refused_connection_is_status_500(transport: LiveTransport) -> None:
+    """With RudderStack's text and the host."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
 
@@ -733,14 +733,14 @@ def test_nothing_listens(transport: LiveTransport) -> None:
         ("identity", b'{"a":1}'),
     ],
 )
-def test_compressed_answers(server: Scripted, transport: LiveTransport, encoding: str, body: bytes) -> None:
-    """Compressed answers are read, also `deflate` without its header."""
+def test_compressed_answers_are_read(server: Scripted, transport: LiveTransport, encoding: str, body: bytes) -> None:
+    """Including `deflate` without its header."""
     server.answers["/"] = ok(body, f"Content-Encoding: {encoding}")
 
     assert send(transport, server.url).response == {"a": 1}
 
 
-# A key that protects nothing: it belongs to the certificate below, for a name that nobody can register.
+# A worthless key: it belongs to the certificate below, for a name that cannot be registered.
 KEY = """\
 -----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgtzb/7VJ300ge+y0T
@@ -765,7 +765,7 @@ eOkCIQDBfkIlVLZcWniWpdbxBw0gU8zl3hajZhWl/M2MIt9QZg==
 
 @pytest.fixture
 def tls(server: Scripted, tmp_path: Path) -> tuple[Scripted, list[str | None]]:
-    """The server over TLS as bench.example, and the names that clients asked for."""
+    """The server over TLS as bench.example, and the names that clients requested."""
     (tmp_path / "pem").write_text(KEY + CERTIFICATE)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "pem")
@@ -776,14 +776,14 @@ def tls(server: Scripted, tmp_path: Path) -> tuple[Scripted, list[str | None]]:
 
 
 def trusting(host: str, *, trusted: bool = True) -> LiveTransport:
-    """A transport for which `host` is this machine."""
+    """A transport that resolves `host` to this machine."""
     context = ssl.create_default_context(cadata=CERTIFICATE) if trusted else None
     policy = NetworkPolicy(resolver=lambda name, port: ["127.0.0.1"] if name == host else [])
     return LiveTransport(policy, ssl_context=context)
 
 
-def test_tls_speaks_of_the_name(tls: tuple[Scripted, list[str | None]]) -> None:
-    """The connection goes to the checked address, while TLS and `Host` speak of the name in the URL."""
+def test_tls_uses_the_name_of_the_url(tls: tuple[Scripted, list[str | None]]) -> None:
+    """The connection goes to the checked address, while TLS and `Host` use the name in the URL."""
     server, names = tls
     transport = trusting("bench.example")
 
@@ -799,7 +799,7 @@ def test_tls_speaks_of_the_name(tls: tuple[Scripted, list[str | None]]) -> None:
     [("bench.example", False, "DEPTH_ZERO_SELF_SIGNED_CERT"), ("other.example", True, "ERR_TLS_CERT_ALTNAME_INVALID")],
 )
 def test_certificates_are_checked(tls: tuple[Scripted, list[str | None]], host: str, trusted: bool, code: str) -> None:
-    """A certificate of nobody we trust, or for another name, is refused, and nothing is sent."""
+    """A certificate of an untrusted issuer, or for another name, is rejected, and nothing is sent."""
     server, _ = tls
     transport = trusting(host, trusted=trusted)
 
@@ -810,8 +810,8 @@ def test_certificates_are_checked(tls: tuple[Scripted, list[str | None]], host: 
     assert (delivered.status, delivered.error.code, server.seen) == (400, code, [])
 
 
-def test_https_to_a_server_without_tls(server: Scripted, transport: LiveTransport) -> None:
-    """https where http is spoken says so."""
+def test_https_to_a_server_without_tls_is_an_error(server: Scripted, transport: LiveTransport) -> None:
+    """The error says so."""
     server.answers["/"] = b"HTTP/1.1 400 Bad Request\r\n\r\n"
     with socket.create_server(("127.0.0.1", 0)) as plain:
 
@@ -840,8 +840,8 @@ def ask(
     return recorder(HttpRequest("POST", url, headers or {}, body), timeout=1)
 
 
-def test_the_recorder_keeps_what_it_got() -> None:
-    """A recorded request has everything of the request, its answer and its time."""
+def test_the_recorder_keeps_requests() -> None:
+    """With all their data, the answer and the time."""
     now = datetime(2026, 1, 2, tzinfo=UTC)
     recorder = Recorder(clock=lambda: now)
 
@@ -853,8 +853,8 @@ def test_the_recorder_keeps_what_it_got() -> None:
     assert got.response == HttpResponse(200, {"content-type": "application/json"}, b'{"success":true}')
 
 
-def test_the_recorder_reads_forms_and_gzip() -> None:
-    """`form` and `json` read what the request says, compressed or not; what is no JSON is None."""
+def test_the_recorder_parses_forms_and_gzip() -> None:
+    """`form` and `json` decode the body, compressed or not; other content is None."""
     recorder = Recorder()
     sender = Sender(recorder)
     sender.send(payload(FORM={"a": "1 2", "b": ""}))
@@ -867,8 +867,8 @@ def test_the_recorder_reads_forms_and_gzip() -> None:
     assert damaged.text == "no gzip"
 
 
-def test_answers_come_in_order_and_the_last_repeats() -> None:
-    """Answers are used one after another; the last one stays."""
+def test_scripted_answers_come_in_order() -> None:
+    """The last one is repeated."""
     recorder = Recorder()
     recorder.answer("hook.example", Answer(500), Answer(429, headers={"Retry-After": "1"}), Answer(200, "ok"))
 
@@ -891,8 +891,8 @@ def test_answers_come_in_order_and_the_last_repeats() -> None:
         ("https://[::1]:82/", 206),
     ],
 )
-def test_the_nearest_answer_rules(url: str, status: int) -> None:
-    """The longest URL prefix rules, then host with port, then host, then all."""
+def test_the_most_specific_answer_is_used(url: str, status: int) -> None:
+    """The longest URL prefix, then host with port, then host, then the default."""
     recorder = Recorder()
     told = ["a.example", "A.example:8443", "https://a.example/api", "*", "[::1]:81", "[::1]"]
     for number, to in enumerate(told, start=201):
@@ -901,8 +901,8 @@ def test_the_nearest_answer_rules(url: str, status: int) -> None:
     assert ask(recorder, url).status == status
 
 
-def test_answers_can_be_told_again() -> None:
-    """A new instruction replaces the old one, and none restores the default."""
+def test_scripted_answers_can_be_replaced() -> None:
+    """A new script replaces the old one; an empty one restores the default."""
     recorder = Recorder()
     recorder.answer("hook.example", Answer(500))
     recorder.answer("hook.example", Answer(503))
@@ -912,8 +912,8 @@ def test_answers_can_be_told_again() -> None:
     assert (replaced, ask(recorder).status) == (503, 200)
 
 
-def test_a_closed_connection() -> None:
-    """`close` gives no answer, as a server that goes away; the request is kept."""
+def test_close_ends_the_connection_without_an_answer() -> None:
+    """The request is kept."""
     recorder = Recorder()
     recorder.answer("*", Answer(close=True))
 
@@ -924,8 +924,8 @@ def test_a_closed_connection() -> None:
     assert recorder.requests[0].response is None
 
 
-def test_a_delay_within_and_beyond_the_timeout() -> None:
-    """A delay is waited for; one beyond the time-out ends as the time-out."""
+def test_a_delay_beyond_the_timeout_is_a_timeout() -> None:
+    """A shorter one is waited for."""
     slept: list[float] = []
     recorder = Recorder(sleep=slept.append)
     recorder.answer("*", Answer(delay=0.5), Answer(delay=9))
@@ -937,8 +937,8 @@ def test_a_delay_within_and_beyond_the_timeout() -> None:
     assert "hook.example did not respond within 2 s" in str(second.error)
 
 
-def test_the_recorder_forgets_the_oldest() -> None:
-    """Beyond its limit the recorder forgets the oldest requests and counts them; `clear` starts anew."""
+def test_the_recorder_drops_the_oldest_requests() -> None:
+    """Beyond its limit, and it counts them; `clear` starts anew."""
     recorder = Recorder(limit=2)
     for n in range(5):
         ask(recorder, f"https://hook.example/{n}")
@@ -949,15 +949,15 @@ def test_the_recorder_forgets_the_oldest() -> None:
     assert (recorder.requests, recorder.forgotten) == ((), 0)
 
 
-def test_an_answer_that_is_none_is_refused() -> None:
-    """When it is told, and not in the thread of a data plane that meets it."""
+def test_an_invalid_answer_is_rejected_when_it_is_set() -> None:
+    """Not later in the thread of a data plane."""
     recorder = Recorder()
     for tell in (recorder.script, recorder.answer):
         with pytest.raises(UsageError, match=r"must be an Answer, such as Answer\(503\), not 503"):
             tell("hook", 503)  # type: ignore[arg-type]
 
 
-def test_waiting_for_requests() -> None:
+def test_waiting_for_requests_is_possible() -> None:
     """`wait` returns when the requests are there, and false when they do not come."""
     recorder = Recorder()
     threads = [threading.Thread(target=ask, args=(recorder,)) for _ in range(8)]
@@ -970,8 +970,8 @@ def test_waiting_for_requests() -> None:
         thread.join(5)
 
 
-def test_answers_are_given_once_among_threads() -> None:
-    """Threads that ask at the same time never get the same answer of the list twice."""
+def test_answers_are_given_once_across_threads() -> None:
+    """Parallel threads never get the same scripted answer twice."""
     recorder = Recorder()
     recorder.answer("*", *(Answer(n) for n in range(200, 250)))
     got: list[int] = []
@@ -1003,8 +1003,8 @@ def test_answers_are_given_once_among_threads() -> None:
     ],
     ids=lambda members: str(members)[:30],
 )
-def test_curl_sends_the_same(server: Scripted, transport: LiveTransport, members: dict[str, Any]) -> None:
-    """The shell command makes the same request: line, headers and body."""
+def test_curl_sends_the_same_request(server: Scripted, transport: LiveTransport, members: dict[str, Any]) -> None:
+    """Line, headers and body of the shell command."""
     assert shutil.which("curl"), "this test runs the command, so it needs curl"
     made = send(transport, f"{server.url}/[a]?x={{1,2}}", **members).request
 
@@ -1015,20 +1015,20 @@ def test_curl_sends_the_same(server: Scripted, transport: LiveTransport, members
 
 
 def essence(raw: bytes) -> tuple[bytes, list[bytes], bytes]:
-    """Line, sorted headers and body. How answers are encoded and connections kept is curl's own business."""
+    """Line, sorted headers and body. Encodings and connection handling are up to curl."""
     head, _, body = raw.partition(b"\r\n\r\n")
     line, *fields = head.split(b"\r\n")
     own = (b"accept-encoding:", b"connection:")
     return line, sorted(f.lower().rstrip() for f in fields if not f.lower().startswith(own)), body
 
 
-def test_curl_of_a_request_without_content_type() -> None:
-    """curl would call a body without content type a form; the command forbids it."""
+def test_curl_adds_no_content_type() -> None:
+    """curl would label such a body as a form; the command prevents it."""
     assert "-H 'Content-Type:'" in curl(HttpRequest("GET", URL, {}, b"{}"))
 
 
-def test_an_answer_that_is_too_large_is_freed_at_once() -> None:
-    """Its bytes are gone although the error, which others may keep, remembers where it was raised."""
+def test_a_huge_answer_is_freed_at_once() -> None:
+    """Its bytes are released although the error, which callers may keep, has a traceback."""
     gc.disable()
     tracemalloc.start()
     try:

@@ -1,8 +1,8 @@
-"""Events through `POST /v1/batch` to disk and to the recorder, beside a bare Starlette route that parses the same body.
+"""Events through `POST /v1/batch` to disk and to the recorder, compared with a bare Starlette route.
 
-Each server is a process of its own that may use one core; the client is another process with a few connections that it
-keeps. The two take turns, and the median of the rounds counts. The rate is that of a second of processor time, work
-after the reply included, so that other programs on the machine do not count.
+Both parse the same body. Each server is a separate process limited to one core; the client is another process with a
+few persistent connections. The two take turns, and the median of the rounds counts. The rate is per second of CPU time,
+including work after the reply, so that other programs on the machine do not count.
 """
 
 from __future__ import annotations
