@@ -344,7 +344,7 @@ def test_only_folders_are_types() -> None:
         ({}, "Webhook config: webhookUrl: is required"),
         ({"webhookUrll": "x"}, "webhookUrl: is required; there is 'webhookUrll' instead"),
         ({"webhookUrl": None}, "webhookUrl: is required"),
-        ({"webhookUrl": 7}, "webhookUrl: expected a text, got a number"),
+        ({"webhookUrl": [7]}, "webhookUrl: expected a text, got a list"),
         ({**HOOK, "headers": "x"}, "headers: expected a list, got a text"),
         ({**HOOK, "headers": [{"from": []}]}, "headers[0].from: expected a text, got a list"),
         ({**HOOK, "headers": [{"from": "a", "to": {"b": 1}}]}, "headers[0].to: expected a text, got an object"),
@@ -357,6 +357,19 @@ def test_a_configuration_that_does_not_fit_names_the_variable(config: dict[str, 
         CATALOGUE["WEBHOOK"].prepare(config)
 
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(("written", "text"), [(123, "123"), (1.5, "1.5"), (True, "true"), (False, "false")])
+def test_a_text_setting_reads_a_number_or_boolean_as_rudderstack_does(written: object, text: str) -> None:
+    """`projectID: 123` in YAML is the text "123", in rows of forms as well."""
+    event = {"type": "track", "event": "Order", "userId": "u1"}
+    rows = {"apiKey": "k", "applicationId": "a", "eventTypeSettings": [{"from": written, "to": "click"}]}
+
+    (payload,) = CATALOGUE["KEEN"].payloads(event, {"projectID": written, "writeKey": "k"})
+    settings = CATALOGUE["ALGOLIA"].prepare(rows).settings
+
+    assert payload["endpoint"] == f"https://api.keen.io/3.0/projects/{text}/events/Order"
+    assert settings.event_type_settings[0].from_ == text
 
 
 def test_a_missing_member_of_a_row_is_named_with_its_row() -> None:

@@ -200,7 +200,7 @@ def test_one_destination_that_cannot_be_tested_does_not_stop_the_others() -> Non
         (lambda p: p.test_source("wbe", EVENT), UnknownName, "Did you mean 'web'"),
         (lambda p: p.test_destination("hook", {}), InvalidMessageType, "message type missing"),
         (lambda p: p.test_destination("hook", EVENT, config={"webhookUlr": "x"}), InvalidConfig, "webhookUrl"),
-        (lambda p: p.test_destination("hook", EVENT, config={"webhookUrl": 3}), InvalidConfig, "webhookUrl"),
+        (lambda p: p.test_destination("hook", EVENT, config={"webhookUrl": [3]}), InvalidConfig, "webhookUrl"),
     ],
 )
 def test_what_the_caller_wrote_wrong_is_raised(call: Callable[[Pipeline], Any], error: type, text: str) -> None:

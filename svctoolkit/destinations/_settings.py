@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 
@@ -12,7 +12,7 @@ from svctoolkit.destinations._problems import config_problem
 from svctoolkit.errors import InvalidConfig, MappingError, Problem
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import dynamic, text
+from svctoolkit.mapping import dynamic, javascript_text, text
 from svctoolkit.secrets import Secret, reveal
 
 
@@ -103,15 +103,46 @@ class DynamicSettings:
 
 
 def settings_from(title: str, kind: type[S], config: Mapping[str, Json]) -> S:
-    """Return the typed settings. A variable that is null or an empty text counts as not set. Raises `InvalidConfig`."""
+    """Return the typed settings. A variable that is null or an empty text counts as not set. Raises `InvalidConfig`.
+
+    A number, true or false where a text is expected is read as its text, as RudderStack does: `pixelId: 123` is "123".
+    """
     values = {key: value for key, value in config.items() if value is not None and value != ""}
     try:
-        return msgspec.convert(values, kind, strict=False, dec_hook=_decode)
+        return _convert(values, kind)
+    except msgspec.ValidationError:
+        pass  # the usual configuration has texts already, and pays nothing for the rare one
+    except UnicodeEncodeError as error:
+        raise InvalidConfig(Problem("a text ends in a lone surrogate", where=f"{title} config")) from error
+    try:
+        return _convert(_with_texts(values, kind), kind)
     except msgspec.ValidationError as error:
         said = config_problem(str(error), kind, values)
         raise InvalidConfig(Problem(said, where=f"{title} config")) from error
     except UnicodeEncodeError as error:
         raise InvalidConfig(Problem("a text ends in a lone surrogate", where=f"{title} config")) from error
+
+
+def _convert(values: Mapping[str, Json], kind: type[S]) -> S:
+    return msgspec.convert(values, kind, strict=False, dec_hook=_decode)
+
+
+def _with_texts(values: Mapping[str, Json], kind: type[msgspec.Struct]) -> dict[str, Json]:
+    """Return the values with text in place of numbers and booleans that stand for text, in rows of forms as well."""
+    hints = get_type_hints(kind)
+    fields = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
+    texts = {name: _as_text(values[name], hints[field]) for name, field in fields if name in values}
+    return {**values, **texts}
+
+
+def _as_text(value: Json, hint: Any) -> Json:
+    kinds = get_args(hint) or (hint,)
+    if isinstance(value, (bool, int, float)):
+        return javascript_text(value) if str in kinds and type(value) not in kinds else value
+    rows = kinds[0]
+    if isinstance(value, list) and isinstance(rows, type) and issubclass(rows, msgspec.Struct):
+        return [_with_texts(row, rows) if isinstance(row, dict) else row for row in value]
+    return value
 
 
 def configure(
