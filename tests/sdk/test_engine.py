@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from svctoolkit.sdk import ServiceClient
+from svctoolkit.sdk import Request, Response, ServiceClient
 
-from .gateway import Gateway, until
+from .gateway import KEY, Gateway, until
 
 Make = Callable[..., ServiceClient]
 
@@ -121,3 +123,110 @@ def test_an_integration_without_a_method_stops_no_other(make: Make) -> None:
 
     until(lambda: bare.events == whole.events == ["one", "two"])
     assert "Bare: reset failed: TypeError" in client.stats().last_error
+
+
+def test_every_full_batch_is_sent_at_once(make: Make, gateway: Gateway) -> None:
+    """The worker also looks once a second: 40 batches in a row would take longer than 30 s."""
+    client = make(flush_queue_size=1)
+    end = time.monotonic() + 30
+    for number in range(40):
+        client.track(f"event {number}")
+        until(lambda: len(gateway.names) == number + 1, end - time.monotonic())  # noqa: B023 - called at once
+
+
+def test_another_directory_has_its_own_queue(make: Make, tmp_path: Path) -> None:
+    """Initializing again with another `dataDirectory` opens the file there."""
+    client = make()
+    client.initialize(KEY, {"dataDirectory": tmp_path / "other"})
+    client.track("event")
+
+    assert (tmp_path / "other" / "queue-3.db").exists()
+    assert client.flush()
+
+
+def test_a_client_that_cannot_start_threads_is_ready_and_delivers(make: Make, gateway: Gateway) -> None:
+    """A process at its limits: `initialize` is not waited for in vain, and `flush` sends in the calling thread."""
+    threading.stack_size(1 << 46)  # no machine has that much
+    try:
+        client = ServiceClient(data_plane_url=gateway.url, data_directory=":memory:", track_lifecycle_events=False)
+        ready = client.initialize(KEY)
+    finally:
+        threading.stack_size(0)
+
+    assert ready.wait(30)
+    client.track("event")
+    assert client.flush(60)
+    assert gateway.names == ["event"]
+    client.shutdown(30)
+
+
+def test_shutdown_ends_the_threads(make: Make) -> None:
+    """Also that of device mode; other clients of the process keep theirs."""
+    others = set(threading.enumerate())
+    integration = Integration()
+    client = make(factories=[integration])
+    client.track("one")
+    until(lambda: integration.events == ["one"])
+    own = [t for t in threading.enumerate() if t not in others and t.name.startswith("svctoolkit-sdk")]
+    client.shutdown(30)
+
+    assert {thread.name for thread in own} == {"svctoolkit-sdk", "svctoolkit-sdk-device"}
+    until(lambda: not any(thread.is_alive() for thread in own), 30)
+
+
+def test_integrations_of_an_embedded_client_get_events_within_the_call() -> None:
+    """Device mode has no thread there either."""
+
+    class Plane:
+        embedded = True
+
+        def send(self, request: Request) -> Response:
+            return Response(404 if request.method == "GET" else 200)
+
+    integration = Integration()
+    client = ServiceClient(transport=Plane(), factories=[integration], track_lifecycle_events=False)
+    client.initialize(KEY)
+    client.track("one")
+
+    assert integration.events == ["one"]
+
+
+def test_integrations_get_at_start_what_the_last_client_left(make: Make, gateway: Gateway) -> None:
+    """Without a call, and without a configuration of the source, which the application's own factories do not need."""
+    gateway.config = (404, {}, b"")
+
+    class Configured(Integration):
+        display_name = "Amplitude"
+
+    first = make(factories=[Configured()])
+    first.track("one")
+    first.shutdown(30)
+    integration = Integration()
+    make(factories=[integration])
+
+    until(lambda: integration.events == ["one"])
+
+
+def test_a_session_goes_on_after_a_shutdown_that_did_not_wait(make: Make, gateway: Gateway) -> None:
+    """The time of the last event is stored, although the worker was still sending an earlier one."""
+    now = [1_000.0]
+    sending, answering = threading.Event(), threading.Event()
+
+    def answer_late(_: list[dict[str, Any]]) -> None:
+        sending.set()
+        answering.wait(60)
+
+    gateway.rule = answer_late
+    settings = {"clock": lambda: now[0], "track_lifecycle_events": True, "flush_queue_size": 1}
+    first = make(**settings)
+    assert sending.wait(60)
+    now[0] += 200  # a session ends after 300 s without an event
+    first.track("late")
+    first.shutdown(0.1)
+    now[0] += 200
+    second = make(**settings)
+    second.track("next")
+    answering.set()
+
+    until(lambda: {"late", "next"} <= set(gateway.names))
+    assert len({event["context"]["sessionId"] for event in gateway.events}) == 1
