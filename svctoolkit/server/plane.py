@@ -53,8 +53,7 @@ if TYPE_CHECKING:
 _SOON = 0.02  # seconds in which most events arrive
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+_now = partial(datetime.now, UTC)
 
 
 def _warehouses(workspace: Workspace, store: Path | str | None, clock: Callable[[], datetime]) -> Warehouses:

@@ -363,12 +363,12 @@ class Workspace(Displayed):
 
         Includes former secrets of this workspace, because recorded requests may still contain them.
         """
-        return iter(self._known.update(self._secret_state(), self._secrets_of_now())[0])
+        return iter(self._known.update(self._secret_state(), self._secrets_of_now)[0])
 
     @property
     def masker(self) -> Masker:
         """Masks all `secrets()`. The same object as long as they do not change."""
-        return self._known.update(self._secret_state(), self._secrets_of_now())[1]
+        return self._known.update(self._secret_state(), self._secrets_of_now)[1]
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle all credentials as secrets, including those in clear text."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from threading import Lock
 from typing import Any
@@ -29,12 +29,12 @@ class KnownSecrets:
         return (KnownSecrets, ())
 
     # Any: compared, and nothing else
-    def update(self, state: Any, secrets: Iterable[str]) -> tuple[tuple[str, ...], Masker]:
-        """Return all secrets so far, and their masker. The current `secrets` are read only if `state` has changed."""
+    def update(self, state: Any, secrets: Callable[[], Iterable[str]]) -> tuple[tuple[str, ...], Masker]:
+        """Return all secrets so far, and their masker. The current `secrets()` are read only if `state` has changed."""
         entry = self._known
         if entry[0] != state:  # comparing is 100 times faster than reading every configuration
             with _lock:
-                texts = tuple(dict.fromkeys([*self._known[1], *secrets]))[-_MOST:]
+                texts = tuple(dict.fromkeys([*self._known[1], *secrets()]))[-_MOST:]
                 # a copy, because a configuration may be changed in place, and would then be equal to itself
                 entry = self._known = deepcopy(state), texts, Masker.of(texts)
         return entry[1], entry[2]

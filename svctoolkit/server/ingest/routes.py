@@ -106,14 +106,14 @@ class Ingest:
         self, request: Request, kind: str = "", *, missing: tuple[int, str] = NO_KEY, by_user: bool = False
     ) -> Response:
         """Accept one event of a type, or a batch."""
-        body, source, run = b"", None, run_of(request)
+        body, source, run, limit = b"", None, run_of(request), self._engine.knobs.limits.body
         in_query = missing is NO_KEY_IN_QUERY
         try:
             key = request.query_params.get("writeKey", "") if in_query else basic_user(request.headers)
             if key or in_query:
                 source, of_key = source_of(self._engine.workspace, key, missing=missing)
                 run = run or of_key
-            body = await read_body(request, self._engine.knobs.limits.body)
+            body = await read_body(request, limit)
             if source is None and not body:
                 raise GatewayRefusal(*NO_KEY)
             content = scan(body, kind, may_be_empty=by_user)
@@ -124,7 +124,7 @@ class Ingest:
             if run in self._engine.closed_runs:
                 return GatewayRefusal(*RUN_OVER).response()  # the run has no readers any more, so do not store it
             heads, refusals = self._sort(content, by_user)
-            if len(body) > self._engine.knobs.limits.body:
+            if len(body) > limit:
                 raise GatewayRefusal(*TOO_LARGE)
             if refusals:
                 rest = encode(content.without({refusal.position for refusal in refusals}))

@@ -80,7 +80,10 @@ def enrich(
     now = iso(received)
     original = event["originalTimestamp"] = _time(event.get("originalTimestamp")) or now
     sent = event["sentAt"] = _time(event.get("sentAt")) or now
-    event["timestamp"] = _time(event.get("timestamp")) or _correct_time(received, original, sent)
+    wrong_clock = original != sent
+    event["timestamp"] = _time(event.get("timestamp")) or (
+        _correct_time(received, original, sent) if wrong_clock else now
+    )
     event["receivedAt"] = now
 
 

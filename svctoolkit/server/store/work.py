@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from svctoolkit.json_types import Json
 from svctoolkit.server.store.block import Block, block_of
 from svctoolkit.server.store.database import Store, insert
 from svctoolkit.server.store.record import Record, encode, read, rows, selected
@@ -110,16 +109,15 @@ class Work:
     ) -> Future[None]:
         """Store the routing of blocks and all its results in one transaction."""
         ends = blocks[0].first, blocks[-1].first
-        tables: list[tuple[type[Record], list[list[Json]]]] = [
-            (Received, encode(events)),
-            (Fate, encode(fates)),
-            (Check, encode(checks)),
-        ]
+        records: list[tuple[type[Record], Sequence[Record]]] = [(Received, events), (Fate, fates), (Check, checks)]
+        tables = [(record, encode(some)) for record, some in records if some]
 
         def save(to: sqlite3.Connection) -> None:
             for record, encoded in tables:
                 insert(to, record, encoded)
-            insert(to, Violation, encode([replace(one, number=next(self._violation_numbers)) for one in violations]))
+            if violations:
+                numbered = [replace(one, number=next(self._violation_numbers)) for one in violations]
+                insert(to, Violation, encode(numbered))
             to.execute("update blocks set routed = 1 where first between ? and ?", ends)
 
         return self._store.write(save)

@@ -54,7 +54,8 @@ class Journal:
     ) -> None:
         """Record routed events, with their fates at every destination and the results of tracking plans."""
         self._count("received", ((event.source,) for event in events if event.repeats is None))
-        self._count("repeated", ((event.source,) for event in events if event.repeats is not None))
+        if repeated := [event for event in events if event.repeats is not None]:
+            self._count("repeated", ((event.source,) for event in repeated))
         self.feed.tell("received", events, change)
         if checks:
             self._count("checks", ((check.plan, _check_outcome(check)) for check in checks))

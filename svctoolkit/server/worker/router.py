@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Condition, Thread
 from typing import Any
@@ -203,7 +203,7 @@ class Router:
         """Decide the outcome of an event at each destination: a fate, or a task."""
         # Keep the block with small events, so that the lane need not read it again.
         own_block = block if len(block.body) < _HELD * block.count else None
-        fates = list(self._fates(block, place, head, event.repeats))
+        fates = self._fates(block, place, head, event.repeats)
         check = None
         if any(fate.status == "pending" for _, fate in fates):  # an event without destinations is not checked
             check = self._checks.check(block, place, event)
@@ -224,14 +224,13 @@ class Router:
                 task.change = check.change if check is not None else None
                 routes.tasks.setdefault(key, []).append(task)
 
-    def _fates(self, block: Block, place: int, head: Head, repeats: int | None) -> Iterator[tuple[str, Fate]]:
-        """Yield each destination with the fate of the event there."""
+    def _fates(self, block: Block, place: int, head: Head, repeats: int | None) -> list[tuple[str, Fate]]:
+        """Return each destination with the fate of the event there."""
+        if repeats is not None:
+            return [(key, REPEATED) for key in block.destinations]
         source = self._workspace.sources.get(block.source) or Source(block.source, block.source, block.source)
-        for key in block.destinations:
-            if repeats is not None:
-                yield key, REPEATED
-            else:
-                yield key, self._fate(block, place, head, source, self._workspace.destinations.get(key))
+        known = self._workspace.destinations
+        return [(key, self._fate(block, place, head, source, known.get(key))) for key in block.destinations]
 
     def _fate(self, block: Block, place: int, head: Head, source: Source, destination: Destination | None) -> Fate:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from svctoolkit.errors import ToolkitError
@@ -64,16 +65,12 @@ class Attempts:
             if settled := [*prepared]:
                 yield Step((), settled)
         size = workspace.delivery.batch.jobs if workspace.delivery.batch else 1
-        yield from Call(route, wire, context, size, self._hear(route)).steps(tasks)
+        yield from Call(route, wire, context, size, partial(self._hear, route)).steps(tasks)
 
-    def _hear(self, route: Route) -> Callable[[str], None]:
-        """Return the callback that updates the OAuth account of a destination according to its responses."""
-
-        def hear(mark: str) -> None:
-            account = self._pipeline.workspace.account_of(route.destination)
-            if account is not None and mark == "REFRESH_TOKEN":
-                account.renew()
-            elif account is not None and mark == "AUTH_STATUS_INACTIVE":
-                account.active = False
-
-        return hear
+    def _hear(self, route: Route, mark: str) -> None:
+        """Update the OAuth account of a destination according to its response."""
+        account = self._pipeline.workspace.account_of(route.destination) if mark else None
+        if account is not None and mark == "REFRESH_TOKEN":
+            account.renew()
+        elif account is not None and mark == "AUTH_STATUS_INACTIVE":
+            account.active = False

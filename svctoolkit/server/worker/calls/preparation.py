@@ -64,14 +64,12 @@ def transformed_events(
     return [route.masker.mask(event) for event in outputs] if masked else outputs
 
 
-def _jobs(task: Task, result: EventResult, route: Route) -> Iterator[Job]:
+def _jobs(task: Task, result: EventResult, route: Route) -> list[Job]:
     if not route.at_router:
-        yield from (Job(task, result.event, payload) for payload in result.payloads)
-        return
+        return [Job(task, result.event, payload) for payload in result.payloads]
     if route.mapping is None:
-        return
+        return []
     error = error_of(result.user_transformed_payload)
     if error is None and result.user_transformed_payload is not ABSENT:
-        yield Job(task, result.user_transformed_payload, alone=task.alone)
-    elif error == NO_TRANSFORMATION:
-        yield Job(task, result.event, alone=task.alone)
+        return [Job(task, result.user_transformed_payload, alone=task.alone)]
+    return [Job(task, result.event, alone=task.alone)] if error == NO_TRANSFORMATION else []

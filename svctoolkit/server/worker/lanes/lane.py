@@ -111,8 +111,9 @@ class Lane:
     def add(self, tasks: Sequence[Task]) -> None:
         """Add new tasks in the order of their events. They are in the store already."""
         with self._changed:
-            self._memory.add(tasks, self._owner.terms(self._destination).capacity)
-            self._scale_workers()
+            terms = self._owner.terms(self._destination)
+            self._memory.add(tasks, terms.capacity)
+            self._scale_workers(terms)
 
     def reload(self) -> None:
         """Load everything again that is pending in the store."""
@@ -142,9 +143,9 @@ class Lane:
     def _is_stopped(self) -> bool:
         return self._flow.state is State.STOPPED
 
-    def _scale_workers(self) -> None:
+    def _scale_workers(self, terms: Terms | None = None) -> None:
         """Start a worker if there is work, and another one if the existing ones are slow."""
-        terms = self._owner.terms(self._destination)
+        terms = terms or self._owner.terms(self._destination)
         if self._flow.state is State.STOPPED:
             return
         if not self._has_work(terms):
