@@ -1,4 +1,4 @@
-"""Every destination type proves itself with its own examples.yaml; then what types have in common."""
+"""Every destination type passes its own examples.yaml; then tests of what types have in common."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def run(name: str, example: Example, event: Mapping[str, Any]) -> list[dict[str,
 
 
 def read(payloads: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """JSON that stands in a text is the same in any order of its members."""
+    """Parse JSON that is stored in a text, so that the order of its keys does not matter."""
     for payload in payloads:
         if batch := payload["body"]["JSON_ARRAY"]:
             batch["batch"] = json.loads(batch["batch"])
@@ -96,8 +96,8 @@ def results_of(name: str, example: BatchExample) -> list[Batch]:
 
 
 @pytest.mark.parametrize("name", [name for name in TYPES if outcome_examples(name)])
-def test_outcome_examples(name: str) -> None:
-    """An answer means what the example says, for the request and for each of its jobs."""
+def test_outcome_examples_hold(name: str) -> None:
+    """An answer has the documented meaning, for the request and for each of its jobs."""
     for example in outcome_examples(name):
         outcome = outcome_of(name, example)
         each = [job.outcome for job in outcome.jobs]
@@ -108,8 +108,8 @@ def test_outcome_examples(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in TYPES if batch_examples(name)])
-def test_half_a_character_costs_no_other_event_its_batch(name: str) -> None:
-    """Texts cut in the middle of an emoji, and numbers over 64 bits, are batched as all others."""
+def test_lone_surrogates_and_large_numbers_do_not_split_batches(name: str) -> None:
+    """Texts cut within an emoji, and numbers over 64 bits, are batched like all others."""
     for example in batch_examples(name):
         odd = [with_odd_values(event) for event in example.events]
         results = results_of(name, msgspec.structs.replace(example, events=odd))
@@ -119,7 +119,7 @@ def test_half_a_character_costs_no_other_event_its_batch(name: str) -> None:
 
 
 def with_odd_values(event: Mapping[str, Any]) -> dict[str, Any]:
-    """The event with a cut emoji at the end of each text of its properties and traits, and a number beside them."""
+    """The event with a cut emoji at the end of each text in properties and traits, and an additional number."""
     odd = {
         name: {key: f"{value}\ud83d" if type(value) is str else value for key, value in event[name].items()}
         | {"odd": 10**30, "Odd \ud83d": "\ud83d"}
@@ -130,8 +130,8 @@ def with_odd_values(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", [name for name in TYPES if batch_examples(name)])
-def test_batch_examples(name: str) -> None:
-    """The events share exactly the requests of each example, and the refused ones are refused for its reason."""
+def test_batch_examples_hold(name: str) -> None:
+    """The events share exactly the requests of each example, and rejected ones have its reason."""
     for example in batch_examples(name):
         results = sorted(results_of(name, example), key=lambda batch: batch.jobs)
         expected = sorted(example.results, key=lambda result: result.jobs)
@@ -148,8 +148,8 @@ def test_batch_examples(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_examples(name: str) -> None:
-    """Each event and configuration give exactly their payloads, or their refusal; the event stays as it was."""
+def test_examples_hold(name: str) -> None:
+    """Each event and configuration give exactly these payloads or this refusal; the event is not changed."""
     for example in examples(name):
         event = deepcopy(example.event)
         payloads, refusal = list[dict[str, Any]](), None
@@ -172,7 +172,7 @@ def modules(name: str) -> list[ModuleType]:
 
 
 def tables(value: Any) -> Iterator[Table]:
-    """Tables that stand in a module, also inside its dicts and dataclasses."""
+    """Mapping tables in a module, including those inside dicts and dataclasses."""
     if isinstance(value, Table):
         yield value
     elif isinstance(value, dict):
@@ -193,8 +193,8 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_every_handler_and_every_path_has_an_example(name: str) -> None:
-    """A path that no example has may be misspelt, and no type checker would tell."""
+def test_every_handler_and_path_is_covered_by_examples(name: str) -> None:
+    """A path that no example has may be misspelt, and no type checker would notice."""
     sent = [example.event for example in examples(name) if example.payloads]
     inside = [inner for event in sent for inner in objects(event)]
     found = [table for module in modules(name) for value in vars(module).values() for table in tables(value)]
@@ -213,7 +213,7 @@ def test_every_handler_and_every_path_has_an_example(name: str) -> None:
 
 
 def answer_batch(name: str, payload: dict[str, Any]) -> None:
-    """The server's answers to a request: that all items are taken, that the first is not, and to what is no batch."""
+    """Answers to a request: all items accepted, the first one refused, and an answer to a request without a batch."""
     body = payload["body"]
     content = body.get("JSON") or json.loads((body.get("JSON_ARRAY") or {}).get("batch") or "{}")
     for value, failed in ((content, ()), (content, (0,)), ({}, ())):
@@ -221,7 +221,7 @@ def answer_batch(name: str, payload: dict[str, Any]) -> None:
 
 
 def lines(code: CodeType) -> Iterator[tuple[str, int]]:
-    """The lines inside functions: those of the module, and of its comprehensions, run when it is imported."""
+    """The lines inside functions: lines of the module and its comprehensions run on import."""
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             if code.co_name == "<module>" and inner.co_name.endswith("comp>"):
@@ -232,8 +232,8 @@ def lines(code: CodeType) -> Iterator[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_every_line_of_a_mapping_runs_in_an_example(name: str) -> None:
-    """What no example runs, no example shows: every branch and every refusal of a mapping has one."""
+def test_every_line_of_a_mapping_is_covered_by_examples(name: str) -> None:
+    """Every branch and every refusal of a mapping has an example."""
     files = {str(module.__file__) for module in modules(name)}
     written = {at for file in files for at in lines(compile(Path(file).read_text("utf-8"), file, "exec"))}
     seen: set[tuple[str, int]] = set()
@@ -264,7 +264,7 @@ def test_every_line_of_a_mapping_runs_in_an_example(name: str) -> None:
 
 @pytest.mark.parametrize("name", TYPES)
 def test_every_type_has_a_definition_with_its_title(name: str) -> None:
-    """The title is the name that users know, and only events are taken that users know to be taken."""
+    """The title is the display name, and only event types in the definition are accepted."""
     definition = defs.get(name)
     taken = (definition.supported_message_types or {}).get("cloud", EVENT_TYPES)
 
@@ -273,8 +273,8 @@ def test_every_type_has_a_definition_with_its_title(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in TYPES if CATALOGUE[name].answers])
-def test_answers_are_of_known_names_and_json(name: str) -> None:
-    """Suites name answers (`success`, `bad key`), so a type says the common ones by their common names."""
+def test_answers_have_the_common_names_and_are_json(name: str) -> None:
+    """Suites refer to answers by name (`success`, `bad key`), so all types use the same common names."""
     answers = CATALOGUE[name].answers
 
     assert "success" in {answer.name for answer in answers}
@@ -290,16 +290,16 @@ _ANY_EVENT = given(
 
 @settings(max_examples=10)
 @_ANY_EVENT
-def test_no_event_breaks_a_mapping(parts: dict[str, Any], kind: str) -> None:
-    """Whatever an event holds, each mapping gives payloads or a refusal of its own, and leaves the event alone."""
+def test_no_event_crashes_a_mapping(parts: dict[str, Any], kind: str) -> None:
+    """For any event, each mapping gives payloads or a refusal, and does not change the event."""
     _try_everywhere({"type": kind, **parts})
 
 
 @pytest.mark.slow
 @settings(max_examples=300)
 @_ANY_EVENT
-def test_none_of_many_events_breaks_a_mapping(parts: dict[str, Any], kind: str) -> None:
-    """The same, with more of them."""
+def test_many_events_crash_no_mapping(parts: dict[str, Any], kind: str) -> None:
+    """The same, with more events."""
     _try_everywhere({"type": kind, **parts})
 
 
@@ -323,8 +323,8 @@ def sending(name: str) -> list[Example]:
     return list(found.values())
 
 
-def test_an_unknown_type_is_a_key_error_with_the_nearest_name() -> None:
-    """`CATALOGUE["NOPE"]` is an `UnknownName`, which is a `KeyError` too."""
+def test_an_unknown_type_is_a_key_error_with_a_suggestion() -> None:
+    """`CATALOGUE["NOPE"]` raises `UnknownName`, which is a `KeyError`."""
     with pytest.raises(KeyError) as caught:
         CATALOGUE["WEBHOK"]
 
@@ -333,7 +333,7 @@ def test_an_unknown_type_is_a_key_error_with_the_nearest_name() -> None:
 
 
 def test_only_folders_are_types() -> None:
-    """The modules beside the folders (definitions, helpers) are no destination types."""
+    """The modules next to the folders (definitions, helpers) are not destination types."""
     assert {"HTTP", "WEBHOOK"} <= set(TYPES)
     assert "DEFINITIONS" not in CATALOGUE
 
@@ -351,8 +351,8 @@ def test_only_folders_are_types() -> None:
         ({**HOOK, "webhookMethod": "get"}, "webhookMethod: invalid enum value 'get'. It is one of GET, POST"),
     ],
 )
-def test_a_configuration_that_does_not_fit_names_the_variable(config: dict[str, Any], says: str) -> None:
-    """Every refusal of a configuration says which variable, what was expected, and what was there."""
+def test_an_invalid_configuration_names_the_variable(config: dict[str, Any], says: str) -> None:
+    """Every refusal of a configuration has the variable, the expected and the actual value."""
     with pytest.raises(errors.InvalidConfig) as caught:
         CATALOGUE["WEBHOOK"].prepare(config)
 
@@ -372,14 +372,14 @@ def test_a_text_setting_reads_a_number_or_boolean_as_rudderstack_does(written: o
     assert settings.event_type_settings[0].from_ == text
 
 
-def test_a_missing_member_of_a_row_is_named_with_its_row() -> None:
-    """A row without a member that it needs is found by its number."""
+def test_a_missing_field_of_a_row_is_reported_with_its_row() -> None:
+    """By the row's number."""
     with pytest.raises(errors.InvalidConfig, match=r"pathParams\[1\]\.path: is required"):
         CATALOGUE["HTTP"].prepare({"apiUrl": "https://a.example", "pathParams": [{"path": "a"}, {}]})
 
 
-def test_variables_that_a_mapping_does_not_read_are_accepted() -> None:
-    """Consent settings and the like do not disturb, and numbers may stand as text, as the service stores them."""
+def test_variables_without_use_in_the_mapping_are_accepted() -> None:
+    """Consent settings and the like are ignored, and numbers may be texts, as RudderStack stores them."""
     mapping = CATALOGUE["HTTP"].prepare(
         {
             "apiUrl": "https://a.example",
@@ -392,8 +392,8 @@ def test_variables_that_a_mapping_does_not_read_are_accepted() -> None:
     assert cast(Any, mapping.settings).is_default_mapping is True
 
 
-def test_secrets_of_settings_never_show() -> None:
-    """A secret shows masked in a repr, also inside a row, and `secrets()` gives its text for masking."""
+def test_secrets_of_settings_are_masked() -> None:
+    """In a repr, also inside a row; `secrets()` returns their text for masking."""
     settings = CATALOGUE["WEBHOOK"].prepare({**HOOK, "headers": [{"from": "x-token", "to": Secret("s3cr3t")}]}).settings
 
     assert "s3cr3t" not in repr(settings)
@@ -411,7 +411,7 @@ def toy() -> DestinationType:
 
 
 def test_a_handler_may_send_several_payloads_and_use_the_context() -> None:
-    """A third parameter is the context: its clock and its lookup are arguments of `payloads`."""
+    """A third parameter is the context: clock and lookup are arguments of `payloads`."""
     kind = toy()
     asked: list[Mapping[str, Any]] = []
 
@@ -432,8 +432,8 @@ def test_a_handler_may_send_several_payloads_and_use_the_context() -> None:
     assert (second["method"], second["body"]["FORM"]) == ("PUT", {"a": 1})
 
 
-def test_without_a_lookup_a_question_is_a_refusal() -> None:
-    """A mapping that must ask, and has nobody to ask, refuses the event and names the address."""
+def test_without_a_lookup_a_query_is_a_refusal() -> None:
+    """A mapping that must look something up rejects the event and names the URL."""
     kind = toy()
     kind.on("page")(lambda event, settings, context: context.lookup({"url": "https://toy.example"}))
 
@@ -444,8 +444,8 @@ def test_without_a_lookup_a_question_is_a_refusal() -> None:
 
 
 @pytest.mark.parametrize("status", [400, 404, 500])
-def test_a_question_that_is_not_answered_is_a_refusal_with_the_answer(status: int) -> None:
-    """The text has the status and the answer; not the query of the address, which may hold a key."""
+def test_a_failed_query_is_a_refusal_with_the_answer(status: int) -> None:
+    """It has the status and the answer, but not the query string, which may contain a key."""
     context = Context(lookup=lambda request: (status, {"error": "no"}))
 
     with pytest.raises(errors.MappingError) as caught:
@@ -454,16 +454,16 @@ def test_a_question_that_is_not_answered_is_a_refusal_with_the_answer(status: in
     assert str(caught.value) == f'the destination answers {status} to GET https://toy.example/people: {{"error":"no"}}'
 
 
-def test_a_question_may_miss() -> None:
-    """What the destination does not have is None for a mapping that says so; every 2xx is an answer."""
+def test_a_query_may_find_nothing() -> None:
+    """A missing object is None if the mapping allows it; every 2xx is an answer."""
     missing, found = Context(lookup=lambda request: (404, {})), Context(lookup=lambda request: (202, {"id": 7}))
 
     assert missing.ask({"url": "https://toy.example"}, may_miss=True) is None
     assert found.ask({"url": "https://toy.example"}, may_miss=True) == {"id": 7}
 
 
-def test_an_event_type_without_a_handler_is_refused() -> None:
-    """The refusal names the event type and those that the destination takes."""
+def test_an_event_type_without_a_handler_is_rejected() -> None:
+    """The refusal names the event type and the supported ones."""
     kind = toy()
     kind.on("page", "screen")(lambda event, settings: Payload(endpoint="https://toy.example"))
 
@@ -471,8 +471,8 @@ def test_an_event_type_without_a_handler_is_refused() -> None:
         kind.payloads({"type": "group"}, {})
 
 
-def test_a_fault_in_a_mapping_costs_one_event_and_names_its_line() -> None:
-    """What a mapping raises by accident is a `MappingError` with the line, and the traceback hangs on to it."""
+def test_a_fault_in_a_mapping_fails_one_event_and_names_its_line() -> None:
+    """An unexpected exception becomes a `MappingError` with the line, and with the traceback as its cause."""
     kind = toy()
     kind.on("page")(lambda event, settings: (_ for _ in [event.raw["nothing"]]))
 
@@ -482,8 +482,8 @@ def test_a_fault_in_a_mapping_costs_one_event_and_names_its_line() -> None:
     assert isinstance(caught.value.__cause__, KeyError)
 
 
-def test_one_event_type_has_one_handler() -> None:
-    """A second handler for a type, or a type that does not exist, fails when the module is imported."""
+def test_an_event_type_has_one_handler() -> None:
+    """A second handler for a type, or an unknown type, is an error on import."""
     kind = toy()
     kind.on()(lambda event, settings: Payload(endpoint="https://toy.example"))
 
@@ -493,7 +493,7 @@ def test_one_event_type_has_one_handler() -> None:
 
 
 def test_a_prepared_mapping_reads_its_configuration_once() -> None:
-    """What is done to the configuration afterwards changes nothing; clock, look-ups and account go with each event."""
+    """Later changes to the configuration have no effect; clock, look-ups and account are passed with each event."""
     kind = toy()
     config: dict[str, Any] = {"apiToken": Secret("s3cr3t"), "names": [{"from": "a", "to": "b"}]}
 
@@ -523,7 +523,7 @@ DYNAMIC = '{{ event.properties.to || "https://a.example" }}'
 
 
 def test_a_configuration_may_take_a_value_from_the_event() -> None:
-    """The value that is found is used and taken out of the event; else the default stands in, without its marks."""
+    """The value is used and removed from the event; if it is missing, the default is used without its marks."""
     found = CATALOGUE["WEBHOOK"].payloads(
         {"type": "page", "properties": {"to": "https://b.example", "n": 1}}, {"webhookUrl": DYNAMIC}
     )
@@ -533,8 +533,8 @@ def test_a_configuration_may_take_a_value_from_the_event() -> None:
     assert [(p["endpoint"], p["body"]["JSON"]["properties"]) for p in missing] == [("https://a.example", {"n": 1})]
 
 
-def test_a_value_of_the_event_that_does_not_fit_costs_that_event() -> None:
-    """Such a configuration is fine, so the event is refused, and the text says where the value came from."""
+def test_an_unsuitable_event_value_rejects_that_event() -> None:
+    """The configuration itself is valid, so the event is rejected, and the text says where the value came from."""
     kind = CATALOGUE["WEBHOOK"]
     mapping = kind.prepare({**HOOK, "webhookMethod": '{{ properties.how || "PUT" }}'})
 
@@ -543,8 +543,8 @@ def test_a_value_of_the_event_that_does_not_fit_costs_that_event() -> None:
         mapping.payloads({"type": "page", "properties": {"how": "SEND"}})
 
 
-def test_values_of_the_environment_are_taken_only_when_they_are_given() -> None:
-    """Who may write a configuration must not read the environment of this process."""
+def test_environment_values_are_used_only_if_passed() -> None:
+    """The author of a configuration must not be able to read the environment of this process."""
     config = {**HOOK, "headers": [{"from": "x-token", "to": "env.TOKEN"}, {"from": "x-b", "to": "env.NOT_SET"}]}
 
     kept = CATALOGUE["WEBHOOK"].prepare(config)
@@ -554,8 +554,8 @@ def test_values_of_the_environment_are_taken_only_when_they_are_given() -> None:
     assert taken.secrets() == ["env.NOT_SET", "s3cr3t"]
 
 
-def test_tags_are_read_in_both_forms() -> None:
-    """The service stores one-member objects; a list of texts says the same. Empty ones are left out."""
+def test_tags_are_accepted_in_both_forms() -> None:
+    """RudderStack stores objects with one field; a list of texts means the same. Empty ones are left out."""
 
     class TagSettings(Settings, frozen=True, kw_only=True):
         fields: Tags = Tags()
@@ -578,7 +578,7 @@ def test_tags_are_read_in_both_forms() -> None:
 
 @pytest.mark.parametrize("key", ["Toy", "toy", "TOY BOX"])
 def test_an_event_may_have_options_for_one_type(key: str) -> None:
-    """They stand in `integrations` under the type's title or one of its other names, in any case."""
+    """They are in `integrations` under the type's title or one of its other names, in any case."""
     kind = DestinationType("Toy", ToySettings, names=("Toy Box",))
 
     assert kind.options(Event({"integrations": {"All": True, key: {"id": 7}}})) == {"id": 7}
@@ -586,8 +586,8 @@ def test_an_event_may_have_options_for_one_type(key: str) -> None:
     assert kind.options(Event({"integrations": []})) == {}
 
 
-def test_an_answer_is_found_by_its_name_and_its_endpoint() -> None:
-    """Endpoints of one API answer differently; a name that is not there has the nearest."""
+def test_an_answer_is_found_by_name_and_endpoint() -> None:
+    """Endpoints of one API answer differently; an unknown name gets a suggestion."""
     kind = DestinationType("Toy", ToySettings, answers=[Answer("success", 202, at="/a"), Answer("success", 200)])
 
     assert kind.answer("success", "https://toy.example/a").status == 202
@@ -596,15 +596,15 @@ def test_an_answer_is_found_by_its_name_and_its_endpoint() -> None:
         kind.answer("succes")
 
 
-def test_an_example_without_an_answer_to_a_question_says_so() -> None:
-    """A mapping that asks what its example does not tell is refused with the question."""
+def test_an_example_without_an_answer_to_a_query_is_reported() -> None:
+    """A query that its example does not answer is quoted in the refusal."""
     example = Example(name="e", config={}, event={})
 
     with pytest.raises(errors.MappingError, match="the example 'e' has no answer to GET"):
         example.lookup({"method": "GET", "url": "https://toy.example"})
 
 
-def test_another_package_adds_a_type_with_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_adds_a_type_with_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     """The group is `svctoolkit.destinations`, the name is the type's, the value an object `destination`."""
     module = ModuleType("acme_destinations")
     module.destination = toy()  # type: ignore[attr-defined]
@@ -616,8 +616,8 @@ def test_another_package_adds_a_type_with_an_entry_point(monkeypatch: pytest.Mon
     assert CATALOGUE["ACME"] is module.destination
 
 
-def test_a_type_added_at_run_time_is_a_type_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A running program adds a type; without a definition its settings say what its variables are."""
+def test_a_type_added_at_run_time_is_an_ordinary_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a definition, its settings define its variables."""
     monkeypatch.setattr(CATALOGUE, "_added", {})
 
     CATALOGUE.add("TOY", toy())
@@ -632,7 +632,7 @@ def test_a_type_added_at_run_time_is_a_type_like_any_other(monkeypatch: pytest.M
         defs.check_variables("TOY", {"apiTokn": "x"})
 
 
-def test_a_payload_has_exactly_the_specified_members() -> None:
+def test_a_payload_has_exactly_the_specified_fields() -> None:
     """Test API specification, element of `dest_transformed_payload`; nulls of a body are kept."""
     payload = Payload(endpoint="https://a.example", json={"a": None}).to_dict()
 
@@ -648,7 +648,7 @@ def test_a_payload_has_exactly_the_specified_members() -> None:
     }
 
 
-def test_the_clock_of_payloads_takes_a_datetime_too() -> None:
+def test_the_clock_of_payloads_may_be_a_datetime() -> None:
     """`clock` is ISO 8601 text or a datetime."""
     kind = toy()
     kind.on("page")(
@@ -660,8 +660,8 @@ def test_the_clock_of_payloads_takes_a_datetime_too() -> None:
     assert payload["params"] == {"at": 2001}
 
 
-def test_importing_the_catalogue_reads_no_definitions_and_no_types() -> None:
-    """Listing types imports none of them, and the definitions are read at their first use."""
+def test_the_catalogue_is_imported_lazily() -> None:
+    """Listing types imports none of them, and definitions are read at first use."""
     program = (
         "import sys; from svctoolkit.destinations import CATALOGUE, definitions; CATALOGUE.names();"
         "assert not definitions._raw_definitions.cache_info().currsize;"
@@ -675,7 +675,7 @@ def test_importing_the_catalogue_reads_no_definitions_and_no_types() -> None:
 
 
 def test_a_webhook_payload_takes_microseconds() -> None:
-    """An event of 2 KB becomes its payload in well under 20 us (measured: 3 us); the bound is ten times that."""
+    """An event of 2 KB is mapped in well under 20 us (measured: 3 us); the bound is ten times that."""
     event = {"type": "track", "event": "E", "context": {"ip": "192.0.2.1"}, "properties": {"p": "x" * 2000}}
     mapping = CATALOGUE["WEBHOOK"].prepare(HOOK)
 
@@ -688,7 +688,7 @@ def test_a_webhook_payload_takes_microseconds() -> None:
     assert min(spent() for _ in range(5)) < 200e-6 * slowness()
 
 
-def test_examples_that_cannot_be_read_say_where(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistakes_in_examples_have_their_position(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A mistake in an examples.yaml is a `ConfigError` with the file."""
     (tmp_path / "broken_type.py").write_text("from svctoolkit.destinations import Settings\nclass S(Settings): pass\n")
     (tmp_path / "examples.yaml").write_text("- {name: x, config: {}, event: {}, payload: []}\n")

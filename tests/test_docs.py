@@ -1,4 +1,4 @@
-"""The documentation is true: its code runs, and everything that can be named is named."""
+"""The documentation is true: its code runs, and it mentions every command and extension."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import svctoolkit.widgets
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SUITES = (ROOT / "svctoolkit" / "docs" / "suites.md").read_text(encoding="utf-8")
-#: packages whose public modules are extensions that users name, and where those have a test of their own
+#: packages whose public modules are extensions, with the test file of their extensions
 EXTENSIONS = {
     "svctoolkit.cli.commands": "svctoolkit {name}",
     "svctoolkit.runner.expect.matchers": "`${name}`",
@@ -27,7 +27,7 @@ EXTENSIONS = {
 
 
 def names_of(package: str) -> list[str]:
-    """The extensions of a package, those in its rooms included."""
+    """The extensions of a package, including those in its subpackages."""
     where = import_module(package)
     rooms = f"{package}." if hasattr(where, "MATCHERS") else ""
     paths = [where.__path__, *(import_module(rooms + m.name).__path__ for m in _modules(where) if rooms and m.ispkg)]
@@ -44,10 +44,10 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.mark.parametrize("code", blocks("python"), ids=lambda code: code.splitlines()[0][:40])
-def test_the_readmes_python_runs(code: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Each block runs by itself, in a folder that is not the repository."""
+def test_the_python_of_the_readme_runs(code: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each block is run separately, in a folder that is not the repository."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(svctoolkit.CATALOGUE, "_added", {})  # what a block registers ends with it
+    monkeypatch.setattr(svctoolkit.CATALOGUE, "_added", {})  # registrations end with their block
 
     exec(compile(code, "README.md", "exec", dont_inherit=True), {"__name__": "readme"})
 
@@ -57,7 +57,7 @@ SECURITY = (ROOT / "svctoolkit" / "docs" / "security.md").read_text(encoding="ut
 
 @pytest.mark.parametrize("code", re.findall(r"^```python\n(.*?)^```$", SECURITY, re.DOTALL | re.MULTILINE))
 def test_the_python_of_the_page_about_security_runs(code: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Each block runs by itself, in a folder of its own."""
+    """Each block is run separately, in its own folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOOK_TOKEN", "")
     exec(compile(code, "security.md", "exec", dont_inherit=True), {"__name__": "page"})
@@ -68,12 +68,12 @@ BATCHES = (ROOT / "svctoolkit" / "docs" / "batches.md").read_text(encoding="utf-
 
 @pytest.mark.parametrize("code", re.findall(r"^```python\n(.*?)^```$", BATCHES, re.DOTALL | re.MULTILINE))
 def test_the_python_of_the_page_about_batches_runs(code: str) -> None:
-    """Each block runs by itself."""
+    """Each block is run separately."""
     exec(compile(code, "batches.md", "exec", dont_inherit=True), {"__name__": "batches"})
 
 
 PAGES = sorted((ROOT / "svctoolkit" / "docs").rglob("*.md"))
-#: pages whose code tests of their own run
+#: pages whose code is run by other tests
 _TESTED = {"security.md", "batches.md", "suites.md", "tracking-plans.md", "warehouse.md", "values.md", "servers.md"}
 _CODE = [
     pytest.param(code, id=f"{page.name}-{number}")
@@ -87,7 +87,7 @@ _CODE = [
 
 @pytest.mark.parametrize("code", _CODE)
 def test_the_python_of_a_page_runs(code: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Each block of each page runs by itself, in a folder that is not the repository."""
+    """Each block of each page is run separately, in a folder that is not the repository."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(svctoolkit.CATALOGUE, "_added", {})
 
@@ -95,8 +95,8 @@ def test_the_python_of_a_page_runs(code: str, monkeypatch: pytest.MonkeyPatch, t
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
-def test_links_of_the_documentation_lead_somewhere(page: Path) -> None:
-    """Every relative link names a file that is there, and a heading of it."""
+def test_links_of_the_documentation_work(page: Path) -> None:
+    """Every relative link names an existing file and heading."""
     text = page.read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
     broken = []
@@ -132,8 +132,8 @@ def test_every_extension_is_documented(package: str) -> None:
         ("svctoolkit.runner.report.reporters", "test_runner_reports.py", r"[\"']{name}[\"']"),
     ],
 )
-def test_every_matcher_and_reporter_has_a_test_of_its_own(package: str, file: str, mention: str) -> None:
-    """Whoever adds one says in the tests beside the others' what it does: by its name, not in a loop over all."""
+def test_every_matcher_and_reporter_has_its_own_test(package: str, file: str, mention: str) -> None:
+    """It is named in the tests, not only covered by a loop over all."""
     text = (ROOT / "tests" / file).read_text(encoding="utf-8")
 
     assert [n for n in names_of(package) if not re.search(mention.replace("{name}", n), text)] == []
@@ -162,12 +162,12 @@ def has_examples(name: str) -> bool:
 # To look for examples in a module takes longer than to run those that there are.
 @pytest.mark.parametrize("name", [name for name in ("svctoolkit", *modules()) if has_examples(name)])
 def test_the_examples_in_docstrings_are_true(name: str) -> None:
-    """Every `>>>` gives what is written below it."""
+    """Every `>>>` gives the result below it."""
     failed, _ = doctest.testmod(import_module(name), optionflags=doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL)
 
     assert failed == 0
 
 
-def test_every_module_says_what_it_is() -> None:
-    """A module without a docstring leaves its reader guessing."""
+def test_every_module_has_a_docstring() -> None:
+    """Otherwise readers would have to guess its purpose."""
     assert [name for name in ("svctoolkit", *modules()) if not (import_module(name).__doc__ or "").strip()] == []

@@ -1,4 +1,4 @@
-"""A destination declares once where its requests go, and what they have in common."""
+"""A destination declares the common parts of its requests once: URL, authorization, headers."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ PARTS = {
 }
 
 
-def test_headers_keep_the_order_of_the_declaration() -> None:
-    """Requests differ by a byte otherwise."""
+def test_headers_are_in_the_declared_order() -> None:
+    """Otherwise requests would differ by some bytes."""
     first = Endpoint("https://harbor.example", JSON, bearer("api_key")).post(SETTINGS, "visits", {})
     second = Endpoint("https://harbor.example", bearer("api_key"), JSON).post(SETTINGS, "visits", {})
 
@@ -49,16 +49,16 @@ def test_headers_keep_the_order_of_the_declaration() -> None:
     assert list(second.headers) == ["Authorization", "Content-Type"]
 
 
-def test_each_way_of_authorization() -> None:
-    """The header that each makes of the settings."""
+def test_each_kind_of_authorization_has_its_header() -> None:
+    """Made from the settings."""
     assert {
         name: Endpoint("https://harbor.example", part).get(SETTINGS).headers["Authorization"]
         for name, (part, _) in PARTS.items()
     } == {name: header for name, (_, header) in PARTS.items()}
 
 
-def test_the_address_and_parameters_may_depend_on_the_settings() -> None:
-    """A region in the address, a key in the query; the parameters of a request are added."""
+def test_url_and_parameters_may_depend_on_the_settings() -> None:
+    """A region in the URL, a key in the query; the parameters of a request are added."""
     api = Endpoint("https://{region}.harbor.example", Param("key", "{api_key}"), Header("A", "b"))
 
     payload = api.post(SETTINGS, "visits", {"id": 1}, params={"dry": "1"})
@@ -68,30 +68,30 @@ def test_the_address_and_parameters_may_depend_on_the_settings() -> None:
     assert payload.headers == {"A": "b"}
 
 
-def test_a_setting_chooses_the_address() -> None:
-    """Where the address is not made of the setting's text."""
+def test_a_setting_may_choose_the_url() -> None:
+    """If the URL is not made from the setting's text."""
     api = Endpoint(by_setting("region", {"us": "https://harbor.example", "eu": "https://harbor.eu.example"}))
 
     assert api.get(SETTINGS).endpoint == "https://harbor.eu.example"
 
 
 @pytest.mark.parametrize("part", [bearer("api_kee"), Header("X-Region", "{regin}"), Param("key", "{api_kee}")])
-def test_an_unknown_attribute_is_named_with_the_nearest(part: Any) -> None:
+def test_an_unknown_attribute_gets_a_suggestion(part: Any) -> None:
     """The mistake is in the declaration: the error names the settings class, not our code."""
     with pytest.raises(AttributeError, match=r"which HarborSettings does not have\. Did you mean '(api_key|region)'"):
         Endpoint("https://harbor.example", part).get(SETTINGS)
 
 
-def test_a_value_without_an_address_refuses_the_event() -> None:
-    """With the name of the setting as configurations write it."""
+def test_a_value_without_a_url_rejects_the_event() -> None:
+    """With the name of the setting as it is in configurations."""
     api = Endpoint(by_setting("data_center", {"us": "https://harbor.example"}))
 
     with pytest.raises(Misconfigured, match="dataCenter: expected one of us, got 'mars'"):
         api.get(HarborSettings(data_center="mars"))
 
 
-def test_a_form_is_sent_as_a_form() -> None:
-    """Where the endpoint says `FORM`; a body is JSON without it."""
+def test_a_form_endpoint_sends_forms() -> None:
+    """If the endpoint says `FORM`; otherwise a body is JSON."""
     form = Endpoint("https://harbor.example", FORM).post(SETTINGS, "visits", {"id": "1"})
     json = Endpoint("https://harbor.example", JSON).post(SETTINGS, "visits", {"id": "1"})
 
@@ -102,7 +102,7 @@ def test_a_form_is_sent_as_a_form() -> None:
 
 
 def test_methods_and_lookups() -> None:
-    """PUT, GET and others; a lookup has the same address and headers, as `context.ask` takes them."""
+    """PUT, GET and others; a lookup has the same URL and headers, in the form of `context.ask`."""
     api = Endpoint("https://harbor.example", bearer("api_key"))
 
     assert api.put(SETTINGS, "visits/1", {}).method == "PUT"
@@ -115,8 +115,8 @@ def test_methods_and_lookups() -> None:
     }
 
 
-def test_the_headers_of_one_request_are_not_those_of_the_next() -> None:
-    """Each payload may be changed without the others; settings of another account have their own key."""
+def test_requests_have_separate_headers() -> None:
+    """Each payload may be changed without affecting others; settings of another account have their own key."""
     api = Endpoint("https://harbor.example", bearer("api_key"))
     dict.update(api.get(SETTINGS).headers, Authorization="")  # type: ignore[arg-type]
 

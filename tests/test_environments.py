@@ -1,4 +1,4 @@
-"""Environments: the same workspace and suites with other settings, credentials and delivery."""
+"""Environments use the same workspace and suites with other settings, credentials and delivery."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def endpoint(workspace: Workspace) -> str:
     return Pipeline(workspace).test_destination("hook", EVENT).data[0].payloads[0]["endpoint"]
 
 
-def test_an_environment_replaces_what_it_names_and_nothing_else(file: Path) -> None:
+def test_an_environment_changes_only_what_it_names(file: Path) -> None:
     """Variables, credentials, delivery and write keys change by key; the rest is the workspace's."""
     base = Workspace.load(file, environ=ENVIRON)
     production = Workspace.load(file, environ=ENVIRON, environment="production")
@@ -58,8 +58,8 @@ def test_an_environment_replaces_what_it_names_and_nothing_else(file: Path) -> N
     assert "prod-s3cret" in set(production.secrets())
 
 
-def test_svc_env_chooses_and_an_argument_comes_first(file: Path) -> None:
-    """`SVC_ENV` counts where nothing is said, an empty argument is the workspace itself."""
+def test_an_argument_overrides_svc_env(file: Path) -> None:
+    """`SVC_ENV` is the default; an empty argument means the workspace itself."""
     environ = {**ENVIRON, "SVC_ENV": "dev"}
 
     assert endpoint(Workspace.load(file, environ=environ)) == "https://dev.example"
@@ -67,8 +67,8 @@ def test_svc_env_chooses_and_an_argument_comes_first(file: Path) -> None:
     assert endpoint(Workspace.load(file, environ=environ, environment="")) == "https://base.example"
 
 
-def test_variables_of_other_environments_need_not_be_set(file: Path) -> None:
-    """Who tests `dev` has no secrets of production."""
+def test_only_variables_of_the_chosen_environment_are_needed(file: Path) -> None:
+    """Testing `dev` requires no secrets of production."""
     assert endpoint(Workspace.load(file, environ={"KEY": "k"}, environment="dev")) == "https://dev.example"
     with pytest.raises(
         InvalidWorkspace, match=r"workspace\.yaml:\d+:\d+: the environment variable PROD_KEY is not set"
@@ -76,8 +76,8 @@ def test_variables_of_other_environments_need_not_be_set(file: Path) -> None:
         Workspace.load(file, environ={"KEY": "k"}, environment="production")
 
 
-def test_a_file_beside_is_an_environment(file: Path) -> None:
-    """`workspace.staging.yaml` says what is different; its mistakes have their place in it."""
+def test_a_separate_file_can_be_an_environment(file: Path) -> None:
+    """`workspace.staging.yaml` has the differences; mistakes have their position in it."""
     beside = file.with_name("workspace.staging.yaml")
     beside.write_text("destinations: {hook: {config: {webhookUrl: https://staging.example}}}\n")
 
@@ -95,14 +95,14 @@ def test_a_file_beside_is_an_environment(file: Path) -> None:
         Workspace.load(file, environ=ENVIRON, environment="staging")
 
 
-def test_an_environment_that_is_not_there_has_the_nearest_name(file: Path) -> None:
-    """A misspelt environment never means the workspace itself."""
+def test_an_unknown_environment_gets_a_suggestion(file: Path) -> None:
+    """A misspelt environment is never ignored."""
     with pytest.raises(UnknownName, match=r"unknown environment 'prodution'\. Did you mean 'production'"):
         Workspace.load(file, environ={**ENVIRON, "SVC_ENV": "prodution"})
 
 
-def test_differences_compare_secrets_and_never_show_them(file: Path) -> None:
-    """Two environments side by side: what differs, and only that."""
+def test_differences_of_environments_hide_secrets(file: Path) -> None:
+    """Two environments are compared, secrets included, and only the differences are shown."""
     changes = environments.differences(file, "base", "production", environ=ENVIRON)
 
     assert changes == [
@@ -119,8 +119,8 @@ def test_differences_compare_secrets_and_never_show_them(file: Path) -> None:
     assert environments.differences(file, "dev", "dev", environ=ENVIRON) == []
 
 
-def test_environments_are_written_back(file: Path, tmp_path: Path) -> None:
-    """What was loaded is saved, references as they were; a secret in the clear becomes one."""
+def test_environments_are_saved(file: Path, tmp_path: Path) -> None:
+    """References are written as they were; a secret in clear text becomes a reference."""
     workspace = Workspace.load(file, environ=ENVIRON)
     assert Workspace.loads(workspace.dumps(), environ=ENVIRON, folder=tmp_path) == workspace
 
@@ -130,10 +130,10 @@ def test_environments_are_written_back(file: Path, tmp_path: Path) -> None:
     assert "$(env:PRODUCTION_HOOK_HEADERS_0_TO)" in text
 
 
-def test_an_environment_of_the_command_line_ends_with_the_command(
+def test_an_environment_option_applies_to_one_command(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`--env` holds while the command runs, for its code and the processes that it starts, also where it fails."""
+    """`--env` applies to the command's code and its processes, and is reset even if the command fails."""
     monkeypatch.chdir(tmp_path)
     for name, value in ENVIRON.items():
         monkeypatch.setenv(name, value)
@@ -153,11 +153,11 @@ def test_an_environment_of_the_command_line_ends_with_the_command(
 @pytest.mark.parametrize(
     ("command", "code"),
     [
-        (["warehouse", "show", "--events", "e.ndjson", "--trust-code"], 4),  # it has no warehouse: said after loading
+        (["warehouse", "show", "--events", "e.ndjson", "--trust-code"], 4),  # no warehouse: reported later
         (["plan", "check", "e.ndjson", "--source", "web"], 4),  # and no plan
     ],
 )
-def test_every_command_that_loads_a_workspace_takes_an_environment(
+def test_every_command_with_a_workspace_accepts_an_environment(
     file: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -165,7 +165,7 @@ def test_every_command_that_loads_a_workspace_takes_an_environment(
     command: list[str],
     code: int,
 ) -> None:
-    """Those of warehouses and plans, too: a misspelt one has the nearest name."""
+    """Including those of warehouses and plans: a misspelt environment gets a suggestion."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "e.ndjson").write_text("{}\n")
     for name, value in ENVIRON.items():
@@ -178,8 +178,8 @@ def test_every_command_that_loads_a_workspace_takes_an_environment(
 
 
 @pytest.mark.slow
-def test_the_same_suites_run_against_each_environment(file: Path, tmp_path: Path) -> None:
-    """`svctoolkit run --env NAME` and SVC_ENV, for the command line and for pytest."""
+def test_suites_can_run_against_each_environment(file: Path, tmp_path: Path) -> None:
+    """`svctoolkit run --env NAME` and SVC_ENV, on the command line and under pytest."""
     (tmp_path / "hook.suite.yaml").write_text(
         "version: 1\nworkspace: workspace.yaml\nscenarios:\n"
         "- name: an order goes to production\n  destination: hook\n"

@@ -17,28 +17,28 @@ NOW = datetime(2026, 1, 1, 12, 30, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("message", [None, 3, [], "track", {}, {"type": None}, {"type": 3}, {"type": ["track"]}])
-def test_a_type_that_is_missing_or_no_text_is_refused(message: Any) -> None:
-    """The first of the two specified texts, also for what is no object at all."""
+def test_a_missing_or_invalid_type_is_rejected(message: Any) -> None:
+    """With the first of the two specified texts, also for values that are not objects."""
     with pytest.raises(InvalidMessageType, match=r"^message type missing or invalid$"):
         events.check(message)
 
 
 @pytest.mark.parametrize("kind", ["", "Track", "purchase", "track "])
-def test_a_type_that_is_none_of_the_six_is_refused(kind: str) -> None:
-    """The second specified text; types are case-sensitive."""
+def test_an_unknown_event_type_is_rejected(kind: str) -> None:
+    """With the second specified text; types are case-sensitive."""
     with pytest.raises(InvalidMessageType, match=r"^message type is unsupported$"):
         events.check({"type": kind})
 
 
 @given(st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text()), st.sampled_from(EVENT_TYPES))
-def test_every_object_with_one_of_the_six_types_is_an_event(members: dict[str, Any], kind: str) -> None:
-    """Nothing but `type` is checked."""
+def test_every_object_with_a_known_type_is_an_event(members: dict[str, Any], kind: str) -> None:
+    """Only `type` is checked."""
     event = {**members, "type": kind}
 
     assert events.check(event) is event
 
 
-def test_builders_make_what_clients_send() -> None:
+def test_builders_make_events_as_clients_do() -> None:
     """Type, name, ids, properties, times in UTC with milliseconds."""
     event = events.track(
         "Order Completed", user_id="u1", properties={"revenue": 10}, context={"ip": "203.0.113.1"}, timestamp=NOW
@@ -56,8 +56,8 @@ def test_builders_make_what_clients_send() -> None:
     }
 
 
-def test_there_is_a_builder_for_every_type() -> None:
-    """Each gives an event of its type that passes the check, with its own members."""
+def test_every_type_has_a_builder() -> None:
+    """Each makes a valid event of its type, with its specific fields."""
     built = [
         events.identify("u1", traits={"plan": "pro"}),
         events.track("Signed Up", user_id="u1"),
@@ -73,8 +73,8 @@ def test_there_is_a_builder_for_every_type() -> None:
     assert (built[4]["groupId"], built[5]["previousId"]) == ("g1", "a1")
 
 
-def test_builders_leave_their_arguments_alone() -> None:
-    """A context that is given twice does not collect the traits of the first event."""
+def test_builders_do_not_change_their_arguments() -> None:
+    """A context that is passed twice does not collect the traits of the first event."""
     context: dict[str, Any] = {"ip": "203.0.113.1"}
     events.identify("u1", traits={"plan": "pro"}, context=context)
 
@@ -82,7 +82,7 @@ def test_builders_leave_their_arguments_alone() -> None:
 
 
 def test_samples_cover_every_type_and_are_copies() -> None:
-    """A sample that somebody changed is whole again at the next call."""
+    """A changed sample is complete again at the next call."""
     events.sample("track")["properties"].clear()
 
     assert {e["type"] for e in events.samples().values()} == set(EVENT_TYPES)
@@ -90,14 +90,14 @@ def test_samples_cover_every_type_and_are_copies() -> None:
     assert all(events.sample(kind)["type"] == kind for kind in EVENT_TYPES)
 
 
-def test_an_unknown_sample_names_the_nearest() -> None:
-    """A misspelt sample is a typo, not a mystery."""
+def test_an_unknown_sample_gets_a_suggestion() -> None:
+    """The error names the nearest sample."""
     with pytest.raises(UnknownName, match=r"unknown sample event 'trak'\. Did you mean 'track'"):
         events.sample("trak")
 
 
-def test_the_view_reads_members_of_any_shape() -> None:
-    """Members of a wrong type read as empty: a mapping sees objects or nothing."""
+def test_the_view_tolerates_values_of_wrong_types() -> None:
+    """They read as empty: a mapping gets objects or nothing."""
     event = Event({"type": "identify", "context": [], "properties": "x", "traits": 3})
 
     assert (event.properties, event.traits, event.context) == ({}, {}, {})
@@ -105,8 +105,8 @@ def test_the_view_reads_members_of_any_shape() -> None:
     assert (Event({"event": "E"}).name, Event({"name": "P"}).name, Event({}).type) == ("E", "P", "")
 
 
-def test_a_sample_event_that_happens_now() -> None:
-    """With `at` all its times move together, so a destination that takes no old events takes it."""
+def test_a_sample_event_can_happen_now() -> None:
+    """`at` moves all its times, so that destinations that reject old events accept it."""
     now = datetime(2030, 1, 1, 12, tzinfo=UTC)
     then, moved = events.sample("track"), events.sample("track", at=now)
 

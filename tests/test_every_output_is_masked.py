@@ -1,7 +1,7 @@
-"""Whatever can show something is tried with canaries: what nobody has tried here is a failure, not a gap.
+"""Every object with a display, file, log or server of the package is tested with canaries; untested ones are a failure.
 
-`test_no_secret_shows` says what the canaries are. Here what has a display, keeps a file, logs or serves is looked up
-in the package itself.
+`test_no_secret_shows` explains the canaries. Here everything that has a display, keeps a file, logs or serves is looked
+up in the package itself.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from tests.test_no_secret_shows import CANARIES, ENVIRONMENT, EVENTS, KNOWN, can
 __all__ = ["shop", "workspace"]  # fixtures
 
 _ALL = Stages(send_to_destination=True)
-#: an event that has the secrets itself, as one has that a transformation of somebody else has filled
+#: an event that contains the secrets itself, as after a foreign transformation
 TELLTALE = {
     **track(CANARIES["a credential"], user_id=CANARIES["the password of a URL"], properties={"echo": KNOWN}),
     "messageId": CANARIES["a parameter of a URL"],
@@ -55,7 +55,7 @@ TELLTALE = {
 
 
 def _classes_with(*members: str) -> set[str]:
-    """The classes of the package that have one of the members themselves."""
+    """Classes of the package that define one of these attributes themselves."""
     names = set()
     for module in pkgutil.walk_packages(svctoolkit.__path__, "svctoolkit."):
         if ".transformations.worker." in module.name or module.name.endswith("__main__"):
@@ -71,7 +71,7 @@ def members_of(kind: type) -> set[str]:
 
 
 class Shop:
-    """What one has in a notebook after an hour: everything that shows itself, made from the workspace of canaries."""
+    """The objects of a notebook session, everything with a display, made from the workspace of canaries."""
 
     def __init__(self, folder: Path, workspace: Workspace, plane: DataPlane) -> None:
         self.folder, self.workspace, self.plane = folder, workspace, plane
@@ -94,7 +94,7 @@ class Shop:
         return client
 
 
-#: class -> one or more of it. Who adds a display adds a line here.
+#: class -> one or more instances. A new display needs a line here.
 DISPLAYS: dict[str, Callable[[Shop], Any]] = {
     "Workspace": lambda s: s.workspace,
     "Source": lambda s: [*s.workspace.sources.values()],
@@ -149,11 +149,11 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
     "DestinationType": lambda _: CATALOGUE["WEBHOOK"],
     "_Catalogue": lambda _: CATALOGUE,
 }
-#: They are what is sent, as `to_dict()` is: what is pickled of them has it.
+#: These are sent, as `to_dict()` is, so their pickles contain secrets.
 AS_SENT = {"HttpRequest", "HttpResponse"}
-#: They show the values that the caller puts in, and know no workspace.
+#: These show values passed by the caller, and have no workspace.
 OF_THE_CALLER = {"Event", "Change", "Diff", "Explanation", "Load", "Warehouse", "Plan", "TrackingPlan", "Verdict"}
-#: Shown with their state by `test_no_secret_shows.test_no_widget_keeps_a_secret`.
+#: Shown with their state in `test_no_secret_shows.test_no_widget_keeps_a_secret`.
 OF_WIDGETS = {"Explorer", "Results"}
 
 
@@ -171,7 +171,7 @@ def _error(workspace: Workspace) -> ToolkitError:
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
-    """A shop that has sent, refused and failed, served by a data plane."""
+    """A shop that has sent, refused and failed events, served by a data plane."""
     from tests import test_no_secret_shows as canaries
 
     with pytest.MonkeyPatch.context() as patch:
@@ -189,17 +189,17 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
                 client.shutdown(1)
 
 
-def test_every_display_is_tried() -> None:
-    """A class that shows itself in notebooks stands in one of the lists above."""
+def test_every_display_is_in_a_list() -> None:
+    """A class with a notebook display is in one of the lists above."""
     tried = {*DISPLAYS, *OF_THE_CALLER, *OF_WIDGETS}
-    shown = _classes_with("_repr_mimebundle_", "_repr_html_") - {"Displayed"}  # imports every module, also the views
+    shown = _classes_with("_repr_mimebundle_", "_repr_html_") - {"Displayed"}  # imports every module, even the displays
     shown |= {kind.__name__ for kind, form in displayed._VIEWS if form == "html"}
 
     assert sorted(shown ^ tried) == [], "add a line to DISPLAYS above"
 
 
 def test_every_displayed_class_has_a_view() -> None:
-    """A class that says it can be displayed, or one of its bases, has a view."""
+    """A class that declares a display, or one of its bases, has a view."""
     without = [
         value.__qualname__
         for module in pkgutil.walk_packages(svctoolkit.__path__, "svctoolkit.")
@@ -215,7 +215,7 @@ def test_every_displayed_class_has_a_view() -> None:
 
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_no_display_shows_a_secret(name: str, tried: Shop) -> None:
-    """Neither as text nor as HTML, nor pickled, where it can be pickled, nor as a frame."""
+    """Neither as text nor as HTML, nor pickled (if possible), nor as a frame."""
     made = DISPLAYS[name](tried)
     for value in made if type(made) is list else [made]:
         assert name in {kind.__name__ for kind in type(value).__mro__}
@@ -225,7 +225,7 @@ def test_no_display_shows_a_secret(name: str, tried: Shop) -> None:
 
 
 def _exports(value: Any) -> Iterator[str]:
-    """What an object gives to be written down. `to_dict` and `requests` are what is sent, and stay."""
+    """The exports of an object. `to_dict` and `requests` are sent, so they contain secrets."""
     for name in ("to_html", "dumps", "to_masked_dict"):
         if hasattr(value, name):
             yield json.dumps(getattr(value, name)())
@@ -236,17 +236,17 @@ def _exports(value: Any) -> Iterator[str]:
 def _pickled(value: Any) -> bytes:
     try:
         return pickle.dumps(value)
-    except (TypeError, AttributeError, pickle.PicklingError):  # has a lock, a thread, a socket
+    except (TypeError, AttributeError, pickle.PicklingError):  # has a lock, a thread or a socket
         return b""
 
 
-def test_every_delivery_mode_is_tried() -> None:
-    """A mode that another file brings keeps requests where it likes: it needs a test like those of these."""
+def test_every_delivery_mode_is_in_the_list() -> None:
+    """A new mode may store requests anywhere, so it needs a test."""
     assert MODES.names() == ["cassette", "live", "record"]
 
 
-def test_every_kind_of_record_is_tried(tried: Shop) -> None:
-    """Whatever `/inspect` lists, in any kind, counts and metrics included."""
+def test_no_kind_of_record_shows_a_secret(tried: Shop) -> None:
+    """All records in `/inspect`, including counts and metrics."""
     plane = tried.plane
     headers = {"authorization": f"Bearer {plane.token}"}
     for path in (*(f"/inspect/{name}" for name in ("counts", "wait", *KINDS)), "/inspect", "/metrics", "/openapi.json"):
@@ -255,8 +255,8 @@ def test_every_kind_of_record_is_tried(tried: Shop) -> None:
         assert canaries_in(answer.text, str(answer.headers)) == [], path
 
 
-def test_a_secret_that_a_file_no_longer_has_stays_hidden(shop: Path) -> None:
-    """A changed workspace file: neither the new secret shows nor the one before, which is in what was recorded."""
+def test_a_secret_removed_from_the_file_stays_masked(shop: Path) -> None:
+    """After a change of the workspace file neither the new nor the old secret is shown, even in earlier records."""
     with DataPlane(shop / "workspace.yaml") as plane:
         plane.send(EVENTS[0], source="web")
         plane.drain()
@@ -264,7 +264,7 @@ def test_a_secret_that_a_file_no_longer_has_stays_hidden(shop: Path) -> None:
         old, new = CANARIES["a secret setting of a mapping"], "canary99renewed"
         (shop / "workspace.yaml").write_text(text.replace(old, new), "utf-8")
         plane.wait(lambda: new in list(plane.workspace.secrets()))
-        # a destination whose own configuration has not changed, and whose user tells the secret of another one
+        # a destination with an unchanged configuration, whose event contains another one's secret
         plane.script("hook", Answer(400, {"error": f"not {new} and not {old}"}))
         plane.send({**EVENTS[0], "messageId": "m5"}, source="web")
         plane.drain()
@@ -276,8 +276,8 @@ def test_a_secret_that_a_file_no_longer_has_stays_hidden(shop: Path) -> None:
     assert len(plane.fates) == 8
 
 
-def test_a_kept_route_knows_the_secrets_of_others(workspace: Workspace) -> None:
-    """What a pipeline keeps for a destination forgets nothing that changes elsewhere in the workspace."""
+def test_a_cached_route_masks_secrets_of_other_destinations(workspace: Workspace) -> None:
+    """Even if they change elsewhere in the workspace."""
     pipeline = Pipeline(workspace, transport=Recorder())
     pipeline.test_destination("hook", EVENTS[0])
     workspace.destination("am").config["apiKey"] = Secret("canary99renewed")
@@ -287,7 +287,7 @@ def test_a_kept_route_knows_the_secrets_of_others(workspace: Workspace) -> None:
 
 
 class _Lines(logging.Handler):
-    """Every record of every logger, as a file of a log would have it."""
+    """The records of all loggers, as they would be in a log file."""
 
     def __init__(self) -> None:
         super().__init__(logging.NOTSET)
@@ -313,7 +313,7 @@ def log() -> Iterator[_Lines]:
 
 
 def test_no_log_shows_a_secret(shop: Path, log: _Lines) -> None:
-    """Of any logger, at any level: a data plane with a store and a client, requests that fail, a file that is wrong."""
+    """For any logger and level: a data plane with a store and a client, failing requests, an invalid file."""
     with DataPlane(shop / "workspace.yaml", store=shop / "store.db") as plane:
         plane.script("hook", Answer(500, {"echo": KNOWN}), Answer(400, {"echo": KNOWN}))
         plane.send([*EVENTS, TELLTALE], source="web")
@@ -341,7 +341,7 @@ def test_no_log_shows_a_secret(shop: Path, log: _Lines) -> None:
 
 
 class _Served:
-    """`svctoolkit serve` in a process of its own, and everything that it writes."""
+    """`svctoolkit serve` in a separate process, with all its output."""
 
     def __init__(self, *arguments: str) -> None:
         self.process = subprocess.Popen(
@@ -385,9 +385,9 @@ class _Served:
 
 @pytest.mark.parametrize("stored", [False, True])
 def test_a_served_workspace_shows_no_secret(shop: Path, stored: bool) -> None:
-    """`svctoolkit serve`: the console, `/inspect`, its stream, the store, a wrong file while it runs.
+    """`svctoolkit serve`: console, `/inspect`, its stream, the store, and an invalid file while it runs.
 
-    A store keeps events as they came, for its owner alone: they are delivered from there.
+    A store contains events unchanged, readable only for its owner: they are delivered from there.
     """
     events = EVENTS if stored else [*EVENTS, TELLTALE, {"type": "nonsense", "echo": KNOWN}]
     served = _Served("--workspace", "workspace.yaml", *(["--store", "store.db"] if stored else []))

@@ -1,4 +1,4 @@
-"""Every refusal of every type is data: it names a field or a setting, and its rule is its own."""
+"""Every refusal of every type is data: it names a field or a setting, and its rule is unique."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tests.catalogue import examples
 
 PACKAGE = Path(__file__).parent.parent / "svctoolkit"
 ROOMS = ("destinations", "mapping", "warehouse")
-#: What authors raise, and how many arguments tell where the event or the configuration is wrong.
+#: Exceptions that authors raise, and the number of arguments that locate the mistake in event or configuration.
 KINDS = ("Missing", "Misfit", "NotConfigured", "Unsupported", "Misconfigured", "NotFound", "LookupFailed")
-#: What has no field and no setting: a fault of a mapping itself, and an event that no handler is for.
+#: Those without field and setting: a bug in a mapping, and an event without a handler.
 FRAME = {
     "destinations/_context.py", "destinations/_define.py", "destinations/_examples.py", "destinations/_mapping.py",
     "destinations/_settings.py", "destinations/definitions.py", "mapping/refusals.py",
@@ -42,15 +42,15 @@ def calls(file: Path) -> Iterator[tuple[str, ast.Call]]:
 
 
 def given(call: ast.Call, name: str, place: int | None = None) -> ast.expr | None:
-    """An argument of a call; None where it is left out or an empty text."""
+    """An argument of a call; None if it is missing or an empty text."""
     value = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
     if value is None and place is not None and len(call.args) > place:
         value = call.args[place]
     return None if isinstance(value, ast.Constant) and value.value == "" else value
 
 
-def test_no_mapping_raises_a_bare_text() -> None:
-    """What mappings raise is one of the vocabulary, never a sentence."""
+def test_no_mapping_raises_plain_text() -> None:
+    """Mappings raise refusals of the vocabulary, never a sentence."""
     bare = [
         f"{file.relative_to(PACKAGE)}:{call.lineno}"
         for file in files()
@@ -63,7 +63,7 @@ def test_no_mapping_raises_a_bare_text() -> None:
 
 
 def test_every_refusal_names_a_field_or_a_setting() -> None:
-    """As they are written: also those that no example reaches, and what lookups ask for."""
+    """In the source, including refusals that no example reaches, and those of lookups."""
     nameless = [
         f"{file.relative_to(PACKAGE)}:{call.lineno} {name}"
         for file in files()
@@ -83,7 +83,7 @@ def names_a_place(name: str, call: ast.Call) -> bool:
 
 
 def refusals(name: str) -> Iterator[Refusal]:
-    """Those that the examples of a type come to."""
+    """The refusals in the examples of a type."""
     for example in examples(name):
         if example.error is None:
             continue
@@ -98,12 +98,12 @@ def refusals(name: str) -> Iterator[Refusal]:
         except MappingError as error:
             yield error.refusal
         except ToolkitError:
-            continue  # a configuration that is refused
+            continue  # a configuration that is rejected
 
 
 @pytest.mark.parametrize("name", CATALOGUE.names())
-def test_a_rule_of_a_type_is_its_own(name: str) -> None:
-    """Each names its place and what was expected; two rules of a type never share an id; no id has a value in it."""
+def test_rules_of_a_type_are_unique(name: str) -> None:
+    """Each has its place and the expected value; rules of a type never share an id; ids contain no value."""
     rules: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
     for refusal in refusals(name):
         rule = refusal.rule(name)
@@ -117,8 +117,8 @@ def test_a_rule_of_a_type_is_its_own(name: str) -> None:
     assert {rule: said for rule, said in rules.items() if len(said) > 1} == {}
 
 
-def test_rules_as_they_are_written_are_told_apart() -> None:
-    """In one type two refusals with the same kind, place and case expect the same."""
+def test_rules_in_the_source_are_distinguishable() -> None:
+    """In one type, refusals with the same kind, place and case expect the same value."""
     shared = []
     for folder in sorted(path for path in (PACKAGE / "destinations").iterdir() if (path / "__init__.py").is_file()):
         expected: dict[tuple[str, ...], set[str]] = defaultdict(set)

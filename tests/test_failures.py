@@ -1,4 +1,4 @@
-"""Failures are data: which rule broke which events, at which field, with what value."""
+"""Failures are data: rule, events, field and value."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def order(number: int, **properties: Any) -> dict[str, Any]:
     return {**head, "properties": properties}
 
 
-def test_a_failure_names_its_rule_its_field_and_its_value(shop: Workspace) -> None:
-    """What was expected, what was there, and where: for a refusal, for user code, for an answer of the destination."""
+def test_a_failure_has_its_rule_field_and_value(shop: Workspace) -> None:
+    """The expected and the actual value: for a refusal, for user code, for an answer of the destination."""
     pipeline = Pipeline(shop)
     pipeline.recorder.answer("*", Answer(400, body={"error": "no list 17"}))
     (code,) = pipeline.test_destination("code", order(1, total=0)).failures()
@@ -56,8 +56,8 @@ def test_a_failure_names_its_rule_its_field_and_its_value(shop: Workspace) -> No
     assert "17" not in sent.template
 
 
-def test_values_do_not_make_rules(shop: Workspace) -> None:
-    """A hundred events that break one rule with a hundred values are one row, with the values that come most."""
+def test_different_values_break_the_same_rule(shop: Workspace) -> None:
+    """A hundred events that break one rule with a hundred values are one row, with the most frequent values."""
     events = [{"type": "identify", "messageId": f"m{n}"} for n in range(3)]
     events += [{**order(n), "timestamp": f"soon {n}", "properties": {"revenue": n}} for n in range(100)]
     results = SourceResult([Pipeline(shop).test_destination("fb", event) for event in events])
@@ -72,8 +72,8 @@ def test_values_do_not_make_rules(shop: Workspace) -> None:
     assert len(repr(told).splitlines()) == len(counts) + 1
 
 
-def test_the_code_or_the_setting_that_decides_is_named(shop: Workspace) -> None:
-    """One setting forbids anonymous events, a line of code raises: each is named beside what it breaks."""
+def test_the_responsible_code_or_setting_is_named(shop: Workspace) -> None:
+    """A setting that forbids anonymous events, and a line of code that raises."""
     shop.transformation("boom", code="def transformEvent(event, metadata):\n    return evnt\n")
     shop.destination("hook2", "WEBHOOK", config={"webhookUrl": "https://h.example"}, transformation="boom")
     shop.destination("ct", "CLEVERTAP", config={"accountId": "a", "passcode": "p", "trackAnonymous": False})
@@ -89,7 +89,7 @@ def test_the_code_or_the_setting_that_decides_is_named(shop: Workspace) -> None:
 
 
 def test_failures_survive_pickling_and_hide_secrets(shop: Workspace) -> None:
-    """What is pickled has the same failures; secrets of the workspace are masked in all of them."""
+    """Pickled failures are equal; secrets of the workspace are masked in all of them."""
     event = {"type": "identify", "messageId": "t0ken-s3cret"}
     result = Pipeline(shop).test_destination("fb", event)
 
@@ -98,8 +98,8 @@ def test_failures_survive_pickling_and_hide_secrets(shop: Workspace) -> None:
     assert pickle.loads(pickle.dumps(result)).failures().frame().equals(result.failures().frame())
 
 
-def test_results_that_are_well_have_none(shop: Workspace) -> None:
-    """No failures, no rows, and the columns are there all the same."""
+def test_successful_results_have_no_failures(shop: Workspace) -> None:
+    """The frame has its columns, but no rows."""
     none = Pipeline(shop).test_destination("hook", order(1)).failures()
 
     assert (len(none), len(none.frame()), len(none.counts())) == (0, 0, 0)
@@ -109,8 +109,8 @@ def test_results_that_are_well_have_none(shop: Workspace) -> None:
 
 
 @pytest.mark.parametrize("name", CATALOGUE.names())
-def test_every_refusal_of_every_type_is_a_rule(name: str) -> None:
-    """The field that an error knows is the field of the row; the value stands there; no id has a value in it."""
+def test_every_refusal_of_every_type_has_a_rule(name: str) -> None:
+    """Row and error have the same field; the value is in the event there; ids contain no value."""
     for example in (example for example in examples(name) if example.error and not example.lookups):
         workspace = Workspace("shop")
         try:
@@ -129,8 +129,8 @@ def test_every_refusal_of_every_type_is_a_rule(name: str) -> None:
                 assert (value if isinstance(value, str) else json.dumps(value)).startswith(failure.value.rstrip("…"))
 
 
-def test_a_replay_groups_failures_by_rule_and_gives_a_frame(shop: Workspace) -> None:
-    """One bad shape in many events is one line with count, field and example; types that are not taken are filtered."""
+def test_a_replay_groups_failures_by_rule(shop: Workspace) -> None:
+    """One bad shape in many events is one line with count, field and example; unsupported types are filtered."""
     events = [{"type": "identify", "messageId": f"i{n}", "userId": "u"} for n in range(5)]
     events += [{**order(n, total=0)} for n in range(20)]
     result = replay(events, shop, destinations=["code", "am"])
@@ -145,7 +145,7 @@ def test_a_replay_groups_failures_by_rule_and_gives_a_frame(shop: Workspace) -> 
     assert "ZeroDivisionError" in repr(result.groups)
 
 
-def test_the_documentation_names_every_column(shop: Workspace) -> None:
+def test_all_columns_of_failures_are_documented(shop: Workspace) -> None:
     """The table in `notebooks.md` has exactly the columns of `failures().frame()`, grouped by subject."""
     page = (Path(svctoolkit.__file__).parent / "docs" / "notebooks.md").read_text(encoding="utf-8")
     table = page.split("| column of `failures().frame()` |")[1].split("\n\n")[0]

@@ -1,4 +1,4 @@
-"""What `import svctoolkit` promises: a small list of names that is true, and a small price."""
+"""`import svctoolkit` has a small, correct list of names and is fast."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def source(module: str) -> str:
     return Path(str(spec.origin)).read_text(encoding="utf-8") if spec and spec.origin else ""
 
 
-#: every package, and every module that users import from
+#: every package and every module that users import from
 MODULES = [m.name for m in pkgutil.walk_packages(svctoolkit.__path__, "svctoolkit.") if "__all__" in source(m.name)]
 
 
@@ -28,8 +28,8 @@ def run(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
 
 
-def test_every_exported_name_is_there() -> None:
-    """`__all__` is sorted, and every name in it can be had."""
+def test_every_exported_name_exists() -> None:
+    """`__all__` is sorted, and every name in it can be imported."""
     names = [n for n in svctoolkit.__all__ if n != "__version__"]
 
     assert names == sorted(names)
@@ -37,8 +37,8 @@ def test_every_exported_name_is_there() -> None:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_what_a_package_says_it_has_is_there(module: str) -> None:
-    """Each name of an `__all__` can be had, stands in it once, and `from package import *` does not fail."""
+def test_every_name_in_all_of_a_package_exists(module: str) -> None:
+    """Each is listed once and can be imported, and `from package import *` works."""
     names = getattr(import_module(module), "__all__", [])
 
     assert len(names) == len(set(names))
@@ -46,8 +46,8 @@ def test_what_a_package_says_it_has_is_there(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES if "_HOME" in source(m)])
-def test_no_lazy_name_is_a_module_too(module: str) -> None:
-    """`server.banner` would be the module once it was imported, and the function before."""
+def test_no_lazy_name_equals_a_module(module: str) -> None:
+    """`server.banner` would be a function before the module is imported, and the module afterwards."""
     package = import_module(module)
     lazy = getattr(package, "_HOME", {})
     modules = {m.name for m in pkgutil.iter_modules(getattr(package, "__path__", []))}
@@ -56,13 +56,13 @@ def test_no_lazy_name_is_a_module_too(module: str) -> None:
 
 
 def test_a_misspelt_name_is_an_attribute_error() -> None:
-    """Lazy names do not change what Python says about names that are not there."""
+    """Lazy names do not change Python's message about missing names."""
     with pytest.raises(AttributeError, match="has no attribute 'Workspaec'"):
         svctoolkit.Workspaec  # noqa: B018
 
 
 def test_import_loads_no_third_party_module() -> None:
-    """`import svctoolkit` loads the standard library and itself, nothing else."""
+    """`import svctoolkit` loads only the standard library and itself."""
     out = run(
         "import sys; before = set(sys.modules); import svctoolkit; "
         "print(*{m.split('.')[0] for m in set(sys.modules) - before} - {'svctoolkit'} - sys.stdlib_module_names)"
@@ -73,13 +73,13 @@ def test_import_loads_no_third_party_module() -> None:
 
 @pytest.mark.parametrize("module", ["svctoolkit.destinations", "svctoolkit.pipeline", "svctoolkit.workspace"])
 def test_the_core_loads_neither_pandas_nor_a_server(module: str) -> None:
-    """The stages run without pandas, httpx, starlette and uvicorn in memory."""
+    """The stages run without loading pandas, httpx, starlette and uvicorn."""
     out = run(f"import sys, {module}; print(*{{'pandas', 'httpx', 'starlette', 'uvicorn'}} & set(sys.modules))")
 
     assert out.split() == []
 
 
-def test_the_version_costs_little() -> None:
+def test_the_version_is_fast() -> None:
     """`svctoolkit --version` takes under 0.15 s of CPU; the median of five runs, twice that on a machine under load."""
     code = (
         "import resource, subprocess, sys\n"
@@ -96,7 +96,7 @@ def test_the_version_costs_little() -> None:
 
 
 def test_every_module_can_be_imported() -> None:
-    """No module fails, or does anything but define things. (The sandbox's worker is a program, not a module.)"""
+    """Every module can be imported and only defines things. (The sandbox's worker is a program, not a module.)"""
     modules = [m.name for m in pkgutil.walk_packages(svctoolkit.__path__, "svctoolkit.")]
     for module in modules:
         if not module.endswith("__main__"):

@@ -1,7 +1,7 @@
-"""Every way in says once what of the sandbox does not hold on this machine, and runs no code without what is essential.
+"""Every entry point reports once which sandbox layers are missing, and runs no code without the essential ones.
 
-The machines are processes whose system calls are refused, as containers do it (`tests.denied`): whole processes, from
-outside, as root and as another user.
+Machines are simulated by processes whose system calls are denied, as in containers (`tests.denied`): whole processes,
+as root and as another user.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ pytestmark = [linux, pytest.mark.slow]
 
 
 class Machine:
-    """One that refuses a system call, and a user on it."""
+    """A machine that denies a system call, with a user."""
 
     def __init__(self, folder: Path, call: str, user: int | None = None, python: str = sys.executable) -> None:
         self.folder, self.user, self.python = folder, user, python
@@ -67,7 +67,7 @@ class Machine:
         return self.start(*command).communicate(timeout=120)[0]
 
     def serve(self, *options: str) -> str:
-        """What a served workspace says on its console, and to two events of a client."""
+        """The console output of a served workspace, and the results of two events."""
         process = self.start("-m", "svctoolkit", "serve", "--workspace", "workspace.yaml", "--port", "0", *options)
         assert process.stdout is not None
         lines: list[str] = []
@@ -85,7 +85,7 @@ class Machine:
             return "".join(lines) + rest.read()
 
     def notebook(self, *options: str) -> str:
-        """What the cells of a notebook show, in a kernel of its own."""
+        """The outputs of a notebook's cells, in a new kernel."""
         from jupyter_client.kernelspec import KernelSpec
         from jupyter_client.manager import KernelManager
 
@@ -112,7 +112,7 @@ def _text_of(message: dict[str, dict[str, object]]) -> str:
     return str(content.get("text") or (data.get("text/plain") if isinstance(data, dict) else "") or "")
 
 
-#: way in -> what a person sees of it
+#: entry point -> its output
 WAYS: dict[str, Callable[..., str]] = {
     "transform": lambda m, *o: m.run("-m", "svctoolkit", "transform", "clean.py", "--event", "event.json", *o),
     "run": lambda m, *o: m.run("-m", "svctoolkit", "run", "all.suite.yaml", "--report", "console", *o),
@@ -127,7 +127,7 @@ WAYS: dict[str, Callable[..., str]] = {
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as name:  # pytest's folders are closed to other users
+    with tempfile.TemporaryDirectory() as name:  # pytest's folders are not accessible to other users
         folder = Path(name)
         folder.chmod(0o777)
         texts = {"workspace.yaml": WORKSPACE, "clean.py": CODE, "all.suite.yaml": SUITE}
@@ -139,8 +139,8 @@ def folder() -> Iterator[Path]:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("call", ["landlock_create_ruleset", "unshare"])
-def test_what_does_not_hold_is_said_once(way: str, call: str, folder: Path) -> None:
-    """Where a layer is missing that is not essential, code runs, and one sentence says which it is."""
+def test_missing_layers_are_reported_once(way: str, call: str, folder: Path) -> None:
+    """If a non-essential layer is missing, code runs, and one sentence names it."""
     shown = WAYS[way](Machine(folder, call))
     said = rf"sandbox without {LAYERS[call]} \(linux|missing on this machine: {LAYERS[call]}"
 
@@ -151,8 +151,8 @@ def test_what_does_not_hold_is_said_once(way: str, call: str, folder: Path) -> N
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("call", ESSENTIAL)
-def test_code_runs_without_what_is_essential_only_when_trusted(way: str, call: str, folder: Path) -> None:
-    """It is refused with what to do; with that done it runs, and what is missing is said once."""
+def test_code_runs_without_essential_layers_only_if_trusted(way: str, call: str, folder: Path) -> None:
+    """It is refused with advice; once trusted it runs, and missing layers are reported once."""
     refused = WAYS[way](Machine(folder, call))
     trusted = WAYS[way](Machine(folder, call), "--trust-code")
 
@@ -165,8 +165,8 @@ def test_code_runs_without_what_is_essential_only_when_trusted(way: str, call: s
 
 @pytest.mark.parametrize("way", ["transform", "run", "serve"])
 @pytest.mark.parametrize("call", ["", "seccomp", "landlock_create_ruleset"])
-def test_another_user_is_told_the_same(way: str, call: str, folder: Path) -> None:
-    """Who is not root gets a whole sandbox where the machine allows it, and the same words where it does not."""
+def test_another_user_gets_the_same_report(way: str, call: str, folder: Path) -> None:
+    """Without root, the sandbox is complete where the machine allows it, with the same messages where not."""
     python = next((each for each in (sys.executable, "/usr/bin/python3") if runs_as(NOBODY, each)), None)
     if os.getuid() != 0 or python is None:
         pytest.skip("only root can be another user, who needs a Python that may be run by all")

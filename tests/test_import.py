@@ -1,4 +1,4 @@
-"""`svctoolkit import`: a workspace that the service exported becomes a project that runs."""
+"""`svctoolkit import` turns an exported workspace into a project that runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def destination(id: str, name: str, type: str, config: dict[str, Any], **more: A
 
 
 def configuration(**transformation: str) -> dict[str, Any]:
-    """What the service exports, with all that a real workspace has: unknown members, types and variables."""
+    """An export with everything that a real workspace has: unknown fields, types and variables."""
     hook = {"webhookUrl": "https://hook.example/in", "headers": [{"from": "X-Key", "to": SECRETS[2]}]}
     code = {"id": "tf1", "versionId": "tfv1", "config": {}} | transformation
     return {
@@ -66,15 +66,15 @@ def export(folder: Path, data: Any, *, with_code: bool = True) -> Path:
 
 
 def svctoolkit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The command in this process: to start an interpreter takes longer than most commands."""
+    """The command in this process: starting an interpreter takes longer than most commands."""
     out, errors = StringIO(), StringIO()
     with chdir(cwd), redirect_stdout(out), redirect_stderr(errors):
         code = main(arguments)
     return subprocess.CompletedProcess(arguments, code, out.getvalue(), errors.getvalue())
 
 
-def test_an_export_becomes_a_project_whose_suites_run_and_notice_a_change(tmp_path: Path) -> None:
-    """One command, then `svctoolkit run` passes; a change of the code or of a setting fails it."""
+def test_an_imported_project_passes_and_detects_changes(tmp_path: Path) -> None:
+    """`svctoolkit run` passes after one command; a change of code or of a setting fails it."""
     export(tmp_path, configuration())
 
     imported = svctoolkit("import", "workspaceConfig.json", "-o", "shop", cwd=tmp_path)
@@ -97,9 +97,7 @@ def test_an_export_becomes_a_project_whose_suites_run_and_notice_a_change(tmp_pa
     assert "Google Tag Manager" in (shop / "IMPORT.md").read_text()
 
 
-def test_an_import_has_nothing_to_do_with_the_environment_that_is_chosen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_import_ignores_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SVC_ENV is about another workspace; an export has no environments, and `import` no option for one."""
     export(tmp_path, configuration())
     monkeypatch.setenv("SVC_ENV", "production")
@@ -111,8 +109,8 @@ def test_an_import_has_nothing_to_do_with_the_environment_that_is_chosen(
     assert "unknown option --env of svctoolkit import" in refused.stderr
 
 
-def test_secrets_of_an_export_stand_in_one_file_for_its_owner_only(tmp_path: Path) -> None:
-    """workspace.yaml and the suites have references, `.env` the values, `.env.example` the names."""
+def test_secrets_of_an_export_are_in_one_private_file(tmp_path: Path) -> None:
+    """workspace.yaml and suites have references, `.env` the values, `.env.example` the names."""
     report = import_workspace(export(tmp_path, configuration()), tmp_path / "shop", environ={})
 
     files = [path for path in (tmp_path / "shop").rglob("*") if path.is_file()]
@@ -134,8 +132,8 @@ def test_secrets_of_an_export_stand_in_one_file_for_its_owner_only(tmp_path: Pat
         ("1", "export function transformEvent(event) { return event; }", ""),
     ],
 )
-def test_the_version_of_the_code_says_what_it_may_be(tmp_path: Path, version: str, code: str, says: str) -> None:
-    """`codeVersion` is imported, kept and written back: a script is no module, and a module no script."""
+def test_the_code_version_is_kept(tmp_path: Path, version: str, code: str, says: str) -> None:
+    """`codeVersion` is imported, kept and written back: a script stays a script, a module stays a module."""
     file = export(tmp_path, configuration(codeVersion=version, code=code), with_code=False)
     import_workspace(file, tmp_path / "shop", environ={}, with_suites=False)
 
@@ -146,8 +144,8 @@ def test_the_version_of_the_code_says_what_it_may_be(tmp_path: Path, version: st
     assert (says in str(error)) if says else error is None
 
 
-def test_what_was_loaded_comes_back(tmp_path: Path) -> None:
-    """The project's workspace is the export's, with unknown types and variables, and code in place of versions."""
+def test_the_project_equals_the_export(tmp_path: Path) -> None:
+    """Including unknown types and variables, with code in place of versions."""
     file = export(tmp_path, configuration())
     import_workspace(file, tmp_path / "shop", environ={})
 
@@ -166,8 +164,8 @@ def test_what_was_loaded_comes_back(tmp_path: Path) -> None:
     assert project.libraries["text"].version_id == "libv1"
 
 
-def test_code_that_is_missing_is_asked_for_by_name(tmp_path: Path) -> None:
-    """Without the code the destination waits for it; files named by version or id, and rudder/v1 files, give it."""
+def test_missing_code_is_requested_by_name(tmp_path: Path) -> None:
+    """The destination waits for it; files named by version or id, and rudder/v1 files, provide it."""
     file = export(tmp_path, configuration(), with_code=False)
     without = import_workspace(file, tmp_path / "without", environ={})
     elsewhere = tmp_path / "code"
@@ -189,8 +187,8 @@ def test_code_that_is_missing_is_asked_for_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("there", ["workspace.yaml", "IMPORT.md", "suites/orders-hook.suite.yaml", ".env"])
-def test_files_that_are_there_stay_and_nothing_is_written(tmp_path: Path, there: str) -> None:
-    """A folder with a file of the project's names keeps exactly what it had."""
+def test_existing_files_are_kept(tmp_path: Path, there: str) -> None:
+    """If a file of the project exists, nothing is written."""
     file = export(tmp_path / "export", configuration())
     mine = tmp_path / "shop" / there
     mine.parent.mkdir(parents=True)
@@ -202,8 +200,8 @@ def test_files_that_are_there_stay_and_nothing_is_written(tmp_path: Path, there:
     assert (files, mine.read_text()) == ([mine], "mine")
 
 
-def test_names_in_an_export_lead_nowhere_else(tmp_path: Path) -> None:
-    """Ids and names with paths in them become names of files in the project."""
+def test_names_in_an_export_cannot_leave_the_project(tmp_path: Path) -> None:
+    """Ids and names with paths become names of files in the project."""
     shape = configuration(id="../../evil", name="../../evil", code=CODE, language="javascript")
     shape["sources"][0]["destinations"][0] |= {"name": "../../../up", "id": "/etc/x"}
     shape["sources"][0]["destinations"][2] |= {"name": "!!!", "id": "../../id"}
@@ -214,8 +212,8 @@ def test_names_in_an_export_lead_nowhere_else(tmp_path: Path) -> None:
     assert sorted(path.name for path in outside) == ["code.json", "workspaceConfig.json"]
 
 
-def test_one_of_several_workspaces_is_chosen(tmp_path: Path) -> None:
-    """Of `{workspaceId: configuration}` the id chooses; a wrong one gets the nearest."""
+def test_one_of_several_workspaces_can_be_chosen(tmp_path: Path) -> None:
+    """By id in `{workspaceId: configuration}`; a wrong one gets a suggestion."""
     file = export(tmp_path, {"ws1": configuration(), "ws2": {**configuration(), "workspaceId": "ws2"}})
     report = import_workspace(file, tmp_path / "shop", workspace_id="ws2", with_suites=False, environ={})
 
@@ -231,8 +229,8 @@ def test_one_of_several_workspaces_is_chosen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("link", "says"), [({"sourceId": "s1", "deleted": False}, 1), ({"deleted": True}, 0), (None, 0)]
 )
-def test_a_plan_that_the_export_does_not_hold_is_told(tmp_path: Path, link: Any, says: int) -> None:
-    """The service names that a source has one, and keeps the plan elsewhere."""
+def test_a_plan_missing_from_the_export_is_reported(tmp_path: Path, link: Any, says: int) -> None:
+    """RudderStack exports only that a source has a plan."""
     data = configuration()
     data["sources"][0]["dgSourceTrackingPlanConfig"] = link
     report = import_workspace(export(tmp_path, data), tmp_path / "shop")
@@ -240,8 +238,8 @@ def test_a_plan_that_the_export_does_not_hold_is_told(tmp_path: Path, link: Any,
     assert report.text().count("the events of source 'Web' are checked against a tracking plan") == says
 
 
-def test_strict_refuses_what_nobody_knows(tmp_path: Path) -> None:
-    """`--strict` writes nothing, and says the same with exit code 4."""
+def test_strict_rejects_unknown_parts(tmp_path: Path) -> None:
+    """`--strict` writes nothing and prints the same, with exit code 4."""
     export(tmp_path, configuration())
 
     refused = svctoolkit("import", "workspaceConfig.json", "-o", "shop", "--strict", cwd=tmp_path)
@@ -251,8 +249,8 @@ def test_strict_refuses_what_nobody_knows(tmp_path: Path) -> None:
     assert not (tmp_path / "shop").exists()
 
 
-def test_a_rudder_cli_project_brings_its_sources_and_transformations(tmp_path: Path) -> None:
-    """Event-stream sources and code are taken; where to send comes from the team."""
+def test_a_rudder_cli_project_provides_sources_and_transformations(tmp_path: Path) -> None:
+    """Event-stream sources and code are imported; the team adds destinations."""
     project = tmp_path / "cli"
     project.mkdir()
     (project / "web.yaml").write_text(
@@ -286,7 +284,7 @@ PLAN = {
 }
 
 
-def test_a_rudder_cli_project_brings_its_tracking_plans_and_suites_that_hold_it_to_them(tmp_path: Path) -> None:
+def test_a_rudder_cli_project_provides_tracking_plans_and_suites(tmp_path: Path) -> None:
     """Plans, their settings at a source and their comments; `svctoolkit run` passes, and a changed plan fails it."""
     (tmp_path / "cli").mkdir()
     for name, text in PLAN.items():
@@ -316,8 +314,8 @@ def test_a_rudder_cli_project_brings_its_tracking_plans_and_suites_that_hold_it_
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"sources": 3}', '{"a": {"sources": 1}}', "\x00", '{"sources": [{}]}']
 )
-def test_what_is_no_workspace_is_refused_with_its_place(tmp_path: Path, text: str) -> None:
-    """Exit code 4 and a line, no traceback and no folder."""
+def test_an_invalid_workspace_is_reported_with_its_position(tmp_path: Path, text: str) -> None:
+    """Exit code 4 and one line, no traceback and no folder."""
     (tmp_path / "w.json").write_text(text)
 
     refused = svctoolkit("import", "w.json", "-o", "shop", cwd=tmp_path)
@@ -328,8 +326,8 @@ def test_what_is_no_workspace_is_refused_with_its_place(tmp_path: Path, text: st
     assert not (tmp_path / "shop").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> None:
-    """Where a file stands in the way of the folder, nothing is left behind."""
+def test_an_unwritable_folder_is_one_clear_error(tmp_path: Path) -> None:
+    """If a file is in the way of the folder, nothing is left behind."""
     file = export(tmp_path / "export", configuration())
     (tmp_path / "shop").write_text("a file")
 

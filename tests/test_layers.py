@@ -1,4 +1,4 @@
-"""Imports point one way only. The table below is the architecture."""
+"""Imports point in one direction only. The table below is the architecture."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "svctoolkit"
 FOR_ALL = ("json_types", "displayed")
-#: package or module -> what it may import besides itself and what is for all
+#: package or module -> what it may import in addition to itself and the common modules
 MAY_IMPORT = {
     "json_types": "",
     "causes": "",
@@ -74,8 +74,8 @@ MAY_IMPORT = {
 }
 
 
-#: package -> its rooms, from the ground up: a room may import those before it (a room may be one module). `*` is the
-#: floor of every other one: where to add is to add a file, nothing is edited here
+#: package -> its subpackages, bottom up: each may import those before it (an entry may be one module). `*` has all
+#: others: adding a file needs no change here
 ROOMS = {
     "warehouse": "providers rows loading warehouse diff _display dbt",
     "widgets": ("_base destination_explorer transformation_editor live_events sdk_playground suite_explorer *"),
@@ -100,8 +100,8 @@ ROOMS = {
     "cli": "_command _terminal _parser _main _inputs _revision _log _reports _result _violations _site commands",
 }
 
-#: The one exception from "there is no circle". Users look for `load`, `save`, `check` and `transformation` on the class
-#: `Workspace`; the modules that do the work read and make workspaces, so they name the class.
+#: The one exception from "there is no cycle". Users look for `load`, `save`, `check` and `transformation` on the class
+#: `Workspace`; the modules that do the work read and create workspaces, so they import the class.
 FRONT_DOOR = {
     "workspace._model": {"workspace._load", "workspace._save", "workspace._checks", "workspace._code"},
 }
@@ -110,7 +110,7 @@ FILES = [f for f in sorted(PACKAGE.rglob("*.py")) if f != PACKAGE / "__init__.py
 
 
 def name_of(file: Path) -> str:
-    """`server.web.json`; a package is named by its folder."""
+    """`server.web.json`; a package has the name of its folder."""
     return ".".join(file.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
 
 
@@ -118,7 +118,7 @@ MODULES = {name_of(file): file for file in FILES}
 
 
 def module_of(name: str) -> str:
-    """The module that `name` belongs to: an imported name may be a module, or something in one."""
+    """The module that contains `name`: an imported name may be a module, or a name in one."""
     while name and name not in MODULES:
         name = name.rpartition(".")[0]
     return name
@@ -131,7 +131,7 @@ def parse(file: Path) -> ast.Module:
 
 @cache
 def arrows(file: Path) -> set[str]:
-    """The modules of this project that a module imports: in functions and for type checkers included."""
+    """The modules of this project that a module imports, in functions and for type checkers, too."""
     names = set[str]()
     nodes: list[ast.AST] = [parse(file)]
     while nodes:
@@ -140,7 +140,7 @@ def arrows(file: Path) -> set[str]:
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-        # Expressions hold no imports, and most of a file is expressions.
+        # Expressions contain no imports, and most of a file is expressions.
         nodes += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
     return {module_of(n.removeprefix("svctoolkit.")) for n in names if n.startswith("svctoolkit.")} - {""}
 
@@ -158,7 +158,7 @@ def test_imports_point_down() -> None:
 
 
 def test_the_table_has_no_cycle() -> None:
-    """Whoever is listed stands above everything that it may import."""
+    """Each entry is above everything that it may import."""
     order = list(MAY_IMPORT)
 
     assert [me for me in order for other in MAY_IMPORT[me].split() if order.index(other) >= order.index(me)] == []
@@ -166,7 +166,7 @@ def test_the_table_has_no_cycle() -> None:
 
 @pytest.mark.parametrize("package", ROOMS)
 def test_imports_point_down_inside_a_package(package: str) -> None:
-    """A room imports itself and the rooms below it. Every room has its floor in the table."""
+    """A subpackage imports itself and those below it. Each has its place in the table."""
     floors = ROOMS[package].split()
     inside = {name: file for name, file in MODULES.items() if name.startswith(f"{package}.")}
 
@@ -192,8 +192,8 @@ def circle(graph: dict[str, set[str]]) -> list[str]:
     return []
 
 
-def test_there_is_no_circle() -> None:
-    """No module needs itself, by whatever way round; imports in functions and for type checkers count."""
+def test_modules_have_no_import_cycle() -> None:
+    """Neither direct nor indirect; imports in functions and for type checkers count."""
     graph = {name: arrows(file) - {name} - FRONT_DOOR.get(name, set()) for name, file in MODULES.items()}
 
     assert circle(graph) == []
@@ -206,7 +206,7 @@ def test_every_exception_is_in_use() -> None:
 
 
 def test_no_destination_imports_another() -> None:
-    """What several destinations share lives in `mapping` or in `destinations._families`, not in one of them."""
+    """Code shared by destinations is in `mapping` or in `destinations._families`."""
     types = {file.parent.name for file in (PACKAGE / "destinations").glob("[!_]*/__init__.py")}
     own = {name: name.split(".")[1] for name in MODULES if name.startswith("destinations.")}
     wrong = [
@@ -221,11 +221,11 @@ def test_no_destination_imports_another() -> None:
 
 
 def test_any_in_a_public_signature_has_a_reason() -> None:
-    """JSON is `Json`; what is `Any` for another reason says so in a comment `# Any: ...` above."""
+    """JSON is `Json`; other uses of `Any` are explained in a comment `# Any: ...` above."""
     unexplained = [
         f"{name}:{function.lineno} {function.name}"
         for name, file in MODULES.items()
-        if not name.startswith("transformations.worker")  # runs where nothing of the package is
+        if not name.startswith("transformations.worker")  # runs without the package
         for function in public_functions(parse(file))
         if says_any(function) and "# Any: " not in "".join(file.read_text("utf-8").splitlines()[: function.lineno][-4:])
     ]
@@ -233,7 +233,7 @@ def test_any_in_a_public_signature_has_a_reason() -> None:
 
 
 def public_functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """The functions and methods that have no underscore in front of their names, nor of their classes'."""
+    """Functions and methods without a leading underscore, in classes without one."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef) and not child.name.startswith("_"):
             yield from public_functions(child)
@@ -244,7 +244,7 @@ def public_functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunct
 
 
 def says_any(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether `Any` stands in its signature."""
+    """Whether its signature contains `Any`."""
     arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
     arguments += [argument for argument in (function.args.vararg, function.args.kwarg) if argument]
     hints = [argument.annotation for argument in arguments if argument.annotation]

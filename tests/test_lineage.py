@@ -44,7 +44,7 @@ ORDER: dict[str, Any] = {
 
 
 def has_payloads(name: str) -> bool:
-    """Whether events come to requests of this type, here and in tests of it."""
+    """Whether events become requests of this type, here and in its tests."""
     return not definitions.is_recorded_only(name) and any(example.payloads for example in examples(name))
 
 
@@ -68,8 +68,8 @@ def origin(lineage: Lineage, field: str, payload: int = 1) -> Any:
     return next(o for o in lineage.fields if (o.payload, o.field) == (payload, field))
 
 
-def test_a_webhook_passes_every_field_on() -> None:
-    """Each leaf of the event goes to its own place in the body, and nowhere else; nothing is lost."""
+def test_a_webhook_passes_every_field() -> None:
+    """Each leaf of the event goes to its place in the body, and nowhere else; nothing is lost."""
     lineage = Pipeline(workspace()).lineage("hook", ORDER)
 
     assert {d.path: d.fields for d in lineage.event} == {
@@ -83,8 +83,8 @@ def test_a_webhook_passes_every_field_on() -> None:
 
 @pytest.mark.parametrize("value", [2**53, -(2**63), 1e17, 1.5e308, {}, []], ids=repr)
 @pytest.mark.parametrize("key", ["hook", "hook-js", "hook-py"])
-def test_values_that_one_more_does_not_change_have_a_lineage(key: str, value: Any) -> None:
-    """Numbers beyond the precision of JSON's doubles, and empty objects and lists: they go on, and it is seen."""
+def test_special_values_have_a_lineage(key: str, value: Any) -> None:
+    """Numbers beyond double precision, and empty objects and lists, are traced, too."""
     event = {**ORDER, "properties": {"revenue": 1, "value": value}}
     lineage = Pipeline(workspace()).lineage(key, event)
 
@@ -92,8 +92,8 @@ def test_values_that_one_more_does_not_change_have_a_lineage(key: str, value: An
 
 
 @pytest.mark.parametrize("language", ["js", "py"])
-def test_user_code_is_part_of_the_way(language: str) -> None:
-    """What code makes of a field comes from that field, what it takes away is lost there, what it writes is its own."""
+def test_user_code_is_part_of_the_lineage(language: str) -> None:
+    """Fields computed by code name their sources, removed ones are lost there, new ones come from the code."""
     lineage = Pipeline(workspace()).lineage(f"hook-{language}", ORDER)
 
     total = origin(lineage, "body.JSON.properties.total")
@@ -106,8 +106,8 @@ def test_user_code_is_part_of_the_way(language: str) -> None:
     }
 
 
-def test_what_a_mapping_leaves_out_is_lost_there() -> None:
-    """GA4 takes the total and not the revenue of an order; the name of the event decides about the items."""
+def test_fields_left_out_by_a_mapping_are_lost_there() -> None:
+    """GA4 uses the total but not the revenue of an order; the event name decides about the items."""
     lineage = Pipeline(workspace()).lineage("ga", {**events.sample("order completed")})
 
     assert origin(lineage, "body.JSON.events.0.params.value").events == ("properties.total",)
@@ -119,8 +119,8 @@ def test_what_a_mapping_leaves_out_is_lost_there() -> None:
         lineage.sources("body.JSON.nothing")
 
 
-def test_secrets_of_settings_are_named_and_never_shown() -> None:
-    """A field that is made of a secret says which setting it is."""
+def test_secret_settings_are_named_but_not_shown() -> None:
+    """A field made from a secret names its setting."""
     pipeline = Pipeline(workspace())
     lineage, other = (pipeline.lineage(key, events.sample("order completed")) for key in ("mp", "ga"))
 
@@ -131,7 +131,7 @@ def test_secrets_of_settings_are_named_and_never_shown() -> None:
     assert "1: body.JSON_ARRAY.batch.0.$append.$transactions.$amount <- properties.revenue" in repr(lineage)
 
 
-def test_payloads_that_an_event_no_longer_makes_keep_the_others_apart() -> None:
+def test_a_missing_payload_does_not_affect_the_others() -> None:
     """Without revenue Mixpanel gets one request less: only that one depends on it."""
     lineage = Pipeline(workspace()).lineage("mp", {**events.sample("order completed")})
 
@@ -139,8 +139,8 @@ def test_payloads_that_an_event_no_longer_makes_keep_the_others_apart() -> None:
     assert origin(lineage, "endpoint", 2).conditions == ()
 
 
-def test_a_field_without_which_there_is_no_payload_is_required() -> None:
-    """Of an event that cannot go on without a field that is said, not that the field is lost."""
+def test_a_field_needed_for_any_payload_is_required() -> None:
+    """The lineage says that the event needs it, not that it is lost."""
     lineage = Pipeline(workspace()).lineage("ga", {**events.sample("order completed")})
 
     required = {d.path for d in lineage.event if d.required}
@@ -148,8 +148,8 @@ def test_a_field_without_which_there_is_no_payload_is_required() -> None:
     assert required.isdisjoint({d.path for d in lineage.lost})
 
 
-def test_a_result_knows_its_lineage() -> None:
-    """`result.lineage()` measures what was tested; one that was pickled or came from elsewhere says that it cannot."""
+def test_a_result_has_its_lineage() -> None:
+    """`result.lineage()` analyses the tested event; pickled and remote results say that they cannot."""
     result = Pipeline(workspace()).test_destination("hook-py", ORDER)
 
     assert result.lineage().frame().equals(Pipeline(workspace()).lineage("hook-py", ORDER).frame())
@@ -157,8 +157,8 @@ def test_a_result_knows_its_lineage() -> None:
         pickle.loads(pickle.dumps(result)).lineage()
 
 
-def test_frames_have_a_row_for_each_source_and_for_each_field_of_the_event() -> None:
-    """One shape for every destination; constants have a row, too."""
+def test_frames_have_a_row_per_source_and_event_field() -> None:
+    """The same columns for every destination; constants have a row, too."""
     lineage = Pipeline(workspace()).lineage("hook-js", ORDER)
     frame, went = lineage.frame(), lineage.event_frame()
 
@@ -173,9 +173,11 @@ def test_frames_have_a_row_for_each_source_and_for_each_field_of_the_event() -> 
     assert list(went.columns) == ["path", "fields", "decides", "lost_at", "required", "lost_by", "stops"]
 
 
-def test_the_setting_that_loses_a_field_or_refuses_an_event_is_named() -> None:
-    """Set or not: with another value the field would arrive. A field that nothing takes has no such setting, and one
-    that has no value is not lost by any."""
+def test_the_responsible_setting_is_named() -> None:
+    """The setting that loses a field or refuses an event, set or not: with another value the field would arrive.
+
+    A field that is never used has no such setting, and a missing value is not lost by any.
+    """
     shop = workspace()
     config = {"apiSecret": "s3cret", "measurementId": "G-1", "typesOfClient": "gtag"}
     shop.destination("quiet", "GA4", config={**config, "piiPropertiesToIgnore": [{"piiProperty": "email"}]})
@@ -198,8 +200,8 @@ def lineage_without_values(lineage: Lineage) -> list[Any]:
     return [replace(field, value=None) for field in lineage.lost]
 
 
-def test_many_events_have_one_lineage() -> None:
-    """What holds for any of them; items of lists are one field, and a field is lost only where nobody takes it."""
+def test_events_share_one_lineage() -> None:
+    """It is the union over all; items of lists are one field, and a field is lost only if no payload uses it."""
     many = [
         {**ORDER, "messageId": f"m{n}", "properties": {**ORDER["properties"], "products": [{"sku": "a"}] * (n % 3)}}
         for n in range(50)
@@ -210,9 +212,12 @@ def test_many_events_have_one_lineage() -> None:
     assert lineage.lost == []
 
 
-def test_the_lineage_of_an_event_that_stops_ends_there() -> None:
-    """Refused by the mapping: the fields of what the code gave, what the code had lost, and what the rest is lost at;
-    which field of the event stops it, or which setting. What is masked in payloads is masked there."""
+def test_the_lineage_of_a_stopped_event_ends_there() -> None:
+    """Of an event that the mapping rejects, the fields are traced up to that point.
+
+    The lineage has the fields of the code's result, the stage at which each of the others is lost, and the event field
+    or setting responsible. Values masked in payloads are masked there, too.
+    """
     shop = workspace()
     config = {"accountId": "acc-s3cret", "passcode": "p", "trackAnonymous": False}
     code = PYTHON.replace('"here"', '"acc-s3cret"')
@@ -238,7 +243,7 @@ def test_the_lineage_of_an_event_that_stops_ends_there() -> None:
 
 
 def test_the_field_that_stops_an_event_is_named() -> None:
-    """A value that the mapping refuses, one that the code drops the event for, one that it fails on."""
+    """A value that the mapping rejects, one that makes the code drop the event, one that makes it fail."""
     shop = workspace()
     hook = {"webhookUrl": "https://h.example"}
     for key, line in (("drop", "return None if test else event"), ("boom", "return event if not test else 1 // 0")):
@@ -254,7 +259,7 @@ def test_the_field_that_stops_an_event_is_named() -> None:
         assert [d.path for d in lineage.event if d.stops] == ["properties.test"]
         assert {d.lost_at for d in lineage.lost} == {"user_transform"}
     ga = pipeline.lineage("ga", {**events.sample("order completed"), "type": "alias"})
-    assert [d.path for d in ga.event if d.stops] == []  # another type is none
+    assert [d.path for d in ga.event if d.stops] == []  # another type would not help
     product = {"product_id": "p", "price": "3 EUR"}
     properties = {"order_id": "o", "total": 2, "currency": "EUR", "products": [product]}
     wrong = pipeline.lineage("ga", {**ORDER, "anonymousId": "a", "properties": properties})
@@ -262,8 +267,8 @@ def test_the_field_that_stops_an_event_is_named() -> None:
     assert "properties.products.0.price" in [d.path for d in wrong.event if d.stops]
 
 
-def test_of_many_events_those_that_stop_lose_their_fields_only() -> None:
-    """What one event brings to a payload is not lost by another that is refused; payloads have no fields of events."""
+def test_stopped_events_lose_only_their_own_fields() -> None:
+    """Fields used by another event are not lost, and payloads contain no fields of stopped events."""
     shop = workspace()
     shop.destination("ct", "CLEVERTAP", config={"accountId": "a", "passcode": "p", "trackAnonymous": False})
     anonymous = {"type": "track", "event": "Order Completed", "anonymousId": "a", "properties": {"total": 20, "own": 1}}
@@ -277,8 +282,8 @@ def test_of_many_events_those_that_stop_lose_their_fields_only() -> None:
     assert lost["properties.own"] == "dest_transform"
 
 
-def test_events_that_go_nowhere_have_a_short_lineage() -> None:
-    """A refused event, one that the code drops or fails on, a type without requests: no payloads, and no exception."""
+def test_events_without_payloads_have_a_short_lineage() -> None:
+    """A refused event, one that the code drops or fails on, a type without requests: no exception."""
     shop = workspace()
     shop.transformation("drop", code="def transformEvent(event, metadata): return None")
     shop.transformation("boom", code="def transformEvent(event, metadata): raise ValueError('x')")
@@ -292,8 +297,8 @@ def test_events_that_go_nowhere_have_a_short_lineage() -> None:
     assert pipeline.lineage("ga", {"type": "alias", "userId": "u"}).fields == []
 
 
-def test_a_page_of_lineage_lights_up_what_belongs_together() -> None:
-    """Of one event and of many: a field lights up its sources, whatever characters their names have."""
+def test_the_page_highlights_related_fields() -> None:
+    """For one event and for many: a field highlights its sources, whatever characters their names have."""
     pipeline = Pipeline(workspace())
     odd = {**ORDER, "properties": {**ORDER["properties"], "a.b<i>'\"&": "x"}}
     for events_ in (odd, [odd, ORDER]):
@@ -314,7 +319,7 @@ values = st.recursive(
 @settings(max_examples=100, deadline=None)
 @given(st.dictionaries(st.text(min_size=1), values, max_size=4))
 def test_any_event_has_a_lineage(properties: dict[str, Any]) -> None:
-    """Whatever is in an event: what a webhook passes on comes from where it stands."""
+    """For any event, every field passed on by a webhook is traced to its place."""
     event = {"type": "track", "event": "e", "properties": properties}
     before = repr(event)
     lineage = Pipeline(workspace()).lineage("hook", event)
@@ -326,8 +331,8 @@ def test_any_event_has_a_lineage(properties: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in CATALOGUE.names() if has_payloads(name)])
-def test_every_type_has_a_lineage_of_its_own_example(name: str) -> None:
-    """What is said of a type's payloads names fields of the event that are there."""
+def test_every_type_has_a_lineage_of_its_example(name: str) -> None:
+    """All sources of its payloads are existing fields of the event."""
     example = next((e for e in examples(name) if e.payloads and not e.lookups and not e.metadata), None)
     if example is None:
         example = next(e for e in examples(name) if e.payloads)
@@ -342,8 +347,8 @@ def test_every_type_has_a_lineage_of_its_own_example(name: str) -> None:
     } <= paths
 
 
-def test_it_goes_through_to_the_columns_of_a_warehouse() -> None:
-    """Each column names its field, whatever its name came out as; what a column of ours shadows is lost."""
+def test_lineage_continues_to_warehouse_columns() -> None:
+    """Each column names its field, whatever the column is called; a field shadowed by a reserved column is lost."""
     shop = Workspace("shop")
     config = {"underscoreDivideNumbers": True, "jsonPaths": "track.properties.products"}
     shop.transformation("py", code=PYTHON, language="python")

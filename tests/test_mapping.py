@@ -1,4 +1,4 @@
-"""Tables, their leaves, and the values that destinations expect."""
+"""Mapping tables, their leaves, and value conversions for destinations."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ JSON = st.recursive(
     ],
 )
 def test_the_examples_in_docstrings_are_true(module: str) -> None:
-    """Who copies an example gets what it shows."""
+    """Users can copy them as they are."""
     result = doctest.testmod(import_module(f"svctoolkit.{module}"))
 
     assert result.attempted > 0
     assert result.failed == 0
 
 
-def test_a_table_draws_the_payload() -> None:
+def test_a_table_describes_the_payload() -> None:
     """A string leaf is a path, a dict is an object of the payload."""
     table = Table({"id": "userId", "device": {"os": "context.os.name"}, "source": const("web")})
 
@@ -113,8 +113,8 @@ def test_a_table_draws_the_payload() -> None:
     assert built == {"id": "u1", "device": {"os": "iOS"}, "source": "web"}
 
 
-def test_what_is_missing_or_null_is_left_out_and_everything_else_stays() -> None:
-    """0, False and empty objects of the event are values, an empty text is none; an object that is drawn may vanish."""
+def test_only_missing_values_are_left_out() -> None:
+    """Null and empty texts are missing; 0, False and empty objects are values; an object without any is left out."""
     table = Table({"a": "properties.a", "b": "properties.b", "drawn": {"x": "properties.x"}, "own": "traits"})
 
     assert table(Event({"properties": {"a": 0, "b": False}, "traits": {}})) == {"a": 0, "b": False, "own": {}}
@@ -122,32 +122,32 @@ def test_what_is_missing_or_null_is_left_out_and_everything_else_stays() -> None
     assert table(Event({})) == {}
 
 
-def test_the_first_value_counts_and_a_default_stands_in() -> None:
-    """`first` skips what is missing; `default` also stands behind `first`."""
+def test_the_first_value_is_used_or_a_default() -> None:
+    """`first` skips missing values; `default` also works after `first`."""
     table = Table({"id": default(first("userId", "anonymousId"), "nobody")})
 
     assert table(Event({"userId": None, "anonymousId": "a1"})) == {"id": "a1"}
     assert table(Event({})) == {"id": "nobody"}
 
 
-def test_a_required_value_that_is_missing_names_all_its_paths() -> None:
-    """The refusal says where a value was looked for, and `field` has it too."""
+def test_a_missing_required_value_names_all_its_paths() -> None:
+    """The refusal says where a value was searched, and `field` has it too."""
     with pytest.raises(MappingError, match="needs a value at userId or anonymousId") as caught:
         Table({"id": required(first("userId", "anonymousId"))})(Event({}))
 
     assert caught.value.field == "userId or anonymousId"
 
 
-def test_a_value_that_does_not_fit_is_named() -> None:
-    """A converter's refusal stands behind the path of the value."""
+def test_an_unsuitable_value_is_reported_with_its_path() -> None:
+    """A converter's refusal follows the path of the value."""
     with pytest.raises(MappingError, match=r"properties\.revenue: expected a number, got 'much'") as caught:
         Table({"revenue": number("properties.revenue")})(Event({"properties": {"revenue": "much"}}))
 
     assert caught.value.field == "properties.revenue"
 
 
-def test_a_misspelt_root_fails_when_the_table_is_built() -> None:
-    """A path that no event can have is found at import, with the nearest root."""
+def test_a_misspelt_root_is_an_error_on_import() -> None:
+    """A path that no event can have gets the nearest root as a suggestion."""
     with pytest.raises(
         ConfigError, match=r"no event has a field 'propertis' \(propertis.a\). Did you mean 'properties'"
     ):
@@ -174,14 +174,14 @@ def test_a_table_lists_its_rows() -> None:
         ("x.b.c", None),
     ],
 )
-def test_a_path_finds_members_and_elements(dotted: str, found: Any) -> None:
-    """A number takes an element of a list; whatever is not there is None, never an error."""
+def test_a_path_finds_fields_and_list_elements(dotted: str, found: Any) -> None:
+    """A number selects an element of a list; a missing one is None, never an error."""
     assert path(dotted)({"a": {"b": [{"c": 1}, 5]}}) == found
 
 
 @pytest.mark.parametrize("value", [None, 5, "text", [], [None], {"b": 3}])
-def test_a_path_through_the_wrong_kind_of_value_is_none(value: Any) -> None:
-    """An event that is odd inside does not break a path."""
+def test_a_path_through_an_unsuitable_value_is_none(value: Any) -> None:
+    """Odd values inside an event do not raise."""
     assert path("a.b.c")({"a": value}) is None
     assert path("a.b.c.d")({"a": value}) is None
 
@@ -198,19 +198,19 @@ def test_a_path_through_the_wrong_kind_of_value_is_none(value: Any) -> None:
     ],
 )
 def test_epoch_ms_is_exact(written: str, milliseconds: int) -> None:
-    """A time without zone is UTC; milliseconds are never off by one."""
+    """A time without a zone is UTC; milliseconds are exact."""
     assert Table({"t": epoch_ms("timestamp")})(Event({"timestamp": written})) == {"t": milliseconds}
 
 
 @pytest.mark.parametrize("value", ["yesterday", 20200101, True, ["2020-01-01"]])
-def test_what_is_no_time_is_refused(value: Any) -> None:
-    """A number is no time: it could be seconds or milliseconds."""
+def test_an_invalid_time_is_rejected(value: Any) -> None:
+    """Including a number: it could be seconds or milliseconds."""
     with pytest.raises(MappingError, match="timestamp: expected a time such as 2026-01-31T12:00:00Z, got"):
         Table({"t": epoch_ms("timestamp")})(Event({"timestamp": value}))
 
 
 @pytest.mark.parametrize(("value", "found"), [(3, 3), (1.5, 1.5), ("12", 12), (" -1.50 ", -1.5), ("1e3", 1000.0)])
-def test_a_number_may_stand_as_text(value: Any, found: float) -> None:
+def test_a_number_may_be_a_text(value: Any, found: float) -> None:
     """A whole number in a text stays whole."""
     got = Table({"n": number("properties.n")})(Event({"properties": {"n": value}}))["n"]
 
@@ -219,14 +219,14 @@ def test_a_number_may_stand_as_text(value: Any, found: float) -> None:
 
 
 @pytest.mark.parametrize("value", [True, "1_000", "nan", "inf", "1e999", "0x10", [], {"a": 1}])
-def test_what_is_no_number_is_refused(value: Any) -> None:
-    """Booleans and what only Python takes for a number are no numbers."""
+def test_an_invalid_number_is_rejected(value: Any) -> None:
+    """Including booleans and spellings that only Python accepts."""
     with pytest.raises(MappingError, match=r"properties\.n: expected a number"):
         Table({"n": number("properties.n")})(Event({"properties": {"n": value}}))
 
 
-def test_a_converter_of_ones_own_takes_paths() -> None:
-    """`converter` turns a function into a leaf that can be required and takes the first path with a value."""
+def test_a_custom_converter_accepts_paths() -> None:
+    """`converter` turns a function into a leaf that can be required and uses the first path with a value."""
 
     @converter
     def upper(value: Any) -> str:
@@ -243,28 +243,28 @@ def test_a_converter_of_ones_own_takes_paths() -> None:
         table(Event({"event": 5}))
 
 
-def test_json_text_is_that_of_javascript() -> None:
-    """No spaces, no escapes for what is no ASCII, whole floats without fraction."""
+def test_json_text_equals_that_of_javascript() -> None:
+    """No spaces, no escapes for non-ASCII characters, whole floats without fraction."""
     assert json_text({"a": [1.0, 1.5, True, None, "ü"], "b": {}}) == '{"a":[1,1.5,true,null,"ü"],"b":{}}'
     assert json_text([math.nan, math.inf, 1e-7]) == "[null,null,1e-7]"
     assert json_text([1e20, "\ud800"]) == '[100000000000000000000,"\ud800"]'
 
 
 @given(JSON)
-def test_json_text_loses_nothing(value: Any) -> None:
-    """Reading the text gives an equal value."""
+def test_json_text_can_be_read_back(value: Any) -> None:
+    """The result is an equal value."""
     assert json.loads(json_text(value)) == value
 
 
-def test_text_leaves_texts_alone() -> None:
-    """A text is not quoted; everything else is JSON."""
+def test_text_keeps_texts() -> None:
+    """A text is not quoted; everything else becomes JSON."""
     values: list[Any] = ["a", 1.0, True, None, {"k": []}]
 
     assert [text(v) for v in values] == ["a", "1", "true", "null", '{"k":[]}']
 
 
 def test_flattened_keeps_empty_objects_and_lists() -> None:
-    """Members are joined with dots, elements have their number."""
+    """Keys are joined with dots, elements have their number."""
     assert flatten({"a": {"b": {"c": 1}}, "l": [1, {"m": 2}, [3]], "e": {}, "n": [], "z": None}) == {
         "a.b.c": 1,
         "l[0]": 1,
@@ -286,8 +286,8 @@ NESTED = st.recursive(
 
 
 @given(st.dictionaries(KEYS, NESTED))
-def test_flattened_is_flat_and_loses_no_value(value: dict[str, Any]) -> None:
-    """Every value of the result is a scalar or empty, and there are as many as there are leaves."""
+def test_flattening_loses_no_value(value: dict[str, Any]) -> None:
+    """Every value of the result is a scalar or empty, one for each leaf."""
 
     def leaves(node: Any) -> int:
         inner = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
@@ -310,15 +310,15 @@ def test_xml_text_escapes_and_repeats() -> None:
 
 
 @pytest.mark.parametrize("name", ["a b", "1a", "", "<a>", "a:", "a&b"])
-def test_a_key_that_is_no_xml_name_is_refused(name: str) -> None:
-    """A broken document is never made silently."""
+def test_a_key_that_is_not_an_xml_name_is_rejected(name: str) -> None:
+    """An invalid document is never created silently."""
     with pytest.raises(ValueError, match="cannot be the name of an XML element"):
         xml_text("root", {name: 1})
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z][a-z0-9_-]{0,5}", fullmatch=True), st.text(), max_size=4))
-def test_xml_text_is_well_formed_or_refused(value: dict[str, str]) -> None:
-    """What comes out can be read again, with the same texts."""
+def test_xml_text_is_well_formed_or_rejected(value: dict[str, str]) -> None:
+    """The result can be parsed, with the same texts."""
     try:
         document = xml_text("root", value)
     except ValueError:
@@ -328,16 +328,16 @@ def test_xml_text_is_well_formed_or_refused(value: dict[str, str]) -> None:
     assert read == {key: item.replace("\r\n", "\n").replace("\r", "\n") for key, item in value.items()}
 
 
-def test_a_trait_is_looked_for_in_both_places_one_after_the_other() -> None:
-    """Any of the names in `traits` goes before any of them in `context.traits`; the first name before the second."""
+def test_traits_are_searched_in_both_places_in_order() -> None:
+    """All names in `traits` come before those in `context.traits`; the first name before the second."""
     table = Table({"first": trait("firstName", "first_name")})
 
     assert table(Event({"traits": {"first_name": "b"}, "context": {"traits": {"firstName": "a"}}})) == {"first": "b"}
     assert table(Event({"context": {"traits": {"first_name": "b", "firstName": "a"}}})) == {"first": "a"}
 
 
-def test_a_leaf_among_paths_gives_its_paths() -> None:
-    """The shared leaves are put together with others, and a conversion stands around all of them."""
+def test_a_leaf_can_be_combined_with_paths() -> None:
+    """Its paths join the others, and a conversion applies to all of them."""
     table = Table({"id": required(string(ANY_ID))})
 
     assert table(Event({"traits": {"id": 7}, "anonymousId": "a1"})) == {"id": "7"}
@@ -346,8 +346,8 @@ def test_a_leaf_among_paths_gives_its_paths() -> None:
     assert value_of(Event({}), EMAIL) is None
 
 
-def test_each_leaf_gives_its_own_value_however_often_it_is_asked() -> None:
-    """What was prepared for one path or leaf is not taken for another; `getter` gives what `value_of` gives."""
+def test_cached_leaves_give_their_own_values() -> None:
+    """Values prepared for one path or leaf are not used for another; `getter` returns the same as `value_of`."""
     event = Event({"userId": "u1", "anonymousId": "a1", "traits": {"email": "m@mail.example"}})
     leaves = {"userId": "u1", "anonymousId": "a1", EMAIL: "m@mail.example", string("traits.age"): None}
 
@@ -357,8 +357,8 @@ def test_each_leaf_gives_its_own_value_however_often_it_is_asked() -> None:
         assert (get(event.raw), get({}), get(event.raw)) == (value, None, value)
 
 
-def test_a_member_that_is_copied_may_be_an_empty_text() -> None:
-    """`verbatim` leaves an empty text where it is; null is no value, there as everywhere."""
+def test_a_verbatim_value_may_be_an_empty_text() -> None:
+    """`verbatim` keeps an empty text; null counts as missing, as everywhere."""
     table = Table({"a": verbatim("anonymousId"), "b": "userId", "c": verbatim(first("userId", "event"))})
 
     assert table(Event({"anonymousId": "", "userId": "", "event": "e"})) == {"a": "", "c": ""}
@@ -366,7 +366,7 @@ def test_a_member_that_is_copied_may_be_an_empty_text() -> None:
 
 
 def test_the_first_that_is_not_null_ends_the_search() -> None:
-    """`not_null` asks no later path once one has a value, be it an empty text or one that converts to nothing."""
+    """`not_null` tries no later path once one has a value, even an empty text or one that converts to nothing."""
     leaf = not_null(each_text(string)("traits.email", "userId"))
     table = Table({"who": leaf, "at": not_null(first("event", "name"))})
 
@@ -375,8 +375,8 @@ def test_the_first_that_is_not_null_ends_the_search() -> None:
     assert table(Event({"traits": {"email": 42}, "userId": "u1"})) == {}
 
 
-def test_a_conversion_that_gives_none_passes_on() -> None:
-    """A converter may say that a value is none; then the next path counts."""
+def test_a_conversion_to_none_tries_the_next_path() -> None:
+    """A converter may say that a value counts as missing."""
 
     @converter
     def even(value: Any) -> int | None:
@@ -391,14 +391,14 @@ def test_a_conversion_that_gives_none_passes_on() -> None:
 @pytest.mark.parametrize(
     "ids", [[{"type": "acme", "id": "7"}], [5, {"type": "b", "id": 1}, {"type": "acme", "id": "7"}]]
 )
-def test_a_name_in_a_list_takes_the_id_of_that_type(ids: list[Any]) -> None:
-    """`context.externalId.acme` is how an external id is found."""
+def test_a_name_in_a_list_selects_the_id_of_that_type(ids: list[Any]) -> None:
+    """`context.externalId.acme` finds an external id."""
     assert Table({"id": "context.externalId.acme"})(Event({"context": {"externalId": ids}})) == {"id": "7"}
     assert Table({"id": "context.externalId.nope"})(Event({"context": {"externalId": ids}})) == {}
 
 
-def test_the_rest_is_what_no_row_reads() -> None:
-    """A row that reads inside of a member has read it."""
+def test_the_rest_has_the_fields_that_no_row_uses() -> None:
+    """A row that uses a part of a field has used the field."""
     table = Table({"city": trait("address.city"), "mail": EMAIL})
     traits = {"address": {"city": "Berlin", "street": "x"}, "email": "m", "plan": "plus"}
 
@@ -406,8 +406,8 @@ def test_the_rest_is_what_no_row_reads() -> None:
     assert table.rest({"traits": traits, "userId": "u1"}) == {"userId": "u1"}
 
 
-def test_a_table_of_something_inside_an_event_starts_there() -> None:
-    """Its paths have any root, and a refusal says what it is about."""
+def test_a_table_may_start_inside_an_event() -> None:
+    """Its paths have any root, and a refusal names the object."""
     item = Table({"id": required("sku"), "price": number("price")}, of="properties.products")
 
     assert item({"sku": "s1", "price": "5"}) == {"id": "s1", "price": 5}
@@ -429,14 +429,14 @@ def test_a_table_of_something_inside_an_event_starts_there() -> None:
         (None, None),
     ],
 )
-def test_a_moment_is_read_in_the_forms_that_events_hold(value: Any, iso: str | None) -> None:
-    """ISO 8601, what JavaScript prints, milliseconds; everything else is no time."""
+def test_times_are_read_in_the_forms_of_events(value: Any, iso: str | None) -> None:
+    """ISO 8601, the output of JavaScript, milliseconds; everything else is not a time."""
     found = moment(value)
 
     assert (iso_ms.of(found) if found else None) == iso
 
 
-def test_a_time_in_seconds_milliseconds_and_microseconds() -> None:
+def test_times_become_seconds_milliseconds_or_microseconds() -> None:
     """All are whole numbers, rounded down."""
     event = Event({"timestamp": "2009-02-13T23:31:30.0019Z"})
     table = Table({"s": epoch_s("timestamp"), "ms": epoch_ms("timestamp"), "us": epoch_us("timestamp")})
@@ -446,23 +446,23 @@ def test_a_time_in_seconds_milliseconds_and_microseconds() -> None:
 
 @pytest.mark.parametrize(("value", "found"), [(True, True), ("FALSE", False), ("true", True)])
 def test_a_boolean_may_be_a_text(value: Any, found: bool) -> None:
-    """Clients send both."""
+    """Clients send both forms."""
     assert boolean.of(value) is found
     with pytest.raises(ValueError, match="expected true or false, got 'yes'"):
         boolean.of("yes")
 
 
 @pytest.mark.parametrize(("value", "found"), [("a", "a"), (7, "7"), (4.0, "4"), (1.5, "1.5"), (True, "true")])
-def test_a_string_is_a_text_or_a_number_as_text(value: Any, found: str) -> None:
-    """Numbers look as JavaScript writes them; objects and lists are no texts."""
+def test_a_string_may_be_a_number(value: Any, found: str) -> None:
+    """Numbers become text as in JavaScript; objects and lists are rejected."""
     assert string.of(value) == found
     for wrong in (list[Any](), dict[str, Any]()):
         with pytest.raises(ValueError, match="expected a text, got"):
             string.of(wrong)
 
 
-def test_personal_data_is_hashed_after_it_is_normalised() -> None:
-    """Advertising platforms match hashes, so case, spaces and punctuation must not matter."""
+def test_personal_data_is_normalised_before_hashing() -> None:
+    """Advertising platforms compare hashes, so case, spaces and punctuation must not matter."""
     table = Table({"em": hash_lower(EMAIL), "ph": hash_phone("properties.phone"), "id": hash_text("userId")})
 
     built = table(Event({"userId": 7, "properties": {"email": " M@Mail.Example ", "phone": "+49 (151) 1"}}))
@@ -483,13 +483,13 @@ def test_personal_data_is_hashed_after_it_is_normalised() -> None:
         (hash_phone, "0049-151", "49151"),
     ],
 )
-def test_each_kind_of_personal_data_is_normalised_in_its_own_way(conversion: Any, value: str, plain: str) -> None:
-    """What is hashed is the text that advertising platforms ask for."""
+def test_each_kind_of_personal_data_has_its_normal_form(conversion: Any, value: str, plain: str) -> None:
+    """The hashed text is the one that advertising platforms require."""
     assert conversion.of(value) == sha256(plain)
 
 
-def test_a_conversion_of_each_element() -> None:
-    """A list is converted element by element; a value alone is a list of one."""
+def test_each_element_of_a_list_is_converted() -> None:
+    """A value alone counts as a list of one."""
     table = Table({"n": each(number)("properties.n")})
 
     assert table(Event({"properties": {"n": ["1", 2]}})) == {"n": [1, 2]}
@@ -503,8 +503,8 @@ def test_seconds_may_be_milliseconds_too(value: Any) -> None:
 
 
 @pytest.mark.parametrize("conversion", [seconds, time])
-def test_what_is_no_time_is_refused_with_an_example_of_one(conversion: Any) -> None:
-    """The refusal shows what a time looks like, and what was there."""
+def test_a_rejected_time_shows_an_example(conversion: Any) -> None:
+    """The refusal has a valid time and the actual value."""
     for value in ("soon", True, {}):
         with pytest.raises(ValueError, match="expected a time such as 2026-01-31T12:00:00Z, got"):
             conversion.of(value)
@@ -519,8 +519,8 @@ def test_what_is_no_time_is_refused_with_an_example_of_one(conversion: Any) -> N
         (timedelta(minutes=-1), ""),
     ],
 )
-def test_a_time_outside_of_the_window_is_refused(age: timedelta, takes: str) -> None:
-    """The window is said in words; its ends belong to it."""
+def test_a_time_outside_the_limits_is_rejected(age: timedelta, takes: str) -> None:
+    """The limits are given in words and are inclusive."""
     now, said = datetime(2026, 1, 15, tzinfo=UTC), ""
     try:
         check_age(now - age, now, past=timedelta(days=7), future=timedelta(minutes=1))
@@ -530,8 +530,8 @@ def test_a_time_outside_of_the_window_is_refused(age: timedelta, takes: str) -> 
     assert said.partition(", got")[0] == takes
 
 
-def test_without_an_end_ahead_every_later_time_is_taken() -> None:
-    """A destination that says nothing of the future takes it."""
+def test_future_times_are_accepted_by_default() -> None:
+    """Unless a destination sets a limit."""
     now = datetime(2026, 1, 15, tzinfo=UTC)
 
     check_age(now + timedelta(days=9), now, past=timedelta(hours=12))
@@ -543,7 +543,7 @@ def test_without_an_end_ahead_every_later_time_is_taken() -> None:
 
 @pytest.mark.parametrize("name", [None, "", "  ", 7, {}])
 def test_an_event_needs_a_name(name: Any) -> None:
-    """A name that is missing, blank or no text is refused, and the field is named."""
+    """A missing, blank or non-text name is rejected, and the field is named."""
     with pytest.raises(MappingError, match="event") as caught:
         event_name(Event({"type": "track", "event": name}))
     with pytest.raises(MappingError, match="needs the name of the event at name"):
@@ -562,13 +562,13 @@ def test_an_event_needs_a_name(name: Any) -> None:
         ({}, ""),
     ],
 )
-def test_a_full_name_is_put_together_of_what_is_known(traits: dict[str, str], name: str) -> None:
-    """The name goes before its parts, in any of their spellings, also in `context.traits`."""
+def test_a_full_name_is_built_from_its_parts(traits: dict[str, str], name: str) -> None:
+    """The full name takes precedence, in any spelling, also in `context.traits`."""
     assert full_name(Event({"traits": traits})) == full_name(Event({"context": {"traits": traits}})) == name
 
 
-def test_a_row_of_a_warehouse_is_named_by_its_external_id() -> None:
-    """Type, field and ID of the first external ID, where reverse ETL says that the traits are mapped."""
+def test_a_warehouse_row_is_identified_by_its_external_id() -> None:
+    """Type, field and ID of the first external ID, if reverse ETL says that the traits are mapped."""
     listed = [{"type": "Salesforce-Lead", "identifierType": "Email", "id": "a@b.example"}, {"type": "x", "id": 1}, None]
     event = Event({"context": {"mappedToDestination": True, "externalId": listed}})
     plain = Event({"context": {"externalId": listed}})
@@ -580,8 +580,8 @@ def test_a_row_of_a_warehouse_is_named_by_its_external_id() -> None:
     assert external_ids(Event({"context": {"externalId": "x"}})) == []
 
 
-def test_a_row_without_a_field_has_the_usual_one() -> None:
-    """Some destinations know people by one field, which a row need not name."""
+def test_a_row_without_a_field_uses_the_default_one() -> None:
+    """Some destinations identify people by one field, which a row need not name."""
     event = Event({"context": {"mappedToDestination": True, "externalId": [{"type": "ACME-users", "id": "u1"}]}})
 
     assert (warehouse_id(event), warehouse_id(event, "id")) == ({}, {"id": "u1"})
@@ -589,14 +589,14 @@ def test_a_row_without_a_field_has_the_usual_one() -> None:
 
 @pytest.mark.parametrize(("entry", "ids"), [({"id": None}, {"id": None}), ({}, {}), (7, {})])
 def test_a_row_may_have_no_id(entry: Any, ids: dict[str, Any]) -> None:
-    """An ID of null is one; a row that has none, or that is no object, gives nothing."""
+    """An ID may be null; a row without an ID, or one that is not an object, gives nothing."""
     event = Event({"context": {"mappedToDestination": True, "externalId": [entry]}})
 
     assert warehouse_id(event, "id") == ids
 
 
-def test_systems_and_parts_of_a_url() -> None:
-    """Apple's systems are one; a part of a URL is escaped, half a character too."""
+def test_operating_systems_and_url_parts() -> None:
+    """Apple's systems count as one; a part of a URL is escaped, including a lone surrogate."""
     assert [platform(name) for name in ("tvOS", "watchos", "Android", "", None, 7)] == ["ios", "ios", "android"] + [
         ""
     ] * 3
@@ -613,12 +613,12 @@ def test_systems_and_parts_of_a_url() -> None:
     ],
 )
 def test_a_user_agent_tells_the_device(user_agent: str, model: str, vendor: str) -> None:
-    """Telephones tell their model; of computers only a Mac does."""
+    """Phones name their model; of computers only a Mac does."""
     assert (agent(user_agent).device_model, agent(user_agent).device_vendor) == (model, vendor)
 
 
-def test_products_and_names_of_the_shop() -> None:
-    """Whatever stands in `products`, objects come out; names are compared without case and spaces."""
+def test_products_and_shop_event_names() -> None:
+    """Any value in `products` gives objects; names are compared without case and spaces."""
     event = Event({"event": " Product  List Viewed", "properties": {"products": [{"sku": "a"}, {}, 5, None]}})
 
     assert products(event) == [{"sku": "a"}]
@@ -648,14 +648,14 @@ WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko)"
     ],
 )
 def test_a_user_agent_tells_browser_and_system(user_agent: Any, browser: str, os: str) -> None:
-    """Browsers that also name others are told apart; what is not known is empty."""
+    """Browsers that also name others are recognized; unknown parts are empty."""
     found = agent(user_agent)
 
     assert (found.browser, found.os) == (browser, os)
 
 
-def test_a_template_is_filled_from_the_first_object_that_has_the_value() -> None:
-    """Missing values are empty, whatever is not a text is JSON text."""
+def test_a_template_uses_the_first_object_with_a_value() -> None:
+    """Missing values are empty, non-text values become JSON text."""
     properties = {"n": 2, "name": "other"}
     event = {"name": "Basket", "properties": properties}
 
@@ -674,8 +674,8 @@ def test_a_template_is_filled_from_the_first_object_that_has_the_value() -> None
         ("see {{ a.b || x }}", "see {{ a.b || x }}", {"a": {"b": "found", "c": 1}}),
     ],
 )
-def test_a_dynamic_value_is_taken_out_of_the_event(written: str, value: str, left: dict[str, Any]) -> None:
-    """Only a whole value with a default counts; the event that was given is not changed."""
+def test_a_dynamic_value_is_removed_from_the_event(written: str, value: str, left: dict[str, Any]) -> None:
+    """Only a whole value with a default counts; the caller's event is not changed."""
     event = {"a": {"b": "found", "c": 1}}
 
     assert dynamic.resolve({"rows": [{"to": written}]}, event) == ({"rows": [{"to": value}]}, left)

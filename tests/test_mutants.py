@@ -1,4 +1,4 @@
-"""The command that asks whether tests would notice a change."""
+"""The mutation command finds changes that no test detects."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def larger(a: int | None, b: int = 1) -> "int":
 '''
 
 
-def test_every_line_that_runs_can_change_and_no_other() -> None:
-    """Comparisons, conditions, constants and results change; docstrings, annotations and imports do not."""
+def test_only_executed_lines_are_changed() -> None:
+    """Comparisons, conditions, constants and results; not docstrings, annotations and imports."""
     made = {str(change) for change in changes(SOURCE)}
 
     assert made == {
@@ -43,17 +43,17 @@ def test_every_line_that_runs_can_change_and_no_other() -> None:
 
 @pytest.mark.parametrize("change", changes(SOURCE), ids=str)
 def test_a_changed_module_is_still_python(change: object) -> None:
-    """A change that is no Python would be noticed by every test, and show nothing."""
+    """Every test would notice invalid Python, so such a change would prove nothing."""
     compile(change.apply(SOURCE), "module", "exec")  # type: ignore[attr-defined]
 
 
-def test_every_room_has_tests_about_it() -> None:
-    """Without them each change to it would be tried against every test, which takes hours."""
+def test_every_package_has_its_tests_in_the_table() -> None:
+    """Without them each change would be tried against every test, which takes hours."""
     assert sorted(set(rooms()) - ABOUT.keys()) == []
 
 
-def test_what_the_table_names_is_there() -> None:
-    """Rooms that have gone, and tests that have been renamed, leave the table."""
+def test_everything_in_the_table_exists() -> None:
+    """Removed packages and renamed tests have to leave the table."""
     package = ROOT / "svctoolkit"
     paths = {about: package.joinpath(*about.split(".")) for about in ABOUT}
 
@@ -62,8 +62,8 @@ def test_what_the_table_names_is_there() -> None:
 
 
 @pytest.mark.slow
-def test_a_change_that_no_test_notices_is_named(tmp_path: Path) -> None:
-    """Tests that show nothing let everything pass: each change is listed, and the command fails."""
+def test_an_undetected_change_is_listed(tmp_path: Path) -> None:
+    """Tests without checks let everything pass: each change is listed, and the command fails."""
     nothing = tmp_path / "test_nothing.py"
     nothing.write_text("def test_nothing():\n    pass\n")
     command = [sys.executable, "-m", "tests.mutants", "svctoolkit/events/_depth.py", "--sample", "2", "--tests"]

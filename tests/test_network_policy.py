@@ -1,4 +1,4 @@
-"""Which addresses a live delivery may reach, and that it reaches no other."""
+"""The network policy decides which addresses a live delivery may reach, and it reaches no others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PUBLIC = "93.184.215.14"
 
 
 class Names:
-    """A resolver: each look-up of a name takes the next answer, the last repeats. Counts the look-ups."""
+    """A resolver: each look-up of a name gets the next answer, the last one repeatedly. Counts the look-ups."""
 
     def __init__(self, *answers: Sequence[str]) -> None:
         self.answers = list(answers)
@@ -36,8 +36,8 @@ def strict(*allow: str, resolver: Names | None = None) -> NetworkPolicy:
 
 
 @pytest.mark.parametrize("address", sorted(map(str, METADATA_ADDRESSES)))
-def test_metadata_addresses_are_always_refused(address: str) -> None:
-    """No setting opens a cloud metadata address: neither private_allowed nor an entry of allow."""
+def test_metadata_addresses_are_always_blocked(address: str) -> None:
+    """No setting allows a cloud metadata address: neither private_allowed nor an entry of allow."""
     policy = NetworkPolicy([address, "0.0.0.0/0", "::/0"], private_allowed=True)
 
     with pytest.raises(Forbidden, match="cloud metadata"):
@@ -67,16 +67,16 @@ def test_metadata_addresses_are_always_refused(address: str) -> None:
         "１６９.254.169.254",
     ],
 )
-def test_metadata_in_any_spelling(spelling: str) -> None:
-    """Other spellings of a metadata address or name do not help."""
+def test_metadata_addresses_are_blocked_in_any_spelling(spelling: str) -> None:
+    """Of the address or of a name."""
     policy = NetworkPolicy(["metadata.google.internal"], resolver=Names([PUBLIC]))
 
     with pytest.raises(Forbidden, match="metadata"):
         policy.check(spelling, 80)
 
 
-def test_metadata_behind_a_name() -> None:
-    """A name that resolves to a metadata address is refused, and the text says to what it resolves."""
+def test_names_of_metadata_addresses_are_blocked() -> None:
+    """A name that resolves to one is blocked, and the text has the address."""
     policy = NetworkPolicy(resolver=Names(["169.254.169.254"]))
 
     with pytest.raises(Forbidden, match=r"innocent\.example \(169\.254\.169\.254\)"):
@@ -118,21 +118,21 @@ PRIVATE = [
 
 
 @pytest.mark.parametrize(("host", "kind"), PRIVATE)
-def test_private_addresses_are_refused_off_loopback(host: str, kind: str) -> None:
-    """With private_allowed off, an address that is not public is refused, and the text says what it is."""
+def test_private_addresses_are_blocked_off_loopback(host: str, kind: str) -> None:
+    """With private_allowed off, the text says why an address is not public."""
     with pytest.raises(Forbidden, match=f"is an? ({kind}) address|is the ({kind}) address"):
         strict().check(host, 443)
 
 
 @pytest.mark.parametrize("host", [host for host, _ in PRIVATE])
-def test_private_addresses_are_fine_on_loopback(host: str) -> None:
-    """With private_allowed on, the same addresses are reachable: a test bench talks to local servers."""
+def test_private_addresses_are_allowed_on_loopback(host: str) -> None:
+    """With private_allowed on, a test bench can reach local servers."""
     assert NetworkPolicy().check(host, 443)
 
 
 @pytest.mark.parametrize("host", [PUBLIC, "8.8.8.8", "2606:2800:21f:cb07::1", "64:ff9b::808:808", "::ffff:8.8.8.8"])
-def test_public_addresses_are_reachable(host: str) -> None:
-    """Public addresses pass, also as their NAT64 and IPv4-mapped forms."""
+def test_public_addresses_are_allowed(host: str) -> None:
+    """Also in their NAT64 and IPv4-mapped forms."""
     assert len(strict().check(host, 443)) == 1
 
 
@@ -149,15 +149,15 @@ def test_public_addresses_are_reachable(host: str) -> None:
         ("127.0.0.1", "0x7f.1"),
     ],
 )
-def test_allow_opens_what_it_lists(entry: str, host: str) -> None:
-    """An entry of allow opens its host, address or network, in any spelling."""
+def test_allow_permits_its_entries(entry: str, host: str) -> None:
+    """A host, address or network, in any spelling."""
     names = Names(["192.168.7.7"])
 
     assert strict(entry, resolver=names).check(host, 80)
 
 
-def test_allow_opens_nothing_else() -> None:
-    """An entry of allow opens neither a neighbour nor another name for the same address."""
+def test_allow_permits_nothing_else() -> None:
+    """Neither a neighbour nor another name for the same address."""
     policy = strict("10.0.0.5", "crm.internal", resolver=Names(["192.168.7.7"]))
 
     for host in ("10.0.0.6", "other.internal", "192.168.7.7", "crm.internal.evil.example"):
@@ -167,21 +167,21 @@ def test_allow_opens_nothing_else() -> None:
 
 @pytest.mark.parametrize("entry", ["10.0.0.5/8", "10.0.0.0/33", "http://crm.internal", "crm.internal:80", "a b", ""])
 def test_a_bad_entry_of_allow_is_a_clear_error(entry: str) -> None:
-    """What is no host, address or network is refused when the policy is made, with the entry in the text."""
+    """A value that is not a host, address or network is rejected when the policy is created, and quoted."""
     with pytest.raises(ConfigError, match=r"delivery\.allow: .* must be a host name, an address or a network"):
         NetworkPolicy([entry])
 
 
 def test_only_the_permitted_addresses_of_a_name_are_used() -> None:
-    """Of a name with a public and a private address the public one remains."""
+    """Of a public and a private address, the public one remains."""
     policy = strict(resolver=Names(["127.0.0.1", PUBLIC, "::1"]))
 
     assert policy.check("mixed.example", 80) == [PUBLIC]
 
 
 @pytest.mark.parametrize("port", [0, -1, 65536])
-def test_ports(port: int) -> None:
-    """A port outside 1 to 65535 is refused."""
+def test_invalid_ports_are_rejected(port: int) -> None:
+    """A port outside 1 to 65535."""
     with pytest.raises(Forbidden, match="ports are 1 to 65535"):
         NetworkPolicy().check("127.0.0.1", port)
 
@@ -194,8 +194,8 @@ def test_ports(port: int) -> None:
         (UnicodeError("label too long"), "ENOTFOUND"),
     ],
 )
-def test_a_name_without_address(error: Exception, code: str) -> None:
-    """A look-up that fails gives the service's code and names the host."""
+def test_a_failed_look_up_is_reported(error: Exception, code: str) -> None:
+    """With RudderStack's error code and the host."""
 
     def fails(host: str, port: int) -> Sequence[str]:
         raise error
@@ -206,15 +206,15 @@ def test_a_name_without_address(error: Exception, code: str) -> None:
     assert caught.value.code == code
 
 
-def test_the_system_resolves_localhost() -> None:
-    """The default resolver is the operating system's."""
+def test_the_system_resolver_is_the_default() -> None:
+    """It resolves localhost."""
     assert {"127.0.0.1", "::1"} & set(resolve("localhost", 80))
 
 
 @settings(deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_every_spelling_is_judged_alike(number: int) -> None:
-    """Decimal, hexadecimal, octal, mapped and NAT64 spellings of an IPv4 address get the verdict of the plain one."""
+def test_every_spelling_has_the_same_verdict(number: int) -> None:
+    """Decimal, hexadecimal, octal, mapped and NAT64 spellings of an IPv4 address."""
     policy = NetworkPolicy(private_allowed=False)
     plain = socket.inet_ntoa(number.to_bytes(4, "big"))
     low = f"{number >> 16:x}:{number & 0xFFFF:x}"
@@ -230,12 +230,12 @@ def test_every_spelling_is_judged_alike(number: int) -> None:
     }
 
 
-# The same through the transport: what is connected to.
+# The same through the transport: the address of the connection.
 
 
 @contextmanager
 def listener(answer: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") -> Iterator[tuple[int, list[bytes]]]:
-    """A server on 127.0.0.1 that gives one answer to each connection and closes it: its port, and what arrived."""
+    """A server on 127.0.0.1 that answers each connection once and closes it: its port, and the requests."""
     seen: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -266,7 +266,7 @@ def ask(transport: LiveTransport, url: str) -> int:
 
 
 def test_the_checked_address_is_the_one_connected_to() -> None:
-    """The name is resolved once, the connection goes to that address, and the Host header keeps the name."""
+    """The name is resolved once, the connection uses that address, and the Host header keeps the name."""
     names = Names(["127.0.0.1"], ["192.0.2.1"])
     with listener() as (port, seen):
         status = ask(LiveTransport(NetworkPolicy(resolver=names)), f"http://hook.example:{port}/in")
@@ -276,8 +276,8 @@ def test_the_checked_address_is_the_one_connected_to() -> None:
     assert f"Host: hook.example:{port}\r\n".encode() in seen[0]
 
 
-def test_rebinding_to_loopback_is_refused() -> None:
-    """A name that was public at one look-up and is loopback at the next is refused at the next connection."""
+def test_rebinding_to_loopback_is_blocked() -> None:
+    """A name that was public at one look-up and is loopback at the next is blocked at the next connection."""
     names = Names([PUBLIC], ["127.0.0.1"])
     policy = strict(resolver=names)
     with listener() as (port, seen):
@@ -290,7 +290,7 @@ def test_rebinding_to_loopback_is_refused() -> None:
 
 
 def test_a_redirect_is_checked_like_a_request() -> None:
-    """A destination that is allowed cannot redirect to one that is not."""
+    """An allowed destination cannot redirect to a blocked one."""
     moved = b"HTTP/1.1 302 Found\r\nLocation: http://inner.example/\r\nContent-Length: 0\r\n\r\n"
     policy = strict("hook.example", resolver=Names(["127.0.0.1"]))
     with listener(moved) as (port, seen), pytest.raises(Forbidden, match=r"inner\.example \(127\.0\.0\.1\)"):
@@ -299,8 +299,8 @@ def test_a_redirect_is_checked_like_a_request() -> None:
     assert len(seen) == 1
 
 
-def test_a_refusal_is_an_answer_of_the_sender() -> None:
-    """The sender reports a refusal as status 400 with the reason; it raises nothing."""
+def test_a_blocked_request_gets_an_answer() -> None:
+    """The sender reports it as status 400 with the reason; it raises nothing."""
     transport = LiveTransport(strict())
 
     delivered = Sender(transport).send({"endpoint": "http://user:pw@127.0.0.1:8080/token", "body": {}})
@@ -313,16 +313,16 @@ def test_a_refusal_is_an_answer_of_the_sender() -> None:
     assert "pw" not in delivered.response["error"]["message"]
 
 
-def test_an_address_that_fails_leaves_the_next_one() -> None:
-    """When the first address of a name refuses the connection, the next is tried."""
+def test_the_next_address_is_tried_after_a_failure() -> None:
+    """When the first address of a name refuses the connection."""
     with listener() as (port, _):
         policy = NetworkPolicy(resolver=Names(["127.0.0.2", "127.0.0.1"]))
 
         assert ask(LiveTransport(policy), f"http://two.example:{port}/") == 200
 
 
-def test_a_name_lookup_that_hangs_ends_with_the_timeout() -> None:
-    """The time-out covers the name look-up, which has none of its own."""
+def test_a_hanging_look_up_ends_with_the_timeout() -> None:
+    """The timeout includes the look-up, which has none itself."""
     release = threading.Event()
 
     def hangs(host: str, port: int) -> Sequence[str]:
@@ -339,22 +339,22 @@ def test_a_name_lookup_that_hangs_ends_with_the_timeout() -> None:
 
 
 def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy would connect for us, past the policy; so HTTP_PROXY is ignored."""
+    """A proxy would connect for us and bypass the policy, so HTTP_PROXY is ignored."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     with listener() as (port, _):
         assert ask(LiveTransport(), f"http://127.0.0.1:{port}/") == 200
 
 
-def test_the_shared_transport_is_one_per_arguments() -> None:
-    """`transport_for` gives the same transport for the same arguments, and one of its own for others."""
+def test_equal_arguments_share_a_transport() -> None:
+    """`transport_for` returns the same transport for the same arguments, and another one for others."""
     here = transport_for(("10.0.0.5",))
 
     assert here is transport_for(("10.0.0.5",))
     assert here is not transport_for(("10.0.0.5",), loopback=False)
 
 
-def test_the_shared_transport_off_loopback_refuses_loopback() -> None:
-    """`loopback=False` is the policy of a server that others can reach."""
+def test_the_shared_transport_off_loopback_blocks_loopback() -> None:
+    """`loopback=False` is the policy of a server that other machines can reach."""
     with pytest.raises(Forbidden):
         transport_for((), loopback=False)(HttpRequest("GET", "http://127.0.0.1:9/"), timeout=5)
