@@ -67,6 +67,6 @@ def _display_modules(module: str) -> Iterator[str]:
 
 
 def shorten(value: Json, width: int) -> str:
-    """A text, or another value as JSON, truncated to `width` characters with an ellipsis."""
+    """A string, or another value as JSON, truncated to `width` characters with an ellipsis."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= width else f"{text[: width - 1]}…"

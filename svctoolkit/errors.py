@@ -11,7 +11,7 @@ ToolkitError                   catch this to catch everything below
 │   ├── StoreError             a data plane's store cannot be read or written
 │   └── UsageError             the command line
 ├── EventError                 this event failed; a run continues with the next one
-│   ├── InvalidMessageType     `type` is missing, not a text, or not one of the six
+│   ├── InvalidMessageType     `type` is missing, not a string, or not one of the six
 │   └── MappingError           the mapping rejects the event; `refusal` is the reason, as data
 │       ├── UnsupportedEvent   the destination does not accept events of this type
 │       ├── Missing            no value where the destination needs one; this and the next six are in `mapping.refusals`
@@ -88,7 +88,7 @@ class ConfigError(ToolkitError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """` Did you mean 'x'?` for the names nearest to `name`, or an empty text."""
+    """` Did you mean 'x'?` for the names nearest to `name`, or an empty string."""
     import difflib  # 15 ms to import, and only errors need it
 
     names = {k.lower(): k for k in known}

@@ -14,9 +14,9 @@ from typing import Any, Literal, TypeAlias
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import MASK, Masker
 
-#: The kind of personal data; "" for a text whose name says nothing.
+#: The kind of personal data; "" for a string whose name says nothing.
 Kind: TypeAlias = Literal["", "email", "phone", "name", "text", "date", "ip", "user", "anonymous", "device", "place"]
-#: Returns the replacement of a text or number of a kind. A value of kind "" may be returned unchanged.
+#: Returns the replacement of a string or number of a kind. A value of kind "" may be returned unchanged.
 Substitute: TypeAlias = Callable[[Any, Kind], Any]
 
 _NAMES_BY_KIND: dict[Kind, str] = {
@@ -80,7 +80,7 @@ def replace(value: Json, substitute: Substitute, name: str = "", owner: str = ""
     """A copy of a JSON value without personal data; `name` is the member that contains it, `owner` the enclosing one.
 
     The value of a member with a personal name is replaced completely; e-mail addresses, IP addresses and telephone
-    numbers are replaced anywhere in a text. Event names, message ids and other numbers are kept.
+    numbers are replaced anywhere in a string. Event names, message ids and other numbers are kept.
     """
     if isinstance(value, Mapping):
         return {key: replace(member, substitute, str(key), name) for key, member in value.items()}
@@ -101,7 +101,7 @@ def replace_at(path: str, value: Json, substitute: Substitute) -> Json:
 
 
 def replace_in_text(text: str, substitute: Substitute) -> str:
-    """A text with everything that looks like an address or a telephone number replaced. ISO 8601 times are kept."""
+    """A string with everything that looks like an address or a telephone number replaced. ISO 8601 times are kept."""
     whole: str = substitute(text, "")
     if whole != text:
         return whole

@@ -21,7 +21,7 @@ MASK = "••••"
 
 
 class Secret:
-    """A text that is masked wherever it is shown. `reveal()` returns the text.
+    """A string that is masked wherever it is shown. `reveal()` returns the text.
 
     `origin` is its reference (`$(env:NAME)`), so that saving a workspace writes the reference and not the value.
     In a longer text (`Bearer $(env:NAME)`), `pieces` are the parts that are secret themselves.
@@ -182,7 +182,7 @@ class Masker:
         return value
 
     def text(self, text: str) -> str:
-        """A text with every secret masked."""
+        """A string with every secret masked."""
         if self._pattern is None:
             return text
         if "Basic " in text:

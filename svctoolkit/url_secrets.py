@@ -59,7 +59,7 @@ def _is_secret_name(name: str) -> bool:
 
 
 def url_secrets(text: str) -> Iterator[str]:
-    """The secrets of the URLs in a text."""
+    """The secrets of the URLs in a string."""
     if "://" not in text:
         return
     for url in _URL.finditer(text):
@@ -90,7 +90,7 @@ def config_url_secrets(value: Json) -> Iterator[str]:
 
 
 def mask_url(text: str) -> str:
-    """A text with the secrets in its URLs masked. Parameter names are kept."""
+    """A string with the secrets in its URLs masked. Parameter names are kept."""
     if "://" not in text:
         return text
     return _mask_short_text(text) if len(text) <= _SHORT else _URL.sub(_mask, text)

@@ -77,7 +77,7 @@ def test_values_of_several_types_have_a_type_column() -> None:
 
 
 def test_times_and_categories_keep_their_types(given: dict[str, Any]) -> None:
-    """A time in UTC, not a text; a dictionary."""
+    """A time in UTC, not a string; a dictionary."""
     seen = given["profile"].to_arrow()["first_seen"]
 
     assert seen.type == pa.timestamp("us", "UTC")

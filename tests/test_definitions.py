@@ -178,13 +178,13 @@ def test_an_unknown_variable_is_rejected_with_a_suggestion() -> None:
 @pytest.mark.parametrize(
     ("type", "config", "says"),
     [
-        ("WEBHOOK", {"webhookUrl": ["a"]}, "Webhook config: webhookUrl: expected a text, got a list"),
-        ("WEBHOOK", {"webhookUrl": True}, "webhookUrl: expected a text, got true"),
+        ("WEBHOOK", {"webhookUrl": ["a"]}, "Webhook config: webhookUrl: expected a string, got a list"),
+        ("WEBHOOK", {"webhookUrl": True}, "webhookUrl: expected a string, got true"),
         ("WEBHOOK", {"headers": {"a": "b"}}, "headers: expected a list, got an object"),
-        ("WEBHOOK", {"headers": Secret("s3cr3t")}, "headers: expected a list, got a text"),
+        ("WEBHOOK", {"headers": Secret("s3cr3t")}, "headers: expected a list, got a string"),
         ("HTTP", {"isBatchingEnabled": 2}, "isBatchingEnabled: expected true or false, got the number 2"),
-        ("HTTP", {"isBatchingEnabled": "yes"}, "isBatchingEnabled: expected true or false, got a text"),
-        ("RS", {"excludeWindow": "x"}, "excludeWindow: expected an object, got a text"),
+        ("HTTP", {"isBatchingEnabled": "yes"}, "isBatchingEnabled: expected true or false, got a string"),
+        ("RS", {"excludeWindow": "x"}, "excludeWindow: expected an object, got a string"),
     ],
 )
 def test_a_value_of_the_wrong_json_type_is_rejected(type: str, config: dict[str, Any], says: str) -> None:

@@ -382,7 +382,7 @@ def test_any_payload_is_sent_or_a_delivery_error(
         ({"method": "GET /s HTTP/1.1"}, "ERR_INVALID_HTTP_TOKEN", "not an HTTP method"),
         ({"JSON": {"a": {1, 2}}}, "ERR_INVALID_PAYLOAD", "a set cannot be sent"),
         ({"FORM": ["a"]}, "ERR_INVALID_PAYLOAD", "body.FORM must be an object"),
-        ({"XML": {"payload": 5}}, "ERR_BAD_REQUEST", "must be text or an object, not a int"),
+        ({"XML": {"payload": 5}}, "ERR_BAD_REQUEST", "must be a string or an object, not a int"),
         ({"GZIP": {"payload": {"a": 1}}}, "ERR_GZIP", "Failed to do GZIP compression"),
     ],
 )

@@ -344,10 +344,10 @@ def test_only_folders_are_types() -> None:
         ({}, "Webhook config: webhookUrl: is required"),
         ({"webhookUrll": "x"}, "webhookUrl: is required; there is 'webhookUrll' instead"),
         ({"webhookUrl": None}, "webhookUrl: is required"),
-        ({"webhookUrl": [7]}, "webhookUrl: expected a text, got a list"),
-        ({**HOOK, "headers": "x"}, "headers: expected a list, got a text"),
-        ({**HOOK, "headers": [{"from": []}]}, "headers[0].from: expected a text, got a list"),
-        ({**HOOK, "headers": [{"from": "a", "to": {"b": 1}}]}, "headers[0].to: expected a text, got an object"),
+        ({"webhookUrl": [7]}, "webhookUrl: expected a string, got a list"),
+        ({**HOOK, "headers": "x"}, "headers: expected a list, got a string"),
+        ({**HOOK, "headers": [{"from": []}]}, "headers[0].from: expected a string, got a list"),
+        ({**HOOK, "headers": [{"from": "a", "to": {"b": 1}}]}, "headers[0].to: expected a string, got an object"),
         ({**HOOK, "webhookMethod": "get"}, "webhookMethod: invalid enum value 'get'. It is one of GET, POST"),
     ],
 )
@@ -567,9 +567,9 @@ def test_tags_are_accepted_in_both_forms() -> None:
         "b",
     )
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"fields": "a"}, "fields: expected a list, got a text"),
+        ({"fields": "a"}, "fields: expected a list, got a string"),
         ({"fields": {"a": 1}}, "fields: expected a list, got an object"),
-        ({"fields": [{"a": 1}]}, "fields: expected a list of texts"),
+        ({"fields": [{"a": 1}]}, "fields: expected a list of strings"),
     ]
     for config, says in refused:
         with pytest.raises(errors.InvalidConfig, match=says):

@@ -232,14 +232,14 @@ def test_a_custom_converter_accepts_paths() -> None:
     def upper(value: Any) -> str:
         """Capitals."""
         if not isinstance(value, str):
-            raise WrongValue("a text", value, case="text")
+            raise WrongValue("a string", value, case="text")
         return value.upper()
 
     table = Table({"name": required(upper("event", "name"))})
 
     assert upper.__doc__ == "Capitals."
     assert table(Event({"name": "home"})) == {"name": "HOME"}
-    with pytest.raises(MappingError, match="event: expected a text"):
+    with pytest.raises(MappingError, match="event: expected a string"):
         table(Event({"event": 5}))
 
 
@@ -457,7 +457,7 @@ def test_a_string_may_be_a_number(value: Any, found: str) -> None:
     """Numbers become text as in JavaScript; objects and lists are rejected."""
     assert string.of(value) == found
     for wrong in (list[Any](), dict[str, Any]()):
-        with pytest.raises(ValueError, match="expected a text, got"):
+        with pytest.raises(ValueError, match="expected a string, got"):
             string.of(wrong)
 
 

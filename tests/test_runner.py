@@ -267,7 +267,7 @@ def test_an_interrupt_ends_the_run_and_is_told(write: Callable[..., Path]) -> No
         ),
         (
             "{name: a, destination: hook, stages: {dest_transform: yes}, event: {}, expect: {status: 1}}",
-            "must be true or false, not text 'yes'",
+            "must be true or false, not 'yes'",
         ),
         ("{name: a, destination: hook, cases: [], event: {}, expect: {status: 1}}", "'cases' must not be empty"),
         (
@@ -289,7 +289,7 @@ def test_an_interrupt_ends_the_run_and_is_told(write: Callable[..., Path]) -> No
         ("{name: a, request: {path: /}, event: {}, expect: {status: 1}}", "a request is sent unchanged"),
         ("{name: a, request: {path: /}, tags: [skip], expect: {status: 1}}", "use another tag"),
         ("{name: a, request: {path: /}, skip: x, xfail: y, expect: {status: 1}}", "not both"),
-        ("{name: a, request: {path: /}, skip: true, expect: {status: 1}}", "'skip' must be text"),
+        ("{name: a, request: {path: /}, skip: true, expect: {status: 1}}", "'skip' must be a string"),
     ],
 )
 def test_a_mistake_is_told_with_its_place(write: Callable[..., Path], scenario: str, problem: str) -> None:
@@ -444,7 +444,7 @@ def test_a_stage_that_failed_says_why(write: Callable[..., Path]) -> None:
     )
     (outcome,) = outcomes(write(scenario))
 
-    assert "hook: failed in dest_transform: appendPath: expected a text" in runner.explanation(outcome)
+    assert "hook: failed in dest_transform: appendPath: expected a string" in runner.explanation(outcome)
 
 
 def test_secrets_are_masked(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,7 @@ REFUSED = {
     "cut off": (b'{"message": {', "the body is not JSON: expecting property name enclosed in double quotes at line 1"),
     "more after it": (b"{} {}", "the body is not JSON: extra data at line 1 column 4"),
     "a list": (b"[]", "the body must be a JSON object, not a list"),
-    "a text": (b'"x"', "the body must be a JSON object, not a text"),
+    "a text": (b'"x"', "the body must be a JSON object, not a string"),
     "a number": (b"1", "the body must be a JSON object, not a number"),
     "null": (b"null", "the body must be a JSON object, not null"),
     "NaN": (around(b"NaN"), "the body is not JSON: NaN is not a JSON value"),

@@ -363,10 +363,10 @@ delivery: {mode: lve, timeout: -1}
 """
     assert problems(text) == [
         "2:29: the environment variable NOPE is not set: set it, or write $(env:NOPE:-default)",
-        "2:61: 'token' must be text",
+        "2:61: 'token' must be a string",
         "2:75: a@b is listed twice",
         "2:87: a hashed token is 'sha256:' and 64 hexadecimal digits",
-        "4:43: 'enabled' must be true or false, not text 'yes'",
+        "4:43: 'enabled' must be true or false, not 'yes'",
         "4:63: unknown destination 'hok'. Did you mean 'hook' or 'hook5'?",
         "4:98: 'enabled' must be true or false, not 1",
         "5:13: source 'web' already has the id 'src1'",
@@ -377,7 +377,7 @@ delivery: {mode: lve, timeout: -1}
         "7:26: unknown destination type 'WEBHOK'. Did you mean 'WEBHOOK'?",
         "7:50: unknown transformation 'clen'. Did you mean 'clean'?",
         "8:35: WEBHOOK has no configuration variable 'webhookUrll'. Did you mean 'webhookUrl'?",
-        "8:60: headers: expected a list, got a text",
+        "8:60: headers: expected a list, got a string",
         "9:11: unknown key 'typ'. Did you mean 'type'?",
         "10:10: webhookUrl: is required",
         "11:47: the environment variable NOPE is not set: set it, or write $(env:NOPE:-default)",
@@ -396,7 +396,7 @@ delivery: {mode: lve, timeout: -1}
     [
         ("", "1:1: the file must be an object, not empty"),
         ("sources: [web]", "1:10: 'sources' must be an object, not a list"),
-        ("sources: {web: {id: 12}}", "1:21: 'id' must be text, not 12 (put it in quotes)"),
+        ("sources: {web: {id: 12}}", "1:21: 'id' must be a string, not 12 (put it in quotes)"),
         (
             "sources: {web: {writeKey: $(env:A)}}",
             "1:27: $(env:...) is only supported in a destination's configuration, as a credential, in an account, as a "
@@ -416,7 +416,7 @@ delivery: {mode: lve, timeout: -1}
             "destinations: {d: {type: webhook, config: {}}}",
             "1:26: unknown destination type 'webhook'. Did you mean 'WEBHOOK'?",
         ),
-        ("destinations: {d: {type: WEBHOOK, config: x}}", "1:43: 'config' must be an object, not text 'x'"),
+        ("destinations: {d: {type: WEBHOOK, config: x}}", "1:43: 'config' must be an object, not 'x'"),
         ("transformations: {t: {language: python, code: ''}}", "1:19: 't' has no code: give 'code' or 'file'"),
         ("transformations: {t: {language: python, file: t.rb}}", "1:47: cannot read t.rb: no such file"),
         ("delivery: {timeout: 1e300}", "1:21: 'timeout' must be 86400 or less, not 1e+300"),
@@ -514,7 +514,7 @@ def test_checks_of_objects():
         "sources.web.destinations.1.destination: unknown destination 'hok'. Did you mean 'hook'?",
         "destinations.hook.transformation: unknown transformation 'nope'.",
         "destinations.hook.config.headerz: WEBHOOK has no configuration variable 'headerz'. Did you mean 'headers'?",
-        "destinations.hook.config.webhookUrl: webhookUrl: expected a text, got a list",
+        "destinations.hook.config.webhookUrl: webhookUrl: expected a string, got a list",
         "users.0.email: an e-mail address must not contain a colon",
         "users.0.token: a hashed token is 'sha256:' and 64 hexadecimal digits",
         "delivery.mode: must be one of cassette, live, record. Did you mean 'live'?",
@@ -602,7 +602,7 @@ def test_what_nobody_knows_is_kept_and_warned_about(tmp_path: Path):
     assert len(warned) == 1
     assert "unknown destination type 'WEBHOK'. Did you mean 'WEBHOOK'?" in text
     assert "WEBHOOK has no configuration variable 'webhookUlr'. Did you mean 'webhookUrl'" in text
-    assert "webhookUrl: expected a text, got a list" in text
+    assert "webhookUrl: expected a string, got a list" in text
     assert all(re.match(r".*workspaceConfig\.json:\d+:\d+: ", line) for line in text.splitlines())
     assert again.destination("odd").type == "WEBHOK"
     assert (again.destinations, again.sources) == (workspace.destinations, workspace.sources)
@@ -624,7 +624,7 @@ def test_a_namespace_has_several_workspaces(tmp_path: Path):
     with pytest.raises(InvalidWorkspace, match=r"holds 2 workspaces: ws1, ws2\. `svctoolkit import"):
         Workspace.load(file)
     file.write_text(json.dumps({"ws1": {**shape, "sources": [{"id": 3}]}}, indent=1))
-    with pytest.raises(InvalidWorkspace, match=r"namespace\.json:\d+:\d+: 'id' must be text"):
+    with pytest.raises(InvalidWorkspace, match=r"namespace\.json:\d+:\d+: 'id' must be a string"):
         Workspace.load(file)
 
 
@@ -646,7 +646,7 @@ def test_service_configuration_becomes_yaml():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"sources": [{"id": 3}]}, ["'id' must be text, not 3", "needs 'writeKey'"]),
+        ({"sources": [{"id": 3}]}, ["'id' must be a string, not 3", "needs 'writeKey'"]),
         ({"sources": [3]}, ["item 1 of 'sources' must be an object, not 3"]),
         ({"connections": []}, ["'connections' must be an object, not a list"]),
         (

@@ -135,7 +135,7 @@ def _body(body: Any, method: str, headers: _Fields) -> bytes:
         _set(headers, "Content-Encoding", "gzip")
         return _gzip(content)
     if content is not None and not isinstance(content, str):
-        raise failure("ERR_BAD_REQUEST", f"the body must be text or an object, not a {type(content).__name__}")
+        raise failure("ERR_BAD_REQUEST", f"the body must be a string or an object, not a {type(content).__name__}")
     if content is not None and "application/json" in _content_type(headers):
         content = _as_json(content)
     return str(well_formed(content or "")).encode()
@@ -170,7 +170,7 @@ def _content(body: Mapping[str, Any]) -> tuple[str, Any]:
 
 def _gzip(value: Any) -> bytes:
     if not isinstance(value, str):
-        raise failure("ERR_GZIP", "Failed to do GZIP compression: body.GZIP.payload must be text")
+        raise failure("ERR_GZIP", "Failed to do GZIP compression: body.GZIP.payload must be a string")
     return gzip.compress(str(well_formed(value)).encode(), mtime=0)
 
 

@@ -47,6 +47,6 @@ def _property(variable: Variable) -> dict[str, Any]:
 
 
 def _text(options: list[str] | None = None, *, required: bool = False) -> dict[str, Any]:
-    """Return the pattern of a text: one of the options, or any text (not empty if it is required)."""
+    """Return the pattern of a string: one of the options, or any text (not empty if it is required)."""
     values = "|".join(re.escape(option) for option in options or ()) or (".{1,}" if required else ".*")
     return {"type": "string", "pattern": f"{_TEMPLATES}|^({values})$"}

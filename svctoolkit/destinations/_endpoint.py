@@ -31,7 +31,7 @@ from svctoolkit.secrets import Secret
 _NUMBERS = count()  # not id(): ids are reused after an endpoint is deleted
 _NO_MEMBERS: Mapping[str, Any] = {}
 _PLACE = re.compile(r"\{(\w+)\}")
-#: A text with `{name}` placeholders for attributes of the settings, or a function that returns the text for settings.
+#: A string with `{name}` placeholders for attributes of the settings, or a function that returns the text for settings.
 Value: TypeAlias = "str | Callable[[Any], str]"
 _Common: TypeAlias = tuple[str, dict[str, str], dict[str, str]]
 BodyForm: TypeAlias = Literal["json", "json_array", "form", "xml"]

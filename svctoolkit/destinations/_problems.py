@@ -17,7 +17,7 @@ _WORDS = {
     "int": "a number",
     "null": "null",
     "object": "an object",
-    "str": "a text",
+    "str": "a string",
 }
 _KIND = re.compile(r"`([\w |]+)`")
 
@@ -26,7 +26,7 @@ def config_problem(said: str, settings: type[msgspec.Struct], config: Mapping[st
     """Reword the library's message (``Expected `str`, got `int` - at `$.webhookUrl` ``), with the variable in front.
 
     >>> config_problem("Expected `str`, got `int` - at `$.apiUrl`", msgspec.Struct, {})
-    'apiUrl: expected a text, got a number'
+    'apiUrl: expected a string, got a number'
     """
     what, _, place = said.partition(" - at `$.")
     place = place.rstrip("`")

@@ -62,7 +62,7 @@ def _secrets(value: Any) -> Iterator[str]:
 
 
 class Parsed:
-    """Base class of settings that are parsed from a text once, such as a JSON path or a template.
+    """Base class of settings that are parsed from a string once, such as a JSON path or a template.
 
     The constructor is called with the text when a configuration is read. If it raises `ValueError` (saying what was
     expected), this becomes an `InvalidConfig` that names the variable.
@@ -103,24 +103,24 @@ class DynamicSettings:
 
 
 def settings_from(title: str, kind: type[S], config: Mapping[str, Json]) -> S:
-    """Return the typed settings. A variable that is null or an empty text counts as not set. Raises `InvalidConfig`.
+    """Return the typed settings. A variable that is null or an empty string is not set. Raises `InvalidConfig`.
 
-    A number, true or false where a text is expected is read as its text, as RudderStack does: `pixelId: 123` is "123".
+    A number, true or false where a string is expected becomes one, as RudderStack does: `pixelId: 123` is "123".
     """
     values = {key: value for key, value in config.items() if value is not None and value != ""}
     try:
         return _convert(values, kind)
     except msgspec.ValidationError:
-        pass  # the usual configuration has texts already, and pays nothing for the rare one
+        pass  # the usual configuration has strings already, and pays nothing for the rare case
     except UnicodeEncodeError as error:
-        raise InvalidConfig(Problem("a text ends in a lone surrogate", where=f"{title} config")) from error
+        raise InvalidConfig(Problem("a string ends in a lone surrogate", where=f"{title} config")) from error
     try:
         return _convert(_with_texts(values, kind), kind)
     except msgspec.ValidationError as error:
         said = config_problem(str(error), kind, values)
         raise InvalidConfig(Problem(said, where=f"{title} config")) from error
     except UnicodeEncodeError as error:
-        raise InvalidConfig(Problem("a text ends in a lone surrogate", where=f"{title} config")) from error
+        raise InvalidConfig(Problem("a string ends in a lone surrogate", where=f"{title} config")) from error
 
 
 def _convert(values: Mapping[str, Json], kind: type[S]) -> S:
@@ -128,7 +128,7 @@ def _convert(values: Mapping[str, Json], kind: type[S]) -> S:
 
 
 def _with_texts(values: Mapping[str, Json], kind: type[msgspec.Struct]) -> dict[str, Json]:
-    """Return the values with text in place of numbers and booleans that stand for text, in rows of forms as well."""
+    """Return the values with strings in place of numbers and booleans where a string is expected, also in rows."""
     hints = get_type_hints(kind)
     fields = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
     texts = {name: _as_text(values[name], hints[field]) for name, field in fields if name in values}
@@ -161,16 +161,16 @@ def _decode(kind: type[Any], value: Any) -> Any:
     if kind is Tags:
         return Tags(_tags(value))
     if not isinstance(value, (str, int, float, type(None))):
-        raise ValueError(f"expected a text, got {'a list' if isinstance(value, list) else 'an object'}")
+        raise ValueError(f"expected a string, got {'a list' if isinstance(value, list) else 'an object'}")
     return kind("" if value is None else text(value))
 
 
 def _tags(value: Any) -> Iterator[str]:
     if not isinstance(value, list):
-        raise ValueError(f"expected a list, got {'an object' if isinstance(value, dict) else 'a text'}")
+        raise ValueError(f"expected a list, got {'an object' if isinstance(value, dict) else 'a string'}")
     for item in value:
         tag = next(iter(item.values()), "") if isinstance(item, dict) else item
         if not isinstance(tag, str):
-            raise ValueError("expected a list of texts")
+            raise ValueError("expected a list of strings")
         if tag.strip():
             yield tag.strip()

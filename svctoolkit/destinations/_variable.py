@@ -26,8 +26,8 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One configuration variable, as the destination's form shows it.
 
     `kind` is the kind of form field: `pairs` are rows of `key_left` and `key_right`, `tags` rows of `tag_key` alone,
-    `rows` rows of several members, `choices` a list of options, `account` the id of a connected account, `time` a text
-    `HH:MM` in UTC; the type of `any` is unknown. `options` are the values of a choice.
+    `rows` rows of several members, `choices` a list of options, `account` the id of a connected account, `time` a
+    string `HH:MM` in UTC; the type of `any` is unknown. `options` are the values of a choice.
     """
 
     kind: Kind
@@ -42,8 +42,8 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def type(self) -> str:
-        """The JSON type of the value (`string`, `boolean`, `array`, `object`), or an empty text if any type is allowed.
+        """The JSON type of the value: `string`, `boolean`, `array` or `object`; an empty string if any is allowed.
 
-        Numbers are stored as text (`"2"`).
+        Numbers are stored as strings (`"2"`).
         """
         return _JSON_TYPES.get(self.kind, "string")

@@ -68,7 +68,7 @@ COMMON_VARIABLES = (
     "whitelistedEvents",
 )
 
-_ARTICLED = {"array": "a list", "boolean": "true or false", "object": "an object", "string": "a text"}
+_ARTICLED = {"array": "a list", "boolean": "true or false", "object": "an object", "string": "a string"}
 #: `{{ event.path || default }}` and `env.NAME` are placeholders that RudderStack fills in later.
 _TEMPLATE = re.compile(r"^\{\{.*\}\}$|^env\..+", re.DOTALL)
 
@@ -322,7 +322,7 @@ def _json_type(value: Any) -> str:
     if isinstance(value, (int, float)):
         return f"the number {value}"
     if isinstance(value, (str, Secret)):
-        return "a text"
+        return "a string"
     return "an object" if isinstance(value, Mapping) else "a list"
 
 

@@ -1,4 +1,4 @@
-"""The lines of a text around an error, as an editor would show them."""
+"""The lines of a file around an error, as an editor would show them."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Request(Protocol):
 
 
 class Response(Protocol):
-    """The parts of a response to show; `body` is bytes, a text, or JSON."""
+    """The parts of a response to show; `body` is bytes, a string, or JSON."""
 
     @property
     def status(self) -> int: ...

@@ -5,7 +5,7 @@
 >>> table(Event({"anonymousId": "a1", "context": {"os": {"name": "iOS"}}}))
 {'id': 'a1', 'os': {'name': 'iOS'}}
 
-If a value is missing, null or an empty text, its key is left out. `required(...)` makes that an error instead:
+If a value is missing, null or an empty string, its key is left out. `required(...)` makes that an error instead:
 
 >>> Table({"id": required("userId")})(Event({}))
 Traceback (most recent call last):

@@ -34,7 +34,7 @@ _APPLE = frozenset({"ios", "ipados", "tvos", "watchos"})
 
 
 class Agent(NamedTuple):
-    """The browser, the operating system and the device of a user agent; unknown ones are empty texts.
+    """The browser, the operating system and the device of a user agent; unknown ones are empty strings.
 
     The device of a computer is unknown, unless it is a `Mac`.
     """
@@ -58,7 +58,7 @@ def platform(name: Json) -> str:
 
 
 def agent(user_agent: Json) -> Agent:
-    """Parse a user agent; an empty `Agent` for anything that is not a text.
+    """Parse a user agent; an empty `Agent` for anything that is not a string.
 
     >>> agent("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36")
     Agent(browser='Chrome', browser_version='126.0.0.0', os='Linux', os_version='', device_model='', device_vendor='')

@@ -199,7 +199,7 @@ def sendable(
 
 
 def seconds(event: Event, now: datetime) -> int | str:
-    """The event's time, which must be within the last seven days. A text of digits is sent unchanged."""
+    """The event's time, which must be within the last seven days. A string of digits is sent unchanged."""
     when = _time(event.raw)
     if isinstance(when, str) and when.isascii() and when.isdigit():
         return when

@@ -21,13 +21,13 @@ _WHOLE = re.compile(r"\s*[+-]?\d{1,4000}\s*", re.ASCII)
 
 
 class Source(msgspec.Struct, frozen=True, dict=True):
-    """The first of `paths` that has a value, then converted. Null and an empty text do not count as values.
+    """The first of `paths` that has a value, then converted. Null and an empty string do not count as values.
 
     Paths are dotted. A number selects an element of a list (`properties.products.0.sku`); a name selects the `id` of
     the element with that `type` (`context.externalId.ga4ClientId`). If the conversion returns None, the next path is
-    tried. With `empty`, an empty text counts as a value. With `ends`, an empty text ends the search without a value,
-    and so does a value that the conversion turns into None. `shared` paths are tested once for all types, so a type
-    needs no example for each of them.
+    tried. With `empty`, an empty string counts as a value. With `ends`, an empty string ends the search without a
+    value, and so does a value that the conversion turns into None. `shared` paths are tested once for all types, so a
+    type needs no example for each of them.
     """
 
     paths: tuple[str, ...]
@@ -87,7 +87,7 @@ def verbatim(leaf: Leaf) -> Source:
 
 
 def not_null(leaf: Leaf) -> Source:
-    """The value of the first path that is not null. If it is an empty text, there is no value, and later paths are
+    """The value of the first path that is not null. If it is an empty string, there is no value, and later paths are
     ignored.
 
     For example, Pinterest receives no e-mail address if `properties.email` is empty, even if there is an external ID.
@@ -183,8 +183,8 @@ def seconds(value: Json) -> int:
 
 @converter
 def unix_seconds(value: Json) -> Json:
-    """A time as whole seconds since 1970. A number or a text of digits is returned unchanged. Anything else becomes an
-    empty text, which a table leaves out.
+    """A time as whole seconds since 1970. A number or a string of digits is returned unchanged. Anything else becomes
+    an empty string, which a table leaves out.
 
     So TikTok, OneSignal and others receive `timestamp: 1690000000000` and `"1690000000"`.
     """
@@ -202,7 +202,7 @@ def lenient_seconds(value: Json) -> Json:
 
 @converter
 def number(value: Json) -> int | float:
-    """A number, also from a text. A whole number in a text becomes an `int`."""
+    """A number, also from a string. A whole number in a string becomes an `int`."""
     if type(value) is int or type(value) is float:
         return value
     if not isinstance(value, str) or not _NUMBER.fullmatch(value):
@@ -225,7 +225,7 @@ def number_or_none(value: Json) -> int | float | str:
 
 @converter
 def boolean(value: Json) -> bool:
-    """True or false, also from a text."""
+    """True or false, also from a string."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
@@ -235,7 +235,7 @@ def boolean(value: Json) -> bool:
 
 @converter
 def string(value: Json) -> str:
-    """A text, or a number or boolean as text."""
+    """A string, or a number or boolean as text."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -244,18 +244,18 @@ def string(value: Json) -> str:
         return str(int(value))
     if isinstance(value, (int, float)):
         return str(value)
-    raise WrongValue("a text", value, case="text")
+    raise WrongValue("a string", value, case="text")
 
 
 @converter
 def lower(value: Json) -> str:
-    """A text in lower case; a number or boolean as text."""
+    """A string in lower case; a number or boolean as text."""
     return string.of(value).lower()
 
 
 @converter
 def text_or_list(value: Json) -> Json:
-    """A text, or a list of texts. Other values are left out: Pinterest and TikTok reject numbers in personal fields."""
+    """A string or a list of strings. Other values are left out: Pinterest and TikTok reject numbers there."""
     return value if isinstance(value, (str, list)) else None
 
 

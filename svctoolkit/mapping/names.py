@@ -21,12 +21,12 @@ def event_name(event: Event) -> str:
 def require_name(name: Json, where: str) -> str:
     """`name`, which the destination requires; `where` is the field that it comes from.
 
-    Raises `Missing` if it is blank, and `Misfit` if it is not a text.
+    Raises `Missing` if it is blank, and `Misfit` if it is not a string.
     """
     if name is None or name == "" or (isinstance(name, str) and not name.strip()):
         raise Missing(where, wants="the name of the event")
     if not isinstance(name, str):
-        raise Misfit(where, "the name of the event, a text", name)
+        raise Misfit(where, "the name of the event, a string", name)
     return name
 
 

@@ -54,12 +54,12 @@ def unfold_address(traits: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def sha256(text: str) -> str:
-    """The SHA-256 of a text, in lower-case hexadecimal digits."""
+    """The SHA-256 of a string, in lower-case hexadecimal digits."""
     return _sha256()(text.encode("utf-8", "replace")).hexdigest()  # type: ignore[no-any-return]
 
 
 def md5(text: str) -> str:
-    """The MD5 of a text, in lower-case hexadecimal digits. For ids that a destination derives, not for secrets."""
+    """The MD5 of a string, in lower-case hexadecimal digits. For ids that a destination derives, not for secrets."""
     from hashlib import md5
 
     return md5(text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()

@@ -77,7 +77,7 @@ def _number(value: float) -> int | float | None:
 
 
 def text(value: Json) -> str:
-    """A text unchanged, or any other value as JSON text.
+    """A string unchanged, or any other value as JSON text.
 
     >>> text("a"), text(True), text({"k": None})
     ('a', 'true', '{"k":null}')
@@ -177,7 +177,7 @@ def unnest(value: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def leading_number(value: Json) -> int | float | None:
-    """The number that a text begins with, as JavaScript's `parseFloat` reads it; None for anything else.
+    """The number that a string begins with, as JavaScript's `parseFloat` reads it; None for anything else.
 
     >>> leading_number("12.50 EUR"), leading_number(3), leading_number("EUR 3"), leading_number(True)
     (12.5, 3, None, None)
@@ -190,7 +190,7 @@ def leading_number(value: Json) -> int | float | None:
 
 
 def is_empty(value: Json) -> bool:
-    """Null, an empty text, an empty list or object. `0` and `False` are not empty."""
+    """Null, an empty string, an empty list or object. `0` and `False` are not empty."""
     return value is None or value == "" or value == [] or value == {}
 
 
@@ -215,7 +215,7 @@ def without_nulls(value: Json) -> Json:
 
 
 def without_scalars(value: Mapping[str, Json]) -> dict[str, Json]:
-    """The members that are non-empty texts, lists or objects, at the first level.
+    """The members that are non-empty strings, lists or objects, at the first level.
 
     Some types treat numbers and booleans as empty, and do not send them.
 

@@ -14,7 +14,7 @@ class ExternalId(NamedTuple):
 
     The type of a warehouse row is `<destination>-<object>`, such as `Salesforce-Lead`: `destination` is `salesforce`,
     in lower case, and `object` is `Lead`. `field` (`identifierType`) is the field of that object that contains `id`.
-    Missing parts are empty texts, or None for `id`.
+    Missing parts are empty strings, or None for `id`.
     """
 
     destination: str = ""

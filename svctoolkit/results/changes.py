@@ -20,7 +20,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.results._types import ABSENT
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
-_WIDTH = 200  # characters of a value in a text
+_WIDTH = 200  # characters of a value that are shown
 #: Suffix of the path of a list whose order has changed.
 ORDER = " (order)"
 #: Pairs of indexes of the elements of two lists that are compared with each other, by the index in the first.

@@ -117,7 +117,7 @@ def _judge(scenario: Scenario, planes: Planes, snapshots: Snapshots, clock: Call
 
 
 def skip_reason(scenario: Scenario, planes: Planes) -> str:
-    """Return why a scenario does not run here, or an empty text."""
+    """Return why a scenario does not run here, or an empty string."""
     if scenario.skip:
         return scenario.skip
     if scenario.live and not planes.live:

@@ -92,7 +92,7 @@ def _request(args: Sequence[Any], timeout: float) -> FetchRequest:
     if not url:
         raise _InvalidRequestError("fetch url is required")
     if not isinstance(url, str):
-        raise _InvalidRequestError("fetch url must be a text")
+        raise _InvalidRequestError("fetch url must be a string")
     if len(url) > _LONGEST_URL:  # parsing more would delay all other calls
         raise _InvalidRequestError(f"invalid url, it has more than {_LONGEST_URL} characters")
     try:

@@ -82,7 +82,7 @@ else:
 
 
 def compose(text: str) -> tuple[Json, int]:
-    """Return the root node (None for an empty text) and the number of nodes. Raises `yaml.YAMLError` or `TooDeep`."""
+    """Return the root node (None for an empty string) and the number of nodes. Raises `yaml.YAMLError` or `TooDeep`."""
     parser: _PythonParser | _Parser = _Parser(text)
     try:
         return parser.get_single_node(), parser.nodes
@@ -153,7 +153,7 @@ class Builder:
         first: dict[str, Any] = {}
         for key, value in node.value:
             if key.id != "scalar" or (key.tag == _PLAIN and not key.value):
-                self._problem(key, "a key must be text" if key.value else "a key is missing before ':'")
+                self._problem(key, "a key must be a string" if key.value else "a key is missing before ':'")
             elif key.tag == _PLAIN and key.value == "<<":
                 merged = {**self._merge(value, depth), **merged}
             elif key.value in own:

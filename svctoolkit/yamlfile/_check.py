@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _Error: TypeAlias = Any  # a jsonschema_rs.ValidationError: the attributes of `kind` depend on the kind
 
 _TYPES = {
-    "string": "text",
+    "string": "a string",
     "integer": "a whole number",
     "number": "a number",
     "boolean": "true or false",
@@ -161,7 +161,7 @@ def _value_in_words(value: Any) -> str:
     if isinstance(value, list):
         return "a list"
     if isinstance(value, str):
-        return f"text {value if len(value) <= 40 else value[:39] + '…'!r}"
+        return repr(value if len(value) <= 40 else f"{value[:39]}…")
     return json.dumps(value)[:40]
 
 

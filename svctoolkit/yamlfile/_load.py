@@ -1,4 +1,4 @@
-"""Load a file or a text, and report every syntax problem in it."""
+"""Load a file or a string, and report every syntax problem in it."""
 
 from __future__ import annotations
 

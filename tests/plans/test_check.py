@@ -381,7 +381,7 @@ def test_unplanned_events_are_not_checked(event: dict[str, Any]) -> None:
     [({}, "undefined"), ({"event": None}, "null"), ({"event": 5.0}, "5"), ({"event": {}}, "[object Object]")],
 )
 def test_unplanned_names_are_written_as_in_javascript(event: dict[str, Any], name: str) -> None:
-    """A name that is not a text has no rule."""
+    """A name that is not a string has no rule."""
     (found,) = plan_of({}).check({"type": "track", **event}).violations
 
     assert found == Violation("Unplanned-Event", f"no schema for event: {name}")

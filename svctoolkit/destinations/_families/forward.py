@@ -53,7 +53,7 @@ def _endpoint(event: Event, url: str) -> str:
 
 def _url_part(name: str, value: Any) -> str:
     if isinstance(value, (dict, list)):
-        raise Misfit(name, "a text", value)
+        raise Misfit(name, "a string", value)
     return text(value)
 
 

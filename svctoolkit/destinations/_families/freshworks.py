@@ -200,7 +200,7 @@ def action_payloads(event: Event, rows: Iterable[Rows], crm: Crm) -> Iterator[Pa
     """Yield the requests of a track event: by the names that it is mapped to, or else by its own name."""
     name = event.raw.get("event")
     if not isinstance(name, str) or not name:
-        raise Misfit("event", "a name, as a text", name)
+        raise Misfit("event", "a name, as a string", name)
     targets = [row.to for row in rows if row.from_.lower() == name.lower()]
     for target in targets or [name]:
         match target.lower():

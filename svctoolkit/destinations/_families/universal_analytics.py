@@ -168,7 +168,7 @@ def _track(event: Event, settings: UniversalSettings) -> Params:
     """Return an event; e-commerce events have product actions and products if the configuration enables them."""
     name = event.raw.get("event")
     if not isinstance(name, str):
-        raise Misfit("event", "a name, as a text", event.raw.get("event"))
+        raise Misfit("event", "a name, as a string", event.raw.get("event"))
     params = {"t": "event", "ea": name, **slot_values(settings.slots, event.properties)}
     if not settings.enhanced_ecommerce:
         return params | CUSTOM(event)

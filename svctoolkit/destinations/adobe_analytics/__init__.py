@@ -130,7 +130,7 @@ def send_screen(event: Event, settings: AdobeAnalyticsSettings) -> Payload:
 def _name(event: Event, field: str) -> str:
     name = event.raw.get(field)
     if not name or isinstance(name, bool) or not isinstance(name, (str, int, float)):
-        raise Misfit(field, "a name, as a text", name)
+        raise Misfit(field, "a name, as a string", name)
     return js_join(name)
 
 
@@ -201,7 +201,7 @@ def _hierarchies(event: Event, settings: AdobeAnalyticsSettings) -> dict[str, Js
 
 
 def _lists(event: Event, override: str, prefix: str, rows: tuple[DelimitedRows, ...]) -> dict[str, Json]:
-    """Return lists with their delimiters. Raises `MappingError` for a value that is neither a text nor a list."""
+    """Return lists with their delimiters. Raises `MappingError` for a value that is neither a string nor a list."""
     own = overrides(event, override)
     if own is not None:
         return own
@@ -213,7 +213,7 @@ def _lists(event: Event, override: str, prefix: str, rows: tuple[DelimitedRows, 
         value = properties[row.from_]
         if not isinstance(value, (str, list)):
             field = f"properties.{row.from_}"
-            raise Misfit(field, "a text or a list", value)
+            raise Misfit(field, "a string or a list", value)
         text = value.replace(",", row.delimiter) if isinstance(value, str) else row.delimiter.join(map(js_join, value))
         values[f"{prefix}{row.to}"] = text
     return values

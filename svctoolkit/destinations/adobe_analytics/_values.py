@@ -46,7 +46,7 @@ def value_at(event: Event, name: str) -> Json:
 
 
 def overrides(event: Event, name: str) -> dict[str, Json] | None:
-    """Return the variables in this property of the event; None if it is not an object. Nulls become empty texts."""
+    """Return the variables in this property of the event; None if it is not an object. Nulls become empty strings."""
     own = event.properties.get(name)
     return {key: "" if value is None else value for key, value in own.items()} if isinstance(own, dict) else None
 

@@ -130,7 +130,7 @@ def send_action(event: Event, settings: AirshipSettings) -> Payload:
     """Return a custom event with its properties unchanged."""
     action = ACTION(event)
     if not isinstance(action["name"], str):
-        raise Misfit("event", "a text", action["name"])
+        raise Misfit("event", "a string", action["name"])
     action["name"] = re.sub(r"\s+", "_", action["name"].lower())
     if "session_id" in action:
         action["session_id"] = str(uuid5(NAMESPACE_DNS, text(action["session_id"])))

@@ -184,10 +184,10 @@ def _group(event: Event, settings: AmplitudeSettings) -> Mapping[str, Any]:
     if settings.group_type_trait and settings.group_value_trait:
         kind, value = path(settings.group_type_trait)(traits), path(settings.group_value_trait)(traits)
         if not kind or not isinstance(kind, str):
-            raise Misfit(f"traits.{settings.group_type_trait}", "a text", kind, setting="groupTypeTrait")
+            raise Misfit(f"traits.{settings.group_type_trait}", "a string", kind, setting="groupTypeTrait")
         if is_empty(value) or type(value) not in (str, int, float):
             where = f"traits.{settings.group_value_trait}"
-            raise Misfit(where, "a text or a number", value, setting="groupValueTrait")
+            raise Misfit(where, "a string or a number", value, setting="groupValueTrait")
         group = {"group_type": kind, "group_value": value, "group_properties": traits}
     unset = _unset(event)
     return {**group, "group_properties": {**as_object(group.get("group_properties")), **unset}} if unset else group

@@ -130,7 +130,7 @@ def send_event(event: Event, settings: BluecoreSettings) -> Iterator[Payload]:
     """Return the event, once for each of Bluecore's names for it."""
     name = event.raw.get("event")
     if not isinstance(name, str) or not name:
-        raise Misfit("event", "a name, as a text", name)
+        raise Misfit("event", "a name, as a string", name)
     if name == "subscription_event":
         yield _subscription(event, settings)
         return

@@ -130,7 +130,7 @@ def action_name(name: Json) -> str:
     ('purchase', 'Cart_Shared')
     """
     if not isinstance(name, str):
-        raise Misfit("event", "a text", name)
+        raise Misfit("event", "a string", name)
     known = NAMES.get(name.strip())
     if known is None and (len(name) > 64 or re.search(r"[0-9.]", name)):
         raise Misfit("event", "at most 64 characters, without digits and full stops", name, case="form")

@@ -100,7 +100,7 @@ def _change_of_element(operation: str, element: Mapping[str, Any]) -> dict[str, 
 
 def _email(value: Any) -> str:
     if not isinstance(value, str):
-        raise Misfit("traits.email", "a text", value)
+        raise Misfit("traits.email", "a string", value)
     return value.lower()
 
 

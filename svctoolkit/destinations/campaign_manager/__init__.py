@@ -118,7 +118,7 @@ API = Endpoint("https://dfareporting.googleapis.com/dfareporting/v5/userprofiles
 
 @converter
 def micros(value: Json) -> str:
-    """Return a time as microseconds in a text. Numbers are not converted; text of digits is seconds or milliseconds."""
+    """Return a time as microseconds, in a string. Digits are seconds or milliseconds; numbers are not converted."""
     if isinstance(value, str):
         if value.isascii() and value.isdigit():
             return value.ljust(16, "0")

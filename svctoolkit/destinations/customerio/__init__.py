@@ -190,14 +190,14 @@ def send_alias(event: Event, settings: CustomerioSettings) -> Payload:
         if is_empty(who):
             raise Missing(where)
         if not isinstance(who, str):
-            raise Misfit(where, "a text", who)
+            raise Misfit(where, "a string", who)
     both = {"primary": _identifier(ids["userId"]), "secondary": _identifier(ids["previousId"])}
     return API.post(settings, "api/v1/merge_customers", both)
 
 
 def _text(name: Any) -> str:
     if not isinstance(name, str) or not name:
-        raise Misfit("event", "a name, as a text", name)
+        raise Misfit("event", "a name, as a string", name)
     return name
 
 
@@ -222,7 +222,7 @@ def _seconds(name: str, value: Any) -> dict[str, int | None]:
 def _who(event: Event, leaf: Leaf) -> Any:
     who = warehouse_row(event).id or value_of(event, leaf)
     if isinstance(who, (list, dict)):
-        raise Misfit("userId", "a text", who, case="person")
+        raise Misfit("userId", "a string", who, case="person")
     return who
 
 

@@ -133,7 +133,7 @@ def _customer(event: Event, kind: Kind) -> dict[str, Any]:
 
 
 def _without_empty(value: Any) -> Any:
-    """Remove nulls, and lists and objects that contain nothing else; keep empty texts."""
+    """Remove nulls, and lists and objects that contain nothing else; keep empty strings."""
     if isinstance(value, dict):
         members = {key: _without_empty(item) for key, item in value.items()}
         return {key: item for key, item in members.items() if item == "" or not is_empty(item)}

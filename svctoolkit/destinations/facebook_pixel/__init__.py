@@ -148,7 +148,7 @@ def send_event(event: Event, settings: FacebookPixelSettings, context: Context) 
 
 
 def _name_by_config(name: str, settings: FacebookPixelSettings) -> str:
-    """Return the configured Facebook name of a track event (the last row wins), or an empty text."""
+    """Return the configured Facebook name of a track event (the last row wins), or an empty string."""
     key, chosen = name.lower(), ""
     for row in settings.events_to_events:
         if row.to and row.from_.lower() == key:

@@ -61,7 +61,7 @@ def of_search(shopping: Shopping) -> dict[str, Json]:
     properties = shopping.properties
     contents, query = _content(properties, properties), properties.get("query")
     if query and not isinstance(query, str):
-        raise Misfit("properties.query", "a text", query)
+        raise Misfit("properties.query", "a string", query)
     return {
         "content_ids": [item["id"] for item in contents],
         "content_category": category_of(shopping) or "",
@@ -114,7 +114,7 @@ def category_of(shopping: Shopping) -> str | None:
         return ",".join(map(str, category))
     if category and not isinstance(category, str):
         where = "properties.category"
-        raise Misfit(where, "a text or a list of texts", category)
+        raise Misfit(where, "a string or a list of strings", category)
     return category
 
 

@@ -54,11 +54,11 @@ _EVENTS = {
 #: Facebook's name of a property and its required type
 _KNOWN: Mapping[str, tuple[str, tuple[type, ...], str]] = {
     "revenue": ("_valueToSum", (int, float), "a number"),
-    "currency": ("fb_currency", (str,), "a text"),
-    "category": ("fb_content_type", (str,), "a text"),
-    "name": ("fb_description", (str,), "a text"),
+    "currency": ("fb_currency", (str,), "a string"),
+    "category": ("fb_content_type", (str,), "a string"),
+    "name": ("fb_description", (str,), "a string"),
     "quantity": ("fb_num_items", (int, float), "a number"),
-    "query": ("fb_search_string", (str,), "a text"),
+    "query": ("fb_search_string", (str,), "a string"),
 }
 _NAME = re.compile(r"[0-9a-zA-Z_][0-9a-zA-Z _-]{0,39}")
 #: Facebook's name of the operating system, by device type in lower case

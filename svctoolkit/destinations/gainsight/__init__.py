@@ -80,7 +80,7 @@ def as_text(value: Json) -> str:
 
 @converter
 def number_at_start(value: Json) -> int | float | None:
-    """Return a number, or the number that a text begins with; anything else is left out."""
+    """Return a number, or the number that a string begins with; anything else is left out."""
     return leading_number(value)
 
 

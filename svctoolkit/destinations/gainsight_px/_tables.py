@@ -39,20 +39,20 @@ def milliseconds(value: Json) -> int | None:
 
 @converter
 def date(value: Json) -> int | str:
-    """Like `milliseconds`, but an empty text for an invalid time: it is left out, without trying later paths."""
+    """Like `milliseconds`, but an empty string for an invalid time: it is left out, without trying later paths."""
     when = milliseconds(value)
     return "" if when is None else when
 
 
 @converter
 def gender(value: Json) -> str:
-    """Return `MALE` or `FEMALE`, or an empty text, which is left out, for anything else."""
+    """Return `MALE` or `FEMALE`, or an empty string, which is left out, for anything else."""
     return _GENDERS.get(value.lower(), "") if isinstance(value, str) else ""
 
 
 @converter
 def coordinate(value: Json) -> int | float | str:
-    """Return a number, or an empty text, which is left out, for anything else."""
+    """Return a number, or an empty string, which is left out, for anything else."""
     return "" if isinstance(value, bool) else number_or_none.of(value)
 
 

@@ -54,7 +54,7 @@ def google_time(value: Json) -> str:
 
 @converter
 def whole(value: Json) -> int | None:
-    """Return the integer that a text begins with."""
+    """Return the integer that a string begins with."""
     leading = leading_number(value)
     return None if leading is None else int(leading)
 

@@ -67,7 +67,7 @@ class Notebook:
         if value is None and default is not None:
             return default
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            what = {str: "text", int: "a whole number", list: "a list", dict: "an object"}[kind]
+            what = {str: "a string", int: "a whole number", list: "a list", dict: "an object"}[kind]
             there = isinstance(data, Mapping) and name in data
             place = (*path, name) if there else path
             self.note(document, place, f"{name!r} must be {what}" if there else f"{name!r} is missing: {what}")

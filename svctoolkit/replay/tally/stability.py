@@ -55,7 +55,7 @@ def _fits(value: Any, one: Any, other: Any) -> bool:
 
 
 def look(value: Json) -> tuple[Json, list[int]]:
-    """Return the format of a value, and the lengths of its parts: of the words in a text, or the digits of a number."""
+    """Return the format of a value, and the lengths of its parts: the words of a string, or the digits of a number."""
     kind = json_type(value)
     if kind == "text" and not _NUMBER.fullmatch(value):
         return (kind, _RUN.sub("x", value)), [len(run) for run in _RUN.findall(value)]

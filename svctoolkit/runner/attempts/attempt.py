@@ -66,7 +66,7 @@ def attempt(
 
 
 def _target(scenario: Scenario, step: Step) -> str:
-    """Return the key of the destination or transformation that a step names; an empty text if it names none."""
+    """Return the key of the destination or transformation that a step names; an empty string if it names none."""
     if step.spec.destination is not UNSET:
         return scenario.suite.workspace.destination(step.spec.destination).key
     return "" if step.spec.transformation is UNSET else step.spec.transformation

@@ -267,7 +267,7 @@ def _member(result: Mapping[str, Any], name: str, expected: Any) -> Any:
 
 
 def trouble(answer: Answer) -> str:
-    """Return the first problem that a response reports, to help explain a failed expectation; or an empty text."""
+    """Return the first problem that a response reports, to help explain a failed expectation; or an empty string."""
     if isinstance(answer.body, str) and answer.status >= 400:
         return f"the response says: {answer.body.strip()}"
     if not isinstance(answer.body, Mapping):

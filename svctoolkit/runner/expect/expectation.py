@@ -63,7 +63,7 @@ def is_reserved(name: str) -> bool:
 
 
 def slip(name: str) -> str:
-    """Return the matcher that `name` is one typo away from, or an empty text.
+    """Return the matcher that `name` is one typo away from, or an empty string.
 
     >>> slip("lenght"), slip("Regex"), slip("set"), slip("ltv")
     ('length', 'regex', '', '')

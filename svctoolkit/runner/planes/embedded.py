@@ -98,7 +98,7 @@ class Planes:
         return plane
 
     def unable(self, _scenario: Scenario) -> str:
-        """Return why a scenario cannot run here, or an empty text. In this process every scenario can."""
+        """Return why a scenario cannot run here, or an empty string. In this process every scenario can."""
         return ""
 
     def lines(self) -> Counts:

@@ -50,7 +50,7 @@ def group_by_cause(outcomes: Iterable[Outcome]) -> list[Group]:
 
 
 def _cause_text(outcome: Outcome) -> str:
-    """Return what identifies the cause of a failure; an empty text if only values differ."""
+    """Return what identifies the cause of a failure; an empty string if only values differ."""
     if outcome.status == "error":
         return _mask(outcome, outcome.reason)
     found = next((found for step in outcome.steps for found in _failures(step)), None)

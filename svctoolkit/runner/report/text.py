@@ -63,7 +63,7 @@ def reasons(step: StepOutcome) -> list[tuple[Place, str]]:
 
 
 def first_wrong_stage(step: StepOutcome) -> str:
-    """Return the first stage with unexpected results, or an empty text."""
+    """Return the first stage with unexpected results, or an empty string."""
     failures = [d for d in step.differences if d.path == ("failed",) and d.text]
     if failures and step.causes:
         return step.causes[0].stage

@@ -211,7 +211,7 @@ def invariant_problems(written: Mapping[str, Json]) -> Places:
 
 
 def claims_nothing(scenario: Scenario) -> str:
-    """Return why a scenario cannot fail, if none of its steps expects anything; or an empty text."""
+    """Return why a scenario cannot fail, if none of its steps expects anything; or an empty string."""
     if scenario.live is not None and scenario.live.verify is not None:
         return ""
     if any(_claims(step) or step.spec.generate is not UNSET for step in scenario.steps):

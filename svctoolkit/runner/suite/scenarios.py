@@ -30,7 +30,7 @@ _KINDS = {
     "bool": "true or false",
     "object": "an object",
     "array": "a list",
-    "str": "text",
+    "str": "a string",
     "int": "a number",
     "float": "a number",
     "null": "empty",

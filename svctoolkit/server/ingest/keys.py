@@ -41,7 +41,7 @@ def _source_with(workspace: Workspace, key: str) -> Source | None:
 
 
 def basic_user(headers: Mapping[str, str]) -> str:
-    """Return the user name of a Basic header, or an empty text. Old clients wrap the value, which does no harm."""
+    """Return the user name of a Basic header, or an empty string. Old clients wrap the value, which does no harm."""
     scheme, _, text = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "basic":
         return ""

@@ -236,7 +236,7 @@ def _bad_numbers(value: Any, place: str) -> Iterator[str]:
 
 
 def new_ids(heads: Sequence[Head], new_id: Callable[[], str]) -> Iterator[str]:
-    """Yield an id for each event without a usable `messageId`: blank, or not a text."""
+    """Yield an id for each event without a usable `messageId`: blank, or not a string."""
     for head in heads:
         if not message_id(head.message_id):
             yield new_id()

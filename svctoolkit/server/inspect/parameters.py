@@ -64,7 +64,7 @@ def number(query: dict[str, str], name: str, default: int, *, least: int = 0, mo
 
 
 def seconds(value: Json) -> float:
-    """Return the seconds of a timeout, from a text or a number. Raises `RequestError` (400)."""
+    """Return the seconds of a timeout, from a string or a number. Raises `RequestError` (400)."""
     try:
         return float(msgspec.convert(value, Annotated[float, Meta(ge=0)], strict=False))
     except msgspec.ValidationError:

@@ -38,7 +38,7 @@ def _json(value: Any) -> str:
 
 
 def message_id(value: Json) -> str:
-    """Return the effective `messageId` of an event, or an empty text if it needs a new one."""
+    """Return the effective `messageId` of an event, or an empty string if it needs a new one."""
     return value.strip() if isinstance(value, str) else ""
 
 
@@ -69,7 +69,7 @@ def enrich(
 ) -> None:
     """Complete `event` in place. `ids` are its `identity` as user and as anonymous; `received` is in UTC.
 
-    A new `messageId` is set if it is blank or not a text. `timestamp` is kept if it is a valid time. Otherwise it is
+    A new `messageId` is set if it is blank or not a string. `timestamp` is kept if it is a valid time. Otherwise it is
     the time of receipt minus the time that the event waited at the client, so that a wrong clock there does no harm.
     `originalTimestamp` and `sentAt` default to the time of receipt. All times are rewritten in UTC with milliseconds.
     """
@@ -88,7 +88,7 @@ def enrich(
 
 
 def _time(value: Any) -> str:
-    """Return a time in the format of `iso`, or an empty text if the value is not a time."""
+    """Return a time in the format of `iso`, or an empty string if the value is not a time."""
     if value is None:
         return ""
     time = moment(value)

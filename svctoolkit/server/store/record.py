@@ -22,7 +22,7 @@ from svctoolkit.server.store.blob import pack, unpack
 
 
 class Shown(Struct, frozen=True):
-    """The names of a member where they differ from its name in Python; an empty text leaves the member out.
+    """The names of a member where they differ from its name in Python; an empty string leaves the member out.
 
     `column` is its column in the table of the record, or with `of_event` in the table of the events; members with the
     same `within` share one column, as one JSON object. `item` is its name in the JSON of `/inspect`, `change` its

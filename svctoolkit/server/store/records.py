@@ -62,7 +62,7 @@ class Kind(Generic[R]):
         return ", ".join(selected(self.record))
 
     def column(self, name: str) -> str:
-        """Return the column with this name, or an empty text."""
+        """Return the column with this name, or an empty string."""
         name = {"message_id": "id"}.get(name, name)
         if name in rows(self.record).columns:
             return f"o.{name}"

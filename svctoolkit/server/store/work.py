@@ -174,7 +174,7 @@ class Work:
         return [PendingEvent(*row) for row in self._store.read(sql, (destination, after, *owners, most))]
 
     def pending_reason(self, destination: str) -> str:
-        """Return why an event is still pending at a destination, or an empty text."""
+        """Return why an event is still pending at a destination, or an empty string."""
         sql = "select reason from fates where destination = ? and status = 'pending' and reason != '' limit 1"
         rows = self._store.read(sql, (destination,))
         return str(rows[0][0]) if rows else ""

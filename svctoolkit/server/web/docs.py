@@ -50,5 +50,5 @@ class Docs:
 
 
 def _hash(text: str) -> str:
-    """Return the hash of a text as a source in a content security policy."""
+    """Return the hash of a string as a source in a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

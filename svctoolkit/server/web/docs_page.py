@@ -170,6 +170,6 @@ def _pretty(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """Escape a text, with `code` between backticks."""
+    """Escape a string, with `code` between backticks."""
     pieces = escape(text).split("`")
     return "".join(f"<code>{part}</code>" if odd % 2 else part for odd, part in enumerate(pieces))

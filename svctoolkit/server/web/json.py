@@ -43,7 +43,7 @@ def decode_object(body: bytes) -> dict[str, Json]:
     """Return the JSON object in a request body. Raises `RequestError` (400)."""
     value = decode(body)
     if not isinstance(value, dict):
-        kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+        kinds = {list: "a list", str: "a string", bool: "true or false", type(None): "null"}
         refuse(f"the body must be a JSON object, not {kinds.get(type(value), 'a number')}")
     return value
 

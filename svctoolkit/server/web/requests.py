@@ -53,7 +53,7 @@ def _check_content_type(request: Request) -> None:
 
 
 def run_of(request: Request) -> str:
-    """Return the run in the header of a request, or an empty text."""
+    """Return the run in the header of a request, or an empty string."""
     return run_name(request.headers.get(RUN_HEADER, ""))
 
 

@@ -80,7 +80,7 @@ class _Edits:
 
 
 def _units(text: bytes) -> int:
-    """Return the length of a text in UTF-16 units, which V8 counts."""
+    """Return the length of a string in UTF-16 units, which V8 counts."""
     return sum(1 + (char > "\uffff") for char in text.decode("utf-8", "replace"))
 
 

@@ -90,7 +90,7 @@ class Field:
         self.problem("")
 
     def problem(self, text: str) -> None:
-        """Show a problem at the field; an empty text removes it."""
+        """Show a problem at the field; an empty string removes it."""
         if text:
             self._note.value = display.page(display.message(text, "error"))
         else:

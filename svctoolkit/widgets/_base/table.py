@@ -18,7 +18,7 @@ _SPACE = "\N{NO-BREAK SPACE}"  # list options collapse other spaces
 class Table:
     """Rows of cells under `columns`; `box` is the control. `pick` is called with the number of the selected row.
 
-    A search finds rows with a text in any cell, or in one column with `column: text`. Sorting is stable; numbers come
+    A search finds rows with a string in any cell, or in one column with `column: text`. Sorting is stable; numbers come
     before texts. `show` replaces `rows`.
     """
 

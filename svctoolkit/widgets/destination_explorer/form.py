@@ -185,14 +185,14 @@ def _as_text(value: time | None) -> str:
 
 
 def _json(title: str, variable: Variable, value: Any, keep: _Set) -> controls.Field:
-    """A field for rows of several members and values of unknown shape: JSON, or a text."""
+    """A field for rows of several members and values of unknown shape: JSON, or a string."""
     current = [value]  # with the secrets, which are masked in the editor
     text = "" if value is None else _as_json(value)
     if variable.kind == "any" and "\n" not in text:
         widget = controls.text(title, text)
     else:
         widget = controls.area(title, text, rows=min(8, max(2, text.count("\n") + 1)))
-    field = controls.Field(widget, "a text or JSON" if variable.kind == "any" else "JSON: [{...}]")
+    field = controls.Field(widget, "a string or JSON" if variable.kind == "any" else "JSON: [{...}]")
 
     def took(change: Mapping[str, Any]) -> None:
         try:

@@ -38,7 +38,7 @@ class Call:
     content_sample: str = ""
 
     def arguments(self, text: str, content: str) -> list[Json]:
-        """The arguments as typed. Raises `ConfigError` for a text that is not a JSON object."""
+        """The arguments as typed. Raises `ConfigError` for a string that is not a JSON object."""
         if not self.content or not content.strip():
             return [text]
         return [text, json_object(content, self.content.lower())]

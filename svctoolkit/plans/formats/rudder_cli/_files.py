@@ -63,7 +63,7 @@ class Item(NamedTuple):
         if value is None:
             return default
         if not isinstance(value, str):
-            self.note(f"{name!r} must be text", name)
+            self.note(f"{name!r} must be a string", name)
             return default
         return value
 

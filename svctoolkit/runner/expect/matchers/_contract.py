@@ -39,11 +39,11 @@ class Matcher:
 
     - `differences(operand, actual, comparison)`: the differences. `comparison.differences` compares nested values;
       `comparison.difference` reports what this matcher expected
-    - `problem(operand)`: the mistake in the operand ("must be a number"), or an empty text
+    - `problem(operand)`: the mistake in the operand ("must be a number"), or an empty string
     - `nested`: whether the operand may contain expectations
     - `goes_with`: the matcher that this one must be combined with; its operand is in `comparison.siblings`
     - `about`: the types of values that it applies to; `$not` of it fails for other types
-    - `hollow(operand, actual)`: why it cannot match a value of such a type, so that `$not` must fail; or an empty text
+    - `hollow(operand, actual)`: why it cannot match a value of such a type, so `$not` must fail; or an empty string
     """
 
     differences: Differences

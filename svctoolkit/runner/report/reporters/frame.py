@@ -21,7 +21,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%")
 
 
 def _cell(value: Any) -> Any:
-    """Prefix an apostrophe to a text that a spreadsheet would evaluate as a formula; spreadsheets do not show it."""
+    """Prefix an apostrophe to a string that a spreadsheet would evaluate as a formula; spreadsheets do not show it."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
