@@ -22,10 +22,10 @@ from svctoolkit.project.report import Report
 from svctoolkit.project.source_suites import Draft
 from svctoolkit.project.sources import read
 from svctoolkit.project.states import State
+from svctoolkit.project.workflows import GITIGNORE, System, workflow_files
 from svctoolkit.workspace import Library, Source, Transformation, Workspace
 
 _HINT = "give another folder: svctoolkit import FILE -o FOLDER"
-_GITIGNORE = "# values of secrets\n.env\n# results of runs\n.svctoolkit/\nbuild/\n"
 
 
 def import_workspace(
@@ -36,6 +36,7 @@ def import_workspace(
     code_paths: Sequence[Path] = (),
     with_suites: bool = True,
     strict: bool = False,
+    ci: System | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Report:
     """Write a project for the workspace in `path` to `folder`: all files or none.
@@ -48,6 +49,8 @@ def import_workspace(
     names in `.env.example`; `transformations/`; tracking plans in `tracking/`. `with_suites` adds a suite for each
     destination that runs and for each transformation without a destination, with snapshots of the current output for
     sample events, and one for each source with a plan, with planned events.
+
+    `ci` adds a workflow that runs them without secrets.
 
     Raises `ConfigError` if the export cannot be read (with `strict`, also for unknown types or variables) or a file
     already exists, `ToolkitError` if a file cannot be written.
@@ -62,6 +65,7 @@ def import_workspace(
         _write_workspace(workspace, draft)
         summary = Report(workspace, states.states(workspace), missing, unknown)
         scenarios = _write_suites(workspace, summary.states, draft, environ) if with_suites else 0
+        _write_texts(workflow_files(ci), draft)
         (draft / "IMPORT.md").write_text(f"# What runs here\n\n```text\n{summary.text()}\n```\n", encoding="utf-8")
         files = move_all(draft, folder, hint=_HINT)
     return replace(summary, files=files, scenarios=scenarios)
@@ -76,7 +80,7 @@ def _write_workspace(workspace: Workspace, draft: Path) -> None:
         _write_code(library, Path("transformations", "libraries", names.of(key)), draft)
     _copy_plans(workspace, draft)
     workspace.save(draft / "workspace.yaml", env_file=True)
-    (draft / ".gitignore").write_text(_GITIGNORE, encoding="utf-8")
+    (draft / ".gitignore").write_text(GITIGNORE, encoding="utf-8")
     values = draft / ".env"
     if values.exists():
         variables = [line.partition("=")[0] for line in _assignments(values.read_text("utf-8"))]

@@ -24,6 +24,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="file or folder with code of transformations and libraries (default: the folder of FILE); may be repeated",
     )
+    parser.add_argument(
+        "--ci", choices=("github", "gitlab"), help="also write a workflow that runs the suites, without secrets"
+    )
     parser.add_argument("--no-suites", action="store_true", help="do not write starter suites")
     parser.add_argument(
         "--strict", action="store_true", help="reject unknown destination types and configuration variables"
@@ -44,6 +47,7 @@ def _run(args: argparse.Namespace) -> int:
         code_paths=[Path(code) for code in args.code],
         with_suites=not args.no_suites,
         strict=args.strict,
+        ci=args.ci,
     )
     enter = "" if folder == Path() else f"cd {args.output} && "
     suites = _terminal.quantity(report.scenarios, "scenario")
@@ -69,7 +73,7 @@ command = Command(
         files are never overwritten: if one exists, nothing is written.
     """,
     examples=(
-        "svctoolkit import workspaceConfig.json -o shop",
+        "svctoolkit import workspaceConfig.json -o shop --ci github",
         "svctoolkit import namespace.json --workspace-id 2RdemoWorkspace --code exports/ -o shop",
     ),
     add_arguments=_add_arguments,

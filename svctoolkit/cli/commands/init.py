@@ -6,9 +6,13 @@ import argparse
 import contextlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import ConfigError, Problem, ToolkitError
+
+if TYPE_CHECKING:
+    from svctoolkit.project.workflows import System
 
 _WORKSPACE = """\
 # Sources, destinations and transformations, each under a key of your choice.
@@ -128,26 +132,36 @@ _FILES = {
 }
 
 
-def _files() -> dict[str, str]:
+def _files(ci: System | None) -> dict[str, str]:
+    from svctoolkit.project.workflows import GITIGNORE, workflow_files
     from svctoolkit.transformations import type_files
 
-    return _FILES | {f"types/{name}": text for name, text in type_files().items()}
+    types = {f"types/{name}": text for name, text in type_files().items()}
+    return _FILES | {".gitignore": GITIGNORE} | types | workflow_files(ci)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folder", nargs="?", default=".", metavar="DIR", help="folder to write to (default: the current one)"
     )
+    parser.add_argument(
+        "--ci", choices=("github", "gitlab"), help="also write a workflow that runs the suites, without secrets"
+    )
 
 
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
+    from svctoolkit.project.workflows import PRE_COMMIT
 
-    folder, contents = Path(args.folder), _files()
+    folder, contents = Path(args.folder), _files(args.ci)
     _write(folder, contents)
     enter = "" if folder == Path() else f"cd {args.folder} && "
     files = "\n".join(f"  {folder / name}" for name in contents)
-    _terminal.out(f"wrote\n{files}\n\nnext: {enter}{_terminal.program()} run")
+    hooks = "".join(f"  {line}\n" for line in PRE_COMMIT.splitlines())
+    _terminal.out(
+        f"wrote\n{files}\n\nwith pre-commit, add to .pre-commit-config.yaml:\n{hooks}\n"
+        f"next: {enter}{_terminal.program()} run"
+    )
     return Exit.OK
 
 
@@ -178,7 +192,7 @@ command = Command(
         Write a workspace, a suite, a user transformation and a README to a folder. Existing files are never
         overwritten: if one exists, nothing is written.
     """,
-    examples=("svctoolkit init", "svctoolkit init shop && cd shop && svctoolkit run"),
+    examples=("svctoolkit init", "svctoolkit init shop --ci github && cd shop && svctoolkit run"),
     add_arguments=_add_arguments,
     run=_run,
 )

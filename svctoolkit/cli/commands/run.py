@@ -77,7 +77,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME[=FILE]",
-        help="write a report: console, junit, json, ndjson, html, github, tap or frame (CSV); may be repeated",
+        help="write a report: console, markdown, junit, json, ndjson, html, github, tap or frame (CSV); may be repeated",
     )
     output.add_argument("--coverage", action="store_true", help="report what no scenario covers")
     output.add_argument("--fail-under", type=float, metavar="PERCENT", help="fail if coverage is below this percentage")
@@ -137,7 +137,8 @@ def _once(args: argparse.Namespace, loaded: list[Suite]) -> int:
         return Exit.OK
     if not chosen:
         _terminal.err(_why_nothing(scenarios, args))
-        return Exit.NOTHING
+        # a change that affects no scenario is no failure, in CI and before a commit
+        return Exit.OK if args.changed and scenarios else Exit.NOTHING
     if args.list:
         _terminal.out("\n".join(f"{s.name}  {_terminal.plain(s.title)}" for s in chosen))
         return Exit.OK

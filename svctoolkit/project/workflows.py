@@ -1,0 +1,138 @@
+"""Workflows for CI: they run the suites of a project, without secrets, and replay its sample events on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+System = Literal["github", "gitlab"]
+
+_SOURCE = "https://github.com/svctoolkit/svctoolkit"
+_INSTALL = f"pip install 'svctoolkit[replay] @ git+{_SOURCE}'"
+
+_GITHUB = f"""\
+# Suites on every push and pull request. Nothing is sent anywhere, and no secret is needed.
+# In a project that is not at the top of its repository, move this file there and set `working-directory`.
+name: svctoolkit
+on:
+  push: {{branches: [main]}}
+  pull_request:
+permissions: {{contents: read, pull-requests: write}}
+defaults:
+  run: {{shell: bash, working-directory: .}}
+jobs:
+  suites:
+    runs-on: ubuntu-latest
+    timeout-minutes: 20
+    env:
+      BASE: ${{{{ github.event.pull_request.base.sha }}}}
+    steps:
+      - uses: actions/checkout@v4
+        with: {{fetch-depth: 0}}
+      - uses: actions/setup-python@v5
+        with: {{python-version: "3.12"}}
+      - run: {_INSTALL}
+
+      # --trust-code: runners lack a layer of the sandbox, and the code is yours
+      - name: Run the suites that the change affects
+        run: >-
+          svctoolkit run ${{BASE:+--changed "$BASE"}} --trust-code
+          --report junit=build/junit.xml --report markdown=build/summary.md
+      - name: Write the job summary
+        if: always()
+        run: if [ -f build/summary.md ]; then cat build/summary.md >> "$GITHUB_STEP_SUMMARY"; fi
+      - uses: actions/upload-artifact@v4
+        if: always()
+        with: {{name: svctoolkit, path: build/, if-no-files-found: ignore}}
+
+      # Record events of yours to EVENTS for more than samples: svctoolkit docs replay
+      - name: Replay events before and after the change
+        if: github.event_name == 'pull_request' && !cancelled()
+        run: |
+          if git cat-file -e "$BASE:./workspace.yaml"; then
+            svctoolkit replay "${{EVENTS:-suites/events}}" --before "$BASE" --mask-personal --trust-code \\
+              --report markdown=build/replay.md
+            cat build/replay.md >> "$GITHUB_STEP_SUMMARY"
+          fi
+      - name: Comment on the pull request
+        if: github.event_name == 'pull_request' && !cancelled()
+        continue-on-error: true  # a pull request from a fork may not comment
+        env:
+          GH_TOKEN: ${{{{ github.token }}}}
+          NUMBER: ${{{{ github.event.number }}}}
+        run: |
+          if [ -f build/replay.md ]; then
+            gh pr comment "$NUMBER" --edit-last --body-file build/replay.md ||
+              gh pr comment "$NUMBER" --body-file build/replay.md
+          fi
+"""
+
+_GITLAB = f"""\
+# Suites on every push and merge request. Nothing is sent anywhere, and no secret is needed.
+# In a project that is not at the top of its repository, move this file there and add `cd FOLDER` to the scripts.
+stages: [test]
+workflow:
+  rules:
+    - if: $CI_PIPELINE_SOURCE == "merge_request_event"
+    - if: $CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH
+variables:
+  GIT_DEPTH: "0"
+
+.svctoolkit:
+  stage: test
+  image: python:3.12
+  before_script:
+    - {_INSTALL}
+  artifacts:
+    when: always
+    paths: [build/]
+
+suites:
+  extends: .svctoolkit
+  script:
+    # --trust-code: runners lack a layer of the sandbox, and the code is yours
+    - BASE="${{CI_MERGE_REQUEST_DIFF_BASE_SHA:-}}"
+    - >-
+      svctoolkit run ${{BASE:+--changed "$BASE"}} --trust-code
+      --report junit=build/junit.xml --report markdown=build/summary.md
+  artifacts:
+    reports: {{junit: build/junit.xml}}
+
+# Record events of yours to EVENTS for more than samples: svctoolkit docs replay.
+# Comments on merge requests need a project access token in the variable GITLAB_TOKEN; without it, see the artifacts.
+replay:
+  extends: .svctoolkit
+  rules:
+    - if: $CI_PIPELINE_SOURCE == "merge_request_event"
+  script:
+    - BASE="$CI_MERGE_REQUEST_DIFF_BASE_SHA"
+    - >-
+      if git cat-file -e "$BASE:./workspace.yaml"; then
+      svctoolkit replay "${{EVENTS:-suites/events}}" --before "$BASE" --mask-personal --trust-code
+      --report markdown=build/replay.md;
+      fi
+    - >-
+      if [ -n "${{GITLAB_TOKEN:-}}" ] && [ -f build/replay.md ]; then
+      curl --fail --silent --show-error --header "PRIVATE-TOKEN: $GITLAB_TOKEN" --data-urlencode body@build/replay.md
+      "$CI_API_V4_URL/projects/$CI_PROJECT_ID/merge_requests/$CI_MERGE_REQUEST_IID/notes";
+      fi
+"""
+
+WORKFLOWS: Mapping[System, tuple[str, str]] = {
+    "github": (".github/workflows/svctoolkit.yml", _GITHUB),
+    "gitlab": (".gitlab-ci.yml", _GITLAB),
+}
+
+PRE_COMMIT = f"""\
+repos:
+  - repo: {_SOURCE}
+    rev: main
+    hooks: [{{id: svctoolkit-validate}}, {{id: svctoolkit-run}}]
+"""
+
+GITIGNORE = "# values of secrets\n.env\n# results of runs and reports\n.svctoolkit/\nbuild/\n"
+
+
+def workflow_files(system: System | None) -> dict[str, str]:
+    """Return the workflow for a CI system, by its name in the project; nothing without a system."""
+    return dict([WORKFLOWS[system]]) if system else {}
