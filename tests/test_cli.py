@@ -608,6 +608,7 @@ def test_init_writes_a_project_that_passes(folder: Path) -> None:
         "README.md",
         "transformation.d.ts",
         "transformation_types.pyi",
+        ".gitignore",
     }
     assert b"next: cd made/shop && svctoolkit run" in written.stdout
 

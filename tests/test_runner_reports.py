@@ -171,6 +171,15 @@ def test_tap(notices: list[Notice]) -> None:
     assert "# TODO BUG-1" in lines[3]
 
 
+def test_markdown_groups_failures_by_cause(notices: list[Notice]) -> None:
+    """A head with counts, then each cause or scenario with its differences in a block that nothing in it can end."""
+    text = told("markdown", notices)
+
+    assert text.startswith("### ❌ Suites: 1 passed, 2 failed")
+    assert text.count("```text\n") == text.count("**") // 2 == 2
+    assert "&lt;" not in text
+
+
 def test_github_annotations_are_on_the_line(notices: list[Notice]) -> None:
     """File, line and column; what would end a command is escaped."""
     first = told("github", notices).splitlines()[0]

@@ -77,7 +77,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME[=FILE]",
-        help="write a report: console, markdown, junit, json, ndjson, html, github, tap or frame (CSV); may be repeated",
+        help="write a report: console, markdown, junit, json, ndjson, html, github, tap or frame (CSV); "
+        "may be repeated",
     )
     output.add_argument("--coverage", action="store_true", help="report what no scenario covers")
     output.add_argument("--fail-under", type=float, metavar="PERCENT", help="fail if coverage is below this percentage")
