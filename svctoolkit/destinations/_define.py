@@ -189,11 +189,12 @@ class DestinationType(Displayed):
     def options(self, event: Event) -> Mapping[str, Json]:
         """Return the event's options for this type, `integrations["Mixpanel"]`. Empty if missing or not an object.
 
-        Keys are compared with the title and `names` case-insensitively, because clients spell them in several ways.
+        Keys are compared with the title and `names` case-insensitively, because clients spell them in several ways. If
+        an event has several spellings, the last one counts, as observed at RudderStack.
         """
         chosen = event.raw.get("integrations")
         if isinstance(chosen, dict):
-            for name, value in chosen.items():
+            for name, value in reversed(chosen.items()):
                 if isinstance(value, dict) and name.lower() in self._names:
                     return value
         return {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -103,11 +104,13 @@ class DynamicSettings:
 
 
 def settings_from(title: str, kind: type[S], config: Mapping[str, Json]) -> S:
-    """Return the typed settings. A variable that is null or an empty string is not set. Raises `InvalidConfig`.
+    """Return the typed settings. Raises `InvalidConfig`.
 
+    A variable that is null or an empty string is not set, but an optional string (`str | None`) may be empty.
     A number, true or false where a string is expected becomes one, as RudderStack does: `pixelId: 123` is "123".
     """
-    values = {key: value for key, value in config.items() if value is not None and value != ""}
+    may_be_empty = _optional_strings(kind)
+    values = {k: v for k, v in config.items() if v is not None and (v != "" or k in may_be_empty)}
     try:
         return _convert(values, kind)
     except msgspec.ValidationError:
@@ -115,7 +118,7 @@ def settings_from(title: str, kind: type[S], config: Mapping[str, Json]) -> S:
     except UnicodeEncodeError as error:
         raise InvalidConfig(Problem("a string ends in a lone surrogate", where=f"{title} config")) from error
     try:
-        return _convert(_with_texts(values, kind), kind)
+        return _convert(_with_strings(values, kind), kind)
     except msgspec.ValidationError as error:
         said = config_problem(str(error), kind, values)
         raise InvalidConfig(Problem(said, where=f"{title} config")) from error
@@ -123,25 +126,33 @@ def settings_from(title: str, kind: type[S], config: Mapping[str, Json]) -> S:
         raise InvalidConfig(Problem("a string ends in a lone surrogate", where=f"{title} config")) from error
 
 
+@functools.cache
+def _optional_strings(kind: type[msgspec.Struct]) -> frozenset[str]:
+    """Return the names in configurations of the variables for which empty and missing differ."""
+    hints = get_type_hints(kind)
+    fields = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
+    return frozenset(name for name, field in fields if {str, type(None)} <= set(get_args(hints[field])))
+
+
 def _convert(values: Mapping[str, Json], kind: type[S]) -> S:
     return msgspec.convert(values, kind, strict=False, dec_hook=_decode)
 
 
-def _with_texts(values: Mapping[str, Json], kind: type[msgspec.Struct]) -> dict[str, Json]:
+def _with_strings(values: Mapping[str, Json], kind: type[msgspec.Struct]) -> dict[str, Json]:
     """Return the values with strings in place of numbers and booleans where a string is expected, also in rows."""
     hints = get_type_hints(kind)
     fields = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
-    texts = {name: _as_text(values[name], hints[field]) for name, field in fields if name in values}
+    texts = {name: _as_string(values[name], hints[field]) for name, field in fields if name in values}
     return {**values, **texts}
 
 
-def _as_text(value: Json, hint: Any) -> Json:
+def _as_string(value: Json, hint: Any) -> Json:
     kinds = get_args(hint) or (hint,)
     if isinstance(value, (bool, int, float)):
         return javascript_text(value) if str in kinds and type(value) not in kinds else value
     rows = kinds[0]
     if isinstance(value, list) and isinstance(rows, type) and issubclass(rows, msgspec.Struct):
-        return [_with_texts(row, rows) if isinstance(row, dict) else row for row in value]
+        return [_with_strings(row, rows) if isinstance(row, dict) else row for row in value]
     return value
 
 
