@@ -1,6 +1,6 @@
-"""The texts of the project read like plain English: a few turns of phrase may only become rarer.
+"""The project's texts read like plain English: certain unusual phrases may only become rarer.
 
-A smoke detector: a text without any of them can still be unclear, and one of them can be right where it is.
+This is a smoke detector: a text without any of them can still be unclear, and one of them can be right in its place.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-#: turns of phrase that readers stop at, and what to write instead
+#: phrases that stop readers, and replacements
 PHRASES = {
     r"\bwhat (?:came|became|comes|becomes) of\b": "outcome, result",
     r"\bof (?:its|their|your|one's|his) own\b": "its own X",
@@ -31,12 +31,12 @@ PHRASES = {
     r"\bso many\b|\bas many as\b": "N",
 }
 FOUND = [re.compile(phrase, re.IGNORECASE) for phrase in PHRASES]
-#: hits per 10,000 words that a part of the project may have: lower them, never raise them
+#: hits per 10,000 words allowed in a part of the project: lower them, never raise them
 MOST = {"svctoolkit": 8.0, "markdown": 10.0, "tests": 90.0}
 
 
 def texts_of_python(file: Path) -> Iterator[str]:
-    """Docstrings, comments, and the string literals that are sentences."""
+    """Docstrings, comments, and string literals that are sentences."""
     source = file.read_text(encoding="utf-8")
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
@@ -59,14 +59,14 @@ def texts(part: str) -> Iterator[tuple[Path, str]]:
         yield from ((page, text) for page in pages for text in texts_of_markdown(page))
     else:
         files = sorted((ROOT / part).rglob("*.py"))
-        # This file lists the phrases; the attacks are hostile scripts as their authors wrote them.
+        # This file lists the phrases; the attacks are hostile scripts in their authors' words.
         files = [file for file in files if file != Path(__file__) and "attacks" not in file.parts]
         yield from ((file, text) for file in files for text in texts_of_python(file))
 
 
 @pytest.mark.parametrize("part", MOST)
-def test_unusual_turns_of_phrase_only_become_rarer(part: str) -> None:
-    """The files with the most of them are named where there are too many."""
+def test_unusual_phrases_only_become_rarer(part: str) -> None:
+    """The failure names the files with the most of them."""
     words, hits = 0, Counter[str]()
     for file, text in texts(part):
         words += len(text.split())
@@ -77,8 +77,8 @@ def test_unusual_turns_of_phrase_only_become_rarer(part: str) -> None:
     assert rate <= MOST[part], f"{rate:.1f} per 10,000 words; most of them in {hits.most_common(5)}"
 
 
-def test_the_detector_finds_them() -> None:
-    """Each phrase matches the text that it was made for, and not its plain form."""
+def test_the_detector_finds_the_phrases() -> None:
+    """Each pattern matches its phrase, and not the plain form."""
     riddle = "What became of it is told beside it: nobody mends what is no event, of which there are none of its own."
     plain = "The report shows the outcome next to it. No user fixes a line that is not an event."
 

@@ -1,4 +1,4 @@
-"""Canaries stand wherever a secret can stand; no command, report, display, store or export shows one of them."""
+"""Canaries are put wherever a secret can be; no command, report, display, store or export shows one of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ENVIRONMENT = {
     "CANARY_TOKEN": "canary03token",
     "CANARY_PATH": "canary14path",
 }
-#: where it stands -> what must show nowhere
+#: place of the canary -> the text that must appear nowhere
 CANARIES = {
     **ENVIRONMENT,
     "a secret key of the definition": "canary04definition",
@@ -49,7 +49,7 @@ CANARIES = {
 }
 SLACK = f"https://hooks.slack.com/services/T0CANARY1/B0CANARY2/{CANARIES['a URL that is a credential']}"
 URL = f"https://ann:{CANARIES['the password of a URL']}@hook.example/in?token={CANARIES['a parameter of a URL']}"
-#: the user's code puts its credential wherever it can
+#: user code puts its credential everywhere it can
 CODE = """
 def transformEvent(event, metadata):
     key = getCredential("crm")
@@ -87,7 +87,7 @@ destinations:
   wh: {{type: POSTGRES, config: {{host: db.example, database: d, user: u, port: "5432",
         password: {CANARIES["a secret key of the definition"]}}}}}
 """
-#: an environment in which every secret is another one
+#: an environment in which every secret differs
 ENVIRONMENTS = f"""
 environments:
   odd:
@@ -121,14 +121,14 @@ scenarios:
   request: {{method: GET, path: /health, headers: {{authorization: "Bearer {CANARIES["a header of a request"]}"}}}}
   expect: {{status: 418}}
 """
-#: what a workspace knows: it keeps only hashes of tokens, and a suite has secrets of its own
+#: what a workspace can mask: it keeps only hashes of tokens, and a suite has its own secrets
 _OF_SUITES = ("CANARY_SUITE", "CANARY_TOKEN", "a token", "an override", "a header of a request")
 KNOWN = [text for place, text in CANARIES.items() if place not in _OF_SUITES]
 EVENTS = [{**track("Order", user_id="u1"), "messageId": "m1"}, {**track("Fails", user_id="u2"), "messageId": "m2"}]
 
 
 def spellings(secret: str) -> Iterator[str]:
-    """How a secret may stand in a file: as it is, in a URL, in JSON, in base64 wherever it begins."""
+    """The forms of a secret in a file: plain, in a URL, in JSON, in base64 at any offset."""
     yield from (secret, quote(secret, safe=""), json.dumps(secret)[1:-1])
     for before in range(3):
         encoded = base64.b64encode(b"\0" * before + secret.encode()).decode().rstrip("=")
@@ -139,13 +139,13 @@ PATTERN = {place: re.compile("|".join(map(re.escape, spellings(text)))) for plac
 
 
 def canaries_in(*outputs: str | bytes) -> list[str]:
-    """Where the canaries come from that stand in the outputs."""
+    """The places of the canaries found in the outputs."""
     text = "\n".join(out if isinstance(out, str) else out.decode("latin-1") for out in outputs)
     return [place for place, pattern in PATTERN.items() if pattern.search(text)]
 
 
 def write_shop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The workspace, its code, a suite and events, in a folder that becomes the working directory."""
+    """Write the workspace, its code, a suite and events into a folder that becomes the working directory."""
     monkeypatch.chdir(folder)
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
@@ -157,7 +157,7 @@ def write_shop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with what `write_shop` writes."""
+    """A folder with the files of `write_shop`."""
     write_shop(tmp_path, monkeypatch)
     return tmp_path
 
@@ -167,12 +167,12 @@ def workspace(shop: Path) -> Workspace:
     return Workspace.load(shop / "workspace.yaml")
 
 
-#: what has secrets in it for a reason: what was given, and the file that an import writes for its owner only
+#: files that contain secrets for a reason: the inputs, and the private file that an import writes
 INPUTS = {"workspace.yaml", "code.py", "shop.suite.yaml", "events.ndjson", "imported/.env", "warehouse.yaml"}
 
 
 def files(folder: Path) -> list[bytes]:
-    """Every file that was written beside the inputs."""
+    """Every file that was written in addition to the inputs."""
     paths = (
         path
         for path in sorted(folder.rglob("*"))
@@ -181,7 +181,7 @@ def files(folder: Path) -> list[bytes]:
     return [path.read_bytes() for path in paths]
 
 
-#: command -> what is run of it; a new command needs a line here
+#: command -> its invocations; a new command needs a line here
 RUNS: dict[str, list[list[str]]] = {
     "run": [
         ["run", "shop.suite.yaml", *(f"--report={name}=report-{name}" for name in REPORTERS if name != "console")],
@@ -238,8 +238,8 @@ RUNS: dict[str, list[list[str]]] = {
 def test_no_command_shows_a_secret(
     command: str, shop: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor does any file that one writes: reports of every kind, snapshots, rows, pages, recorded suites."""
-    monkeypatch.delenv("CI", raising=False)  # there --update is refused
+    """Nor does any file that a command writes: reports of every kind, snapshots, rows, pages, recorded suites."""
+    monkeypatch.delenv("CI", raising=False)  # in CI --update is refused
     for name, event in (("event.json", EVENTS[0]), ("fails.json", EVENTS[1])):
         (shop / name).write_text(json.dumps(event), encoding="utf-8")
     (shop / "warehouse.yaml").write_text(WAREHOUSE, encoding="utf-8")
@@ -261,7 +261,7 @@ def test_no_command_shows_a_secret(
 
 
 def shown_by(value: Any) -> list[str]:
-    """What a notebook and a person see of an object."""
+    """What a notebook and a terminal show of an object."""
     bundle = value._repr_mimebundle_() if hasattr(value, "_repr_mimebundle_") else {}
     return [repr(value), str(value), *map(str, bundle.values())]
 
@@ -288,11 +288,11 @@ def test_no_object_shows_a_secret(workspace: Workspace) -> None:
     assert canaries_in(*(json.dumps(result.to_masked_dict()) for result in results)) == []
     assert canaries_in(*(result.frame().to_csv() for result in results)) == []
     assert canaries_in(workspace.dumps(), pickle.dumps(results), pickle.dumps(workspace.destinations)) == []
-    assert any("canary09" in request.request.url for request in pipeline.recorder.requests)  # it is sent all the same
+    assert any("canary09" in request.request.url for request in pipeline.recorder.requests)  # it is sent anyway
 
 
 def test_no_replay_shows_a_secret(workspace: Workspace) -> None:
-    """Neither one, nor the comparison of two."""
+    """Neither a replay nor a comparison."""
     other = Workspace.load("workspace.yaml")
     other.destination("hook").config["headers"][0]["to"] = Secret("another")
     other.destination("hook").config["webhookMethod"] = "PUT"
@@ -305,7 +305,7 @@ def test_no_replay_shows_a_secret(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("stored", [False, True])
 def test_no_data_plane_shows_a_secret(workspace: Workspace, tmp_path: Path, stored: bool) -> None:
-    """What it gives for inspection, its frames and displays; and the file of its store."""
+    """Its inspection data, frames and displays, and the file of its store."""
     import httpx
 
     store = tmp_path / "store.db" if stored else None
@@ -332,7 +332,7 @@ def test_no_data_plane_shows_a_secret(workspace: Workspace, tmp_path: Path, stor
 
 
 def test_no_cassette_keeps_a_secret(workspace: Workspace, tmp_path: Path) -> None:
-    """Neither of requests nor of answers."""
+    """Neither in requests nor in answers."""
     real = Recorder()
     real.answer("*", Answer(200, {"echo": KNOWN}, {"set-cookie": CANARIES["a credential"]}))
     cassette = Cassette(tmp_path / "crm.json", real, secrets=workspace.secrets)
@@ -359,7 +359,7 @@ WRONG: dict[str, Callable[[Workspace], object]] = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_no_error_shows_a_secret(case: str, workspace: Workspace) -> None:
-    """What is wrong is told without the value."""
+    """Mistakes are reported without the value."""
     with pytest.raises(ToolkitError) as caught:
         WRONG[case](workspace)
 
@@ -367,12 +367,12 @@ def test_no_error_shows_a_secret(case: str, workspace: Workspace) -> None:
 
 
 def widgets_in(widget: Any) -> list[Any]:
-    """A widget and all that it contains."""
+    """A widget and all its children."""
     return [widget, *(inner for child in getattr(widget, "children", ()) for inner in widgets_in(child))]
 
 
 def _played(playground: Any) -> Any:
-    """With calls that name secrets, of which some stay in the queue."""
+    """A playground after calls that contain secrets, some of which stay in the queue."""
     playground.client.track("Order", {"echo": KNOWN})
     playground.client.flush(5)
     playground.state.line.online = False
@@ -381,8 +381,8 @@ def _played(playground: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", dir(widgets))
-def test_no_widget_keeps_a_secret(name: str, workspace: Workspace, shop: Path) -> None:
-    """Neither in its state, which a saved notebook has, nor in what it shows without widgets."""
+def test_no_widget_stores_a_secret(name: str, workspace: Workspace, shop: Path) -> None:
+    """Neither in its state, which a saved notebook contains, nor in its display without widgets."""
     pytest.importorskip("ipywidgets")
     with DataPlane(workspace) as plane:
         plane.send(EVENTS, source="web")
@@ -407,8 +407,11 @@ def test_no_widget_keeps_a_secret(name: str, workspace: Workspace, shop: Path) -
     assert canaries_in(*state, *shown) == []
 
 
-def test_nothing_steers_a_terminal_a_spreadsheet_or_a_workflow(shop: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Escapes and lines of workflow commands in events and logs are text; a cell that begins with = is no formula."""
+def test_output_is_safe_for_terminals_spreadsheets_and_workflows(shop: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Escapes and workflow commands in events and logs are shown as text.
+
+    A cell that begins with = is not a formula.
+    """
     bad = "\x1b[31mred\x07\n::error::forged\r\n\x9b2J\u202e"
     (shop / "bad.py").write_text(
         "def transformEvent(event, metadata):\n    log(event['event'])\n    event['seen'] = event['event']\n"

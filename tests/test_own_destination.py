@@ -1,4 +1,4 @@
-"""A destination of your own: its page of the documentation, followed word by word."""
+"""The documentation page about custom destinations works as written."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ NOTEBOOK, CONFIGURATION = [block for block in BLOCKS if not block.startswith("# 
 
 @pytest.fixture
 def notebook(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The names that the notebook's cell leaves behind."""
+    """The names defined by the notebook's cell."""
     monkeypatch.setattr(CATALOGUE, "_added", {})
     names: dict[str, Any] = {"__name__": "notebook"}
     exec(compile(NOTEBOOK, "own-destinations.md", "exec", dont_inherit=True), names)
     return names
 
 
-def test_a_type_of_a_notebook_is_a_type_like_any_other(notebook: dict[str, Any]) -> None:
-    """After `CATALOGUE.add` it is listed, it runs in a pipeline, and its secret shows in no view."""
+def test_a_type_in_a_notebook_is_an_ordinary_type(notebook: dict[str, Any]) -> None:
+    """After `CATALOGUE.add` it is listed, it runs in a pipeline, and its secret is always masked."""
     assert "HARBOR" in CATALOGUE.names()
     assert CATALOGUE["HARBOR"] is notebook["harbor"]
     assert "s3cr3t" not in f"{notebook['result']!r} {notebook['result']} {notebook['workspace'].destinations}"
 
 
-def test_a_handler_of_a_notebook_maps_and_refuses(notebook: dict[str, Any]) -> None:
-    """Its second handler does what the page says: a visit with its time, and a refusal that names the field."""
+def test_a_handler_in_a_notebook_maps_and_rejects(notebook: dict[str, Any]) -> None:
+    """Its second handler works as documented: a visit with its time, and a refusal that names the field."""
     track = notebook["events"].track("Room Booked", user_id="u1", timestamp=datetime(2026, 1, 15, 10, tzinfo=UTC))
 
     (payload,) = notebook["harbor"].payloads(track, {"apiKey": "s3cr3t"})
@@ -59,7 +59,7 @@ def test_a_handler_of_a_notebook_maps_and_refuses(notebook: dict[str, Any]) -> N
 
 
 def test_its_quirks_are_shown(notebook: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    """What the service does otherwise than the destination's documentation stands in the command, view and explorer."""
+    """Deviations of RudderStack from the destination's documentation are in the command, display and explorer."""
     settings, quirk = notebook["HarborSettings"], "Visits without an end last <forever>."
     CATALOGUE.add("QUAY", DestinationType("Quay", settings, quirks=[quirk]))
     CATALOGUE["QUAY"].on("page")(notebook["send_visit"])
@@ -72,8 +72,10 @@ def test_its_quirks_are_shown(notebook: dict[str, Any], capsys: pytest.CaptureFi
         assert "Visits without an end last &lt;forever&gt;." in view
 
 
-def test_its_definition_is_what_its_settings_say(notebook: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    """It has a form like any other type: kinds, options, defaults, what is required and what is secret."""
+def test_its_definition_is_derived_from_its_settings(
+    notebook: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has a form like any other type: kinds, options, defaults, required and secret fields."""
     found = definitions.get("HARBOR")
 
     assert [(name, v.kind, v.required, v.secret) for name, v in found.variables.items()] == [
@@ -101,8 +103,8 @@ def test_its_definition_is_what_its_settings_say(notebook: dict[str, Any], capsy
         (dict[str, str], "any"),
     ],
 )
-def test_each_kind_of_setting_has_its_kind_of_field(kind: Any, expected: str) -> None:
-    """The type of a member of the settings decides how a form asks for it."""
+def test_each_type_of_setting_has_its_form_field(kind: Any, expected: str) -> None:
+    """The Python type of a setting decides."""
     settings = msgspec.defstruct("Made", [("member", kind)], bases=(Settings,), frozen=True, kw_only=True)
     made = definition("MADE", DestinationType("Made", settings))
 
@@ -111,7 +113,7 @@ def test_each_kind_of_setting_has_its_kind_of_field(kind: Any, expected: str) ->
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """The files of the page, installed: an installer writes the entry points into a `.dist-info` folder."""
+    """The package of the page, installed: an installer writes the entry points into a `.dist-info` folder."""
     for name, content in FILES.items():
         file = tmp_path / name
         file.parent.mkdir(exist_ok=True)
@@ -129,12 +131,12 @@ def package(tmp_path: Path) -> Path:
 def python(package: Path, *args: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(package), str(ROOT)])
     command = [sys.executable, *args]
-    alone = {"PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # other plugins only take their time to load
+    alone = {"PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # other plugins only take time to load
     return subprocess.run(command, cwd=package, env={**os.environ, **alone}, capture_output=True, text=True)
 
 
-def test_a_type_of_a_package_is_found_by_its_entry_point(package: Path) -> None:
-    """A new process that has the package installed knows the type, its answers and its examples."""
+def test_a_type_in_a_package_is_found_by_its_entry_point(package: Path) -> None:
+    """With the package installed, a new process has the type, its answers and its examples."""
     program = (
         "from svctoolkit.destinations import CATALOGUE, examples\n"
         "print('HARBOR' in CATALOGUE.names(), CATALOGUE['HARBOR'].answer('success').status, len(examples('HARBOR')))"
@@ -145,8 +147,8 @@ def test_a_type_of_a_package_is_found_by_its_entry_point(package: Path) -> None:
     assert done.stdout == "True 201 2\n", done.stderr
 
 
-def test_the_examples_of_a_package_are_its_test(package: Path) -> None:
-    """The test of the page passes, and fails when an example says something else."""
+def test_the_examples_of_a_package_are_its_tests(package: Path) -> None:
+    """The test on the page passes, and fails if an example is wrong."""
     passed = python(package, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_harbor.py")
     examples = package / "harbor_destination" / "examples.yaml"
     examples.write_text(examples.read_text(encoding="utf-8").replace("id: u1,", "id: u2,"), encoding="utf-8")
@@ -155,8 +157,8 @@ def test_the_examples_of_a_package_are_its_test(package: Path) -> None:
     assert (passed.returncode, failed.returncode) == (0, 1), passed.stdout
 
 
-def test_a_request_needs_no_python() -> None:
-    """The HTTP type does what its rows say; the block's own assertions hold."""
+def test_a_request_can_be_defined_without_python() -> None:
+    """The HTTP type follows its rows; the assertions of the code block hold."""
     names: dict[str, Any] = {}
 
     exec(compile(CONFIGURATION, "own-destinations.md", "exec", dont_inherit=True), names)
@@ -165,8 +167,8 @@ def test_a_request_needs_no_python() -> None:
 
 
 @pytest.mark.slow
-def test_the_package_that_is_built_has_its_examples(tmp_path: Path) -> None:
-    """What the page says builds a wheel with the code and the evidence."""
+def test_the_built_package_has_its_examples(tmp_path: Path) -> None:
+    """The build on the page makes a wheel with code and evidence."""
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Destination types beside a workspace: `destinations.py` or `destinations/`, without packaging."""
+"""Destination types in files next to a workspace: `destinations.py` or `destinations/`, without packaging."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _PLACES = [
 
 @pytest.fixture(params=_PLACES)
 def project(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace with a type of its own in each place where one may stand."""
+    """A workspace with a custom type in each supported place."""
     monkeypatch.setattr(CATALOGUE, "_added", {})
     monkeypatch.setenv("SVCTOOLKIT_TRUST_CODE", "1")
     (tmp_path / "workspace.yaml").write_text(WORKSPACE)
@@ -101,8 +101,8 @@ def svctoolkit(folder: Path, *arguments: str, trust: bool) -> subprocess.Complet
     )
 
 
-def test_a_type_beside_the_workspace_is_a_type_like_any_other(project: Path) -> None:
-    """Its settings are checked, its secrets hidden, its events mapped; a change of the file counts at the next load."""
+def test_a_type_next_to_the_workspace_is_an_ordinary_type(project: Path) -> None:
+    """Its settings are checked, its secrets hidden, its events mapped; a changed file takes effect at the next load."""
     workspace = Workspace.load(project_file := root(project) / "workspace.yaml")
     result = Pipeline(workspace).test_destination("harbor", EVENT)
 
@@ -114,8 +114,8 @@ def test_a_type_beside_the_workspace_is_a_type_like_any_other(project: Path) -> 
 
 
 @pytest.mark.slow
-def test_every_way_in_finds_it(project: Path) -> None:
-    """`svctoolkit test`, `run`, pytest: where code is trusted, and only there."""
+def test_every_entry_point_finds_trusted_types(project: Path) -> None:
+    """`svctoolkit test`, `run` and pytest, but only where code is trusted."""
     folder = root(project)
 
     tested = svctoolkit(folder, "svctoolkit", "test", "destination", "harbor", "--sample", "track", trust=True)
@@ -131,8 +131,8 @@ def test_every_way_in_finds_it(project: Path) -> None:
     assert "--trust-code" in refused.stderr
 
 
-def test_nothing_runs_where_nobody_trusts_code(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stranger's file is not even imported, whatever the workspace itself says of trust."""
+def test_untrusted_types_do_not_run(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An untrusted file is not even imported, even if the workspace itself says that it is trusted."""
     ran = tmp_path / "ran"
     project.write_text(f"open({str(ran)!r}, 'w').close()\n{CODE}")
     file = root(project) / "workspace.yaml"
@@ -157,8 +157,8 @@ def test_nothing_runs_where_nobody_trusts_code(project: Path, tmp_path: Path, mo
         ("def (:\n", r":1:5: SyntaxError"),
     ],
 )
-def test_a_file_that_is_wrong_is_told_with_its_line(project: Path, code: str, says: str) -> None:
-    """No traceback: file and line, and what was expected."""
+def test_a_faulty_file_is_reported_with_its_line(project: Path, code: str, says: str) -> None:
+    """File, line and the expected value, without a traceback."""
     project.write_text(code)
 
     with pytest.raises(InvalidWorkspace, match=says) as caught:
@@ -168,7 +168,7 @@ def test_a_file_that_is_wrong_is_told_with_its_line(project: Path, code: str, sa
 
 @pytest.mark.slow
 def test_its_examples_are_tests(tmp_path: Path) -> None:
-    """`destinations/harbor/examples.yaml` is collected by pytest; an example that does not hold fails."""
+    """`destinations/harbor/examples.yaml` is collected by pytest; a wrong example fails."""
     folder = tmp_path / "destinations" / "harbor"
     folder.mkdir(parents=True)
     (tmp_path / "workspace.yaml").write_text(WORKSPACE)

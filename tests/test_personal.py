@@ -1,4 +1,4 @@
-"""What is personal data: one definition for recorded suites and replays."""
+"""One definition of personal data is used for recorded suites and replays."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def by_mask(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("hide", [by_mask, Pseudonyms().replace], ids=["replay", "record"])
-def test_nothing_of_a_person_stays(hide: Any) -> None:
-    """Whoever hides it: traits of every kind, wherever they stand, numbers too, and what looks like an address."""
+def test_personal_data_is_hidden(hide: Any) -> None:
+    """Traits of every kind in every place, including numbers, and texts that look like addresses."""
     event = {
         "type": "identify", "userId": "user-ada", "anonymousId": "anon-77", "traits": PERSON, "request_ip": "84.1.2.9",
         "context": {"traits": PERSON, "ip": "84.1.2.8", "device": {"id": "d", "token": "device-77", "name": "Pixel"}},
@@ -44,8 +44,8 @@ def test_nothing_of_a_person_stays(hide: Any) -> None:
 
 
 @pytest.mark.parametrize("hide", [by_mask, Pseudonyms().replace], ids=["replay", "record"])
-def test_what_is_no_person_stays(hide: Any) -> None:
-    """Names of events and things, prices, times, versions, order numbers, states of an order."""
+def test_other_data_is_kept(hide: Any) -> None:
+    """Names of events and things, prices, times, versions, order numbers, order states."""
     event = {
         "type": "page", "event": "Order Completed", "name": "Home", "messageId": "00000000-0000-4000-8000-000000000001",
         "timestamp": "2026-01-02T10:11:12.345Z", "properties": {"price": 12.5, "order": "o-1042", "state": "shipped",

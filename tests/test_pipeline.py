@@ -1,4 +1,4 @@
-"""The pipeline in process: the same calls and results as the Test API."""
+"""The pipeline in process has the same calls and results as the Test API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALL = Stages(send_to_destination=True)
 
 
 def shop(transform: Callable[..., Any] | None = None, **options: Any) -> Pipeline:
-    """A workspace with one source and one WEBHOOK destination behind `transform`."""
+    """A workspace with one source and one WEBHOOK destination with `transform`."""
     workspace = Workspace("shop")
     if transform:
         workspace.transformation("clean", transform)
@@ -33,7 +33,7 @@ def shop(transform: Callable[..., Any] | None = None, **options: Any) -> Pipelin
 
 
 def test_by_default_nothing_is_sent() -> None:
-    """Two stages run; the members of the third are absent, and the recorder has nothing."""
+    """Two stages run; the fields of the third are absent, and the recorder has no request."""
     pipeline = shop()
     result = pipeline.test_destination("hook", EVENT)
 
@@ -41,7 +41,7 @@ def test_by_default_nothing_is_sent() -> None:
     assert len(pipeline.recorder.requests) == 0
 
 
-def test_what_is_sent_is_recorded() -> None:
+def test_sent_requests_are_recorded() -> None:
     """`send_to_destination` makes one real request, and its answer is in the result."""
     pipeline = shop()
     result = pipeline.test_destination("hook", EVENT, stages=ALL)
@@ -52,8 +52,8 @@ def test_what_is_sent_is_recorded() -> None:
     assert result.ok
 
 
-def test_a_transformation_may_fan_out() -> None:
-    """Each event that comes out is an entry of `data`, in order."""
+def test_a_transformation_may_return_several_events() -> None:
+    """Each is an entry of `data`, in order."""
     pipeline = shop(lambda event: [{**event, "event": name} for name in ("A", "B", "C")])
     result = pipeline.test_destination("hook", EVENT, stages=ALL)
 
@@ -62,7 +62,7 @@ def test_a_transformation_may_fan_out() -> None:
 
 
 def test_a_mapping_is_prepared_once_until_something_changes() -> None:
-    """The route is the same for each event; a configuration changed in place, or a credential, makes another."""
+    """All events use the same route; a configuration or credential changed in place creates another one."""
     pipeline = shop(lambda event: event)
     hook = pipeline.workspace.destination("hook")
 
@@ -82,7 +82,7 @@ def test_a_mapping_is_prepared_once_until_something_changes() -> None:
 
 
 @pytest.mark.parametrize("nothing", [None, []])
-def test_a_dropped_event_stops_there(nothing: Any) -> None:
+def test_a_dropped_event_ends_the_pipeline(nothing: Any) -> None:
     """One entry says so, later stages are aborted, nothing is sent."""
     pipeline = shop(lambda event: nothing)
     result = pipeline.test_destination("hook", EVENT, stages=ALL)
@@ -98,7 +98,7 @@ def test_a_dropped_event_stops_there(nothing: Any) -> None:
     assert len(pipeline.recorder.requests) == 0
 
 
-def test_an_error_of_the_users_code_names_its_line() -> None:
+def test_an_error_in_user_code_names_its_line() -> None:
     """Class, text and place of the error are in the result; the later stages are aborted."""
     result = shop(lambda event: event["properties"]["nope"]).test_destination("hook", EVENT)
 
@@ -108,8 +108,8 @@ def test_an_error_of_the_users_code_names_its_line() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["text", 3, [1], [{}, None]])
-def test_a_transformation_that_returns_no_event_is_told_so(wrong: Any) -> None:
-    """Text, numbers and lists of them are no events."""
+def test_a_result_that_is_not_an_event_is_an_error(wrong: Any) -> None:
+    """Text, numbers, and lists of them."""
     result = shop(lambda event: wrong).test_destination("hook", EVENT)
 
     assert "a transformation must return an event (an object)" in result.data[0].error
@@ -129,29 +129,29 @@ def _cycle(event: dict[str, Any]) -> dict[str, Any]:
         (lambda event: sys.exit(3), "SystemExit: 3"),
     ],
 )
-def test_what_is_no_json_is_an_error_of_the_event(transform: Callable[..., Any], text: str) -> None:
-    """Objects, odd keys, cycles, and code that wants to leave the process."""
+def test_results_that_are_not_json_are_errors_of_the_event(transform: Callable[..., Any], text: str) -> None:
+    """Objects, odd keys, cycles, and code that tries to exit the process."""
     assert shop(transform).test_destination("hook", EVENT).data[0].error.startswith(text)
 
 
 def test_a_transformation_changes_only_its_copy() -> None:
-    """What the user's code does to its event is not seen by the caller."""
+    """The caller's event stays unchanged."""
     before = deepcopy(EVENT)
     shop(lambda event: event["properties"].clear()).test_destination("hook", EVENT)
 
     assert before == EVENT
 
 
-def test_a_transformation_may_ask_for_metadata() -> None:
-    """A second parameter is called with the event and gives where it goes."""
+def test_a_transformation_may_request_metadata() -> None:
+    """A second parameter is a function that returns the event's source and destination."""
     result = shop(lambda event, metadata: {**event, "meta": metadata(event)}).test_source("web", EVENT)
 
     meta = result[0].data[0].user_transformed_payload["meta"]
     assert (meta["sourceId"], meta["destinationId"], meta["destinationType"]) == ("web", "hook", "WEBHOOK")
 
 
-def test_switching_off_takes_effect_at_once() -> None:
-    """A disabled destination gives the specified result; `force` runs it anyway."""
+def test_disabling_takes_effect_at_once() -> None:
+    """A disabled destination has the specified result; `force` runs it anyway."""
     pipeline = shop()
     pipeline.workspace.destination("hook").enabled = False
 
@@ -164,7 +164,7 @@ def test_switching_off_takes_effect_at_once() -> None:
 
 
 def test_a_disabled_source_is_refused_unless_forced() -> None:
-    """The specified text; with `force` every connected destination runs."""
+    """With the specified text; with `force` every connected destination runs."""
     pipeline = shop()
     pipeline.workspace.source("web").enabled = False
 
@@ -174,7 +174,7 @@ def test_a_disabled_source_is_refused_unless_forced() -> None:
 
 
 def test_a_source_without_destinations_is_refused() -> None:
-    """Also when its connections are switched off."""
+    """Even if it has connections that are disabled."""
     pipeline = shop()
     pipeline.workspace.source("web").connections[0].enabled = False
 
@@ -182,8 +182,8 @@ def test_a_source_without_destinations_is_refused() -> None:
         pipeline.test_source("web", EVENT)
 
 
-def test_one_destination_that_cannot_be_tested_does_not_stop_the_others() -> None:
-    """Its element has the reason; the other is as always."""
+def test_an_untestable_destination_does_not_stop_the_others() -> None:
+    """Its element has the reason; the other one is complete."""
     pipeline = shop()
     pipeline.workspace.destination("lake", "S3", config={})
     pipeline.workspace.source("both", destinations=["lake", "hook"])
@@ -203,14 +203,14 @@ def test_one_destination_that_cannot_be_tested_does_not_stop_the_others() -> Non
         (lambda p: p.test_destination("hook", EVENT, config={"webhookUrl": [3]}), InvalidConfig, "webhookUrl"),
     ],
 )
-def test_what_the_caller_wrote_wrong_is_raised(call: Callable[[Pipeline], Any], error: type, text: str) -> None:
+def test_mistakes_of_the_caller_are_raised(call: Callable[[Pipeline], Any], error: type, text: str) -> None:
     """Unknown names, types and variables never become a result."""
     with pytest.raises(error, match=text):
         call(shop())
 
 
 def test_types_without_a_mapping_are_unsupported() -> None:
-    """An object store is known, and cannot be tested."""
+    """For example, an object store is a known type but cannot be tested."""
     pipeline = shop()
     pipeline.workspace.destination("bucket", "S3", config={})
 
@@ -218,8 +218,8 @@ def test_types_without_a_mapping_are_unsupported() -> None:
         pipeline.test_destination("bucket", EVENT)
 
 
-def test_the_users_code_runs_where_there_is_no_mapping() -> None:
-    """Whatever stages are asked for, the later ones are off: there is nothing to map with, and nothing to send."""
+def test_user_code_runs_for_types_without_a_mapping() -> None:
+    """Later stages are off whatever is requested, since there is no mapping and nothing to send."""
     workspace = Workspace("shop")
     workspace.transformation("clean", lambda event: {**event, "event": "Cleaned"})
     tags = workspace.destination("tags", "GTM", transformation="clean")
@@ -230,8 +230,8 @@ def test_the_users_code_runs_where_there_is_no_mapping() -> None:
     assert len(pipeline.recorder.requests) == 0
 
 
-def test_config_overrides_key_by_key() -> None:
-    """The stored configuration is the rest, and stays as it is."""
+def test_a_config_argument_overrides_single_settings() -> None:
+    """The others come from the stored configuration, which is not changed."""
     pipeline = shop()
     result = pipeline.test_destination("hook", EVENT, config={"webhookMethod": "PUT"})
 
@@ -241,7 +241,7 @@ def test_config_overrides_key_by_key() -> None:
 
 
 def test_the_transport_is_an_argument() -> None:
-    """Any callable that answers a request can stand in for the network; text that is no JSON stays text."""
+    """Any callable that answers a request can replace the network; text that is not JSON stays text."""
 
     def teapot(request: HttpRequest, *, timeout: float) -> HttpResponse:
         return HttpResponse(418, {"content-type": "text/plain"}, b"short and stout")
@@ -253,7 +253,7 @@ def test_the_transport_is_an_argument() -> None:
     assert not result.ok
 
 
-def test_sending_without_a_payload_says_that_there_is_nothing() -> None:
+def test_sending_without_a_payload_is_reported() -> None:
     """`dest_transform` off and `send_to_destination` on."""
     result = shop().test_destination("hook", EVENT, stages=Stages.of("send_to_destination"))
 
@@ -262,7 +262,7 @@ def test_sending_without_a_payload_says_that_there_is_nothing() -> None:
     ]
 
 
-def test_unknown_stages_are_refused() -> None:
+def test_unknown_stages_are_rejected() -> None:
     """A misspelt stage is not silently off."""
     with pytest.raises(ValueError, match="unknown stage 'dest_transfrom'"):
         Stages.of("dest_transfrom")
@@ -273,7 +273,7 @@ class _Settings(Settings):
 
 
 def test_a_bug_in_a_mapping_is_an_error_of_the_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a mapping raises becomes the stage's error; the run goes on."""
+    """Any exception becomes the stage's error; the run continues."""
     kind = DestinationType("Own", _Settings)
 
     @kind.on("track")
@@ -290,13 +290,13 @@ def test_a_bug_in_a_mapping_is_an_error_of_the_event(monkeypatch: pytest.MonkeyP
     assert isinstance(result.data[0].destination_response, dict)
 
 
-def test_every_error_has_one_root() -> None:
-    """Whoever catches ToolkitError has caught everything raised on purpose."""
+def test_all_errors_share_a_base_class() -> None:
+    """`except ToolkitError` catches everything that is raised on purpose."""
     assert all(issubclass(e, ToolkitError) for e in (UnknownName, Unsupported, RequestError, InvalidMessageType))
 
 
-def test_look_ups_go_through_the_transport() -> None:
-    """What a mapping asks is answered by the recorder; a refusal is the event's error, with the answer."""
+def test_look_ups_use_the_transport() -> None:
+    """Queries of a mapping are answered by the recorder; a refusal is the event's error, with the answer."""
     workspace = Workspace()
     workspace.destination("desk", "ZENDESK", config={"domain": "shop", "email": "a@b.example", "apiToken": "tok-12345"})
     pipeline = Pipeline(workspace)
@@ -309,8 +309,8 @@ def test_look_ups_go_through_the_transport() -> None:
     assert "tok-12345" not in result.data[0].error
 
 
-def test_a_destination_answers_as_its_server() -> None:
-    """In mode `record` the answer is the one that the type documents, not a general one."""
+def test_a_recorded_destination_answers_like_its_server() -> None:
+    """In mode `record` the answer has the documented form of the type."""
     workspace = Workspace()
     workspace.destination("slack", "SLACK", config={"webhookUrl": "https://hooks.slack.com/services/a"})
     result = Pipeline(workspace).test_destination("slack", events.sample("track"), stages=ALL)
@@ -318,8 +318,8 @@ def test_a_destination_answers_as_its_server() -> None:
     assert result.data[0].destination_response == ["ok"]
 
 
-def test_the_time_of_each_stage() -> None:
-    """In milliseconds, of what the stage itself took; of a call with several events each has its share."""
+def test_stages_have_their_time() -> None:
+    """In milliseconds, without other stages; events of one call have a share each."""
     workspace = Workspace()
     workspace.transformation("slow", lambda event: sleep(0.05) or event)
     workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://h.example"}, transformation="slow")

@@ -1,4 +1,4 @@
-"""Profiles: what events look like before anything runs, and what destinations need of them."""
+"""Profiles show what events look like before anything runs, and what destinations need."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def order(number: int, **properties: Any) -> dict[str, Any]:
     }
 
 
-#: currency is missing in two of ten, the total is a text in one, `coupon` comes in on the eighth
+#: currency is missing in two of ten, the total is a text in one, `coupon` appears on the eighth
 EVENTS = [
     order(
         n,
@@ -62,7 +62,7 @@ def row(table: pd.DataFrame, field: str) -> Any:
 
 
 def test_fields_have_shares_types_and_a_first_day() -> None:
-    """What is missing in how many, what has values of two types, and what is new since a date."""
+    """The share of missing values, values of two types, and fields that are new since a date."""
     table = profile(EVENTS, since="2026-01-05").frame()
 
     currency, total, coupon = (row(table, f"properties.{name}") for name in ("currency", "total", "coupon"))
@@ -74,7 +74,7 @@ def test_fields_have_shares_types_and_a_first_day() -> None:
     assert row(table, "previousId").event_type == "alias"
 
 
-def test_volumes_are_by_name_and_day() -> None:
+def test_volumes_are_given_by_name_and_day() -> None:
     """Each day counts its events; the plot and the page have all names."""
     report = profile(EVENTS)
 
@@ -85,8 +85,8 @@ def test_volumes_are_by_name_and_day() -> None:
     assert "<script" not in report.to_html()
 
 
-def test_destinations_say_what_they_need(shop: Workspace) -> None:
-    """Refused for a field, filtered by type, and lost on the way: with how many events, before anything is sent."""
+def test_destinations_report_what_they_need(shop: Workspace) -> None:
+    """Events refused for a field, filtered by type, and lost fields, with counts, before anything is sent."""
     report = profile(iter(EVENTS), shop)
     needs = {(need.destination, need.what, need.event, need.field): need for need in report.needs}
 
@@ -100,8 +100,8 @@ def test_destinations_say_what_they_need(shop: Workspace) -> None:
     assert set(report.needs_frame().what) >= {"refuses", "filters"}
 
 
-def test_beside_it_stands_the_setting_that_decides(shop: Workspace) -> None:
-    """What refuses events, and what loses a field of those that arrive; nothing where no setting would change it."""
+def test_the_responsible_setting_is_named(shop: Workspace) -> None:
+    """The one that refuses events or loses a field; none if no setting would help."""
     shop.destination("ct", "CLEVERTAP", config={"accountId": "a", "passcode": "s3", "trackAnonymous": False})
     ignored = [{"piiProperty": "email"}]
     quiet = {"apiSecret": "s3", "measurementId": "G-1", "typesOfClient": "gtag", "piiPropertiesToIgnore": ignored}
@@ -122,24 +122,24 @@ def test_beside_it_stands_the_setting_that_decides(shop: Workspace) -> None:
         assert "context.traits.email (by setting piiPropertiesToIgnore.0.piiProperty)" in text
 
 
-def test_a_frame_profiles_itself(shop: Workspace) -> None:
-    """Flat columns are events; cells that are empty are missing."""
+def test_a_frame_can_be_profiled(shop: Workspace) -> None:
+    """Flat columns are events; empty cells are missing values."""
     frame = pd.DataFrame({"type": ["track"] * 2, "event": ["Paid"] * 2, "properties.total": [1.5, None]})
 
     table = frame.svc.profile(workspace=shop).frame()
     assert row(table, "properties.total").missing == 0.5
 
 
-def test_all_frames_go_through_parquet(tmp_path: Path, shop: Workspace) -> None:
-    """Also those of nothing."""
+def test_all_frames_can_be_written_to_parquet(tmp_path: Path, shop: Workspace) -> None:
+    """Including empty ones."""
     for report in (profile(EVENTS, shop, since="2026-01-05"), profile([])):
         for table in (report.frame(), report.volumes(), report.needs_frame()):
             table.to_parquet(tmp_path / "t.parquet")
             assert len(pd.read_parquet(tmp_path / "t.parquet")) == len(table)
 
 
-def test_the_command_prints_writes_and_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Text, JSON and a page; what is no event is named, a date that is none is refused, no events is exit code 4."""
+def test_the_command_prints_writes_and_rejects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Text, JSON and a page; invalid events are named, an invalid date is rejected, no events are exit code 4."""
     file, page = tmp_path / "e.ndjson", tmp_path / "p.html"
     file.write_text("\n".join([*map(json.dumps, EVENTS), "{}", "no json"]), encoding="utf-8")
     assert main(["profile", str(file), "--since", "2026-01-05", "--html", str(page)]) == 0
@@ -166,7 +166,7 @@ VALUES = st.recursive(
 
 @given(st.lists(st.dictionaries(st.text(max_size=3), VALUES, max_size=3), max_size=4))
 def test_every_leaf_of_every_event_is_counted(all_properties: list[dict[str, Any]]) -> None:
-    """Whatever the keys and values: a field outside of lists is present in as many events as have it."""
+    """For any keys and values: a field outside lists has the number of events that contain it."""
     given_events = [{"type": "track", "event": "e", "properties": properties} for properties in all_properties]
     report: Profile = profile(given_events)
     fields = report.shapes[0].fields if report.shapes else {}

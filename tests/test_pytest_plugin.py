@@ -1,4 +1,4 @@
-"""`*.suite.yaml` under pytest."""
+"""pytest collects and runs `*.suite.yaml`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ scenarios:
 
 @pytest.fixture(scope="module", autouse=True)
 def _loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Everything that a suite needs is imported before pytester starts to forget modules: registries keep theirs."""
+    """Import everything that a suite needs before pytester starts to forget modules: registries keep theirs."""
     path: Path = tmp_path_factory.mktemp("loaded") / "s.suite.yaml"
     path.write_text(SUITE, encoding="utf-8")
     with runner.open_planes(limit=60) as planes:
@@ -52,14 +52,14 @@ def suite(pytester: pytest.Pytester) -> pytest.Pytester:
 
 
 def test_scenarios_are_tests(suite: pytest.Pytester) -> None:
-    """Every scenario and row is one; skip and xfail mean what they mean to pytest."""
+    """Every scenario and row is one; skip and xfail have pytest's meaning."""
     result = suite.runpytest_inprocess("-W", "error", "--strict-markers")
 
     result.assert_outcomes(passed=2, failed=1, skipped=1, xfailed=1)
 
 
-def test_a_failure_has_our_text(suite: pytest.Pytester) -> None:
-    """Place, both values, the source line and a caret; the first line is the one of the short summary."""
+def test_a_failure_has_the_runners_text(suite: pytest.Pytester) -> None:
+    """Place, both values, the source line and a caret; the first line is in the short summary."""
     result = suite.runpytest_inprocess()
 
     result.stdout.fnmatch_lines(
@@ -75,7 +75,7 @@ def test_a_failure_has_our_text(suite: pytest.Pytester) -> None:
 
 
 def test_items_have_ids_lines_and_titles(suite: pytest.Pytester) -> None:
-    """Editors jump to the line; ids are slugs, rows in brackets."""
+    """Editors jump to the line; ids are slugs, with rows in brackets."""
     items, _ = suite.inline_genitems()
 
     assert [item.nodeid for item in items] == [
@@ -99,7 +99,7 @@ def test_items_have_ids_lines_and_titles(suite: pytest.Pytester) -> None:
         (["orders.suite.yaml::fails"], 0, 1),
     ],
 )
-def test_selection(suite: pytest.Pytester, arguments: list[str], passed: int, failed: int) -> None:
+def test_scenarios_can_be_selected(suite: pytest.Pytester, arguments: list[str], passed: int, failed: int) -> None:
     """Tags are markers; ids and words select as with any test."""
     outcomes = suite.runpytest_inprocess(*arguments).parseoutcomes()
 
@@ -116,7 +116,7 @@ def test_xfail_is_strict(pytester: pytest.Pytester) -> None:
 
 
 def test_a_broken_suite_fails_at_collection(pytester: pytest.Pytester) -> None:
-    """The mistake is told as it is, with its place, and no scenario of the file runs."""
+    """The mistake is reported with its position, and no scenario of the file runs."""
     pytester.makefile(".suite.yaml", orders=SUITE.replace("skip:", "skipp:"))
     result = pytester.runpytest_inprocess()
 
@@ -125,15 +125,15 @@ def test_a_broken_suite_fails_at_collection(pytester: pytest.Pytester) -> None:
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
-def test_other_yaml_is_left_alone(pytester: pytest.Pytester) -> None:
-    """The suffix is the opt-in."""
+def test_other_yaml_files_are_ignored(pytester: pytest.Pytester) -> None:
+    """Only the suffix makes a suite."""
     pytester.makefile(".yaml", orders=SUITE)
 
     assert pytester.runpytest_inprocess().ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 def test_junit_has_line_and_title(suite: pytest.Pytester) -> None:
-    """A CI's report leads to the scenario."""
+    """A CI report leads to the scenario."""
     suite.runpytest_inprocess("--junitxml=report.xml", "-o", "junit_family=xunit1")
     report = (suite.path / "report.xml").read_text(encoding="utf-8")
 
@@ -143,15 +143,15 @@ def test_junit_has_line_and_title(suite: pytest.Pytester) -> None:
 
 @pytest.mark.slow
 def test_workers_share_the_scenarios(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under xdist every worker collects the same ids and has a data plane of its own."""
+    """Under xdist, workers collect the same ids, and each has its own data plane."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     result = suite.runpytest_subprocess("-p", "xdist", "-p", "svctoolkit.pytest_plugin", "-n2", "-W", "error")
 
     result.assert_outcomes(passed=2, failed=1, skipped=1, xfailed=1)
 
 
-def test_a_session_without_suites_pays_nothing(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plugin is loaded in every session; it imports nothing but pytest until there is a suite."""
+def test_a_session_without_suites_loads_nothing(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plugin is loaded in every session; it imports only pytest until there is a suite."""
     code = """
         import sys
 
@@ -182,7 +182,7 @@ scenarios:
 """
 
 
-def test_snapshots_are_written_on_demand(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snapshots_are_written_on_request(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--suite-update`; a missing one fails; in CI nothing is written. Live scenarios are skipped."""
     monkeypatch.delenv("CI", raising=False)
     pytester.makefile(".suite.yaml", s=SNAPSHOT)
@@ -203,8 +203,8 @@ def test_snapshots_are_written_on_demand(pytester: pytest.Pytester, monkeypatch:
         (["--suite-base-url", "nonsense"], "base URL nonsense: expected an address like https://api.example.com"),
     ],
 )
-def test_nonsense_in_options_is_one_line(pytester: pytest.Pytester, options: list[str], said: str) -> None:
-    """A variable without a value ends the run; an address that is none is told by the scenario, without a traceback."""
+def test_invalid_options_are_reported_in_one_line(pytester: pytest.Pytester, options: list[str], said: str) -> None:
+    """A variable without a value ends the run; an invalid address is reported by the scenario, without a traceback."""
     pytester.makefile(".suite.yaml", s=SNAPSHOT)
     result = pytester.runpytest_inprocess(*options)
     lines = [*result.outlines, *result.errlines]
@@ -214,15 +214,15 @@ def test_nonsense_in_options_is_one_line(pytester: pytest.Pytester, options: lis
     assert not [line for line in lines if line.startswith((">", "E   ")) or "Traceback" in line]
 
 
-def test_a_variable_with_a_type(pytester: pytest.Pytester) -> None:
+def test_a_variable_may_have_a_type(pytester: pytest.Pytester) -> None:
     """`NAME:=JSON`, as for `svctoolkit run`."""
     text = SNAPSHOT.partition("  - name: live")[0].replace("{$snapshot: true}", "{body: {JSON: {n: [2]}}}")
     pytester.makefile(".suite.yaml", s=text)
     pytester.runpytest_inprocess("--suite-var", "n:=[2]").assert_outcomes(passed=1)
 
 
-def test_a_workspace_that_is_not_there(pytester: pytest.Pytester) -> None:
-    """The fixture says so in a line, and how to name another."""
+def test_a_missing_workspace_is_reported(pytester: pytest.Pytester) -> None:
+    """The fixture says so in a line, and how to name another one."""
     pytester.makepyfile("def test(workspace): pass")
     result = pytester.runpytest_inprocess()
 
@@ -232,8 +232,8 @@ def test_a_workspace_that_is_not_there(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.usefixtures("no_plugins")
-def test_live_scenarios_run_on_demand(pytester: pytest.Pytester) -> None:
-    """`--suite-live` lets the requests of a live scenario go out."""
+def test_live_scenarios_run_on_request(pytester: pytest.Pytester) -> None:
+    """`--suite-live` really sends the requests of a live scenario."""
     with Service("new", "active") as service:
         pytester.makefile(".suite.yaml", s=LIVE.format(url=service.url))
 
@@ -244,14 +244,14 @@ def test_live_scenarios_run_on_demand(pytester: pytest.Pytester) -> None:
 
 
 def alone(pytester: pytest.Pytester, *plugins: str, arguments: tuple[str, ...] = ()) -> pytest.RunResult:
-    """Run pytest with our plugin and those named, as if no other were installed; every warning is an error."""
+    """Run pytest with our plugin and the named ones only; every warning is an error."""
     loaded = [argument for plugin in ("svctoolkit.pytest_plugin", *plugins) for argument in ("-p", plugin)]
     return pytester.runpytest_subprocess(*loaded, "-W", "error", "--strict-markers", *arguments)
 
 
 @pytest.fixture
 def no_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plugins are those that are named; not in CI, where snapshots are not written."""
+    """Load only named plugins; not in CI, where snapshots are not written."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.delenv("CI", raising=False)
 
@@ -259,15 +259,15 @@ def no_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_plugins")
 @pytest.mark.parametrize("plugins", [(), ("xdist",), ("syrupy",), ("xdist", "syrupy")], ids="-".join)
-def test_other_plugins_may_be_there_or_not(suite: pytest.Pytester, plugins: tuple[str, ...]) -> None:
-    """With xdist and syrupy installed and without: the same outcomes, and not a warning."""
+def test_other_plugins_are_optional(suite: pytest.Pytester, plugins: tuple[str, ...]) -> None:
+    """The outcomes are the same with xdist and syrupy and without, and there are no warnings."""
     alone(suite, *plugins).assert_outcomes(passed=2, failed=1, skipped=1, xfailed=1)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_plugins")
-def test_syrupys_options_are_honoured(pytester: pytest.Pytester) -> None:
-    """`--snapshot-update` writes snapshots of suites, too; `--snapshot-update-new-only` those that are not there."""
+def test_options_of_syrupy_apply_to_suites(pytester: pytest.Pytester) -> None:
+    """`--snapshot-update` writes all snapshots, `--snapshot-update-new-only` missing ones."""
     pytester.makefile(".suite.yaml", s=SNAPSHOT)
     changed = ("--suite-var", "n=2")
 
@@ -279,8 +279,8 @@ def test_syrupys_options_are_honoured(pytester: pytest.Pytester) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_plugins")
-def test_coverage_is_that_of_all_workers(suite: pytest.Pytester) -> None:
-    """Under xdist it is what the workers touch together: the same table as without."""
+def test_coverage_is_merged_across_workers(suite: pytest.Pytester) -> None:
+    """Under xdist the table is the same as without."""
     here = alone(suite, arguments=("--suite-coverage",))
     spread = alone(suite, "xdist", arguments=("--suite-coverage", "-n2"))
 
@@ -290,24 +290,24 @@ def test_coverage_is_that_of_all_workers(suite: pytest.Pytester) -> None:
 
 
 @pytest.mark.usefixtures("no_plugins")
-def test_coverage_of_nothing_is_told(suite: pytest.Pytester) -> None:
-    """Where every scenario is deselected, all is missing and nothing breaks."""
+def test_coverage_without_scenarios_is_reported(suite: pytest.Pytester) -> None:
+    """If every scenario is deselected, everything is missing and nothing fails."""
     result = alone(suite, arguments=("--suite-coverage", "-k", "nothing"))
 
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     result.stdout.fnmatch_lines(["*destinations*0 of 1*missing: hook"])
 
 
-def test_coverage_and_annotations(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the summary: what no scenario touches, and in GitHub Actions the differences as annotations."""
+def test_coverage_and_annotations_are_printed(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the summary: what no scenario touches; in GitHub Actions the differences as annotations."""
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     result = suite.runpytest_inprocess("--suite-coverage")
 
     result.stdout.fnmatch_lines(["::error file=orders.suite.yaml,line=17,*", "coverage *", "*destinations*1 of 1*"])
 
 
-def test_serial_is_the_group_of_xdist(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For `--dist loadgroup`. Where there is no xdist, there is no such marker, and that does no harm."""
+def test_serial_scenarios_are_one_group_of_xdist(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For `--dist loadgroup`. Without xdist there is no such marker, and no error."""
     scenario = "serial: one, matrix: {n: [1, 2]}, destination: hook, event: {type: track}, expect: {status: 200}"
     head = SNAPSHOT.partition("scenarios:")[0]
     pytester.makefile(".suite.yaml", s=f"{head}scenarios:\n  - {{name: a, {scenario}}}\n")
@@ -334,8 +334,8 @@ sources: {web: {destinations: [hook]}, app: {destinations: [lake]}}
 """
 
 
-def test_helpers_say_how_many_and_in_which_order(pytester: pytest.Pytester) -> None:
-    """Count, any order, at least, never; also in a test that is a coroutine, and for another source's client."""
+def test_helpers_check_count_and_order(pytester: pytest.Pytester) -> None:
+    """Count, any order, at least, never; also in coroutine tests, and for another source's client."""
     pytester.makeconftest(PLANE)
     pytester.makepyfile(
         """
@@ -386,8 +386,8 @@ def test_helpers_say_how_many_and_in_which_order(pytester: pytest.Pytester) -> N
     pytester.runpytest_inprocess("-p", "no:randomly").assert_outcomes(passed=4)
 
 
-def test_a_failing_helper_is_short(pytester: pytest.Pytester) -> None:
-    """The line of the test and what differs, no source of this library."""
+def test_a_failing_helper_has_a_short_report(pytester: pytest.Pytester) -> None:
+    """The line of the test and the difference, without source code of this library."""
     pytester.makeconftest(PLANE)
     pytester.makepyfile(
         """
@@ -404,8 +404,8 @@ def test_a_failing_helper_is_short(pytester: pytest.Pytester) -> None:
     assert "pytest_plugin.py" not in text.partition("short test summary")[0].replace("svctoolkit.pytest_plugin", "")
 
 
-def test_snapshots_that_nobody_used_are_told(pytester: pytest.Pytester) -> None:
-    """After a run of everything, and not after a part of it."""
+def test_unused_snapshots_are_reported(pytester: pytest.Pytester) -> None:
+    """After a complete run, and not after a partial one."""
     send = "send: {type: track, event: E, userId: u, messageId: m}, ignore: [receivedAt, sentAt, originalTimestamp]"
     expect = "expect: {delivered: [{body: {event: {$snapshot: event}}}]}"
     head = SUITE.partition("scenarios:")[0] + "sources: {web: {destinations: [hook]}}\nscenarios:\n"

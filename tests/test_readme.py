@@ -1,4 +1,4 @@
-"""The README as people find it: on GitHub, on PyPI, and in a search."""
+"""The README works where readers find it: on GitHub, on PyPI, and in a search."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from readme_renderer import markdown
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-#: where GitHub serves files of the repository: pages, and images
+#: where GitHub serves files of the repository: pages and images
 OWN = re.compile(
     r"https://(?:github\.com/svctoolkit/svctoolkit/blob/main|raw\.githubusercontent\.com/svctoolkit/svctoolkit/main)/(.+)"
 )
 
 
 def links() -> list[str]:
-    """Every link and image of the README, without those in code."""
+    """Every link and image of the README, except those in code."""
     text = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
     return [*re.findall(r"\]\(([^)\s]+)\)", text), *re.findall(r'src(?:set)?="([^"]+)"', text)]
 

@@ -1,4 +1,4 @@
-"""Results: the specified JSON, frames, text and HTML."""
+"""Results as the specified JSON, as frames, text and HTML."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def run(event: dict[str, Any] | None = None, **config: Any) -> SourceResult:
     return Pipeline(workspace).test_source("web", event or events.sample("track"), stages=ALL)
 
 
-def test_a_result_goes_through_json_and_back() -> None:
-    """What a remote Test API answers becomes the same object."""
+def test_a_result_survives_json() -> None:
+    """The answer of a remote Test API becomes the same object."""
     event = events.sample("track")
     for result in run(event):
         again = DestinationResult.from_dict(result.to_dict(), event)
@@ -40,8 +40,8 @@ def test_a_result_goes_through_json_and_back() -> None:
         assert again.ok == result.ok
 
 
-def test_members_stand_in_the_specified_order() -> None:
-    """`destinationId`, `destination`, `destinationName`, `data`; a disabled destination has three members."""
+def test_fields_are_in_the_specified_order() -> None:
+    """`destinationId`, `destination`, `destinationName`, `data`; a disabled destination has three fields."""
     first, _, off = run().to_dict()
 
     assert list(first) == ["destinationId", "destination", "destinationName", "data"]
@@ -49,7 +49,7 @@ def test_members_stand_in_the_specified_order() -> None:
 
 
 def test_a_frame_has_one_row_per_event_destination_and_stage() -> None:
-    """Three for the first destination, six for the one whose transformation doubles, one for the disabled one."""
+    """Three for the first destination, six for one whose transformation doubles events, one for the disabled one."""
     table = run().frame()
 
     counts = table.groupby("destination_id", sort=False).size().to_dict()
@@ -69,8 +69,8 @@ def test_a_frame_is_flat_and_typed() -> None:
     assert [c for c in table if isinstance(table[c].dropna().head(1).squeeze(), dict)] == []
 
 
-def test_dots_in_keys_are_kept_apart() -> None:
-    """`{"a.b": 1}` and `{"a": {"b": 2}}` are two columns; huge integers and mixed values are kept as they are."""
+def test_dots_in_keys_are_distinguished() -> None:
+    """`{"a.b": 1}` and `{"a": {"b": 2}}` are two columns; huge integers and mixed values are kept."""
     event = {"type": "track", "properties": {"a.b": 1, "a": {"b": 2}, "big": 10**30, "mixed": [1, "x"]}}
     workspace = Workspace()
     workspace.transformation("same", lambda e: e)
@@ -82,8 +82,8 @@ def test_dots_in_keys_are_kept_apart() -> None:
     assert (row["output.properties.big"], row["output.properties.mixed"]) == (10**30, [1, "x"])
 
 
-def test_nothing_to_show_is_an_empty_frame() -> None:
-    """The columns are there."""
+def test_no_results_are_an_empty_frame() -> None:
+    """It has all columns."""
     table = frame([])
 
     assert (len(table), "status" in table) == (0, True)
@@ -101,8 +101,8 @@ def test_ten_thousand_results_are_a_frame_in_a_second() -> None:
 
 
 @pytest.mark.parametrize("view", [repr, lambda r: r._repr_mimebundle_()["text/html"], lambda r: r.frame().to_csv()])
-def test_no_view_shows_a_secret(view: Any) -> None:
-    """Not the text form, not the notebook form, not the frame; the payload itself has it, because it is sent."""
+def test_no_display_shows_a_secret(view: Any) -> None:
+    """Neither text, nor HTML, nor frame; the payload itself contains it, because it is sent."""
     result = run()
 
     assert TOKEN not in view(result)
@@ -110,7 +110,7 @@ def test_no_view_shows_a_secret(view: Any) -> None:
     assert TOKEN not in str(result.to_masked_dict())
 
 
-def test_html_escapes_what_comes_from_outside() -> None:
+def test_html_escapes_outside_values() -> None:
     """Names, errors and payloads of users are text, not markup."""
     html = run({"type": "track", "event": "<script>alert(1)</script>"})._repr_mimebundle_()["text/html"]
 
@@ -118,8 +118,8 @@ def test_html_escapes_what_comes_from_outside() -> None:
     assert "Orders &lt;hook&gt;" in html
 
 
-def test_text_says_what_happened_at_each_stage() -> None:
-    """One line per stage: status, time, and what came out."""
+def test_text_describes_each_stage() -> None:
+    """One line per stage: status, time and result."""
     lines = repr(run()[0]).splitlines()
 
     assert lines[0] == "Orders <hook> (WEBHOOK)"
@@ -130,7 +130,7 @@ def test_text_says_what_happened_at_each_stage() -> None:
     ]
 
 
-def test_an_event_with_an_error_member_is_no_error() -> None:
+def test_an_event_with_an_error_field_is_not_an_error() -> None:
     """Only `{"error": text}` alone is the stage's error."""
     entry = EventResult({}, {"error": "E42", "type": "track"})
 

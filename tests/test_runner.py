@@ -1,4 +1,4 @@
-"""Suites: their format, what they expect, and what is said when it does not come."""
+"""Suites: their format, their expectations, and the reports of failures."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def verify(expect: str, **members: str) -> str:
     return f"  - name: a scenario\n{target}    {EVENT}\n{extra}    expect: {expect}\n"
 
 
-# What suites say
+# Format of suites
 
 
 @pytest.mark.parametrize("path", sorted(SUITES.glob("*.suite.yaml")), ids=lambda p: p.name)
-def test_the_specification_holds(path: Path) -> None:
+def test_all_suites_of_the_repository_pass(path: Path) -> None:
     """Every suite of this repository passes, scenario by scenario."""
     found = outcomes(path)
 
@@ -78,8 +78,8 @@ def test_the_specification_holds(path: Path) -> None:
     assert found
 
 
-def test_the_specification_has_enough_scenarios() -> None:
-    """The suites are not empty by accident: each row of the specification has its scenario."""
+def test_the_suites_cover_the_specification() -> None:
+    """They are not empty by accident: each row of the specification has its scenario."""
     _, scenarios = runner.collect([str(SUITES)])
 
     assert len(scenarios) >= 150
@@ -97,14 +97,14 @@ def test_the_specification_has_enough_scenarios() -> None:
         "{dest_transform: {$unordered: [{method: POST}]}}",
     ],
 )
-def test_one_value_needs_no_list(write: Callable[..., Path], expect: str) -> None:
-    """A stage's values are a list; where there is one, it may be expected alone."""
+def test_a_single_value_needs_no_list(write: Callable[..., Path], expect: str) -> None:
+    """A stage's values are a list; a single one may be expected without it."""
     (outcome,) = outcomes(write(verify(expect)))
 
     assert outcome.status == ("failed" if "$exact" in expect else "passed")
 
 
-def test_a_source_is_expected_by_destination(write: Callable[..., Path]) -> None:
+def test_results_of_a_source_are_expected_by_destination(write: Callable[..., Path]) -> None:
     """With several destinations each has its key; a source with one needs none."""
     found = outcomes(
         write(
@@ -117,15 +117,15 @@ def test_a_source_is_expected_by_destination(write: Callable[..., Path]) -> None
     assert [o.status for o in found] == ["passed"] * 3
 
 
-def test_without_a_status_200_is_expected(write: Callable[..., Path]) -> None:
-    """A refused request does not pass because nobody asked for the status."""
+def test_status_200_is_expected_by_default(write: Callable[..., Path]) -> None:
+    """A refused request does not pass if the scenario mentions no status."""
     (outcome,) = outcomes(write("  - {name: a, request: {path: /nowhere}, expect: {headers: {}}}\n"))
 
     assert [str(d) for d in outcome.differences] == ["status: expected 200, got 404"]
 
 
 def test_variables_keep_their_type(write: Callable[..., Path]) -> None:
-    """`$(x)` alone is the value, inside text it is text, and `$$(x)` is written as it is."""
+    """`$(x)` alone is the value, inside text it becomes text, and `$$(x)` is literal."""
     event = '{type: track, properties: {n: $(n), none: $(none), text: "n=$(n) $(none)", raw: $$(n)}}'
     expect = '{dest_transform: {body: {JSON: {properties: {n: 5, none: null, text: "n=5 null", raw: $$(n)}}}}}'
     scenario = f"  - {{name: a, destination: hook, event: {event}, expect: {expect}}}\n"
@@ -135,7 +135,7 @@ def test_variables_keep_their_type(write: Callable[..., Path]) -> None:
 
 
 def test_every_row_is_a_scenario(write: Callable[..., Path]) -> None:
-    """Ids come from the rows' ids or numbers, never from values; titles show the values; tags add up."""
+    """Ids come from the rows' ids or numbers, never from values; titles show the values; tags are combined."""
     rows = "[{id: de, country: DE, tags: [eu]}, {country: NO, skip: later}, {country: XX, xfail: BUG-1}]"
     event = "{type: track, context: {country: $(country)}}"
     expect = "{dest_transform: {body: {JSON: {context: {country: DE}}}}}"
@@ -159,7 +159,7 @@ def test_xfail_is_strict(write: Callable[..., Path]) -> None:
 
 
 def test_a_suite_never_sends_to_a_real_destination(write: Callable[..., Path]) -> None:
-    """A workspace file in `live` mode is recorded, too: the address of this destination is nobody's."""
+    """A workspace file in `live` mode is recorded, too: the address of this destination does not exist."""
     workspace = f"{WORKSPACE}delivery: {{mode: live}}\n".replace("hook.example", "127.0.0.1:1")
     Path("w.yaml").write_text(workspace, encoding="utf-8")
     scenario = verify("{send_to_destination: {status: 200}}", stages="{send_to_destination: true}")
@@ -168,8 +168,8 @@ def test_a_suite_never_sends_to_a_real_destination(write: Callable[..., Path]) -
     assert outcome.differences == []
 
 
-def test_scenarios_run_where_a_loop_runs(write: Callable[..., Path]) -> None:
-    """In a notebook or an asynchronous test an event loop runs already; a suite does not mind."""
+def test_scenarios_can_run_in_an_event_loop(write: Callable[..., Path]) -> None:
+    """As in a notebook or an asynchronous test."""
     path = write(verify("{status: 200}"))
 
     async def inside() -> list[str]:
@@ -179,7 +179,7 @@ def test_scenarios_run_where_a_loop_runs(write: Callable[..., Path]) -> None:
 
 
 def test_fail_fast_stops_at_the_first_failure(write: Callable[..., Path]) -> None:
-    """What did not run is in no count, and the total says that it is there."""
+    """Scenarios that did not run are in the total, but in no other count."""
     scenarios = runner.load(write(verify("{status: 1}") + verify("{status: 200}", id="second"))).scenarios
     with runner.open_planes(limit=60) as planes:
         *_, finished = runner.run(scenarios, planes, fail_fast=True)
@@ -188,8 +188,8 @@ def test_fail_fast_stops_at_the_first_failure(write: Callable[..., Path]) -> Non
     assert (dict(finished.counts), finished.total) == ({"failed": 1}, 2)
 
 
-def test_an_interrupt_ends_the_run_and_is_told(write: Callable[..., Path]) -> None:
-    """Ctrl-C while a scenario runs: the outcomes so far are kept, and `Finished` still comes."""
+def test_an_interrupt_ends_the_run_and_is_reported(write: Callable[..., Path]) -> None:
+    """Ctrl-C during a scenario: the outcomes so far are kept, and `Finished` is still sent."""
     scenarios = runner.load(write(verify("{status: 200}") + verify("{status: 200}", id="second"))).scenarios
     ticks: Iterator[float | BaseException] = iter([0.0, 1.0, 1.0, 2.0, 2.0, KeyboardInterrupt(), 4.0])
 
@@ -208,7 +208,7 @@ def test_an_interrupt_ends_the_run_and_is_told(write: Callable[..., Path]) -> No
     assert dict(finished.counts) == {"passed": 1}
 
 
-# What is wrong with a suite
+# Mistakes in suites
 
 
 @pytest.mark.parametrize(
@@ -292,8 +292,10 @@ def test_an_interrupt_ends_the_run_and_is_told(write: Callable[..., Path]) -> No
         ("{name: a, request: {path: /}, skip: true, expect: {status: 1}}", "'skip' must be a string"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(write: Callable[..., Path], scenario: str, problem: str) -> None:
-    """Each mistake is one problem with file, line and column, and with what to write instead."""
+def test_a_mistake_in_a_suite_is_reported_with_its_position(
+    write: Callable[..., Path], scenario: str, problem: str
+) -> None:
+    """Each is one problem with file, line, column and advice."""
     Path("w.yaml").write_text(WORKSPACE, encoding="utf-8")
     (found,) = problems(write(f"  - {scenario}\n", head="workspace: w.yaml\nvars: {v: 5}\n"))
 
@@ -301,23 +303,23 @@ def test_a_mistake_is_told_with_its_place(write: Callable[..., Path], scenario: 
     assert problem in found
 
 
-def test_all_mistakes_are_told_at_once(write: Callable[..., Path]) -> None:
-    """Rows that share a mistake tell it once."""
+def test_all_mistakes_are_reported_together(write: Callable[..., Path]) -> None:
+    """A mistake shared by rows is reported once."""
     broken = "{name: a, destination: hok, cases: [{n: 1}, {n: 2}], event: {}, expect: {status: 1}}"
     found = problems(write(f"  - {broken}\n  - {{name: b, source: wb, event: {{}}, expect: {{status: 1}}}}\n"))
 
     assert len(found) == 2
 
 
-def test_two_scenarios_need_two_ids(write: Callable[..., Path]) -> None:
-    """Ids name tests, so the second of its kind is refused, with the line of the first."""
+def test_duplicate_ids_are_rejected(write: Callable[..., Path]) -> None:
+    """Ids name tests, so the second one is rejected, with the line of the first."""
     (found,) = problems(write(verify("{status: 200}") + verify("{status: 200}")))
 
     assert found.startswith("s.suite.yaml:12:5: duplicate id 'a-scenario', also used in line 8")
 
 
 def test_a_workspace_is_inline_or_a_file(write: Callable[..., Path]) -> None:
-    """Both is a mistake, so is a file that is not there; a mistake inside either has its own place."""
+    """Both together is a mistake, and so is a missing file; a mistake inside either has its position."""
     scenario = verify("{status: 200}")
 
     assert "belongs in the workspace file" in problems(write(scenario, head=f"workspace: w.yaml\n{WORKSPACE}"))[0]
@@ -374,8 +376,8 @@ JSON = st.recursive(
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(path=st.sampled_from(PATHS), value=JSON)
-def test_no_suite_breaks_the_loader(tmp_path: Path, path: list[str | int], value: Any) -> None:
-    """With any value anywhere a suite loads and runs to its end, or is refused with places."""
+def test_any_suite_runs_or_is_rejected(tmp_path: Path, path: list[str | int], value: Any) -> None:
+    """With any value anywhere; mistakes have positions."""
     suite = json.loads(json.dumps(VALID))
     inner = suite
     for step in path[:-1]:
@@ -395,18 +397,18 @@ def test_no_suite_breaks_the_loader(tmp_path: Path, path: list[str | int], value
     assert [str(problem) for problem in refused if not problem.where] == []
 
 
-def test_editors_get_the_schema_that_checks() -> None:
-    """The schema is valid JSON Schema, and the suites of this repository fit it."""
+def test_the_schema_for_editors_accepts_all_suites() -> None:
+    """It is valid JSON Schema."""
     validator = jsonschema_rs.validator_for(runner.editor_schema())
     files = [yamlfile.load(path).data for path in SUITES.glob("*.suite.yaml")]
 
     assert [error.message for file in files for error in validator.iter_errors(file)] == []
 
 
-# What is said when it does not come
+# Reports of failures
 
 
-def test_one_wrong_field_is_a_few_lines(write: Callable[..., Path]) -> None:
+def test_one_wrong_field_is_reported_in_a_few_lines(write: Callable[..., Path]) -> None:
     """Place, path, both values, the source line and a caret."""
     (outcome,) = outcomes(write(verify("{dest_transform: {body: {JSON: {userId: u2}}}}")))
 
@@ -417,8 +419,8 @@ def test_one_wrong_field_is_a_few_lines(write: Callable[..., Path]) -> None:
     ]
 
 
-def test_every_difference_is_told(write: Callable[..., Path]) -> None:
-    """Not the first one only; and where several stages differ, which was the first."""
+def test_every_difference_is_reported(write: Callable[..., Path]) -> None:
+    """Not only the first; if several stages differ, the first one is named."""
     expect = "{user_transform: {event: X}, dest_transform: {method: PUT, endpoint: nowhere}}"
     (outcome,) = outcomes(write(verify(expect)))
     text = runner.explanation(outcome)
@@ -427,16 +429,16 @@ def test_every_difference_is_told(write: Callable[..., Path]) -> None:
     assert "the first stage that differs is user_transform" in text
 
 
-def test_the_answer_says_why(write: Callable[..., Path]) -> None:
-    """When a request is refused, its message is more use than the status."""
+def test_the_message_of_a_refusal_is_reported(write: Callable[..., Path]) -> None:
+    """It is more useful than the status."""
     scenario = "  - {name: a, destination: hook, event: {type: buy}, expect: {dest_transform: {method: POST}}}\n"
     (outcome,) = outcomes(write(scenario))
 
     assert "the response says: message type is unsupported" in runner.explanation(outcome)
 
 
-def test_a_stage_that_failed_says_why(write: Callable[..., Path]) -> None:
-    """When a payload is missing, the error of the stage before is told."""
+def test_the_error_of_a_failed_stage_is_reported(write: Callable[..., Path]) -> None:
+    """When a payload is missing, the previous stage's error is shown."""
     event = "{type: track, appendPath: {a: 1}}"
     expect = "{send_to_destination: {status: 200}}"
     scenario = (
@@ -447,8 +449,8 @@ def test_a_stage_that_failed_says_why(write: Callable[..., Path]) -> None:
     assert "hook: failed in dest_transform: appendPath: expected a string" in runner.explanation(outcome)
 
 
-def test_secrets_are_masked(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A secret from the environment that stands in a payload does not stand in the explanation."""
+def test_secrets_are_masked_in_reports(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A secret from the environment in a payload is not in the explanation."""
     monkeypatch.setenv("HOOK_KEY", "s3cr3t-key")
     head = WORKSPACE.replace(
         "https://hook.example/in}", "https://hook.example/in, headers: [{from: k, to: $(env:HOOK_KEY)}]}"
@@ -460,8 +462,8 @@ def test_secrets_are_masked(write: Callable[..., Path], monkeypatch: pytest.Monk
     assert 'expected "other", got "••••"' in text
 
 
-def test_control_characters_do_not_reach_the_terminal(write: Callable[..., Path]) -> None:
-    """Escape sequences in titles and values are shown, not obeyed."""
+def test_control_characters_are_escaped(write: Callable[..., Path]) -> None:
+    """Escape sequences in titles and values are shown, not executed."""
     event = '{type: "\\e[31mred"}'
     scenario = f'  - {{name: "a\\e[2J", destination: hook, event: {event}, expect: {{error: "x"}}}}\n'
     (outcome,) = outcomes(write(scenario))
@@ -495,8 +497,8 @@ def test_exit_codes(write: Callable[..., Path], capsys: pytest.CaptureFixture[st
     assert run(capsys, "s.suite.yaml", "--tags", "gud")[0] == 5
 
 
-def test_a_failure_is_told_compactly(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """One line a suite, at most ten for a wrong field, a summary."""
+def test_a_failure_is_reported_briefly(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """One line per suite, at most ten for a wrong field, a summary."""
     write(PASSES + FAILS)
     _, out, _ = run(capsys)
 
@@ -508,8 +510,8 @@ def test_a_failure_is_told_compactly(write: Callable[..., Path], capsys: pytest.
     assert "\x1b" not in out
 
 
-def test_one_scenario_by_its_name(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """What the report calls a scenario selects it; a misspelt id has the nearest one."""
+def test_one_scenario_can_be_selected_by_name(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """By its name in the report; a misspelt id gets a suggestion."""
     write(PASSES + FAILS)
 
     assert "s.suite.yaml: 1 failed" in run(capsys, "s.suite.yaml::bad")[1]
@@ -517,7 +519,7 @@ def test_one_scenario_by_its_name(write: Callable[..., Path], capsys: pytest.Cap
 
 
 def test_list_and_validate_run_nothing(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """`--list` shows what would run, `--validate` only checks."""
+    """`--list` prints the selected scenarios, `--validate` only checks."""
     write(PASSES + FAILS)
 
     assert run(capsys, "--list", "-k", "bad") == (0, "s.suite.yaml::bad  a scenario\n", "")
@@ -525,7 +527,7 @@ def test_list_and_validate_run_nothing(write: Callable[..., Path], capsys: pytes
 
 
 def test_the_folder_suites_is_the_default(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a path: `suites` if it is there, else everything below; hidden folders are left alone."""
+    """Without a path: `suites` if it exists, otherwise everything below; hidden folders are ignored."""
     write(PASSES, name="suites/a.suite.yaml")
     write(FAILS, name="b.suite.yml")
     write(FAILS, name=".venv/c.suite.yaml")
@@ -534,8 +536,8 @@ def test_the_folder_suites_is_the_default(write: Callable[..., Path], capsys: py
     assert run(capsys, ".", "suites")[1].splitlines()[:2] == ["b.suite.yml: 1 failed", "suites/a.suite.yaml: 1 passed"]
 
 
-def test_nothing_selected_names_the_tags(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """A misspelt tag has the nearest one; an empty folder says how to begin."""
+def test_an_empty_selection_names_the_tags(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """A misspelt tag gets a suggestion; for an empty folder, the message says how to begin."""
     write(PASSES + FAILS)
 
     assert "none of 2 scenarios is selected. Did you mean 'good'?" in run(capsys, "--tags", "goood")[2]
@@ -554,22 +556,22 @@ def test_nothing_selected_names_the_tags(write: Callable[..., Path], capsys: pyt
         ("not (a and b)", {"a", "b"}),
     ],
 )
-def test_expressions(text: str, selects: set[str]) -> None:
-    """`not` binds before `and`, `and` before `or`."""
+def test_tag_expressions_have_the_usual_precedence(text: str, selects: set[str]) -> None:
+    """`not` binds tighter than `and`, `and` tighter than `or`."""
     from svctoolkit.runner.suite.select import expression
 
     assert {word for word in ("a", "b", "ab", "abc") if expression(text)(set(word).__contains__)} == selects
 
 
 @pytest.mark.parametrize("text", ["and", "a b", "(a", "a)", "not", "a or", "()"])
-def test_a_broken_expression_is_refused(text: str) -> None:
-    """What cannot be read is refused with an example, not guessed."""
+def test_an_invalid_expression_is_rejected(text: str) -> None:
+    """With an example; its meaning is not guessed."""
     with pytest.raises(ConfigError, match="orders and not live"):
         runner.select([], tags=text)
 
 
 def test_a_run_imports_only_what_it_needs(write: Callable[..., Path]) -> None:
-    """No third-party package, and none of ours, that a passing run without network and coverage has no use for."""
+    """No third-party package, and no module of ours, that a passing run without network and coverage does not need."""
     path = write(PASSES)
     code = (
         "import sys; from svctoolkit.cli import main; code = main(sys.argv[1:]);"

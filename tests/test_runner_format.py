@@ -1,4 +1,4 @@
-"""What a suite may say: fixtures, variables, rows, steps, snapshots, scripts, a frozen clock."""
+"""The parts of a suite: fixtures, variables, rows, steps, snapshots, scripts, a frozen clock."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ORDER = {"type": "track", "event": "Order", "userId": "u1", "properties": {"reve
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Write `s.suite.yaml` in an empty working directory, beside `order.json`."""
+    """Write `s.suite.yaml` next to `order.json` in an empty working directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
@@ -66,7 +66,7 @@ def body(expected: str) -> str:
 # Fixtures
 
 
-def test_a_fixture_is_used_and_changed_by_path(write: Callable[..., Path]) -> None:
+def test_a_fixture_can_be_changed_by_path(write: Callable[..., Path]) -> None:
     """`$use` takes it from a file or from the suite, `$set` and `$unset` change parts, variables work inside."""
     head = (
         "vars: {rate: 3}\nfixtures:\n  order: order.json\n  big: {$use: order, $set: {properties.revenue: $(rate)}}\n"
@@ -91,8 +91,8 @@ def test_a_fixture_is_used_and_changed_by_path(write: Callable[..., Path]) -> No
         ("{order: order.json}", "{$use: order, $unset: [userid]}", "Did you mean 'userId'?"),
     ],
 )
-def test_a_wrong_fixture_is_told(write: Callable[..., Path], fixtures: str, event: str, problem: str) -> None:
-    """Circles, misspelt names, files that are not there and paths that lead nowhere, each with its place."""
+def test_a_wrong_fixture_is_reported(write: Callable[..., Path], fixtures: str, event: str, problem: str) -> None:
+    """Cycles, misspelt names, missing files and invalid paths, each with its position."""
     found = problems(write(f"  - {{name: a, event: {event}, expect: {{status: 200}}}}\n", f"fixtures: {fixtures}\n"))
 
     assert problem in found[0]
@@ -102,8 +102,8 @@ def test_a_wrong_fixture_is_told(write: Callable[..., Path], fixtures: str, even
 # Variables
 
 
-def test_the_environment_and_its_secrets(write: Callable[..., Path]) -> None:
-    """`$(env:...)` has defaults, `$(secret:...)` is masked in everything that is said of it."""
+def test_environment_variables_and_secrets(write: Callable[..., Path]) -> None:
+    """`$(env:...)` has defaults, `$(secret:...)` is masked in all reports."""
     head = "vars: {city: $(env:CITY:-Berlin), key: $(secret:API_KEY)}\n"
     event = "{type: track, city: $(city), key: key=$(key)}"
     path = write(f"  - {{name: a, event: {event}, expect: {body('{city: Berlin, key: other}')}}}\n", head)
@@ -114,8 +114,8 @@ def test_the_environment_and_its_secrets(write: Callable[..., Path]) -> None:
     assert 'got "key=••••"' in runner.explanation(outcome)
 
 
-def test_what_the_environment_lacks_is_told(write: Callable[..., Path]) -> None:
-    """With the name, and with what to do."""
+def test_missing_environment_variables_are_reported(write: Callable[..., Path]) -> None:
+    """With the name and advice."""
     scenario = "  - {name: a, event: {type: track, a: $(env:NOPE), b: $(secret:NOPE)}, expect: {status: 200}}\n"
     found = problems(write(scenario), environ={})
 
@@ -123,8 +123,10 @@ def test_what_the_environment_lacks_is_told(write: Callable[..., Path]) -> None:
     assert "$(env:NOPE:-default)" in found[0]
 
 
-def test_variables_from_outside_rule(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """`--var` goes before the suite's own, typed with `:=`; a name that no suite has is a mistake."""
+def test_variables_of_the_command_line_take_precedence(
+    write: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--var` overrides the suite's, typed with `:=`; a name that no suite has is a mistake."""
     write(f"  - {{name: a, event: {{type: track, n: $(n)}}, expect: {body('{n: 7}')}}}\n", "vars: {n: 1}\n")
     Path("more.yaml").write_text("n: 7\n", encoding="utf-8")
 
@@ -138,8 +140,8 @@ def test_variables_from_outside_rule(write: Callable[..., Path], capsys: pytest.
 # Rows
 
 
-def test_rows_from_files(write: Callable[..., Path]) -> None:
-    """A CSV's cells may be padded, empty is null, quoted is text; JSON files and NDJSON are taken, too."""
+def test_rows_can_come_from_files(write: Callable[..., Path]) -> None:
+    """CSV cells may be padded, empty is null, quoted is text; JSON files and NDJSON work, too."""
     Path("r.csv").write_text('id,  zip,    n, tags\na,  "0123", 1.5, edge slow\nb,  x,     ,\n', encoding="utf-8")
     Path("r.ndjson").write_text('{"zip": "0123", "n": 1.5}\n{"id": "b", "zip": "x", "n": null}\n', encoding="utf-8")
     event = "{type: track, zip: $(zip), n: [$(n)]}"
@@ -169,7 +171,7 @@ def test_rows_from_files(write: Callable[..., Path]) -> None:
         ("a\n", "at least one"),
     ],
 )
-def test_a_broken_table_is_told(write: Callable[..., Path], text: str, problem: str) -> None:
+def test_an_invalid_table_is_reported(write: Callable[..., Path], text: str, problem: str) -> None:
     """With the line and the column in the CSV file."""
     Path("r.csv").write_text(text, encoding="utf-8")
     found = problems(write("  - {name: a, cases: r.csv, event: {type: track}, expect: {status: 200}}\n"))
@@ -179,8 +181,8 @@ def test_a_broken_table_is_told(write: Callable[..., Path], text: str, problem: 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(alphabet=st.sampled_from('ab1," \t\n\r'), max_size=40))
-def test_no_table_breaks_the_reader(text: str) -> None:
-    """Any text gives rows or a place."""
+def test_any_table_gives_rows_or_a_position(text: str) -> None:
+    """The reader never crashes."""
     said, rows = "r.csv", list[dict[str, Any]]()
     try:
         rows = csv_rows(text, "r.csv")
@@ -191,8 +193,8 @@ def test_no_table_breaks_the_reader(text: str) -> None:
     assert all(isinstance(row, dict) for row in rows)
 
 
-def test_a_matrix_is_every_combination(write: Callable[..., Path]) -> None:
-    """Ids are made of the values; where those are long or alike, of their numbers."""
+def test_a_matrix_has_every_combination(write: Callable[..., Path]) -> None:
+    """Ids are made from the values, or from their numbers if values are long or equal."""
     one = "{name: a, matrix: {type: [track, page], n: [1, 2]}, event: {type: $(type), n: $(n)}, expect: {status: 200}}"
     two = "{name: b, matrix: {p: [{x: 1}, {x: 2}]}, event: {type: track, p: $(p)}, expect: {status: 200}}"
     found = outcomes(write(f"  - {one}\n  - {two}\n"))
@@ -204,8 +206,8 @@ def test_a_matrix_is_every_combination(write: Callable[..., Path]) -> None:
 # Steps
 
 
-def test_steps_share_what_they_capture(write: Callable[..., Path]) -> None:
-    """A captured value keeps its type; the place of a difference is that of its step."""
+def test_steps_share_captured_values(write: Callable[..., Path]) -> None:
+    """A captured value keeps its type; a difference has the position of its step."""
     steps = (
         f"[{{event: {{type: track, n: 5}}, expect: {{capture: {{n: dest_transform.0.body.JSON.n}}}}}}, "
         f"{{event: {{type: track, m: $(n)}}, expect: {body('{m: 5}')}}}, "
@@ -218,8 +220,8 @@ def test_steps_share_what_they_capture(write: Callable[..., Path]) -> None:
     assert "in step 3 of 3" in runner.explanation(outcome)
 
 
-def test_what_cannot_be_captured_ends_the_scenario(write: Callable[..., Path]) -> None:
-    """The steps after it would only repeat that the variable is not there."""
+def test_a_failed_capture_ends_the_scenario(write: Callable[..., Path]) -> None:
+    """Later steps would only repeat that the variable is missing."""
     first = "{event: {type: track}, expect: {capture: {n: dest_transform.nope}}}"
     steps = f"[{first}, {{event: {{type: track, n: $(n)}}, expect: {{status: 1}}}}]"
     (outcome,) = outcomes(write(f"  - {{name: a, steps: {steps}}}\n"))
@@ -227,15 +229,15 @@ def test_what_cannot_be_captured_ends_the_scenario(write: Callable[..., Path]) -
     assert [str(d) for d in outcome.differences] == ["dest_transform.nope: expected a value to capture, got nothing"]
 
 
-def test_a_step_uses_only_what_comes_before(write: Callable[..., Path]) -> None:
-    """A variable that a later step captures is unknown."""
+def test_a_step_uses_only_earlier_captures(write: Callable[..., Path]) -> None:
+    """A variable captured by a later step is unknown."""
     second = "{event: {type: track}, expect: {capture: {n: status}}}"
     steps = f"[{{event: {{type: track, n: $(n)}}, expect: {{status: 200}}}}, {second}]"
 
     assert "unknown variable 'n'" in problems(write(f"  - {{name: a, steps: {steps}}}\n"))[0]
 
 
-# Ignore, freeze, recorder
+# Ignored paths, frozen clock, recorder
 
 
 def test_ignored_paths_are_not_compared(write: Callable[..., Path]) -> None:
@@ -248,8 +250,8 @@ def test_ignored_paths_are_not_compared(write: Callable[..., Path]) -> None:
     assert outcome.differences == []
 
 
-def test_a_script_for_the_recorder(write: Callable[..., Path]) -> None:
-    """A destination answers as told, and the next scenario has a recorder of its own."""
+def test_a_recorder_can_be_scripted(write: Callable[..., Path]) -> None:
+    """A destination answers with the script, and the next scenario has a new recorder."""
     stages = "stages: {send_to_destination: true}, event: {type: track}"
     scripts = {
         "{hook: {status: 503, body: {no: way}}}": "{status: 503, response: {no: way}}",
@@ -264,7 +266,7 @@ def test_a_script_for_the_recorder(write: Callable[..., Path]) -> None:
     assert [o.status for o in outcomes(write(scenarios))] == ["passed"] * 3
 
 
-def test_a_wrong_script_is_told(write: Callable[..., Path]) -> None:
+def test_a_wrong_script_is_reported(write: Callable[..., Path]) -> None:
     """The nearest destination, the range of a status."""
     scenario = "  - {name: a, recorder: {hok: {status: 1}}, event: {type: track}, expect: {status: 200}}\n"
     found = problems(write(scenario))
@@ -277,8 +279,8 @@ def test_a_wrong_script_is_told(write: Callable[..., Path]) -> None:
 # Snapshots
 
 
-def test_snapshots(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """Missing fails, `--update=new` writes it, a change fails and is told, `--update` takes it; not in CI."""
+def test_snapshots_are_compared_and_updated(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """A missing one fails, `--update=new` writes it, a change fails with a report, `--update` accepts it; not in CI."""
     path = write("  - {name: a, event: {$use: order}, expect: {dest_transform: {$snapshot: true}}}\n", FIXTURE)
     file = Path("__snapshots__/s/a.dest_transform.json")
 
@@ -298,7 +300,7 @@ FIXTURE = "fixtures: {order: order.json}\n"
 
 
 def test_ci_writes_no_snapshots(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a review has not seen is not written where nobody looks."""
+    """There they would never be reviewed."""
     write("  - {name: a, event: {type: track}, expect: {dest_transform: {$snapshot: true}}}\n")
     monkeypatch.setenv("CI", "true")
 
@@ -306,8 +308,8 @@ def test_ci_writes_no_snapshots(write: Callable[..., Path], monkeypatch: pytest.
     assert not Path("__snapshots__").exists()
 
 
-def test_a_snapshot_has_no_secrets_and_nothing_ignored(write: Callable[..., Path]) -> None:
-    """It is a file that goes into the repository."""
+def test_a_snapshot_contains_no_secrets_and_no_ignored_paths(write: Callable[..., Path]) -> None:
+    """It is committed to the repository."""
     head = "vars: {key: $(secret:API_KEY)}\nignore: [noise]\n"
     scenario = (
         "  - {name: a, event: {type: track, key: $(key), noise: 1}, expect: {dest_transform: {$snapshot: true}}}\n"
@@ -320,8 +322,8 @@ def test_a_snapshot_has_no_secrets_and_nothing_ignored(write: Callable[..., Path
     assert "noise" not in text
 
 
-def test_unused_snapshots_are_told(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """After a run of everything, and only then; never those of a scenario that is skipped, or does not get that far."""
+def test_unused_snapshots_are_reported(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """Only after a complete run; never those of skipped or interrupted scenarios."""
     row = "event: {type: track}, expect: {dest_transform: {$snapshot: true}}"
     write(f"  - {{name: a, {row}}}\n  - {{name: b, {row}}}\n  - {{name: c, steps: [{{{row}}}, {{{row}}}]}}\n")
     main(["run", "--update=new"])
@@ -340,7 +342,7 @@ def test_unused_snapshots_are_told(write: Callable[..., Path], capsys: pytest.Ca
         ]
 
 
-# Live
+# Live scenarios
 
 
 LIVE = """\
@@ -355,7 +357,7 @@ LIVE = """\
 
 
 def poll(path: Path, *answers: str) -> tuple[list[str], list[str]]:
-    """The differences, and the addresses that were asked, when the service answers like this."""
+    """The differences, and the addresses requested, when the service answers like this."""
     (scenario,) = runner.load(path).scenarios
     left: Iterator[str] = iter(answers)
     asked: list[str] = []
@@ -373,8 +375,8 @@ def poll(path: Path, *answers: str) -> tuple[list[str], list[str]]:
     return [str(d) for d in found], asked
 
 
-def test_a_live_service_is_asked_until_it_has_it(write: Callable[..., Path]) -> None:
-    """With captured variables, every so often, and no longer than said."""
+def test_a_live_service_is_polled_until_it_has_the_data(write: Callable[..., Path]) -> None:
+    """With captured variables, at the given interval, up to the timeout."""
     path = write(LIVE)
 
     assert poll(path, "new", "new", "active") == ([], ["https://crm.example/5"] * 3)
@@ -383,16 +385,16 @@ def test_a_live_service_is_asked_until_it_has_it(write: Callable[..., Path]) -> 
     assert len(asked) == 5
 
 
-def test_a_known_bad_state_ends_the_waiting(write: Callable[..., Path]) -> None:
-    """`fail_when` needs no deadline."""
+def test_a_known_bad_state_ends_the_wait(write: Callable[..., Path]) -> None:
+    """`fail_when` ends it before the deadline."""
     found, asked = poll(write(LIVE), "new", "gone", "active")
 
     assert len(asked) == 2
     assert "a response that matches" in found[0]
 
 
-def test_live_scenarios_run_on_demand(write: Callable[..., Path]) -> None:
-    """Without `--live` nothing goes out, and the report says why."""
+def test_live_scenarios_run_on_request(write: Callable[..., Path]) -> None:
+    """Without `--live` nothing is sent, and the report says why."""
     (outcome,) = outcomes(write(LIVE))
 
     assert (outcome.status, outcome.reason) == ("skipped", "live: only runs with --live")
@@ -425,7 +427,7 @@ def test_live_scenarios_run_on_demand(write: Callable[..., Path]) -> None:
          "expect: {status: {$any: [{$typ: $(n)}]}}}]}", "unknown matcher '$typ'"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told(write: Callable[..., Path], scenario: str, problem: str) -> None:
+def test_a_mistake_is_reported_with_its_position(write: Callable[..., Path], scenario: str, problem: str) -> None:
     """Each with file, line and column."""
     found = problems(write(f"  - {scenario}\n"))
 
@@ -445,10 +447,10 @@ def test_a_mistake_is_told(write: Callable[..., Path], scenario: str, problem: s
         ("", "must be an object"),
     ],
 )  # fmt: skip
-def test_bad_yaml_is_told(
+def test_invalid_yaml_is_reported(
     write: Callable[..., Path], capsys: pytest.CaptureFixture[str], text: str, problem: str
 ) -> None:
-    """No traceback, exit code 4, and the place."""
+    """No traceback, exit code 4, and the position."""
     Path("bad.suite.yaml").write_text(text, encoding="utf-8")
 
     assert main(["run", "bad.suite.yaml"]) == 4
@@ -458,8 +460,8 @@ def test_bad_yaml_is_told(
     assert "Traceback" not in said
 
 
-def test_windows_files_are_fine(write: Callable[..., Path]) -> None:
-    """A byte-order mark and CRLF change nothing."""
+def test_windows_files_are_accepted(write: Callable[..., Path]) -> None:
+    """A byte-order mark and CRLF make no difference."""
     path = write("  - {name: a, event: {type: track}, expect: {status: 200}}\n")
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
 

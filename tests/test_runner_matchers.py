@@ -1,4 +1,4 @@
-"""What an expectation matches, and what is said of the rest."""
+"""What expectations match, and the reported differences."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ MODULES = [m.name for m in _WALK if not m.ispkg and "_" not in (m.name[0], m.nam
         *("expect.compare", "expect.paths", "expect.expectation", "suite.select", "suite.cases"),
     ],
 )
-def test_documentation(name: str) -> None:
-    """Every matcher is documented by an example, and the examples are true."""
+def test_every_matcher_is_documented_by_an_example(name: str) -> None:
+    """And the examples are true."""
     found = doctest.testmod(import_module(f"svctoolkit.runner.{name}"))
 
     assert found.attempted > 0
@@ -51,7 +51,7 @@ def test_documentation(name: str) -> None:
 @settings(deadline=None)
 @given(JSON)
 def test_a_value_matches_itself(value: Any) -> None:
-    """As it is, and closed with $exact; keys that look like matchers need $literal."""
+    """Plain, and with $exact; keys that look like matchers need $literal."""
     assert differences({"$literal": value}, value) == []
     assert differences({"$exact": {"$literal": {"a": value}}}, {"a": value}) == []
 
@@ -59,7 +59,7 @@ def test_a_value_matches_itself(value: Any) -> None:
 @settings(deadline=None)
 @given(st.dictionaries(st.sampled_from("abc"), JSON), st.dictionaries(st.sampled_from("xyz"), JSON, min_size=1))
 def test_an_object_is_a_subset(expected: dict[str, Any], more: dict[str, Any]) -> None:
-    """Keys that nobody asked for do not matter, unless $exact asks for them all: then each is told."""
+    """Other keys are ignored unless $exact is used: then each additional key is reported."""
     actual = {**expected, **more}
 
     assert differences({"$literal": expected}, actual) == []
@@ -231,13 +231,13 @@ def test_an_object_is_a_subset(expected: dict[str, Any], more: dict[str, Any]) -
         ({"$unordered": [1]}, {"0": 1}, False),
     ],
 )
-def test_matching(expected: Any, actual: Any, matches: bool) -> None:
-    """One line each: what is expected, what came, and whether that matches."""
+def test_matching_rules(expected: Any, actual: Any, matches: bool) -> None:
+    """One line each: the expected value, the actual value, and whether they match."""
     assert (differences(expected, actual) == []) is matches
 
 
-def test_unordered_finds_a_pairing_if_there_is_one() -> None:
-    """The first element that fits is not taken for good: a broad expectation makes room for a narrow one."""
+def test_unordered_finds_every_possible_pairing() -> None:
+    """An element that fits a broad expectation can still be paired with a narrow one."""
     narrow: list[dict[str, Any]] = [{}, {"a": 1}, {"a": 1, "b": 2}]
 
     for expected in permutations(narrow):
@@ -245,7 +245,7 @@ def test_unordered_finds_a_pairing_if_there_is_one() -> None:
 
 
 def test_every_difference_is_found() -> None:
-    """In objects, in lists of the same length, in lists of another."""
+    """In objects, and in lists of equal and of different length."""
     expected = {"a": 1, "b": [1, 2], "c": [1], "d": {"e": "x"}}
     actual = {"a": 2, "b": [1, 3], "c": [2, 3], "d": {}}
 
@@ -259,7 +259,7 @@ def test_every_difference_is_found() -> None:
 
 
 def test_lists_of_different_length_are_aligned() -> None:
-    """One element that is missing, or too many, does not make all behind it differ from their neighbours."""
+    """A missing or additional element does not make all later ones differ."""
     letters = [{"n": n} for n in "abcdef"]
     changed = [*letters[2:4], {"n": "X"}, letters[5]]
 
@@ -271,7 +271,7 @@ def test_lists_of_different_length_are_aligned() -> None:
 
 
 def test_unordered_shows_the_nearest_candidate() -> None:
-    """Of the elements that pair with nothing else, the one with the fewest differences; each of them with its path."""
+    """Of the unpaired elements, the one with the fewest differences, each with its path."""
     expected = [{"id": 1, "name": "a"}, {"id": 2, "name": "b", "plan": "pro"}]
     (difference,) = differences(
         {"$unordered": expected}, [{"id": 9}, {"id": 2, "name": "c", "plan": "pro"}, expected[0]][1:]
@@ -281,7 +281,7 @@ def test_unordered_shows_the_nearest_candidate() -> None:
     assert difference.got.endswith('; nearest: 0.name: expected "b", got "c"')
 
 
-def test_names_of_headers_are_found_in_any_case() -> None:
+def test_header_names_match_in_any_case() -> None:
     """In a subset, in an exact object, negated, and as the path of a query."""
     headers = Headers({"authorization": "Bearer x", "accept": "*/*"})
 
@@ -292,8 +292,8 @@ def test_names_of_headers_are_found_in_any_case() -> None:
     assert differences({"$query": {"Accept": "*/*"}}, headers) == []
 
 
-def test_a_misspelt_key_is_recognised() -> None:
-    """The nearest key of what came is named."""
+def test_a_misspelt_key_gets_a_suggestion() -> None:
+    """The nearest actual key is named."""
     assert "Did you mean 'revenue'?" in str(differences({"revenu": 1}, {"revenue": 1})[0])
 
 
@@ -302,7 +302,7 @@ def test_a_misspelt_key_is_recognised() -> None:
     [("$regexx", "$regex"), ("$regx", "$regex"), ("$tpye", "$type"), ("$Any", "$any"), ("$lenght", "$length")],
 )
 def test_a_misspelt_matcher_is_a_problem(written: str, meant: str) -> None:
-    """One slip away from the name of a matcher is a mistake, also deep inside another matcher."""
+    """A key one edit away from a matcher's name is a mistake, also deep inside another matcher."""
     ((path, message),) = runner.problems({"a": {"$all": [{written: "x"}, 1]}})
 
     assert path == ("a", "$all", 0, written)
@@ -354,8 +354,8 @@ def test_a_misspelt_matcher_is_a_problem(written: str, meant: str) -> None:
         ),
     ],
 )
-def test_what_a_matcher_does_not_take_is_a_problem(expected: Any, message: str) -> None:
-    """Each says what it takes instead, and where it stands is told."""
+def test_an_invalid_operand_is_a_problem(expected: Any, message: str) -> None:
+    """The message says what the matcher accepts, and where the operand is."""
     (place, text), *_ = runner.problems([expected])
 
     assert place == (0, next(key for key in expected if key[0] == "$" and key in message))
@@ -369,13 +369,13 @@ def test_what_a_matcher_does_not_take_is_a_problem(expected: Any, message: str) 
         {"$literal": {"$regexx": "x", "deep": {"$typ": 1}}},
     ],
 )
-def test_keys_of_payloads_are_no_matchers(expected: Any) -> None:
-    """Keys that begin with `$` are real; one that looks like a matcher goes into `$literal`."""
+def test_keys_of_payloads_are_not_matchers(expected: Any) -> None:
+    """Keys may begin with `$`; one that looks like a matcher needs `$literal`."""
     assert list(runner.problems(expected)) == []
 
 
 def test_long_texts_are_shown_where_they_differ() -> None:
-    """Two long texts that begin alike are cut to the part that differs."""
+    """Two long texts with a common beginning are cut to the part that differs."""
     (found,) = differences("a" * 500 + "X" + "b" * 500, "a" * 500 + "Y" + "b" * 500)
 
     assert found.expected != found.got
@@ -383,7 +383,7 @@ def test_long_texts_are_shown_where_they_differ() -> None:
 
 
 def test_values_are_shown_on_one_line() -> None:
-    """Line ends, escape sequences and depth do no harm to a report."""
+    """Line ends, escape sequences and depth do not affect a report."""
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
@@ -392,8 +392,8 @@ def test_values_are_shown_on_one_line() -> None:
     assert "nested too deep" in str(differences(1, deep)[0])
 
 
-def test_foreign_objects_compare_as_they_like() -> None:
-    """From Python any object with `==` may stand in an expectation."""
+def test_foreign_objects_compare_themselves() -> None:
+    """In Python, an expectation may contain any object with `==`."""
 
     class Even:
         def __eq__(self, other: object) -> bool:
@@ -408,15 +408,15 @@ def test_foreign_objects_compare_as_they_like() -> None:
 @settings(deadline=None)
 @given(JSON, JSON)
 def test_comparing_never_fails(expected: Any, actual: Any) -> None:
-    """Whatever is expected and whatever came: a list of differences, which says so only if there is a difference."""
+    """Any expected and actual values give a list of differences, which is empty only if they match."""
     if not list(runner.problems(expected)):
         found = differences(expected, actual)
 
         assert all(str(d) for d in found)
 
 
-def test_a_secret_at_the_place_of_a_cut_stays_hidden() -> None:
-    """Long values are cut after secrets are masked, so no half of one is left at the end or at the beginning."""
+def test_a_secret_at_a_cut_stays_masked() -> None:
+    """Long values are cut after secrets are masked, so no part of a secret remains at either end."""
     hide = Masker(["s3cr3t-of-the-shop"]).mask
     end = differences({"a": 1}, {"a": "x" * 150 + "s3cr3t-of-the-shop and more"}, hide=hide)
     begin = "y" * 100 + "s3cr3t-of-the-shop"
@@ -434,13 +434,13 @@ def test_a_secret_at_the_place_of_a_cut_stays_hidden() -> None:
         ({"$type": "null"}, 1, "n: expected null, got 1"),
     ],
 )
-def test_a_kind_is_said_with_its_article(expected: Any, actual: Any, said: str) -> None:
-    """A sentence, not a pattern."""
+def test_a_type_has_its_article(expected: Any, actual: Any, said: str) -> None:
+    """The message is a sentence, not a pattern."""
     assert [str(difference) for difference in differences({"n": expected}, {"n": actual})] == [said]
 
 
-def test_what_a_negated_matcher_says_nothing_about_is_named() -> None:
-    """Null is neither more nor less than three: that it is not more shows nothing."""
+def test_values_that_a_negated_matcher_cannot_judge_are_reported() -> None:
+    """Null is neither more nor less than three, so "not more than three" proves nothing."""
     (difference,) = differences({"n": {"$not": {"$gt": 3}}}, {"n": None})
 
     assert "null, which $gt does not apply to" in str(difference)
@@ -474,8 +474,8 @@ def test_what_a_negated_matcher_says_nothing_about_is_named() -> None:
          "name use $literal"),
     ],
 )  # fmt: skip
-def test_a_wrong_operand_is_told(expected: Any, said: str) -> None:
-    """The whole sentence: what the matcher takes."""
+def test_a_wrong_operand_is_reported(expected: Any, said: str) -> None:
+    """The whole sentence: what the matcher accepts."""
     assert [text for _, text in runner.problems(expected)] == [said]
 
 
@@ -525,7 +525,7 @@ def test_a_wrong_operand_is_told(expected: Any, said: str) -> None:
         ({"$not": {"$starts": "x"}}, 1, 'expected not {"$starts":"x"}, got a number, which $starts does not apply to'),
     ],
 )  # fmt: skip
-def test_the_texts_of_differences(expected: Any, actual: Any, said: str) -> None:
+def test_texts_of_differences(expected: Any, actual: Any, said: str) -> None:
     """Whole sentences."""
     texts = [str(d).removeprefix("n: ") for d in differences({"n": expected}, {"n": actual})]
 
@@ -533,8 +533,8 @@ def test_the_texts_of_differences(expected: Any, actual: Any, said: str) -> None
 
 
 @pytest.mark.parametrize("matcher", ["$not", "$json", "$each", "$exact", "$length"])
-def test_mistakes_inside_of_a_matcher_are_told(matcher: str) -> None:
-    """Where there may be expectations, as if they stood outside; also in lists, and at paths."""
+def test_mistakes_inside_a_matcher_are_reported(matcher: str) -> None:
+    """Wherever it contains expectations; also in lists, and at paths."""
     wrong = {"$type": "strin"}
     places = [{matcher: wrong}, {"$any": [{matcher: wrong}]}, {"$query": {"a.b": {matcher: wrong}}}]
 
@@ -542,14 +542,14 @@ def test_mistakes_inside_of_a_matcher_are_told(matcher: str) -> None:
 
 
 def test_an_element_without_the_path_is_not_unique() -> None:
-    """It could not be alike, but there is nothing to tell."""
+    """It has no value to compare."""
     found = [(d.path, d.expected, d.got) for d in differences({"$unique": "sku"}, [{"sku": 1}, {}])]
 
     assert found == [((1, "sku"), "a value", "nothing")]
 
 
-def test_what_is_not_there_cannot_be_negated() -> None:
-    """Neither as a value nor by a matcher; that it is not absent can."""
+def test_a_missing_value_cannot_be_negated() -> None:
+    """Neither as a value nor by a matcher; only "is not absent" can."""
     texts = [str(d) for e in ("x", {"$starts": "x"}) for d in differences({"n": {"$not": e}}, {})]
 
     assert texts == [f"n: expected not {e}, got nothing, so there is nothing to negate"
@@ -563,30 +563,30 @@ def test_what_is_not_there_cannot_be_negated() -> None:
     ("expected", "actual", "inner"),
     [
         ("ABC", "XABd", [("2", '"C"', "3")]),  # one more at the front
-        ("AbC", "ABXC", []),  # one more in the middle, and another: nobody knows which is whose
+        ("AbC", "ABXC", []),  # one more in the middle, and a changed one: the pairs cannot be known
         ("ABC", "AXBc", [("2", '"C"', "3")]),
         ("ABCD", "ABD", []),
         ("ABCD", "BcD", [("2", '"C"', "1")]),
         ("A", "XYA", []),
     ],
 )
-def test_lists_of_other_lengths_are_aligned(expected: str, actual: str, inner: list[tuple[str, str, str]]) -> None:
-    """What matches anchors what does not, so that one element too many is one difference, not many."""
+def test_lists_of_different_lengths_are_aligned(expected: str, actual: str, inner: list[tuple[str, str, str]]) -> None:
+    """Matching elements are anchors, so one additional element is one difference, not many."""
     first, *others = differences(list(expected), list(actual))
 
     assert str(first).partition(" got ")[0] == f"(value): expected {len(expected)} element{'s' * (len(expected) > 1)},"
     assert [(str(d.expectation[-1]), d.expected, str(d.path[-1])) for d in others] == inner
 
 
-def test_the_place_of_a_difference_inside_of_a_matcher() -> None:
-    """The caret stands below the element that is not there, or below the operand where that is no list."""
+def test_the_place_of_a_difference_inside_a_matcher() -> None:
+    """The caret is below the missing element, or below the operand if that is not a list."""
     many, one = (differences({"$contains": operand}, [1])[0].expectation for operand in ([1, 2], 2))
 
     assert (many, one) == (("$contains", 1), ("$contains",))
 
 
-def test_a_path_with_a_star_needs_something_there() -> None:
-    """A rule to ignore fits only where one of the elements has it."""
+def test_a_path_with_a_star_needs_a_value() -> None:
+    """A rule to ignore it applies only if one of the elements has the path."""
     assert is_in(["a", "*", "b"], {"a": [{"b": 1}, {}]})
     assert not is_in(["a", "*", "b"], {"a": [{"c": 1}]})
     assert not is_in(["a", "*", "b"], {"a": []})
@@ -595,8 +595,8 @@ def test_a_path_with_a_star_needs_something_there() -> None:
     assert not is_in(["a", "c"], {"a": {"b": 1}, "c": 2})
 
 
-def test_snapshots_know_their_files(tmp_path: Path) -> None:
-    """One that cannot be read is a difference, and no file that was looked at is unused."""
+def test_snapshots_track_their_files(tmp_path: Path) -> None:
+    """An unreadable one is a difference, and a file that was compared is not reported as unused."""
     (tmp_path / "a.x.json").write_text("{", encoding="utf-8")
     (tmp_path / "old.json").write_text("1", encoding="utf-8")
     run = Snapshots()
@@ -609,8 +609,8 @@ def test_snapshots_know_their_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("update", "written"), [("none", 0), ("new", 1), ("all", 1)])
-def test_a_snapshot_is_a_file_that_others_can_read(tmp_path: Path, update: Any, written: int) -> None:
-    """It is written where that is asked for, and then compared."""
+def test_a_snapshot_is_a_readable_file(tmp_path: Path, update: Any, written: int) -> None:
+    """It is written on request, and then compared."""
     run = Snapshots(update)
     comparison = Comparison(path=("delivered", 0), snapshots=ScenarioSnapshots(run, tmp_path, "a.", Masker([])))
     found = [str(d) for d in comparison.differences({"$snapshot": True}, {"n": 1})]

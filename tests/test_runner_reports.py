@@ -1,4 +1,4 @@
-"""What is told of a run: every reporter hears the same one. Coverage, what failed last, what changed; recording."""
+"""Reports of a run: all reporters get the same notices. Coverage, `--failed`, changed scenarios, recording."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def outcome_of_a_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Notice]]:
-    """Where the suite stands, and what one run of it says."""
+    """The path of the suite, and the notices of one run."""
     home = tmp_path_factory.mktemp("run")
     (home / "s.suite.yaml").write_text(SUITE, encoding="utf-8")
     planes = runner.Planes(coverage=True)
@@ -83,7 +83,7 @@ def outcome_of_a_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, li
 
 @pytest.fixture
 def notices(outcome_of_a_run: tuple[Path, list[Notice]], monkeypatch: pytest.MonkeyPatch) -> list[Notice]:
-    """One run, told once; its folder is the working directory."""
+    """The notices of one run, recorded once; its folder is the working directory."""
     home, notices = outcome_of_a_run
     monkeypatch.chdir(home)
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
@@ -99,8 +99,8 @@ def told(name: str, notices: list[Notice]) -> str:
 
 
 @pytest.mark.parametrize("name", REPORTERS)
-def test_no_reporter_tells_a_secret(notices: list[Notice], name: str) -> None:
-    """Each writes something, and the secret that was delivered is not in it."""
+def test_no_reporter_shows_a_secret(notices: list[Notice], name: str) -> None:
+    """Each writes something, without the secret that was delivered."""
     text = told(name, notices)
 
     assert "fails" in text
@@ -108,10 +108,10 @@ def test_no_reporter_tells_a_secret(notices: list[Notice], name: str) -> None:
 
 
 @pytest.mark.parametrize("schema", ["junit_ant.xsd", "junit_jenkins.xsd"])
-def test_junit_fits_the_schemas_in_use(notices: list[Notice], schema: str) -> None:
-    """Ant's is the strictest, Jenkins's the one of most CI servers; a scenario that broke fits them, too.
+def test_junit_is_valid_for_common_schemas(notices: list[Notice], schema: str) -> None:
+    """Ant's is the strictest, Jenkins's the one of most CI servers; a broken scenario is valid, too.
 
-    `file` and `line` of a case stand beside what they know: readers that have no use for them pass them over.
+    `file` and `line` of a case are additional attributes, which other readers ignore.
     """
     broken = [replace(n, status="error", reason="boom") for n in notices if isinstance(n, runner.Outcome)]
     text = told("junit", [*notices[:-1], *broken, notices[-1]])
@@ -141,7 +141,7 @@ def test_junit_has_numbers_and_places(notices: list[Notice]) -> None:
 
 
 def test_json_has_everything(notices: list[Notice]) -> None:
-    """Differences with their places, what went in and what was seen, the first stage that differs, coverage."""
+    """Differences with their places, inputs and results, the first stage that differs, coverage."""
     found = json.loads(told("json", notices))
     failed = found["scenarios"][1]
 
@@ -153,15 +153,15 @@ def test_json_has_everything(notices: list[Notice]) -> None:
     assert found["coverage"]["groups"][0]["missing"] == ["crm"]
 
 
-def test_ndjson_is_a_stream(notices: list[Notice]) -> None:
-    """One line a notice, as it happens."""
+def test_ndjson_has_one_line_per_notice(notices: list[Notice]) -> None:
+    """As it happens."""
     kinds = [json.loads(line)["kind"] for line in told("ndjson", notices).splitlines()]
 
     assert kinds == ["started", *["outcome"] * 5, "coverage", "finished"]
 
 
-def test_tap(notices: list[Notice]) -> None:
-    """Version 14: a plan, SKIP and TODO, a block of YAML for what failed."""
+def test_tap_is_version_14(notices: list[Notice]) -> None:
+    """A plan, SKIP and TODO, a block of YAML for failures."""
     text = told("tap", notices)
     lines = [line for line in text.splitlines() if re.match("(not )?ok", line)]
 
@@ -181,7 +181,7 @@ def test_markdown_groups_failures_by_cause(notices: list[Notice]) -> None:
 
 
 def test_github_annotations_are_on_the_line(notices: list[Notice]) -> None:
-    """File, line and column; what would end a command is escaped."""
+    """File, line and column; characters that would end a command are escaped."""
     first = told("github", notices).splitlines()[0]
 
     assert first.startswith(
@@ -190,7 +190,7 @@ def test_github_annotations_are_on_the_line(notices: list[Notice]) -> None:
 
 
 def test_the_page_is_self_contained(notices: list[Notice]) -> None:
-    """Nothing is loaded from anywhere, and data cannot become markup."""
+    """No external resources are loaded, and data cannot become markup."""
     page = told("html", notices)
 
     assert not re.search(
@@ -213,7 +213,7 @@ def test_the_frame_has_a_row_for_each_scenario(notices: list[Notice]) -> None:
 
 
 def test_coverage_counts_lines_of_user_code(notices: list[Notice]) -> None:
-    """The branch that no scenario took is missing; so is the destination that none reached."""
+    """A branch that no scenario ran is missing; so is a destination that none reached."""
     (covered,) = [n for n in notices if isinstance(n, runner.Covered)]
     groups = {group.name: group for group in covered.coverage.groups}
 
@@ -228,8 +228,8 @@ def test_coverage_counts_lines_of_user_code(notices: list[Notice]) -> None:
 # The command
 
 
-def test_reports_go_to_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Beside the console, and as a whole: no half-written file is left behind."""
+def test_reports_are_written_to_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In addition to the console, and atomically: no half-written file is left behind."""
     assert main(["run", "--report", "junit=out/j.xml", "--report", "html=out/r.html", "--report", "console"]) == 1
     assert "2 failed" in capsys.readouterr().out
     assert sorted(path.name for path in Path("out").iterdir()) == ["j.xml", "r.html"]
@@ -245,8 +245,10 @@ def test_reports_go_to_files(folder: Path, capsys: pytest.CaptureFixture[str]) -
         (["--jobs", "0"], "at least 1"),
     ],
 )
-def test_wrong_usage(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
-    """Told before anything runs: exit code 4, and nothing on standard output."""
+def test_wrong_usage_is_reported_before_the_run(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    """Exit code 4, and nothing on standard output."""
     Path("nowhere.txt").write_text("a file", encoding="utf-8")
 
     assert main(["run", *arguments]) == 4
@@ -255,10 +257,10 @@ def test_wrong_usage(folder: Path, capsys: pytest.CaptureFixture[str], arguments
     assert captured.out == ""
 
 
-def test_annotations_come_by_themselves_in_github(
+def test_annotations_are_automatic_in_github_actions(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In GitHub Actions they stand beside the console's text."""
+    """They are added to the console's text."""
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     main(["run"])
     out = capsys.readouterr().out
@@ -267,8 +269,8 @@ def test_annotations_come_by_themselves_in_github(
     assert "2 failed" in out
 
 
-def test_fail_under(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Too little coverage fails a run that is otherwise fine."""
+def test_low_coverage_fails_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Even if all scenarios pass."""
     assert main(["run", "-k", "passes", "--fail-under", "1"]) == 0
     assert main(["run", "-k", "passes", "--fail-under", "99"]) == 1
     assert "below --fail-under 99 %" in capsys.readouterr().err
@@ -276,8 +278,8 @@ def test_fail_under(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "--fail-under 101: expected a percentage from 0 to 100" in capsys.readouterr().err
 
 
-def test_what_failed_last_time(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--failed` runs it again; all, if nothing did."""
+def test_failed_selects_the_scenarios_that_failed_last(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--failed` runs them again, or all if none failed."""
     main(["run"])
     capsys.readouterr()
     main(["run", "--failed", "--list"])
@@ -288,7 +290,7 @@ def test_what_failed_last_time(folder: Path, capsys: pytest.CaptureFixture[str])
     ]
 
 
-def test_shuffled_by_a_seed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_shuffling_depends_on_the_seed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The same number gives the same order."""
     orders = []
     for seed in ("1", "1", "2"):
@@ -304,8 +306,8 @@ def git(*arguments: str) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_change_may_have_touched(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A scenario that is written otherwise; those behind changed code; nothing if nothing changed."""
+def test_changed_selects_affected_scenarios(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Edited ones, and those that use changed code; none if nothing changed."""
     Path("clean.py").write_text("def transformEvent(event, metadata):\n    return event\n", encoding="utf-8")
     suite = re.sub(r"  clean:\n(    .*\n)+", "  clean: {file: clean.py}\n", SUITE)
     other = "  - {name: other, destination: crm, event: {type: track}, expect: {status: 200}}\n"
@@ -330,7 +332,7 @@ def test_what_a_change_may_have_touched(folder: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("what", ["suite", "workspace"])
-def test_the_schema_command(folder: Path, capsys: pytest.CaptureFixture[str], what: str) -> None:
+def test_the_schema_can_be_printed_or_written(folder: Path, capsys: pytest.CaptureFixture[str], what: str) -> None:
     """To standard output, or to a file that editors find."""
     assert main(["schema", what]) == 0
     shown = json.loads(capsys.readouterr().out)
@@ -340,7 +342,7 @@ def test_the_schema_command(folder: Path, capsys: pytest.CaptureFixture[str], wh
 
 
 def test_watching_runs_again_after_a_change(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Once at once, once for a changed file, until Ctrl-C; a half-written file does no harm."""
+    """At the start and for each changed file, until Ctrl-C; a half-written file does no harm."""
     from argparse import Namespace
 
     from svctoolkit.cli.commands import run as command
@@ -359,10 +361,10 @@ def test_watching_runs_again_after_a_change(folder: Path, capsys: pytest.Capture
     assert "changed: s.suite.yaml" in capsys.readouterr().err
 
 
-def test_watching_goes_on_once_the_workspace_is_mended(
+def test_watching_resumes_when_the_workspace_is_fixed(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is no file in the folders that are looked at, and while it is broken no suite says that it reads it."""
+    """The workspace is outside the watched folders, and while it is invalid no suite refers to it."""
     from svctoolkit.cli.commands import run as command
 
     (folder / "suites").mkdir()
@@ -399,7 +401,7 @@ sources: {web: {destinations: [hook]}}
 
 @pytest.fixture
 def events(folder: Path) -> Callable[..., Path]:
-    """Write `events.ndjson`, beside a workspace."""
+    """Write `events.ndjson` next to a workspace."""
     Path("workspace.yaml").write_text(WORKSPACE, encoding="utf-8")
 
     def written(*found: Any) -> Path:
@@ -423,10 +425,10 @@ def order(user: str, **properties: Any) -> dict[str, Any]:
     }
 
 
-def test_recorded_events_are_a_suite_that_passes(
+def test_recorded_events_become_a_passing_suite(
     events: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One scenario for each shape, whatever the values; also for what is refused. Two runs are alike."""
+    """One scenario for each shape, for any values and for refused events. Two runs give the same suite."""
     events(
         order("ada@x.example", n=1, country="NO", text="$(x)", code="1e3"),
         order("bob@x.example", n=2, country="DE", text="y", code="7"),
@@ -443,8 +445,8 @@ def test_recorded_events_are_a_suite_that_passes(
     assert Path("r.suite.yaml").read_bytes() == before
 
 
-def test_recorded_suites_have_no_personal_data(events: Callable[..., Path]) -> None:
-    """Neither as a value of its own nor inside text; the same value is replaced alike. Secrets are not written."""
+def test_recorded_suites_contain_no_personal_data(events: Callable[..., Path]) -> None:
+    """Neither as a whole value nor inside text; equal values have the same replacement. Secrets are not written."""
     events(order("ada@x.example", note="write to ada@x.example or +49 171 1234567"))
     main(["record", "events.ndjson", "-o", "r.suite.yaml"])
     text = Path("r.suite.yaml").read_text(encoding="utf-8")
@@ -462,10 +464,10 @@ def test_recorded_suites_have_no_personal_data(events: Callable[..., Path]) -> N
         ("", "the file contains no events"),
     ],
 )
-def test_a_broken_recording_is_told(
+def test_an_invalid_recording_is_reported(
     events: Callable[..., Path], capsys: pytest.CaptureFixture[str], line: str, said: str
 ) -> None:
-    """With its place, and no suite is written."""
+    """With its position, and no suite is written."""
     events().write_text(line + "\n", encoding="utf-8")
 
     assert main(["record", "events.ndjson", "-o", "r.suite.yaml"]) == 4
@@ -473,8 +475,8 @@ def test_a_broken_recording_is_told(
     assert not Path("r.suite.yaml").exists()
 
 
-def test_ordinary_values_are_left_alone() -> None:
-    """Names of events and products, prices, dates and order numbers say nothing about a person."""
+def test_ordinary_values_are_kept() -> None:
+    """Names of events and products, prices, dates and order numbers are not personal."""
     event = {"event": "Order", "name": "Home", "properties": {"price": 12.5, "date": "2026-01-02", "order": "o-1042"}}
 
     assert Pseudonyms().replace(event) == event
@@ -509,7 +511,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_rudder_v1_project_runs_offline(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Files pair by name; an empty list means dropped; without an output it must not fail."""
+    """Files are paired by name; an empty list means dropped; without an output the event must not fail."""
     assert main(["run", "."]) == 0
     assert "clean.yaml: 3 passed" in capsys.readouterr().out
 
@@ -524,10 +526,10 @@ def test_a_rudder_v1_project_runs_offline(project: Path, capsys: pytest.CaptureF
         ("in/no-expectation.json", '{"type": "track"}', "error: expected nothing, got \"KeyError: 'event'"),
     ],
 )
-def test_a_rudder_v1_test_that_fails(
+def test_a_failing_rudder_v1_test_is_reported(
     project: Path, capsys: pytest.CaptureFixture[str], file: str, text: str, said: str
 ) -> None:
-    """Exactly what is expected, and dropped is a result like any other."""
+    """The comparison is exact, and "dropped" is a result like any other."""
     Path(file).write_text(text, encoding="utf-8")
 
     assert main(["run", "clean.yaml"]) == 1
@@ -535,7 +537,7 @@ def test_a_rudder_v1_test_that_fails(
 
 
 def test_without_tests_the_default_events_run(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One of each type, which must not fail."""
+    """One of each type; none may fail."""
     path = Path("clean.yaml")
     path.write_text(path.read_text(encoding="utf-8").partition("  tests:")[0], encoding="utf-8")
 
@@ -551,7 +553,7 @@ def test_without_tests_the_default_events_run(project: Path, capsys: pytest.Capt
         (("input: ./in", "input: ./nowhere"), "no .json files in nowhere"),
     ],
 )
-def test_a_wrong_project_is_told(
+def test_a_wrong_project_is_reported(
     project: Path, capsys: pytest.CaptureFixture[str], change: tuple[str, str], said: str
 ) -> None:
     """With file, line and column."""

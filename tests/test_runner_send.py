@@ -1,4 +1,4 @@
-"""Scenarios that send: through the data plane to the end of the line, with events or with calls of the SDK."""
+"""Scenarios that send events or SDK calls through the data plane to the destination."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def sends(expect: str, send: str = EVENT, source: str = "shop", **more: str) -> 
                freeze="{time: 2026-01-01T12:00:00Z, ids: sequence}"), ""),
     ],
 )  # fmt: skip
-def test_what_becomes_of_an_event(write: Callable[..., Path], scenario: str, said: str) -> None:
-    """One line each: what is sent, what is expected, and what differs."""
+def test_fates_of_events_can_be_expected(write: Callable[..., Path], scenario: str, said: str) -> None:
+    """One line each: the event, the expectation, and the difference."""
     (outcome,) = outcomes(write(scenario))
 
     assert outcome.reason == ""
@@ -97,8 +97,8 @@ def test_what_becomes_of_an_event(write: Callable[..., Path], scenario: str, sai
     assert said in " ".join(map(str, outcome.differences))
 
 
-def test_calls_of_the_sdk(write: Callable[..., Path]) -> None:
-    """Named and positional arguments, the specified names; opted out, nothing more comes."""
+def test_sdk_calls_are_sent(write: Callable[..., Path]) -> None:
+    """Named and positional arguments, the specified names; no events after an opt-out."""
     calls = (
         "[{identify: {userId: u1, traits: {plan: pro}}}, {track: [Signed Up, {n: 1}]}, {group: g1}, "
         "{optOut: true}, {track: Later}]"
@@ -113,16 +113,16 @@ def test_calls_of_the_sdk(write: Callable[..., Path]) -> None:
     ("call", "said"),
     [("{track: 5}", "must be a string"), ("{identify: {userId: u, traits: 5}}", "traits")],
 )
-def test_a_call_that_is_refused(write: Callable[..., Path], call: str, said: str) -> None:
-    """The scenario is broken, and says by which call."""
+def test_an_invalid_sdk_call_breaks_the_scenario(write: Callable[..., Path], call: str, said: str) -> None:
+    """The message names the call."""
     (outcome,) = outcomes(write(f"  - {{name: a, source: shop, calls: [{call}], expect: {{delivered: []}}}}\n"))
 
     assert outcome.status == "error"
     assert said in outcome.reason
 
 
-def test_a_request_to_the_data_plane(write: Callable[..., Path]) -> None:
-    """A raw request may expect what becomes of its events."""
+def test_a_raw_request_can_expect_fates(write: Callable[..., Path]) -> None:
+    """The fates of its events."""
     request = "{path: /v1/track, auth: {source: shop}, json: {event: X, userId: u}}"
     (outcome,) = outcomes(
         write(f"  - {{name: a, request: {request}, expect: {{delivered: {{body: {{event: X}}}}}}}}\n")
@@ -131,8 +131,8 @@ def test_a_request_to_the_data_plane(write: Callable[..., Path]) -> None:
     assert outcome.differences == []
 
 
-def test_setup_and_teardown_are_not_asserted(write: Callable[..., Path]) -> None:
-    """Events before and after do not count, and use up no script."""
+def test_setup_and_teardown_are_not_compared(write: Callable[..., Path]) -> None:
+    """Their events do not count, and use no scripted answers."""
     scenario = sends(
         "{delivered: [{body: {event: Order}}], attempts: 2}", recorder="{hook: [{status: 503}, {status: 200}]}"
     )
@@ -142,8 +142,8 @@ def test_setup_and_teardown_are_not_asserted(write: Callable[..., Path]) -> None
     assert (outcome.reason, [str(d) for d in outcome.differences]) == ("", [])
 
 
-def test_scenarios_are_isolated_side_by_side(write: Callable[..., Path]) -> None:
-    """Fifty at once with the same event: each sees its own delivery only, and they come in their order."""
+def test_parallel_scenarios_are_isolated(write: Callable[..., Path]) -> None:
+    """Fifty with the same event: each sees only its own delivery, and they are reported in order."""
     row = f"{{name: a, matrix: {{n: {list(range(50))}}}, source: shop, send: {EVENT}, expect: {{delivered: [{{}}]}}}}"
     found = outcomes(write(f"  - {row}\n"), jobs=8)
 
@@ -151,8 +151,8 @@ def test_scenarios_are_isolated_side_by_side(write: Callable[..., Path]) -> None
     assert [o.scenario.id for o in found] == [f"a[{n}]" for n in range(50)]
 
 
-def test_steps_capture_what_was_delivered(write: Callable[..., Path]) -> None:
-    """From the request that arrived to the next event."""
+def test_steps_can_capture_delivered_values(write: Callable[..., Path]) -> None:
+    """From a request that arrived, for the next event."""
     steps = (
         f"[{{send: {EVENT}, expect: {{delivered: [{{}}], capture: {{id: delivered.0.body.messageId}}}}}}, "
         "{send: {type: track, event: Refund, userId: u1, properties: {of: $(id)}}, "
@@ -163,8 +163,8 @@ def test_steps_capture_what_was_delivered(write: Callable[..., Path]) -> None:
     assert (outcome.reason, [str(d) for d in outcome.differences]) == ("", [])
 
 
-def test_of_many_failures_the_first_are_told(tmp_path: Path) -> None:
-    """Each of 300 fails for a reason of its own; 20 that nothing is said of are enough to read."""
+def test_of_many_failures_only_the_first_are_listed(tmp_path: Path) -> None:
+    """300 events fail for different reasons; 20 unexpected failures are enough to read."""
     path = tmp_path / "many.suite.yaml"
     many = ", ".join(f"{{type: track, event: E{number}, userId: u}}" for number in range(300))
     path.write_text(f"""\
@@ -185,10 +185,10 @@ scenarios:
     assert len([d for d in outcome.differences if "failed in user_transform: ValueError: E" in str(d)]) == 20
 
 
-def test_the_same_file_against_a_served_data_plane(
+def test_suites_run_against_a_served_data_plane(
     write: Callable[..., Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`--base-url`: what a service elsewhere cannot do is skipped, the rest is the same, scripted answers included."""
+    """`--base-url`: unsupported parts are skipped, the rest is the same, scripted answers included."""
     path = write(
         sends("{delivered: [{body: {event: Order}}], attempts: 1}")
         + "  - {name: b, destination: hook, event: {type: track}, expect: {dest_transform: {method: POST}}}\n"
@@ -210,8 +210,8 @@ def test_the_same_file_against_a_served_data_plane(
     assert "6 passed, 1 skipped" in text
 
 
-def test_nobody_at_the_base_url(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """Told once, before anything runs, as wrong usage."""
+def test_an_unreachable_base_url_is_wrong_usage(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """It is reported once, before anything runs."""
     path = write(sends("{delivered: [{}]}"))
 
     assert main(["run", str(path), "--base-url", "http://127.0.0.1:1"]) == 4
@@ -220,7 +220,7 @@ def test_nobody_at_the_base_url(write: Callable[..., Path], capsys: pytest.Captu
         runner.remote_planes("ftp://x", "", "")
 
 
-# The fixtures and helpers for tests in Python
+# Fixtures and helpers for tests in Python
 
 
 CONFTEST = f"""
@@ -234,8 +234,8 @@ def workspace():
 pytest_plugins = ["pytester"]
 
 
-def test_fixtures(pytester: pytest.Pytester) -> None:
-    """A running data plane, its recorder, a client that sends to it, scenarios, and helpers that say what differs."""
+def test_pytest_fixtures(pytester: pytest.Pytester) -> None:
+    """A running data plane, its recorder, a client that sends to it, scenarios, and helpers that report differences."""
     pytester.makeconftest(CONFTEST)
     code = """
         import pytest

@@ -1,4 +1,4 @@
-"""Sample events at every destination type, with a small and with a large configuration."""
+"""Sample events through every destination type, with a small and with a large configuration."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ TYPES = CATALOGUE.names()
 
 
 def configurations(name: str) -> list[dict[str, Any]]:
-    """The smallest and the largest configuration among the examples of a type that send something, if any does."""
+    """The smallest and the largest configuration among a type's examples that send something, if there are any."""
     shown = [example for example in examples(name) if example.payloads or not CATALOGUE[name].handlers]
     configs = sorted((example.config for example in shown), key=len)
     return [configs[0], configs[-1]]
 
 
 def lookup(name: str) -> Any:
-    """Answers as those of the type's examples, and an empty object to any other question."""
+    """Answers of the type's examples, and an empty object for any other query."""
     answers = {(item.method, item.url): (item.status, item.body) for e in examples(name) for item in e.lookups}
 
     def answer(request: Mapping[str, Any]) -> tuple[int, Any]:
@@ -38,7 +38,7 @@ def lookup(name: str) -> Any:
 
 @cache
 def refusals(name: str) -> list[errors.EventError]:
-    """What a type says to the samples that it does not take."""
+    """The refusals of the samples by a type."""
     out: list[errors.EventError] = []
     answers = lookup(name)
     for config in configurations(name):
@@ -52,10 +52,10 @@ def refusals(name: str) -> list[errors.EventError]:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_a_refusal_of_a_sample_says_what_would_help(name: str) -> None:
-    """A realistic event is never too old and never trips a mapping up.
+def test_a_refusal_of_a_sample_is_helpful(name: str) -> None:
+    """A realistic event is never too old and never crashes a mapping.
 
-    A refusal names a field of the event or a variable of the configuration, or says what the destination answered.
+    A refusal names a field of the event or a variable of the configuration, or quotes the destination's answer.
     """
     taken = CATALOGUE[name].handlers
     for error in refusals(name):
@@ -71,16 +71,16 @@ def test_a_refusal_of_a_sample_says_what_would_help(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_a_type_refuses_no_sample_for_its_type_alone(name: str) -> None:
-    """An event type that has a handler is not refused as unsupported, whatever the configuration."""
+def test_a_supported_event_type_is_not_rejected_as_such(name: str) -> None:
+    """If it has a handler, for any configuration."""
     unsupported = [error for error in refusals(name) if isinstance(error, errors.UnsupportedEvent)]
     others = {event["type"] for event in events.samples().values()} - set(CATALOGUE[name].handlers)
 
     assert len(unsupported) == 2 * sum(event["type"] in others for event in events.samples().values())
 
 
-def test_samples_happened_a_moment_ago() -> None:
-    """Several destinations take no old events; the times of one event keep their distances."""
+def test_samples_have_recent_times() -> None:
+    """Several destinations reject old events; the intervals within an event are kept."""
     before = datetime.now(UTC)
     for event in [events.sample("track"), *events.samples().values()]:
         when = datetime.fromisoformat(event["originalTimestamp"])

@@ -17,7 +17,7 @@ from svctoolkit.secrets import MASK, Masker, Secret, reveal, with_values
 from svctoolkit.url_secrets import mask_http
 
 
-def test_a_secret_shows_itself_masked_everywhere() -> None:
+def test_a_secret_is_masked_everywhere() -> None:
     """repr, str, format, f-strings, containers, errors."""
     token = Secret("s3cr3t-value")
 
@@ -28,7 +28,7 @@ def test_a_secret_shows_itself_masked_everywhere() -> None:
 
 
 def test_secrets_are_pickled_without_their_values() -> None:
-    """A file with a pickled workspace shows none, and says so; what goes to another process of this run has them."""
+    """A file with a pickled workspace has none, and says so; other processes of the same run get them."""
     pickled = pickle.dumps([Secret("x1-canary", origin="$(env:X)"), Masker(["x1-canary"])])
     bare, masker = pickle.loads(pickled)
 
@@ -63,25 +63,25 @@ def test_secrets_compare_by_value() -> None:
     ],
 )
 def test_the_masker_finds_secrets_inside_texts(value: object, shown: object) -> None:
-    """As they are, percent-encoded, in JSON text, and in a Basic header."""
+    """Plain, percent-encoded, in JSON text, and in a Basic header."""
     masker = Masker(["s3cr3t", "a/b=c"])
 
     assert masker.mask({"v": [value]}) == {"v": [shown]}
 
 
-def test_short_values_are_left_alone() -> None:
+def test_short_values_are_not_masked() -> None:
     """A secret of three characters would mask ordinary words."""
     assert Masker(["abc"]).mask("abcdef") == "abcdef"
 
 
 @given(st.text(min_size=4).filter(lambda s: "•" not in s), st.text(), st.text())
-def test_no_masked_text_holds_the_secret(secret: str, before: str, after: str) -> None:
-    """Whatever stands around it."""
+def test_masked_text_never_contains_the_secret(secret: str, before: str, after: str) -> None:
+    """For any surrounding text."""
     assert secret not in Masker([secret]).mask(before + secret + after).replace(MASK, "\0")
 
 
-def test_revealed_goes_through_lists_and_objects() -> None:
-    """A configuration with secrets becomes plain JSON, and the original keeps its secrets."""
+def test_revealed_converts_nested_values() -> None:
+    """A configuration with secrets becomes plain JSON; the original keeps its secrets."""
     config = {"a": [{"b": Secret("x")}], "c": 1}
 
     assert reveal(config) == {"a": [{"b": "x"}], "c": 1}
@@ -97,8 +97,8 @@ _SECRETS = st.lists(
 
 
 @given(_SECRETS, st.data())
-def test_json_text_is_masked_like_the_value(secrets: list[str], data: st.DataObject) -> None:
-    """Masking the text of a JSON value gives the text of the masked value, whatever the secrets look like."""
+def test_json_text_is_masked_like_its_value(secrets: list[str], data: st.DataObject) -> None:
+    """Masking the text of a JSON value gives the text of the masked value, for any secrets."""
     known = st.sampled_from([*secrets, "x"])
     leaves = st.none() | st.booleans() | st.integers(-9999, 9999) | _TEXTS | known | known.map(lambda s: f"pre{s}post")
     value = data.draw(
@@ -112,8 +112,8 @@ def test_json_text_is_masked_like_the_value(secrets: list[str], data: st.DataObj
     assert json.loads(masker.mask_json(text)) == masker.mask(value)
 
 
-def test_what_is_secret_by_its_place_is_masked_in_plain_json() -> None:
-    """Whatever the case of the names, however deep; what has nothing to hide stays the same object."""
+def test_secret_fields_are_masked_in_plain_json() -> None:
+    """In any case and depth; an object without secrets is returned as the same object."""
     clean = {"page": {"Url": "https://shop.example/a?ref=x"}, "headers": {"Accept": "*/*"}, "params": {"page": 2}}
     secret = MappingProxyType(
         {"URL": "https://ann:pw@shop.example", "Headers": {"authorization": "Bearer x", "A": "b"}}

@@ -1,4 +1,4 @@
-"""The operations of the Test API over real HTTP, and everything that design and specification say about them."""
+"""The Test API over real HTTP behaves as design and specification say."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def workspace() -> Workspace:
     made.destination("broken", "WEBHOOK", config=config, transformation="broken")
     made.destination("off", "WEBHOOK", config=config, enabled=False)
     made.destination("s3", "S3")
-    made.destination("dst1", "WEBHOOK", id="hook-2", config=config)  # its key is another one's id
+    made.destination("dst1", "WEBHOOK", id="hook-2", config=config)  # its key is the id of another one
     made.source("web", id="src1", destinations=["hook", "off", "s3"])
     made.source("alone", destinations=[])
     made.source("quiet", destinations=["hook"], enabled=False)
@@ -56,8 +56,8 @@ def post(client: httpx.Client, path: str, message: Any = EVENT, **members: Any) 
     return client.post(f"/v0/{path}", json={"message": message, **members})
 
 
-def test_a_destination_result_has_the_specified_members(client: httpx.Client) -> None:
-    """testDestination answers with the destination and one entry of data; what was not asked for is absent."""
+def test_a_destination_result_has_the_specified_fields(client: httpx.Client) -> None:
+    """testDestination answers with the destination and one entry of data; stages that were not requested are absent."""
     answer = post(client, "testDestination/dst1")
 
     assert answer.status_code == 200
@@ -70,8 +70,8 @@ def test_a_destination_result_has_the_specified_members(client: httpx.Client) ->
     assert result["data"][0]["dest_transformed_payload"][0]["body"]["JSON"] == EVENT
 
 
-def test_nothing_is_sent_unless_asked(server: Running, client: httpx.Client) -> None:
-    """An omitted stage or flag means user_transform and dest_transform, and no delivery."""
+def test_nothing_is_sent_by_default(server: Running, client: httpx.Client) -> None:
+    """Missing stages or flags mean user_transform and dest_transform, and no delivery."""
     server.pipeline.recorder.clear()
     post(client, "testDestination/dst1")
     post(client, "testDestination/dst1", stage={})
@@ -79,7 +79,7 @@ def test_nothing_is_sent_unless_asked(server: Running, client: httpx.Client) -> 
     assert server.pipeline.recorder.requests == ()
 
 
-def test_sent_events_are_answered_with_the_destinations_response(server: Running, client: httpx.Client) -> None:
+def test_sending_returns_the_destinations_answer(server: Running, client: httpx.Client) -> None:
     """With send_to_destination the response and its status are in the entry, and the request was made."""
     server.pipeline.recorder.clear()
     entry = post(client, "testDestination/dst1", stage={"send_to_destination": True}).json()["data"][0]
@@ -89,7 +89,7 @@ def test_sent_events_are_answered_with_the_destinations_response(server: Running
 
 
 def test_every_event_of_a_transformation_is_an_entry(client: httpx.Client) -> None:
-    """A transformation that gives two events gives two entries of data, in order."""
+    """A transformation that returns two events gives two entries of data, in order."""
     data = post(client, "testDestination/twice").json()["data"]
 
     assert [entry["user_transformed_payload"]["event"] for entry in data] == ["E", "F"]
@@ -104,14 +104,14 @@ def test_a_failing_transformation_aborts_the_later_stages(client: httpx.Client) 
     assert entry["destination_response"] == {"error": "error encountered in dest_transformation stage. Aborting."}
 
 
-def test_an_id_wins_over_a_key(client: httpx.Client) -> None:
-    """The path takes an id; a key is taken where no id is the same."""
+def test_an_id_takes_precedence_over_a_key(client: httpx.Client) -> None:
+    """The path takes an id; a key works if no id is equal."""
     assert post(client, "testDestination/dst1").json()["destinationName"] == "Hook"
     assert post(client, "testDestination/hook").json()["destinationId"] == "dst1"
 
 
-def test_a_disabled_destination_says_so_unless_forced(client: httpx.Client) -> None:
-    """Without force the specified result; with force=true or 1 the event is processed."""
+def test_a_disabled_destination_needs_force(client: httpx.Client) -> None:
+    """Without force it has the specified result; with force=true or 1 the event is processed."""
     refused = {"destinationId": "off", "destinationName": "off", "error": "Destination with id off is disabled"}
     for query in ("", "?force=false", "?force=0"):
         answer = post(client, f"testDestination/off{query}")
@@ -121,7 +121,7 @@ def test_a_disabled_destination_says_so_unless_forced(client: httpx.Client) -> N
 
 
 def test_a_source_gives_one_result_per_destination(client: httpx.Client) -> None:
-    """testSource runs every connected destination; a disabled one and an untestable one do not stop the others."""
+    """testSource runs every connected destination; a disabled and an untestable one do not stop the others."""
     answer = post(client, "testSource/src1")
 
     assert answer.status_code == 200
@@ -132,7 +132,7 @@ def test_a_source_gives_one_result_per_destination(client: httpx.Client) -> None
 
 
 def test_configuration_is_overridden_key_by_key(client: httpx.Client) -> None:
-    """destinationConfig replaces single variables of this one request."""
+    """destinationConfig replaces single variables for this request only."""
     config = {"webhookMethod": "PUT"}
     entry = post(client, "testDestination/dst1", destinationConfig=config).json()["data"][0]
     after = post(client, "testDestination/dst1").json()["data"][0]
@@ -185,24 +185,24 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("path", "members", "status", "message"), REFUSED)
-def test_a_wrong_request_is_refused(
+def test_a_wrong_request_is_rejected(
     client: httpx.Client, path: str, members: dict[str, Any], status: int, message: str
 ) -> None:
-    """Every refusal has its status and says what is wrong, in the specified words where there are some."""
+    """Every refusal has its status and the reason, in the specified words if there are any."""
     answer = client.post(f"/v0/{path}", json={"message": EVENT, **members})
 
     assert (answer.status_code, answer.json()) == (status, {"message": message})
 
 
-def test_an_absent_message_has_no_type(client: httpx.Client) -> None:
-    """A body without message is refused as a message without type is."""
+def test_an_absent_message_is_rejected(client: httpx.Client) -> None:
+    """Like a message without a type."""
     answer = client.post("/v0/testDestination/dst1", json={})
 
     assert (answer.status_code, answer.json()) == (400, {"message": "message type missing or invalid"})
 
 
 def test_an_unsupported_type_is_a_clear_error(client: httpx.Client) -> None:
-    """A destination whose events the data-plane server sends itself cannot be tested, and the answer says so."""
+    """An event stream cannot be tested, and the answer says so."""
     answer = post(client, "testDestination/s3")
 
     assert answer.status_code == 400
@@ -210,7 +210,7 @@ def test_an_unsupported_type_is_a_clear_error(client: httpx.Client) -> None:
 
 
 def test_the_checks_come_in_order(client: httpx.Client, server: Running) -> None:
-    """Of several mistakes the first in this order is answered: login, type and size, JSON, id, message, stage."""
+    """Of several mistakes, the first in this order is reported: login, type and size, JSON, id, message, stage."""
     wrong, wrong_stage = {"message": {"type": "x"}, "stage": 1}, {"message": EVENT, "stage": 1}
     text = {"content-type": "text/plain"}
 
@@ -248,8 +248,8 @@ def basic(text: str | bytes, scheme: str = "Basic") -> str:
         "Basic " + "A" * 30_000,
     ],
 )
-def test_no_or_wrong_credentials_are_a_401(server: Running, header: str | None) -> None:
-    """Whatever is wrong with the credentials, the answer is the same and asks for Basic."""
+def test_invalid_credentials_are_a_401(server: Running, header: str | None) -> None:
+    """Whatever is wrong with them, the answer is the same and asks for Basic."""
     headers = {} if header is None else {"authorization": header}
     answer = httpx.post(f"{server.url}/v0/testDestination/dst1", json={"message": EVENT}, headers=headers)
 
@@ -257,8 +257,8 @@ def test_no_or_wrong_credentials_are_a_401(server: Running, header: str | None) 
     assert answer.headers["www-authenticate"].startswith("Basic")
 
 
-def test_a_service_access_token_logs_in_with_an_empty_user_name() -> None:
-    """A person without an e-mail address is a service token; an empty user name opens nothing else."""
+def test_a_service_access_token_has_an_empty_user_name() -> None:
+    """A user without an e-mail address is a service token; an empty user name gives access to nothing else."""
     text = "users: [{token: serv1ce}, {email: dev@example.com, token: pers0nal}]\ndestinations: {hook: {type: WEBHOOK, "
     served = Workspace.loads(text + "config: {webhookUrl: https://hook.example}}}", environ={})
 
@@ -283,8 +283,8 @@ def test_a_service_access_token_logs_in_with_an_empty_user_name() -> None:
     ("method", "path", "status"),
     [("POST", "/v0/testDestination/dst1", 401), ("GET", "/nothing", 404), ("GET", "/v0/testDestination/dst1", 405)],
 )
-def test_a_refusal_takes_no_thread(method: str, path: str, status: int) -> None:
-    """A process waits for its threads when it ends: after Ctrl-C in the middle of a refusal it would for ever."""
+def test_a_refusal_uses_no_thread(method: str, path: str, status: int) -> None:
+    """A process waits for its threads at exit, so Ctrl-C during a refusal would hang."""
     application, threads = app(Workspace("shop")), set[str]()
 
     threading.setprofile(lambda *_: threads.add(threading.current_thread().name))
@@ -297,14 +297,14 @@ def test_a_refusal_takes_no_thread(method: str, path: str, status: int) -> None:
 
 
 def test_two_authorization_headers_are_a_401(server: Running) -> None:
-    """Which of two logins counts is not guessed."""
+    """The server does not guess which one counts."""
     headers = [("authorization", basic("dev@example.com:pass:word"))] * 2
 
     assert httpx.post(f"{server.url}/v0/testSource/src1", headers=headers).status_code == 401
 
 
 def test_the_scheme_is_not_case_sensitive(server: Running) -> None:
-    """`basic` is Basic, and a token may have colons in it."""
+    """`basic` equals Basic, and a token may contain colons."""
     headers = {"authorization": basic("dev@example.com:pass:word", "bASIC")}
     answer = httpx.post(f"{server.url}/v0/testDestination/dst1", json={"message": EVENT}, headers=headers)
 
@@ -312,7 +312,7 @@ def test_the_scheme_is_not_case_sensitive(server: Running) -> None:
 
 
 def test_the_definitions_are_public(server: Running) -> None:
-    """destination-definitions is a list, needs no login, and gives the variables of each type."""
+    """destination-definitions is a list, needs no login, and has the variables of each type."""
     answer = httpx.get(f"{server.url}/destination-definitions")
 
     assert answer.status_code == 200
@@ -322,8 +322,8 @@ def test_the_definitions_are_public(server: Running) -> None:
 
 
 @pytest.mark.parametrize("path", ["/destination-definitions", "/destination-definitions/WEBHOOK"])
-def test_definitions_are_not_sent_twice(client: httpx.Client, path: str) -> None:
-    """With the ETag of an earlier answer the answer is an empty 304; another ETag gets all of it."""
+def test_unchanged_definitions_are_a_304(client: httpx.Client, path: str) -> None:
+    """With the ETag of an earlier answer the body is empty; another ETag gets all of it."""
     etag = client.get(path).headers["etag"]
 
     for known in (etag, f"W/{etag}", f'"other", {etag}', "*"):
@@ -333,8 +333,8 @@ def test_definitions_are_not_sent_twice(client: httpx.Client, path: str) -> None
     assert client.head(path).headers["etag"] == etag
 
 
-def test_an_unknown_definition_names_the_nearest(client: httpx.Client) -> None:
-    """A name that is not there is a 404 with a suggestion."""
+def test_an_unknown_definition_is_a_404_with_a_suggestion(client: httpx.Client) -> None:
+    """The message names the nearest type."""
     answer = client.get("/destination-definitions/WEBHOK")
 
     assert answer.status_code == 404
@@ -342,7 +342,7 @@ def test_an_unknown_definition_names_the_nearest(client: httpx.Client) -> None:
 
 
 def test_unknown_paths_and_methods_are_json(client: httpx.Client) -> None:
-    """404 and 405 have a message, and 405 says what is allowed."""
+    """404 and 405 have a message, and 405 lists the allowed methods."""
     nothing, wrong = client.get("/v0/nothing"), client.get("/v0/testDestination/dst1")
 
     assert nothing.status_code == 404
@@ -352,7 +352,7 @@ def test_unknown_paths_and_methods_are_json(client: httpx.Client) -> None:
 
 
 def test_changes_of_the_workspace_take_effect_at_once() -> None:
-    """A destination that is switched off while the server runs is off for the next request."""
+    """A destination that is disabled while the server runs is disabled for the next request."""
     shop = workspace()
     with running(shop) as server, httpx.Client(base_url=server.url, auth=LOGIN) as client:
         before = post(client, "testDestination/dst1").json()
@@ -364,7 +364,7 @@ def test_changes_of_the_workspace_take_effect_at_once() -> None:
 
 
 def test_the_documentation_is_complete_and_self_contained(client: httpx.Client) -> None:
-    """/docs has every operation, and loads nothing from anywhere."""
+    """/docs has every operation, and loads no external resources."""
     page, document = client.get("/docs"), client.get("/openapi.json").json()
 
     assert page.headers["content-type"].startswith("text/html")
@@ -377,8 +377,8 @@ def test_the_documentation_is_complete_and_self_contained(client: httpx.Client) 
     assert "default-src 'none'" in page.headers["content-security-policy"]
 
 
-def test_documented_requests_work_as_they_stand(client: httpx.Client) -> None:
-    """The examples of the document can be sent, and are answered with the documented examples."""
+def test_documented_examples_work(client: httpx.Client) -> None:
+    """They can be sent, and are answered with the documented answers."""
     with running(demo(lambda: "t")[0]) as server:
         for path, methods in client.get("/openapi.json").json()["paths"].items():
             if "post" not in methods:
@@ -390,8 +390,8 @@ def test_documented_requests_work_as_they_stand(client: httpx.Client) -> None:
             assert answer.json() == methods["post"]["responses"]["200"]["content"]["application/json"]["example"]
 
 
-def test_the_demo_token_is_new_each_time_and_shown_only_in_the_banner() -> None:
-    """The embedded workspace has no default password, and keeps its token as a hash."""
+def test_the_demo_token_is_new_and_shown_only_in_the_banner() -> None:
+    """The embedded workspace has no default password, and stores its token as a hash."""
     (first, token), (_, other) = demo(), demo()
 
     assert token != other
@@ -402,8 +402,8 @@ def test_the_demo_token_is_new_each_time_and_shown_only_in_the_banner() -> None:
 
 
 @pytest.mark.slow
-def test_the_banner_says_how_to_send_look_and_administrate() -> None:
-    """The requests in it can be copied: an event, a test; and the token opens `/admin`."""
+def test_the_banner_has_working_requests() -> None:
+    """They can be copied: an event, a test; and the token gives access to `/admin`."""
     workspace, token = demo()
     with DataPlane(workspace) as plane:
         said = banner(plane, token)
@@ -428,8 +428,8 @@ def test_a_workspace_without_people_says_so_when_served() -> None:
         assert "add `users`" in banner(plane)
 
 
-def test_sample_events_go_through(client: httpx.Client) -> None:
-    """Every sample event passes through a webhook unchanged."""
+def test_sample_events_pass_unchanged(client: httpx.Client) -> None:
+    """Through a webhook."""
     for event in events.samples().values():
         entry = post(client, "testDestination/dst1", event).json()["data"][0]
         assert entry["dest_transformed_payload"][0]["body"]["JSON"] == json.loads(json.dumps(event))
@@ -459,8 +459,8 @@ def test_sample_events_go_through(client: httpx.Client) -> None:
         ("testSource/nobody", {"message": EVENT}),
     ],
 )
-def test_a_test_without_http_is_answered_as_over_http(client: httpx.Client, path: str, body: Any) -> None:
-    """What suites ask in their own process has the status, the headers and the body that HTTP gives."""
+def test_in_process_tests_equal_those_over_http(client: httpx.Client, path: str, body: Any) -> None:
+    """Suites get the same status, headers and body without HTTP."""
     content = b"" if body is None else json.dumps(body).encode()
     over = client.post(f"/v0/{path}", content=content, headers={"content-type": "application/json"})
     direct = ask(Pipeline(workspace()), f"/v0/{path}", content)
@@ -480,8 +480,8 @@ def test_a_test_without_http_is_answered_as_over_http(client: httpx.Client, path
         ("testDestination/hook", {"message": {**EVENT, "properties": {"text": "x" * 70_000}}}),
     ],
 )
-def test_a_test_that_may_take_long_is_left_to_the_application(path: str, members: dict[str, Any]) -> None:
-    """User code, deliveries, other settings and large events have a time limit, which only the application keeps."""
+def test_slow_tests_are_left_to_the_application(path: str, members: dict[str, Any]) -> None:
+    """User code, deliveries, other settings and large events have a time limit, which only the application enforces."""
     body = json.dumps({"message": EVENT, **members}).encode()
 
     assert ask(Pipeline(workspace()), f"/v0/{path}", body) is None

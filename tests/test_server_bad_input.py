@@ -1,4 +1,4 @@
-"""What broken clients send, byte for byte, to a real server. No 500, no crash, no hang; the server goes on."""
+"""Invalid input to a real server, byte for byte, causes no 500, no crash and no hang; the server continues."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("body", "message"), REFUSED.values(), ids=REFUSED.keys())
-def test_a_body_that_is_no_json_object_is_refused(client: httpx.Client, body: bytes, message: str) -> None:
-    """The answer is a 400 that says what is wrong and, for broken JSON, where."""
+def test_a_body_that_is_not_a_json_object_is_rejected(client: httpx.Client, body: bytes, message: str) -> None:
+    """With a 400 that says what is wrong and, for broken JSON, where."""
     answer = send(client, body)
 
     assert answer.status_code == 400
@@ -99,8 +99,8 @@ ACCEPTED = {
 
 @pytest.mark.parametrize("destination", ["hook", "code"])
 @pytest.mark.parametrize(("body", "value"), ACCEPTED.values(), ids=ACCEPTED.keys())
-def test_unusual_json_is_taken_and_given_back(server: Running, destination: str, body: bytes, value: object) -> None:
-    """What is JSON passes through every stage and comes back as it was, also through a user transformation."""
+def test_unusual_json_is_returned_unchanged(server: Running, destination: str, body: bytes, value: object) -> None:
+    """It passes every stage, including a user transformation."""
     url = f"{server.url}/v0/testDestination/{destination}"
     answer = httpx.post(url, content=body, auth=LOGIN)
 
@@ -111,7 +111,7 @@ def test_unusual_json_is_taken_and_given_back(server: Running, destination: str,
 
 @pytest.mark.parametrize("body", [body for body, _ in ACCEPTED.values()], ids=ACCEPTED.keys())
 def test_unusual_json_can_be_sent(client: httpx.Client, body: bytes) -> None:
-    """Delivery has an answer for it too: a status, or an error in the result."""
+    """Delivery has an answer for it: a status, or an error in the result."""
     raw = body.removeprefix(b"\xef\xbb\xbf")
     answer = send(client, b'{"stage": {"send_to_destination": true},' + raw[1:])
 
@@ -121,8 +121,8 @@ def test_unusual_json_can_be_sent(client: httpx.Client, body: bytes) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=60) | st.text(alphabet='{}[]":,\\ud8019eE+-.tfn \n', max_size=60).map(str.encode))
-def test_no_bytes_are_too_strange(client: httpx.Client, body: bytes) -> None:
-    """Any bytes get a JSON answer, and never a 500."""
+def test_any_bytes_get_a_json_answer(client: httpx.Client, body: bytes) -> None:
+    """And never a 500."""
     answer = send(client, body)
 
     assert answer.status_code == 400
@@ -143,18 +143,18 @@ TYPES = {
 
 
 @pytest.mark.parametrize(("given_type", "status"), TYPES.items())
-def test_only_json_is_taken(client: httpx.Client, given_type: str, status: int) -> None:
-    """A Content-Type that is present and not JSON in UTF-8 is a 415."""
+def test_only_json_is_accepted(client: httpx.Client, given_type: str, status: int) -> None:
+    """A Content-Type other than JSON in UTF-8 is a 415."""
     assert send(client, around(b"1"), **{"content-type": given_type}).status_code == status
 
 
-def test_no_content_type_is_json(server: Running) -> None:
+def test_json_is_the_default_content_type(server: Running) -> None:
     """A body without Content-Type is read as JSON."""
     assert raw(server, around(b"1"))[0] == 200
 
 
-def test_compressed_bodies_are_refused(client: httpx.Client) -> None:
-    """Content-Encoding gzip is a 415 that says what to do."""
+def test_compressed_bodies_are_rejected(client: httpx.Client) -> None:
+    """Content-Encoding gzip is a 415 with advice."""
     answer = send(client, b"\x1f\x8b", **{"content-encoding": "gzip"})
 
     assert (answer.status_code, answer.json()["message"][:28]) == (415, "Content-Encoding gzip is not")
@@ -165,15 +165,15 @@ def padded(size: int) -> bytes:
     return body[:-3] + b"," + b" " * (size - len(body) - 1 - 9) + b'"y": true' + body[-3:]
 
 
-def test_the_largest_body_is_taken(client: httpx.Client) -> None:
+def test_the_largest_body_is_accepted(client: httpx.Client) -> None:
     """4,096,000 bytes are fine, one more is a 413."""
     assert len(padded(MAX_BODY)) == MAX_BODY
     assert send(client, padded(MAX_BODY)).status_code == 200
     assert send(client, padded(MAX_BODY + 1)).status_code == 413
 
 
-def test_a_large_body_in_chunks_is_refused_while_it_is_read(server: Running) -> None:
-    """The limit holds without a Content-Length; the client gets its answer, and the connection can be used again."""
+def test_a_large_chunked_body_is_rejected_while_it_is_read(server: Running) -> None:
+    """The limit applies without a Content-Length; the client gets its answer, and the connection can be reused."""
     with httpx.Client(auth=LOGIN, timeout=20) as client:
         chunks = (b" " * 64_000 for _ in range(150))
         answer = client.post(f"{server.url}/v0/testDestination/hook", content=chunks)
@@ -184,15 +184,15 @@ def test_a_large_body_in_chunks_is_refused_while_it_is_read(server: Running) -> 
     assert again.status_code == 200
 
 
-def test_a_large_body_with_wrong_credentials_gets_its_401(server: Running) -> None:
-    """The answer comes before the body is read, and reaches the client all the same."""
+def test_a_large_body_with_wrong_credentials_is_a_401(server: Running) -> None:
+    """The answer is sent before the body is read, and still reaches the client."""
     answer = httpx.post(f"{server.url}/v0/testDestination/hook", content=b" " * 3_000_000, timeout=20)
 
     assert answer.status_code == 401
 
 
-def test_a_declared_size_is_refused_unread(server: Running) -> None:
-    """A client that asks first (Expect: 100-continue) is told 413 and sends nothing."""
+def test_a_declared_size_is_rejected_unread(server: Running) -> None:
+    """A client with Expect: 100-continue gets 413 and sends no body."""
     head = (
         f"POST /v0/testDestination/hook HTTP/1.1\r\nHost: x\r\nAuthorization: {BASIC}\r\n"
         "Expect: 100-continue\r\nContent-Length: 90000000\r\n\r\n"
@@ -202,7 +202,7 @@ def test_a_declared_size_is_refused_unread(server: Running) -> None:
 
 
 def exchange(server: Running, *pieces: bytes) -> bytes:
-    """The first bytes of the answer to these bytes; empty when the server closed the connection."""
+    """The first bytes of the answer to these bytes; empty if the server closed the connection."""
     port = int(server.url.rpartition(":")[2])
     with closing(socket.create_connection(("127.0.0.1", port), timeout=10)) as connection:
         for piece in pieces:
@@ -233,8 +233,8 @@ def raw(server: Running, body: bytes, *headers: str) -> tuple[int, bytes]:
         b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
     ],
 )
-def test_broken_http_is_answered_in_json(server: Running, request_bytes: bytes) -> None:
-    """What is no HTTP at all gets a 400 in JSON, too."""
+def test_invalid_http_is_answered_in_json(server: Running, request_bytes: bytes) -> None:
+    """With a 400."""
     received = exchange(server, request_bytes)
 
     assert received.startswith(b"HTTP/1.1 400 ")
@@ -257,7 +257,7 @@ def test_broken_http_is_answered_in_json(server: Running, request_bytes: bytes) 
     ],
 )
 def test_strange_paths_are_a_404(server: Running, path: str) -> None:
-    """A path that names nothing is a 404 in JSON, however it is spelled."""
+    """An unknown path is a 404 in JSON, in any spelling."""
     received = exchange(server, f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
 
     assert int(received.split()[1]) in (404, 405)
@@ -265,14 +265,14 @@ def test_strange_paths_are_a_404(server: Running, path: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["%ff", "a%2Fb", "a/b", "%00", "..", "", "dst1/", "%F0%9F%98%80", "x" * 5000])
-def test_strange_ids_are_a_404(server: Running, name: str) -> None:
-    """An id that nobody has is a 404 that repeats it."""
+def test_unknown_ids_are_a_404(server: Running, name: str) -> None:
+    """The message repeats the id."""
     head = f"POST /v0/testDestination/{name} HTTP/1.1\r\nHost: x\r\nAuthorization: {BASIC}\r\n"
 
     assert exchange(server, head.encode() + b"Content-Length: 2\r\n\r\n{}").startswith(b"HTTP/1.1 404 ")
 
 
-def test_thousands_of_unknown_variables_are_refused_quickly(client: httpx.Client) -> None:
+def test_thousands_of_unknown_variables_are_rejected_quickly(client: httpx.Client) -> None:
     """A destinationConfig with 20,000 unknown names is a 400 of moderate size, within seconds."""
     config = {f"variable{n}": n for n in range(20_000)}
     answer = send(client, json.dumps({"message": {"type": "track"}, "destinationConfig": config}).encode())
@@ -282,10 +282,10 @@ def test_thousands_of_unknown_variables_are_refused_quickly(client: httpx.Client
     assert len(answer.content) < 100_000
 
 
-def test_clients_that_go_away_do_no_harm(
+def test_disconnecting_clients_do_no_harm(
     server: Running, client: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Half a request, a broken chunk, a connection that is reset: nothing is logged, and the next request works."""
+    """After half a request, a broken chunk or a reset, nothing is logged, and the next request works."""
     caplog.set_level(logging.ERROR)
     head = f"POST /v0/testDestination/hook HTTP/1.1\r\nHost: x\r\nAuthorization: {BASIC}\r\n".encode()
     port = int(server.url.rpartition(":")[2])

@@ -1,4 +1,4 @@
-"""Serving: ports, signals, slow destinations beside fast ones, and who may be reached."""
+"""Serving: ports, signals, slow and fast destinations, and the network policy."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def live_workspace(base: str) -> Workspace:
     return workspace
 
 
-def test_a_slow_destination_does_not_hold_up_a_fast_one() -> None:
+def test_a_slow_destination_does_not_delay_a_fast_one() -> None:
     """While 64 requests wait for a slow destination, tests of another one are answered; in the end all 64 are."""
     arrived, released = Semaphore(0), Event()
     with (
@@ -86,8 +86,8 @@ def test_a_slow_destination_does_not_hold_up_a_fast_one() -> None:
     assert statuses == [[200]] * 64
 
 
-def test_a_transformation_that_hangs_is_answered_504_and_holds_up_nobody() -> None:
-    """User code runs beside the server: other requests go on, and the one that waits gets a clear answer in time."""
+def test_a_hanging_transformation_is_a_504_and_delays_no_other_request() -> None:
+    """User code runs outside the server process: other requests continue, and the waiting one gets an error in time."""
     released = Event()
     workspace = live_workspace("http://127.0.0.1:9")
     workspace.transformation("stuck", lambda event: released.wait(30) and event)
@@ -103,7 +103,7 @@ def test_a_transformation_that_hangs_is_answered_504_and_holds_up_nobody() -> No
 
 
 def test_an_unreachable_destination_is_a_result() -> None:
-    """A refused connection stands in the result as the destination's failure, with status 200 for the request."""
+    """A refused connection is the destination's failure in the result; the request has status 200."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with running(live_workspace(f"http://127.0.0.1:{port}")) as server:
@@ -113,8 +113,8 @@ def test_an_unreachable_destination_is_a_result() -> None:
     assert entry["destination_response"][0]["success"] is False
 
 
-def test_served_to_other_machines_private_targets_are_refused() -> None:
-    """On 0.0.0.0 live delivery to loopback is refused unless the workspace lists it; on loopback it is allowed."""
+def test_a_public_server_blocks_private_targets() -> None:
+    """On 0.0.0.0, live delivery to loopback is blocked unless the workspace allows it; on loopback it is allowed."""
     arrived, released = Semaphore(0), Event()
     released.set()
 
@@ -133,8 +133,8 @@ def test_served_to_other_machines_private_targets_are_refused() -> None:
     assert [arrived.acquire(blocking=False) for _ in range(3)] == [True, True, False]
 
 
-def test_a_port_that_is_taken_is_a_clear_error() -> None:
-    """The error names address and port, and what to do."""
+def test_a_port_in_use_is_a_clear_error() -> None:
+    """The error names address and port, and gives advice."""
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ToolkitError) as caught:
         serve(Workspace(), port=taken.getsockname()[1])
 
@@ -155,14 +155,14 @@ def taken_port(error: BaseException) -> str:
         ("203.0.113.9", 0, "this machine does not have that address"),
     ],
 )
-def test_an_address_that_cannot_be_used_is_a_clear_error(host: str, port: int, message: str) -> None:
+def test_an_unusable_address_is_a_clear_error(host: str, port: int, message: str) -> None:
     """Nothing is served, and the error says why."""
     with pytest.raises(ToolkitError, match=message):
         running(Workspace(), host, port)
 
 
-def test_the_url_is_one_that_a_client_can_use() -> None:
-    """IPv6 addresses stand in brackets, and `every address` is localhost."""
+def test_the_url_works_for_clients() -> None:
+    """IPv6 addresses are in brackets, and "every address" becomes localhost."""
     with running(Workspace(), "::1") as six, running(Workspace(), "0.0.0.0") as all_addresses:
         answers = [httpx.get(f"{server.url}/openapi.json").status_code for server in (six, all_addresses)]
 
@@ -171,8 +171,8 @@ def test_the_url_is_one_that_a_client_can_use() -> None:
     assert answers == [200, 200]
 
 
-def test_a_stopped_server_is_gone() -> None:
-    """After the block nobody listens any more, and the port can be bound again."""
+def test_a_stopped_server_releases_its_port() -> None:
+    """After the block the port is closed and can be bound again."""
     with running(Workspace()) as server:
         port = int(server.url.rpartition(":")[2])
 
@@ -191,8 +191,8 @@ print("stopped", flush=True)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_ctrl_c_stops_a_server_in_order() -> None:
-    """A request under way is finished, serve() returns, and nothing but the announcement was printed or logged."""
+def test_ctrl_c_stops_a_server_cleanly() -> None:
+    """A request under way is finished, serve() returns, and only the announcement was printed."""
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

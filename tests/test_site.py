@@ -1,4 +1,4 @@
-"""The documentation as a site: complete, linked, without anything from outside."""
+"""The documentation site is complete, has working links, and loads nothing from outside."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svctoolkit.runner.expect.matchers import MATCHERS
 
 
 class Page(HTMLParser):
-    """What a page refers to, and what can be referred to in it."""
+    """The references of a page, and its anchors."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -43,8 +43,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
     return {file: Page(file.read_text("utf-8")) for file in folder.rglob("*.html")}
 
 
-def test_every_link_leads_somewhere_and_nothing_is_loaded_from_outside(site: dict[Path, Page]) -> None:
-    """Files and headings are there; scripts and styles are the site's own, and no anchor is there twice."""
+def test_links_of_the_site_work_and_it_is_self_contained(site: dict[Path, Page]) -> None:
+    """Files and headings exist; scripts and styles are the site's own, and anchors are unique."""
     broken = defaultdict(list)
     for file, page in site.items():
         assert len(set(page.anchors)) == len(page.anchors), file
@@ -61,7 +61,7 @@ def test_every_link_leads_somewhere_and_nothing_is_loaded_from_outside(site: dic
 
 
 def test_every_page_is_in_the_navigation(site: dict[Path, Page]) -> None:
-    """Once, in one of the four parts; and nothing is there that has no page."""
+    """Once, in one of the four parts; and every entry has a page."""
     names = [name for part in pages.NAVIGATION.values() for name in part]
 
     assert list(pages.NAVIGATION) == ["Tutorials", "How to", "Reference", "Explanation"]
@@ -69,7 +69,7 @@ def test_every_page_is_in_the_navigation(site: dict[Path, Page]) -> None:
     assert set(pages.titles()) == {name for name in names if not name.startswith("reference/")}
 
 
-def test_references_have_everything_that_is_installed(site: dict[Path, Page]) -> None:
+def test_references_are_complete(site: dict[Path, Page]) -> None:
     """Each command with its options, each matcher, each name of the front door, each key of a suite."""
     text = {file.stem: file.read_text("utf-8") for file in site if file.parent.name == "reference"}
 
@@ -83,8 +83,8 @@ def test_references_have_everything_that_is_installed(site: dict[Path, Page]) ->
     assert "webhookUrl" not in text["yaml"]
 
 
-def test_the_site_is_written_where_somebody_wants_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A folder that cannot be written is one clear error."""
+def test_the_site_can_be_written_to_any_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An unwritable folder is one clear error."""
     assert main(["docs", "--site", str(tmp_path / "public")]) == 0
     assert f"wrote {tmp_path / 'public' / 'index.html'}" in capsys.readouterr().out
     (tmp_path / "file").write_text("")

@@ -1,6 +1,6 @@
-"""The stage rules of the Test API specification that need a user transformation or a destination that misbehaves.
+"""Stage rules of the Test API specification that need a user transformation or a failing destination.
 
-The others are in `suites/`. Everything goes through the HTTP route.
+The others are in `suites/`. All requests use the HTTP route.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DEST_ABORT = "error encountered in dest_transformation stage. Aborting."
 
 
 class Shop:
-    """One WEBHOOK destination behind `transform`, served, with a recorder as its only network."""
+    """One WEBHOOK destination with `transform`, served, with a recorder as its only network."""
 
     def __init__(self, transform: Callable[..., Any], *, config: dict[str, Any] | None = None) -> None:
         workspace = Workspace("shop", users=[Person.with_token("dev@example.com", "token")])
@@ -59,7 +59,7 @@ def broken(event: dict[str, Any]) -> None:
 
 
 def test_rule_1_the_transformed_event() -> None:
-    """The stage gives the event as the transformation returned it, and the next stages go on with that."""
+    """The stage returns the transformation's event, and the next stages continue with it."""
     shop = Shop(renamed)
     (entry,) = shop.data()
 
@@ -69,7 +69,7 @@ def test_rule_1_the_transformed_event() -> None:
 
 
 def test_rule_3_without_the_stage_the_transformation_does_not_run() -> None:
-    """With `user_transform` off the event goes to the destination's mapping as it came."""
+    """With `user_transform` off, the mapping gets the original event."""
     (entry,) = Shop(broken).data({"user_transform": False, "dest_transform": True, "send_to_destination": False})
 
     assert list(entry) == ["dest_transformed_payload"]
@@ -77,7 +77,7 @@ def test_rule_3_without_the_stage_the_transformation_does_not_run() -> None:
 
 
 def test_rule_4_an_error_aborts_the_later_stages() -> None:
-    """Each later stage has the specified text, there is no status, and nothing is sent."""
+    """Each later stage has the specified text and no status, and nothing is sent."""
     shop = Shop(broken)
     (entry,) = shop.data()
 
@@ -94,15 +94,15 @@ def test_rule_4_an_error_aborts_the_later_stages() -> None:
         ({"dest_transform": False, "send_to_destination": True}, ["destination_response"]),
     ],
 )
-def test_rule_4_a_stage_that_is_off_stays_absent(stage: dict[str, bool], members: list[str]) -> None:
-    """After an error, too, a stage has its members only if it is on."""
+def test_rule_4_a_disabled_stage_stays_absent(stage: dict[str, bool], members: list[str]) -> None:
+    """After an error, too, a stage has fields only if it is on."""
     (entry,) = Shop(broken).data({"user_transform": True, **stage})
 
     assert list(entry) == ["user_transformed_payload", *members]
 
 
 def test_a_dropped_event_is_one_entry() -> None:
-    """It says that it was dropped; the later stages are aborted as after an error."""
+    """The entry says that it was dropped; the later stages are aborted as after an error."""
     shop = Shop(lambda event: None)
 
     assert shop.data() == [
@@ -115,8 +115,8 @@ def test_a_dropped_event_is_one_entry() -> None:
     assert len(shop.recorder.requests) == 0
 
 
-def test_several_events_are_an_entry_each() -> None:
-    """A transformation that makes three events of one gives three entries, in order, and three requests."""
+def test_each_of_several_events_has_an_entry() -> None:
+    """A transformation that returns three events for one gives three entries, in order, and three requests."""
     names = ["A", "B", "C"]
     shop = Shop(lambda event: [{**event, "event": name} for name in names])
     data = shop.data()
@@ -128,7 +128,7 @@ def test_several_events_are_an_entry_each() -> None:
 
 
 def test_one_of_several_events_may_fail() -> None:
-    """A mapping error of one event is that entry's alone."""
+    """A mapping error affects the entry of its event only."""
     first, second = Shop(lambda event: [{**event, "appendPath": {"a": 1}}, event]).data()
 
     assert "appendPath" in first["dest_transformed_payload"]["error"]
@@ -137,8 +137,8 @@ def test_one_of_several_events_may_fail() -> None:
 
 
 @pytest.mark.parametrize("returned", [5, "event", [5], [[]], True])
-def test_what_is_no_event_is_an_error_of_the_transformation(returned: Any) -> None:
-    """A transformation that returns anything but events fails with a text that says what to return."""
+def test_a_result_that_is_not_an_event_is_an_error(returned: Any) -> None:
+    """The text says what a transformation must return."""
     (entry,) = Shop(lambda event: returned).data()
 
     assert "an event" in entry["user_transformed_payload"]["error"]
@@ -146,7 +146,7 @@ def test_what_is_no_event_is_an_error_of_the_transformation(returned: Any) -> No
 
 
 def test_each_destination_has_its_own_transformation() -> None:
-    """`testSource` runs each destination's own transformation: what one changes, the other does not see."""
+    """`testSource` runs each destination's transformation on the original event."""
     hook, plain = Shop(renamed).test("testSource/web")
 
     assert hook["data"][0]["user_transformed_payload"]["event"] == "order_completed"
@@ -154,8 +154,8 @@ def test_each_destination_has_its_own_transformation() -> None:
     assert plain["data"][0]["dest_transformed_payload"][0]["body"]["JSON"] == EVENT
 
 
-def test_the_destinations_own_failure_is_no_api_error() -> None:
-    """A 404 of the destination stands in the response and its status; the Test API itself answers 200."""
+def test_a_failure_of_the_destination_is_not_an_api_error() -> None:
+    """A 404 of the destination is in the response and its status; the Test API itself answers 200."""
     refusal = {"success": False, "error": {"message": "no such list", "id": None}}
     shop = Shop(renamed)
     shop.recorder.answer("hook.example", Answer(status=404, body=refusal))
@@ -165,8 +165,8 @@ def test_the_destinations_own_failure_is_no_api_error() -> None:
     assert entry["destination_response_status"] == [404]
 
 
-def test_an_answer_that_is_no_json_is_given_as_text() -> None:
-    """The response shows what came, whatever its form."""
+def test_an_answer_that_is_not_json_is_returned_as_text() -> None:
+    """In any form."""
     shop = Shop(renamed)
     shop.recorder.answer("hook.example", Answer(status=200, body="thanks"))
     (entry,) = shop.data()
@@ -174,8 +174,8 @@ def test_an_answer_that_is_no_json_is_given_as_text() -> None:
     assert entry["destination_response"] == ["thanks"]
 
 
-def test_a_destination_that_closes_the_connection() -> None:
-    """No answer is the documented failure with a message, and a 5xx status."""
+def test_a_closed_connection_is_a_failure() -> None:
+    """With the documented message and a 5xx status."""
     shop = Shop(renamed)
     shop.recorder.answer("hook.example", Answer(close=True))
     (entry,) = shop.data()

@@ -1,4 +1,4 @@
-"""The service's standard libraries, `@rs/...`, in the sandbox and without a network."""
+"""RudderStack's standard libraries, `@rs/...`, work in the sandbox without a network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svctoolkit import Pipeline, Workspace
 from svctoolkit.errors import TransformationError
 from svctoolkit.transformations import Library, load, standard
 
-#: 512 bits: what a test may hold. Made by openssl, for these tests only.
+#: 512 bits: small enough for a test. Made by openssl, for these tests only.
 PUBLIC_KEY = """\
 -----BEGIN PUBLIC KEY-----
 MFwwDQYJKoZIhvcNAQEBBQADSwAwSAJBAKxWSTMje+QqFb10FscAOSF6i9CdPCP8
@@ -53,8 +53,8 @@ def run(code: str, event: dict[str, Any]) -> Any:
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(st.characters(max_codepoint=0xD7FF)) | st.integers(50, 70).map("a".__mul__))
-def test_hashes_are_those_of_the_bytes_that_the_service_takes(text: str) -> None:
-    """SHA-256 of UTF-8 with line feeds, MD5 of the low bytes: for any text, and at the borders of a block."""
+def test_hashes_use_the_same_bytes_as_rudderstack(text: str) -> None:
+    """SHA-256 of UTF-8 with line feeds, MD5 of the low bytes: for any text, and at block boundaries."""
     hashes = HASH.run([{"text": text}], [{}])[0].events[0]
 
     assert hashes["sha256"] == hashlib.sha256(text.replace("\r\n", "\n").encode()).hexdigest()
@@ -62,8 +62,8 @@ def test_hashes_are_those_of_the_bytes_that_the_service_takes(text: str) -> None
     assert 0 <= hashes["cyrb53"] < 2**53
 
 
-def test_cyrb53_gives_the_numbers_that_everybody_has() -> None:
-    """The values that its author publishes, with and without a seed."""
+def test_cyrb53_gives_the_published_values() -> None:
+    """With and without a seed."""
     hashes = HASH.run([{"text": "a"}, {"text": "b"}], [{}, {}])
 
     assert [o.events[0]["cyrb53"] for o in hashes] == [7929297801672961, 8684336938537663]
@@ -80,8 +80,8 @@ export function transformEvent(event) {
 """
 
 
-def test_encrypted_texts_are_those_of_everybody_else() -> None:
-    """What openssl encrypted is read; what is encrypted here is read again, and differs each time."""
+def test_encryption_is_compatible_with_openssl() -> None:
+    """Texts encrypted by openssl can be read; own ones can be read, too, and differ each time."""
     code = ENCRYPT.replace("{ text: crypt", "{ again: (k => k.encrypt('Zoë'))(crypt), text: crypt")
     first, second = (run(code, {"key": PRIVATE_KEY, "encrypted": ENCRYPTED}) for _ in range(2))
     public = code.replace("text: crypt.decrypt(event.encrypted)", "")
@@ -101,8 +101,8 @@ def test_encrypted_texts_are_those_of_everybody_else() -> None:
         ({"key": PRIVATE_KEY, "encrypted": "é"}, False),
     ],
 )
-def test_what_cannot_be_decrypted_is_a_value_and_no_exception(event: dict[str, str], text: object) -> None:
-    """As the service's: false where nothing was tried, null where it did not fit."""
+def test_a_failed_decryption_is_a_value(event: dict[str, str], text: object) -> None:
+    """As in RudderStack: false if nothing was tried, null if the key did not fit."""
     assert run(ENCRYPT, event) == {"text": text}
 
 
@@ -140,8 +140,8 @@ export function transformEvent(event) { return new UAParser().setUA(event.agent)
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_user_agent_tells_browser_system_and_device(agent: str) -> None:
-    """The usual ones; what a user agent does not tell is absent."""
+def test_a_user_agent_gives_browser_system_and_device(agent: str) -> None:
+    """For common ones; unknown parts are absent."""
     browser, engine, system, device, processor = AGENTS[agent]
     result = run(PARSE, {"agent": agent})
 
@@ -154,7 +154,7 @@ def test_a_user_agent_tells_browser_system_and_device(agent: str) -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.none() | st.integers() | st.text() | st.text("();/ Mozilaprkt5.0_AndroiS", max_size=600))
 def test_any_user_agent_has_a_result(agent: Any) -> None:
-    """Whatever somebody sends as one: no exception, and the same five members."""
+    """For any text: no exception, and the same five fields."""
     assert set(run(PARSE, {"agent": agent})) == {"ua", "browser", "engine", "os", "device", "cpu"}
 
 
@@ -171,8 +171,8 @@ def test_any_user_agent_has_a_result(agent: Any) -> None:
         ("iOS", None, None),
     ],
 )
-def test_apples_devices_have_the_names_that_people_know(system: str, model: str | None, name: str | None) -> None:
-    """A model that nobody knows keeps its name; other systems have none."""
+def test_apple_devices_have_their_product_names(system: str, model: str | None, name: str | None) -> None:
+    """An unknown model keeps its name; other systems have no product name."""
     code = """
 import { getLocalizedDeviceModel as name } from "@rs/localizeAppleDeviceModel/v1";
 export const transformEvent = (event) => ({ name: name(event) });
@@ -182,8 +182,8 @@ export const transformEvent = (event) => ({ name: name(event) });
     assert run(code, event).get("name") == name
 
 
-def test_they_are_nobodys_code_to_cover_or_to_bring() -> None:
-    """Coverage counts the user's lines; a library of one's own under the same name comes first; others have a hint."""
+def test_standard_libraries_are_not_covered_and_can_be_replaced() -> None:
+    """Coverage counts the user's lines; a user's library with the same name takes precedence; others get a hint."""
     shop = Workspace("shop")
     code = (
         'import { md5 } from "@rs/hash/v1";\nexport function transformEvent(e) { e.event = md5(e.event); return e; }\n'

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - the scripts of the tests stand on one line each
-"""User transformations as text: the contract, in both languages, in the real sandbox."""
+"""The contract of user transformations, in both languages, in the real sandbox."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def messages(outputs: list[Output]) -> list[str]:
         ("python", "def transformBatch(es, m):\n    return [{**e, 'from': m(e)['sourceId']} for e in es]"),
     ],
 )  # fmt: skip
-def test_each_form_sees_events_and_metadata(language: str, code: str) -> None:
-    """One event or a batch, plain or async, and the old script form: each gets events and their metadata."""
+def test_each_form_gets_events_and_metadata(language: str, code: str) -> None:
+    """One event or a batch, plain or async, and the old script form."""
     outputs = run(code, language)
 
     assert [output.events for output in outputs] == [({**M1, "from": "src"},), ({**M2, "from": "other"},)]
@@ -60,7 +60,7 @@ def test_each_form_sees_events_and_metadata(language: str, code: str) -> None:
     ("returned", "events"),
     [("null", 0), ("undefined", 0), ("[]", 0), ("[event, event]", 2), ("new (class A { x = 1 })()", 1)],
 )
-def test_what_may_be_returned(returned: str, events: int) -> None:
+def test_valid_results_of_a_transformation(returned: str, events: int) -> None:
     """Nothing drops the event, a list gives several, any plain object is an event."""
     outputs = run(f"export function transformEvent(event) {{ return {returned} }}")
 
@@ -69,23 +69,23 @@ def test_what_may_be_returned(returned: str, events: int) -> None:
 
 
 @pytest.mark.parametrize("returned", ["false", "0", "'x'", "new Date(0)", "new Map()", "() => 1", "new Error('x')"])
-def test_what_is_no_event(returned: str) -> None:
-    """Anything but an object is an error for that event."""
+def test_a_result_that_is_not_an_object_is_an_error(returned: str) -> None:
+    """For that event."""
     outputs = run(f"export function transformEvent(event) {{ return {returned} }}")
 
     assert messages(outputs) == ["returned event from transformEvent(event) is not an object"] * 2
 
 
-def test_one_bad_element_spoils_the_list() -> None:
-    """A list with something that is no object is one error, and nothing of it is kept."""
+def test_one_invalid_element_invalidates_the_list() -> None:
+    """It is one error, and none of its events are kept."""
     outputs = run("export function transformEvent(event) { return [event, null] }")
 
     assert messages(outputs) == ["returned event in events array from transformEvent(event) is not an object"] * 2
     assert not any(output.events for output in outputs)
 
 
-def test_values_leave_as_json() -> None:
-    """Dates become texts, NaN null, undefined goes; functions and promises cannot leave."""
+def test_results_are_converted_to_json() -> None:
+    """Dates become texts, NaN null, undefined is removed; functions and promises are errors."""
     outputs = run(
         "export const transformEvent = () => ({ d: new Date(0), n: NaN, u: undefined, z: -0, m: [undefined] })"
     )
@@ -98,8 +98,8 @@ def test_values_leave_as_json() -> None:
 
 
 @pytest.mark.parametrize("language", ["javascript", "python"])
-def test_a_batch_goes_back_to_its_events(language: str) -> None:
-    """Events that a batch function returns go to the input with their messageId, and their order is known."""
+def test_results_of_a_batch_belong_to_their_events(language: str) -> None:
+    """Returned events are matched to the input by messageId, and their order is known."""
     code = {
         "javascript": "export const transformBatch = (es) => [...es.reverse(), { made: 1 }, 5]",
         "python": "def transformBatch(es, m):\n    return [*reversed(es), {'made': 1}, 5]",
@@ -114,8 +114,8 @@ def test_a_batch_goes_back_to_its_events(language: str) -> None:
 
 @pytest.mark.parametrize("found", ["", "transformEvent,transformBatch"])
 @pytest.mark.parametrize("language", ["javascript", "python"])
-def test_exactly_one_function(language: str, found: str) -> None:
-    """Neither or both of the two functions is refused before any event."""
+def test_exactly_one_function_is_required(language: str, found: str) -> None:
+    """Neither or both of the two functions is an error before any event."""
     define = "export function {}() {{}}\n" if language == "javascript" else "def {}(e, m): pass\n"
 
     error = refused("".join(define.format(name) for name in found.split(",") if name) or "\n", language)
@@ -136,8 +136,8 @@ def test_exactly_one_function(language: str, found: str) -> None:
         ("python", "import nope\ndef transformEvent(e, m): pass", "ModuleNotFoundError: No module named 'nope' (clean.py:1:1)"),
     ],
 )  # fmt: skip
-def test_errors_before_any_event(language: str, code: str, text: str) -> None:
-    """Code that cannot be loaded is refused at once, with the place."""
+def test_code_that_cannot_be_loaded_is_an_error_at_once(language: str, code: str, text: str) -> None:
+    """With the place."""
     error = refused(code, language, libraries={"lib": Library("export function f(e) { return e }")})
 
     assert str(error) == text
@@ -152,8 +152,8 @@ def test_errors_before_any_event(language: str, code: str, text: str) -> None:
         ("python", "def transformEvent(e, m):\n  if e['messageId'] == 'm2': e['a']\n  return e", "clean.py:2:30"),
     ],
 )  # fmt: skip
-def test_an_error_hurts_one_event(language: str, code: str, where: str) -> None:
-    """What one event raises has the place, the line and that event's id; the other goes on."""
+def test_an_exception_fails_one_event(language: str, code: str, where: str) -> None:
+    """It has the place, the line and that event's id; the other event continues."""
     good, bad = run(code, language)
 
     assert good.events == (M1,)
@@ -163,15 +163,15 @@ def test_an_error_hurts_one_event(language: str, code: str, where: str) -> None:
 
 
 def test_an_error_in_a_library_names_the_library() -> None:
-    """The place is in the library's own file."""
+    """The place is in the library's file."""
     lib = Library("export function f(e) {\n  return e.a.b }", name="lib/f.js")
     outputs = run("import { f } from 'lib'; export const transformEvent = (e) => f(e)", libraries={"lib": lib})
 
     assert [output.error and output.error.where for output in outputs] == ["lib/f.js:2:14"] * 2
 
 
-def test_every_kind_of_import() -> None:
-    """Names, renamed names, the default, a namespace; what a library changes later is seen."""
+def test_every_kind_of_import_works() -> None:
+    """Names, renamed names, the default, a namespace; later changes in a library are visible."""
     lib = Library(
         "export let n = 1; export const up = () => { n++ }; const d = { deep: n }; export default d; export { d as z }"
     )
@@ -185,8 +185,8 @@ def test_every_kind_of_import() -> None:
     assert [output.events for output in outputs] == [({"n": 2, "same": True},), ({"n": 3, "same": True},)]
 
 
-def test_python_libraries() -> None:
-    """A Python transformation imports its libraries by name, and an error there has the library's file."""
+def test_python_libraries_are_imported_by_name() -> None:
+    """An error there has the library's file."""
     lib = Library("def f(e):\n    return e['a']", "python")
 
     outputs = run("from lib import f\ndef transformEvent(e, m):\n    return f(e)", "python", libraries={"lib": lib})
@@ -201,16 +201,16 @@ def test_python_libraries() -> None:
         ("python", "import sys\ndef transformEvent(e, m):\n    log('a', e['messageId'], {'k': 1})\n    print('b', file=sys.stderr)\n    print(e['messageId'])\n    return e"),
     ],
 )  # fmt: skip
-def test_logs_stay_with_their_event(language: str, code: str) -> None:
-    """Each line is kept with the event that wrote it, also after it waited."""
+def test_logs_belong_to_their_event(language: str, code: str) -> None:
+    """Each line is kept with the event that wrote it, even after an await."""
     outputs = run(code, language, fetch=lambda _request: FetchResponse(200))
 
     lines = [[log.text.replace(" ", "") for log in output.logs] for output in outputs]
     assert lines == [['am1{"k":1}', "b", "m1"], ['am2{"k":1}', "b", "m2"]]
 
 
-def test_what_a_log_cannot_show_loses_no_event() -> None:
-    """An object that contains itself is logged by its kind; the event goes on."""
+def test_an_unloggable_value_loses_no_event() -> None:
+    """An object that contains itself is logged by its kind; the event continues."""
     outputs = run("export function transformEvent(e) { const a = {}; a.a = a; log('a', a); return e }")
 
     assert [(output.events, output.logs[0].text) for output in outputs] == [
@@ -227,16 +227,16 @@ def test_what_a_log_cannot_show_loses_no_event() -> None:
         ("{ [Symbol('key')]: 1, fine: true }", ""),
     ],
 )
-def test_a_symbol_cannot_leave(returned: str, message: str) -> None:
-    """As a value it is an error of its event; as a key it is left out, as JSON has it."""
+def test_symbols_are_not_json(returned: str, message: str) -> None:
+    """As a value it is an error of its event; as a key it is left out, as in JSON."""
     outputs = run(f"export function transformEvent(event) {{ return {returned} }}")
 
     assert messages(outputs) == [message] * 2
     assert [output.events for output in outputs] == [() if message else ({"fine": True},)] * 2
 
 
-def test_asynchronous_events_of_one_call_run_side_by_side() -> None:
-    """All start, in order, before any goes on after it has waited; each line of the log stays with its event."""
+def test_asynchronous_events_of_one_call_run_concurrently() -> None:
+    """All start, in order, before any resumes after an await; each log line stays with its event."""
     code = """let started = 0
     export async function transformEvent(e) {
       started++; log('start', e.messageId); await null; log('end', e.messageId, started); return { ...e, started } }"""
@@ -250,14 +250,14 @@ def test_asynchronous_events_of_one_call_run_side_by_side() -> None:
 
 
 def test_scripts_have_no_credentials() -> None:
-    """The old form of a transformation knows no `getCredential`."""
+    """The old form of a transformation does not have `getCredential`."""
     outputs = run("function transform(events) { getCredential('k'); return events }", credentials={"k": "v"})
 
     assert messages(outputs) == ["getCredential is not defined"] * 2
 
 
 def test_a_flood_of_logs_is_cut() -> None:
-    """Lines over the limit of an event are left out, and the last line says how many."""
+    """Lines over an event's limit are left out, and the last line says how many."""
     outputs = run("export function transformEvent(e) { for (let i = 0; i < 1000; i++) log('x'.repeat(99)); return e }",
                   limits=Limits(log_bytes=1000))  # fmt: skip
 
@@ -272,13 +272,13 @@ def test_a_flood_of_logs_is_cut() -> None:
         ("python", "def transformEvent(e, m):\n    return {'a': getCredential('k'), 'b': getCredential('no') is None}"),
     ],
 )  # fmt: skip
-def test_credentials(language: str, code: str) -> None:
-    """A credential is found by its key; an unknown one is undefined."""
+def test_credentials_are_found_by_key(language: str, code: str) -> None:
+    """An unknown one is undefined."""
     assert run(code, language, credentials={"k": "v"})[0].events == ({"a": "v", "b": True},)
 
 
 def test_fetch_is_answered_by_the_host() -> None:
-    """`fetch` gives parsed JSON or "ERROR", `fetchV2` the whole answer or a rejection with the reason."""
+    """`fetch` returns parsed JSON or "ERROR", `fetchV2` the whole answer or a rejection with the reason."""
     asked: list[FetchRequest] = []
 
     def answer(request: FetchRequest) -> FetchResponse:
@@ -306,15 +306,15 @@ def test_fetch_is_answered_by_the_host() -> None:
     ("argument", "answer"),
     [("'1.1.1.1'", {"country": "US"}), ("'nowhere'", "invalid ip address"), ("", "ip address is required")],
 )
-def test_geolocation(argument: str, answer: object) -> None:
-    """An address is looked up by the host; what is none is refused."""
+def test_geolocation_uses_the_host(argument: str, answer: object) -> None:
+    """The host looks up an address; an invalid one is rejected."""
     code = f"export const transformEvent = async () => ({{ r: await geolocation({argument}).catch((e) => e.message) }})"
 
     assert run(code, geolocation=lambda _ip: {"country": "US"})[0].events == ({"r": answer},)
 
 
 def test_coverage_counts_lines() -> None:
-    """Each line that can run is counted, in both languages and in libraries; nothing is counted unless asked."""
+    """Each executable line is counted, in both languages and in libraries, but only on request."""
     js = "import { f } from 'lib'\nexport function transformEvent(e) {\n  if (e.messageId === 'm2')\n    return f(e)\n  for (const x of [1, 2]) e.x = x\n  return e\n}\nconst never = () => 5"
     py = "def transformEvent(e, m):\n    if e['messageId'] == 'm2':\n        return None\n    return e\n"
     plain = transformations.load(
@@ -332,7 +332,7 @@ def test_coverage_counts_lines() -> None:
 
 
 def test_coverage_keeps_error_positions() -> None:
-    """Counting changes the code that V8 runs, not the places that errors name."""
+    """Counting changes the code that V8 runs, not the places in errors."""
     code = "export function transformEvent(e) { if (e) { let a = 1; return e.x.y } }"
 
     plain, counted = run(code)[0], run(code, coverage=True)[0]
@@ -354,8 +354,8 @@ JSON = st.recursive(
     st.dictionaries(st.sampled_from(["properties", "traits", "é", "__proto__", "constructor", 'a"b']), JSON, max_size=4)
 )
 @settings(max_examples=60, deadline=None)
-def test_any_event_survives_the_way(event: dict[str, Any]) -> None:
-    """An event that a transformation returns as it got it comes back the same, in both languages."""
+def test_any_event_survives_a_transformation(event: dict[str, Any]) -> None:
+    """An event that is returned unchanged is the same, in both languages."""
     js = transformations.load("export const transformEvent = (e) => e", "javascript", scope="same")
     py = transformations.load("def transformEvent(e, m): return e", "python", scope="same")
 
@@ -363,7 +363,7 @@ def test_any_event_survives_the_way(event: dict[str, Any]) -> None:
     assert py.run([event], [{}])[0].events == (event,)
 
 
-def test_odd_texts() -> None:
+def test_odd_texts_and_numbers_survive() -> None:
     """Lone surrogates become U+FFFD, whole numbers over 64 bits survive in Python."""
     outputs = run("export const transformEvent = () => ({ s: '\\ud800x' })")
     python = transformations.load("def transformEvent(e, m): return {**e, 'up': e['n'] * 2}", "python")
@@ -386,7 +386,7 @@ def test_nothing_starts_before_a_transformation_runs() -> None:
     assert done.stdout.strip() == "nothing"
 
 
-def test_files_for_editors() -> None:
+def test_files_for_editors_are_complete() -> None:
     """Declarations for both languages name every function that a transformation can call."""
     files = transformations.type_files()
 
@@ -405,8 +405,8 @@ def test_files_for_editors() -> None:
     ],
     ids=["nothing", "the kind of a number", "a tuple", "what has no plain form in JSON"],
 )
-def test_what_a_function_returns_is_json(change: Callable[[dict[str, Any]], Any], expected: dict[str, Any]) -> None:
-    """To the kind of each number. What it does with its copy later changes neither the result nor the event."""
+def test_results_are_equal_to_json_copies(change: Callable[[dict[str, Any]], Any], expected: dict[str, Any]) -> None:
+    """Including the kind of each number. Later changes to a function's copy change neither the result nor the event."""
     copies: list[dict[str, Any]] = []
     event = {"n": 1, "list": [1, {"a": "é"}]}
 

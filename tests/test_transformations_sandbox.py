@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - the scripts of the tests stand on one line each
-"""The sandbox around user code: bounds, isolation, the pool of workers, and what happens when something dies."""
+"""The sandbox around user code: limits, isolation, the pool of workers, and failures of its parts."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def kinds(outputs: list[Output]) -> list[str]:
         ("python", "import os\ndef transformEvent(e, m):\n    os.abort()", "crash", "SIGABRT"),
     ],
 )  # fmt: skip
-def test_a_breach_is_a_clear_error(language: str, code: str, kind: str, text: str) -> None:
-    """Time, memory, output and crash end as an error that names the bound, and the next transformation works."""
+def test_an_exceeded_limit_is_a_clear_error(language: str, code: str, kind: str, text: str) -> None:
+    """Time, memory, output and crash end with an error that names the limit, and the next transformation works."""
     limits = Limits(time=0.5 if kind == "time" else 4, output_bytes=1 << 20, output_values=100_000, calls=20)
 
     output = run(code, language, [{"messageId": "m1"}], limits=limits, fetch=lambda _request: FetchResponse(200))[0]
@@ -93,8 +93,8 @@ def test_a_breach_is_a_clear_error(language: str, code: str, kind: str, text: st
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_breach_hurts_one_event(language: str) -> None:
-    """The events beside the one that loops come through."""
+def test_an_exceeded_limit_fails_one_event(language: str) -> None:
+    """The other events of the call succeed."""
     code = {
         "javascript": "export const transformEvent = (e) => { while (e.bad) {} return e }",
         "python": "def transformEvent(e, m):\n    while e.get('bad'): pass\n    return e",
@@ -104,8 +104,8 @@ def test_a_breach_hurts_one_event(language: str) -> None:
     assert kinds(outputs) == ["fine", "time", "fine"]
 
 
-def test_many_breaches_are_given_up() -> None:
-    """A batch in which every event loops does not take its time limit for each of them."""
+def test_many_exceeded_limits_end_the_batch_early() -> None:
+    """If every event loops, the batch does not take the time limit for each of them."""
     code = "export const transformEvent = () => { for (;;); }"
 
     outputs = run(code, "javascript", [{}] * 6, limits=Limits(time=0.2))
@@ -116,7 +116,7 @@ def test_many_breaches_are_given_up() -> None:
 
 
 def test_a_loop_in_python_names_its_line() -> None:
-    """Where the code was when its time ran out."""
+    """The one where its time ran out."""
     code = "def transformEvent(e, m):\n    n = 0\n    while True:\n        n += 1\n"
 
     error = run(code, "python", [{}], name="clean.py", limits=Limits(time=0.3))[0].error
@@ -139,7 +139,7 @@ def test_a_loop_in_python_names_its_line() -> None:
     ],
 )  # fmt: skip
 def test_state_lasts_for_one_call(language: str, code: str) -> None:
-    """The events of one call share the module's state; the next call starts afresh."""
+    """The events of one call share the module's state; the next call starts fresh."""
     text = {"javascript": "let n = 0; export const up = () => ++n",
             "python": "n = 0\ndef up():\n    global n\n    n += 1\n    return n"}[language]  # fmt: skip
     loaded = transformations.load(code, language, libraries={"lib": Library(text, language)})
@@ -156,8 +156,8 @@ def test_state_lasts_for_one_call(language: str, code: str) -> None:
         ("python", "import json\nn = 0\ndef transformEvent(e, m):\n    global n\n    n += 1\n    json.n = getattr(json, 'n', 0) + 1\n    return {'n': n + json.n}", "fork"),
     ],
 )  # fmt: skip
-def test_a_machine_without_the_fast_way_starts_afresh_too(language: str, code: str, without: str) -> None:
-    """Where V8 has no realms each call gets a fresh isolate, and where there is no fork a fresh process."""
+def test_the_slow_fallback_also_starts_fresh(language: str, code: str, without: str) -> None:
+    """If V8 has no realms each call gets a fresh isolate, and without fork a fresh process."""
     pool = Pool(language, 1, (without,))
     loaded = transformations.load(code, language, workers=pool)
     calls = [[output.events[0]["n"] for output in loaded.run([{}, {}], [{}, {}])] for _ in range(3)]
@@ -168,8 +168,8 @@ def test_a_machine_without_the_fast_way_starts_afresh_too(language: str, code: s
 
 @linux
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_worker_that_is_ended_while_it_runs_loses_no_event(language: str, pools: dict[str, Pool]) -> None:
-    """By whatever ends it, such as a machine without memory: the call is run again in another process."""
+def test_a_killed_worker_loses_no_event(language: str, pools: dict[str, Pool]) -> None:
+    """For example, when memory runs out: the call is run again in another process."""
     code = {
         "javascript": "export const transformEvent = (e) => { const end = Date.now() + e.ms; while (Date.now() < end); return e }",
         "python": "import time\ndef transformEvent(e, m):\n    time.sleep(e['ms'] / 1000)\n    return e",
@@ -189,8 +189,8 @@ def test_a_worker_that_is_ended_while_it_runs_loses_no_event(language: str, pool
     assert pools[language]._free[0].id != worker.id
 
 
-def test_transformations_share_nothing(pools: dict[str, Pool]) -> None:
-    """What one leaves behind, the next one in the same worker does not see."""
+def test_transformations_share_no_state(pools: dict[str, Pool]) -> None:
+    """The next one in the same worker does not see changes of the previous one."""
     leaves = "export const transformEvent = (e) => { globalThis.left = Object.prototype.left = 1; return e }"
     looks = "export const transformEvent = () => ({ global: globalThis.left ?? null, proto: ({}).left ?? null })"
 
@@ -203,7 +203,7 @@ def test_transformations_share_nothing(pools: dict[str, Pool]) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_scopes_share_no_process(language: str, pools: dict[str, Pool]) -> None:
-    """A worker that has had one workspace's code is ended before another's needs its place."""
+    """A worker that has run one workspace's code is ended before its place is used for another."""
     pool = pools[language]
     processes = {}
     for scope in ("a", "b", "c", "d"):
@@ -216,7 +216,7 @@ def test_scopes_share_no_process(language: str, pools: dict[str, Pool]) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_pool_is_bounded_and_reused(language: str, pools: dict[str, Pool]) -> None:
-    """Many threads with several transformations never have more than two workers, and each gets its own results."""
+    """Many threads with several transformations share at most two workers, and each gets its own results."""
     pool = pools[language]
     codes = {
         "javascript": "export const transformEvent = (e) => ({{ ...e, by: {0} }})",
@@ -238,8 +238,8 @@ def test_the_pool_is_bounded_and_reused(language: str, pools: dict[str, Pool]) -
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_worker_that_dies_is_replaced(language: str, pools: dict[str, Pool]) -> None:
-    """A worker killed between two calls is not noticed by the caller."""
+def test_a_dead_worker_is_replaced(language: str, pools: dict[str, Pool]) -> None:
+    """The caller does not notice that it was killed between two calls."""
     loaded = transformations.load(SAME[language], language, workers=pools[language])
     (worker,) = pools[language]._free
 
@@ -253,8 +253,8 @@ def test_a_worker_that_dies_is_replaced(language: str, pools: dict[str, Pool]) -
 @linux
 @pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_code_that_hangs_leaves_workers_to_other_code(language: str, pools: dict[str, Pool]) -> None:
-    """Also where several transformations hang, each in several calls, other code runs before any of them is ended."""
+def test_hanging_code_leaves_workers_to_other_code(language: str, pools: dict[str, Pool]) -> None:
+    """Even if several transformations hang in several calls, other code runs before they are ended."""
     loop = {
         "javascript": "export const transformEvent = () => {{ while (true) {{}} }} // {}",
         "python": "def transformEvent(e, m):\n    while True: pass  # {}",
@@ -268,10 +268,10 @@ def test_code_that_hangs_leaves_workers_to_other_code(language: str, pools: dict
         call.start()
     outputs = run(SAME[language], language, [{}], workers=pools[language])
     busy = [call.is_alive() for call in calls]
-    while any(call.is_alive() for call in calls):  # nobody waits for their ten seconds
+    while any(call.is_alive() for call in calls):  # the test does not wait for their ten seconds
         for child in child_processes(os.getpid()):
             with suppress(ProcessLookupError, FileNotFoundError):  # it may have ended since it was listed
-                # Python's own helper serves every other test of this process.
+                # Python's own helper process serves all other tests of this process.
                 if b"resource_tracker" not in Path(f"/proc/{child}/cmdline").read_bytes():
                     os.kill(child, signal.SIGKILL)
         calls[-1].join(0.2)
@@ -297,7 +297,7 @@ os._exit(7)  # the host has asked for something, in time
 
 
 def test_requests_are_counted_on_the_host(pools: dict[str, Pool]) -> None:
-    """Code that finds the counter of its own process and turns it back gains nothing."""
+    """Code that resets the counter in its own process gains nothing."""
     code = """
 import sys
 def transformEvent(event, metadata):
@@ -317,8 +317,8 @@ def transformEvent(event, metadata):
     assert (kinds([output]), len(answered)) == (["output"], 20)
 
 
-def test_each_call_has_random_numbers_of_its_own() -> None:
-    """A process that is forked for a call does not repeat what the one before drew."""
+def test_each_call_has_new_random_numbers() -> None:
+    """A process that is forked for a call does not repeat the numbers of the previous one."""
     code = "import random, uuid\ndef transformEvent(e, m): return {'r': random.random(), 'u': str(uuid.uuid4())}"
     loaded = transformations.load(code, "python")
 
@@ -328,8 +328,8 @@ def test_each_call_has_random_numbers_of_its_own() -> None:
 
 @linux
 @pytest.mark.parametrize(("what", "status"), [("rests", 7), ("burns", 1)])
-def test_javascript_that_burns_the_processor_after_its_answer_ends(what: str, status: int) -> None:
-    """No script is known that gets there; one that did would end with its process. A worker that rests is left alone."""
+def test_javascript_that_uses_cpu_after_its_answer_is_killed(what: str, status: int) -> None:
+    """No script is known to do so; if one did, its process would end. An idle worker is left alone."""
     folder = Path(_process.__file__).with_name("worker")
     packages = json.dumps(_process._package_folders("javascript"))
 
@@ -337,8 +337,8 @@ def test_javascript_that_burns_the_processor_after_its_answer_ends(what: str, st
     assert ended.returncode == status
 
 
-def test_an_idle_worker_uses_no_processor(pools: dict[str, Pool]) -> None:
-    """After answers to code that leaves loops, timers and finalizers behind, in both languages."""
+def test_an_idle_worker_uses_no_cpu(pools: dict[str, Pool]) -> None:
+    """After code in both languages that leaves loops, timers and finalizers behind."""
     leftovers = {
         "javascript": """
             export async function transformEvent(event) {
@@ -369,16 +369,16 @@ def transformEvent(event, metadata):
         while not worker.is_ready:
             pass
         before = used(worker.id)
-        threading.Event().wait(0.5)  # what could burn has its time
+        threading.Event().wait(0.5)  # time for leftover work to run
         assert used(worker.id) - before < 0.1
 
 
 @linux
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_worker_that_dies_while_it_starts_is_started_again(
+def test_a_worker_that_dies_during_startup_is_started_again(
     language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first process is killed before it says a word; the caller does not notice."""
+    """The first process is killed before its first message; the caller does not notice."""
     program, mark = tmp_path / "python", tmp_path / "mark"
     program.write_text(f'#!/bin/sh\n[ -e {mark} ] || {{ touch {mark}; kill -9 $$; }}\nexec {sys.executable} "$@"\n')
     program.chmod(0o755)
@@ -391,8 +391,8 @@ def test_a_worker_that_dies_while_it_starts_is_started_again(
 
 
 @pytest.mark.parametrize("how", ["exit", "memory", "time"])
-def test_a_breach_in_python_ends_a_child_alone(how: str, pools: dict[str, Pool]) -> None:
-    """The worker stays: the next call does not wait for another to start."""
+def test_an_exceeded_limit_in_python_ends_only_a_child(how: str, pools: dict[str, Pool]) -> None:
+    """The worker stays: the next call does not wait for a new one."""
     code = (
         "import os\ndef transformEvent(e, m):\n    if e.get('how') == 'exit': os._exit(1)\n"
         "    if e.get('how') == 'memory': return {'a': 'x' * 10**9}\n    while e.get('how'): pass\n    return e"
@@ -405,8 +405,8 @@ def test_a_breach_in_python_ends_a_child_alone(how: str, pools: dict[str, Pool])
     assert pools["python"]._free == [worker]
 
 
-def test_a_worker_that_speaks_unasked_is_ended(pools: dict[str, Pool]) -> None:
-    """An answer prepared for the next call is never taken for that call's answer."""
+def test_a_worker_with_an_unsolicited_answer_is_ended(pools: dict[str, Pool]) -> None:
+    """An answer prepared for the next call is never used as its answer."""
     code = (
         "import os, struct\n"
         "def transformEvent(e, m):\n"
@@ -426,7 +426,7 @@ def test_a_worker_that_speaks_unasked_is_ended(pools: dict[str, Pool]) -> None:
 @linux
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_workers_end_with_their_parent(how: signal.Signals) -> None:
-    """Also one that loops, also when the parent is killed with -9, also when other threads of it have ended."""
+    """Even one that loops, if the parent is killed with -9, or if other threads of it have ended."""
     code = (
         "import threading, time\n"
         "from svctoolkit import transformations as t\n"
@@ -454,10 +454,10 @@ def test_workers_end_with_their_parent(how: signal.Signals) -> None:
 
 @linux
 @pytest.mark.parametrize("moment", ["children()", "threading.active_count() > 2"], ids=["process", "thread"])
-def test_an_interrupt_leaves_no_worker_that_was_starting(moment: str) -> None:
-    """Ctrl-C while one starts: it ends as soon as it has, since nobody else will know of it, and so does this process.
+def test_an_interrupt_leaves_no_starting_worker(moment: str) -> None:
+    """Ctrl-C during startup: the worker ends as soon as it has started, and so does this process.
 
-    Or while the thread starts that starts it.
+    Also if the thread that starts it is just starting.
     """
     code = f"""
 import contextlib, os, signal, threading, time
@@ -494,7 +494,7 @@ except KeyboardInterrupt:
 @linux
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_ctrl_c_of_a_terminal_does_not_reach_workers(pools: dict[str, Pool], language: str) -> None:
-    """It goes to all processes of a group, also to one that has just started: who started it ends it."""
+    """It goes to all processes of a group, even to one that is starting: its parent ends it."""
     with ctrl_c_as_usual():
         run(SAME[language], language, [{}], workers=pools[language])
     (worker,) = pools[language]._free
@@ -506,8 +506,8 @@ def test_ctrl_c_of_a_terminal_does_not_reach_workers(pools: dict[str, Pool], lan
 
 
 @linux
-def test_a_worker_outlives_the_thread_that_asked_for_it(pools: dict[str, Pool]) -> None:
-    """A server's threads come and go; the workers that their requests started stay."""
+def test_a_worker_outlives_the_requesting_thread(pools: dict[str, Pool]) -> None:
+    """A server's threads end; the workers that their requests started stay."""
     asked = threading.Thread(target=run, args=(SAME["python"], "python", [{}]), kwargs={"workers": pools["python"]})
     asked.start()
     asked.join()
@@ -519,8 +519,8 @@ def test_a_worker_outlives_the_thread_that_asked_for_it(pools: dict[str, Pool]) 
 
 
 @linux
-def test_a_forked_child_has_workers_of_its_own() -> None:
-    """After a fork the child does not talk to the parent's workers."""
+def test_a_forked_child_has_its_own_workers() -> None:
+    """After a fork the child does not use the parent's workers."""
     code = (
         "import os\nfrom svctoolkit import transformations as t\n"
         "code = 'def transformEvent(e, m): return e'\n"
@@ -538,8 +538,8 @@ def test_a_forked_child_has_workers_of_its_own() -> None:
 
 
 @linux
-def test_layers_tell_what_holds() -> None:
-    """On this machine the essential locks hold, and the words say what each is for."""
+def test_layers_are_described() -> None:
+    """On this machine the essential locks hold, and the text says what each is for."""
     layers = transformations.layers()
 
     assert layers.essential
@@ -548,8 +548,8 @@ def test_layers_tell_what_holds() -> None:
 
 @linux
 @pytest.mark.parametrize("without", [("namespaces",), ("landlock",), ("namespaces", "landlock", "privileges")])
-def test_a_missing_layer_is_no_hole(without: tuple[str, ...]) -> None:
-    """Each lock holds by itself: without namespaces or landlock there is still no file and no network."""
+def test_a_missing_layer_opens_nothing(without: tuple[str, ...]) -> None:
+    """Each lock works independently: without namespaces or landlock there is still no file and no network."""
     pool = Pool("python", 1, without)
     code = (
         "def transformEvent(e, m):\n    found = []\n    for f in (lambda: open('/etc/passwd'), lambda: __import__('socket').socket()):\n"
@@ -567,8 +567,8 @@ def test_a_missing_layer_is_no_hole(without: tuple[str, ...]) -> None:
 
 
 @linux
-def test_a_worker_that_is_not_locked_gets_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The host looks for itself: a worker that only says that it is locked is ended."""
+def test_an_unlocked_worker_gets_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host checks by itself: a worker that only claims to be locked is ended."""
     monkeypatch.setattr("svctoolkit.transformations._process.unconfirmed", lambda *_: ["seccomp"])
 
     with pytest.raises(TransformationError, match="locks that the kernel does not show") as caught:
@@ -578,8 +578,8 @@ def test_a_worker_that_is_not_locked_gets_no_code(monkeypatch: pytest.MonkeyPatc
 
 
 @linux
-def test_the_kernel_shows_the_locks(pools: dict[str, Pool]) -> None:
-    """Every layer that a worker claims is seen from outside; of this test's own process none of them is."""
+def test_the_kernel_confirms_the_locks(pools: dict[str, Pool]) -> None:
+    """Every layer that a worker claims is visible from outside; this test's own process has none."""
     for language in LANGUAGES:
         run(SAME[language], language, [{}], workers=pools[language])
         (worker,) = pools[language]._free
@@ -591,11 +591,9 @@ def test_the_kernel_shows_the_locks(pools: dict[str, Pool]) -> None:
 
 @linux
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_where_something_essential_is_missing_code_runs_only_when_trusted(
-    language: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without the filter of system calls nothing runs, and the error says how to say that one trusts the code."""
-    monkeypatch.setattr(_layers, "_notices", set())  # what this process has said before
+def test_without_essential_layers_only_trusted_code_runs(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the filter of system calls nothing runs, and the error says how to trust the code."""
+    monkeypatch.setattr(_layers, "_notices", set())  # earlier messages of this process
     pool = Pool(language, 1, ("seccomp",))
     with pytest.raises(TransformationError, match="without seccomp") as caught:
         transformations.load(SAME[language], language, workers=pool)
@@ -609,7 +607,7 @@ def test_where_something_essential_is_missing_code_runs_only_when_trusted(
 
 
 def test_results_are_plain_json(pools: dict[str, Pool]) -> None:
-    """What comes back can be written as JSON, whatever the code made of it."""
+    """Results can be written as JSON, whatever the code returned."""
     code = "export const transformEvent = () => ({ ['\\udfff']: '\\ud800', ['__proto__']: { a: 1 } })"
 
     output = run(code, "javascript", [{}], workers=pools["javascript"])[0]

@@ -1,4 +1,4 @@
-"""Users' code through the pipeline and the command line: what teams really have, in both languages."""
+"""User code through the pipeline and the command line, as real teams write it, in both languages."""
 
 from __future__ import annotations
 
@@ -67,8 +67,11 @@ def shop(code: str, language: Any) -> Pipeline:
 
 
 @pytest.mark.parametrize(("code", "language"), [(JS, "javascript"), (PY, "python")])
-def test_code_has_its_libraries_credentials_metadata_logs_and_the_recorder(code: str, language: str) -> None:
-    """Everything that the contract gives to code comes through the pipeline; its requests stay on this machine."""
+def test_code_has_everything_in_the_contract(code: str, language: str) -> None:
+    """Libraries, credentials, metadata, logs and the recorder work through the pipeline.
+
+    Requests stay on this machine.
+    """
     pipeline = shop(code, language)
     pipeline.recorder.answer("crm.example", Answer(body={"level": "gold"}))
     result = pipeline.test_source("web", EVENT)[0]
@@ -80,8 +83,8 @@ def test_code_has_its_libraries_credentials_metadata_logs_and_the_recorder(code:
     assert (asked.request.url, asked.request.headers["key"]) == ("https://crm.example/users/u-1001", "crm-s3cret")
 
 
-def test_a_credential_never_shows() -> None:
-    """Code that puts a credential into its event sends it, and no view of the result shows it."""
+def test_a_credential_is_masked_in_results() -> None:
+    """Code that puts a credential into its event sends it, but no display of the result shows it."""
     code = "export function transformEvent(e) { return {...e, k: 'Bearer ' + getCredential('crm')} }"
     pipeline = shop(code, "javascript")
     result = pipeline.test_destination("hook", EVENT)
@@ -91,7 +94,7 @@ def test_a_credential_never_shows() -> None:
     assert "crm-s3cret" not in repr(pipeline.workspace) + pipeline.workspace.dumps()
 
 
-def test_code_that_was_changed_runs_changed() -> None:
+def test_changed_code_takes_effect_at_once() -> None:
     """The next event sees the new code, the new library, the new credential."""
     pipeline = shop("export function transformEvent(e) { return {...e, v: 1} }", "javascript")
     first = pipeline.test_destination("hook", EVENT).data[0].user_transformed_payload["v"]
@@ -116,8 +119,8 @@ def test_code_that_cannot_be_loaded_is_an_error_of_each_event() -> None:
     assert data[0]["dest_transformed_payload"] == {"error": "error encountered in user_transformation stage. Aborting."}
 
 
-def test_code_that_the_service_keeps_says_what_to_do() -> None:
-    """A reference without code is no crash."""
+def test_a_reference_to_remote_code_is_a_clear_error() -> None:
+    """It says what to do."""
     workspace = Workspace.loads(
         "destinations: {hook: {type: WEBHOOK, config: {webhookUrl: 'https://b.example'}, transformation: t}}\n"
         "transformations: {t: {versionId: v1}}"
@@ -127,8 +130,8 @@ def test_code_that_the_service_keeps_says_what_to_do() -> None:
     assert error == "ConfigError: the code of transformation 't' is in RudderStack only: give it as `code` or `file`"
 
 
-def test_a_transformation_runs_by_itself(tmp_path: Path) -> None:
-    """`workspace.transformation("clean").run(event)` gives events, logs or an error."""
+def test_a_transformation_can_run_alone(tmp_path: Path) -> None:
+    """`workspace.transformation("clean").run(event)` returns events, logs or an error."""
     (tmp_path / "clean.py").write_text(
         "def transformEvent(event, metadata):\n    print('hello')\n    return event['a']\n"
     )
@@ -144,16 +147,16 @@ def test_a_transformation_runs_by_itself(tmp_path: Path) -> None:
         workspace.transformation("other", file=Path("nope.py"))
 
 
-def test_a_transformation_without_a_workspace_says_where_to_get_one() -> None:
-    """Its libraries, credentials and network are the workspace's."""
+def test_a_transformation_without_a_workspace_is_an_error() -> None:
+    """Its libraries, credentials and network belong to a workspace, and the error says where to get one."""
     alone = Transformation("mark", "id", "mark", code="def transformEvent(event, metadata):\n    return event\n")
 
     with pytest.raises(ConfigError, match=r"'mark' has no workspace: use workspace.transformation\('mark'\)"):
         alone.run({"type": "track"})
 
 
-def test_a_file_tells_its_language(tmp_path: Path) -> None:
-    """A file may be given as a text, and its name says what language it is in."""
+def test_a_file_name_gives_the_language(tmp_path: Path) -> None:
+    """A file may be passed as a text, and its extension decides."""
     (tmp_path / "clean.js").write_text("export function transformEvent(event) { return { ...event, seen: true } }")
     workspace = Workspace(folder=tmp_path)
     made = workspace.transformation("clean", file="clean.js")
@@ -162,8 +165,8 @@ def test_a_file_tells_its_language(tmp_path: Path) -> None:
     assert made.run({"type": "track"}).events == ({"type": "track", "seen": True},)
 
 
-def test_limits_are_the_workspaces() -> None:
-    """A limit in the file holds for each call; a breach is an error of that event."""
+def test_limits_come_from_the_workspace() -> None:
+    """A limit in the file applies to each call; exceeding it is an error of that event."""
     pipeline = shop("export function transformEvent(e) { for (;;); }", "javascript")
     pipeline.workspace.limits = Workspace.loads("limits: {time: 0.3, memory: 64}").limits
 
@@ -171,8 +174,8 @@ def test_limits_are_the_workspaces() -> None:
     assert "timed out. One call may take 0.3 s." in error
 
 
-def test_lines_that_ran_are_counted() -> None:
-    """With `coverage`, each line that can run has its count, by file."""
+def test_executed_lines_are_counted() -> None:
+    """With `coverage`, each executable line has its count, by file."""
     code = "export function transformEvent(e) {\n  if (e.never) {\n    e.x = 1;\n  }\n  return e;\n}"
     pipeline = Pipeline(shop(code, "javascript").workspace, coverage=True)
     pipeline.test_destination("hook", EVENT)
@@ -182,7 +185,7 @@ def test_lines_that_ran_are_counted() -> None:
     assert (hits[2], hits[3], hits[5]) == (2, 0, 2)
 
 
-def test_geolocation_asks_the_configured_service() -> None:
+def test_geolocation_uses_the_configured_service() -> None:
     """`geolocation(ip)` is one request to `<service>/geoip/<ip>`, answered by the recorder here."""
     code = "export async function transformEvent(e) { return {...e, geo: (await geolocation('203.0.113.7')).country} }"
     pipeline = shop(code, "javascript")
@@ -195,7 +198,7 @@ def test_geolocation_asks_the_configured_service() -> None:
 
 
 def test_without_the_essential_layers_only_loopback_is_served() -> None:
-    """The refusal says which layers are missing and what to do."""
+    """The error lists the missing layers and gives advice."""
     weak = layers_of({"limits": "set"})
 
     with pytest.raises(ConfigError, match=r"--trust-code(.|\n)*missing: seccomp"):
@@ -203,13 +206,13 @@ def test_without_the_essential_layers_only_loopback_is_served() -> None:
 
 
 def test_this_machine_has_the_essential_layers() -> None:
-    """Where the tests run, the sandbox is whole; it says so in words."""
+    """The sandbox is complete on machines that run the tests, and describes itself."""
     assert layers().essential
     assert "holds: seccomp" in str(layers())
 
 
-def test_code_that_hangs_while_it_is_loaded_makes_no_other_wait() -> None:
-    """One transformation's top level loops until its time is over; another of the workspace is answered meanwhile."""
+def test_code_that_hangs_while_loading_delays_no_other() -> None:
+    """One transformation's top level loops until its timeout; another one of the workspace is answered meanwhile."""
     workspace = Workspace(limits=Limits(time=3.0))
     for key, code in {"hangs": "while (true) {}", "works": "export const transformEvent = (e) => e"}.items():
         workspace.transformation(key, code=code, language="javascript")
@@ -226,7 +229,7 @@ def test_code_that_hangs_while_it_is_loaded_makes_no_other_wait() -> None:
 
 
 def test_only_errors_of_the_code_itself_are_final() -> None:
-    """A limit that was passed while the code was loaded may have been the machine's fault: later it is tried again."""
+    """A limit exceeded while loading may have been the machine's fault, so it is retried later."""
     now = [0.0]
     loads: list[str] = []
 
@@ -243,16 +246,16 @@ def test_only_errors_of_the_code_itself_are_final() -> None:
         assert (kind, len(loads)) == (kind, times)
 
 
-def test_a_workspace_file_says_that_its_code_is_trusted() -> None:
-    """`limits: {trust: true}` is read, and written back."""
+def test_a_workspace_file_can_trust_its_code() -> None:
+    """`limits: {trust: true}` is read and written back."""
     workspace = Workspace.loads("limits: {trust: true}")
 
     assert workspace.limits.trust
     assert Workspace.loads(workspace.dumps()).limits == workspace.limits
 
 
-def test_no_two_workspaces_are_of_one_scope() -> None:
-    """Also a workspace at the address of one that is gone, and a copy, whose code may become another."""
+def test_workspaces_never_share_a_scope() -> None:
+    """Not even a workspace at the memory address of a deleted one, or a copy, whose code may change."""
     scopes = {Workspace("same").scope for _ in range(50)}
     workspace = Workspace("same")
     copies = [copy.copy(workspace), copy.deepcopy(workspace), pickle.loads(pickle.dumps(workspace))]
@@ -272,8 +275,8 @@ def test_no_two_workspaces_are_of_one_scope() -> None:
         pytest.param("prlimit64", "limits", "clean.js", marks=pytest.mark.slow),
     ],
 )
-def test_a_machine_that_refuses_a_lock(call: str, layer: str, name: str, tmp_path: Path) -> None:
-    """Code does not run, and the error says what is missing and what to do; with --trust-code it runs, with a note."""
+def test_a_machine_without_a_lock_runs_only_trusted_code(call: str, layer: str, name: str, tmp_path: Path) -> None:
+    """The error says what is missing and what to do; with --trust-code it runs, with a note."""
     texts = {".js": "export const transformEvent = (e) => e", ".py": "def transformEvent(e, m): return e"}
     (tmp_path / name).write_text(texts[Path(name).suffix])
     command = [sys.executable, "-m", "tests.denied", call, sys.executable, "-m", "svctoolkit", "transform", name]
@@ -294,8 +297,8 @@ def test_a_machine_that_refuses_a_lock(call: str, layer: str, name: str, tmp_pat
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the locks are Linux's")
 @pytest.mark.parametrize("command", [["svctoolkit", "run"], ["pytest", "-q"]], ids=["run", "pytest"])
-def test_suites_on_a_machine_that_refuses_a_lock(command: list[str], tmp_path: Path) -> None:
-    """They fail with what to do; with --trust-code they pass, and what does not hold is said once."""
+def test_suites_on_a_machine_without_a_lock(command: list[str], tmp_path: Path) -> None:
+    """They fail with advice; with --trust-code they pass, and missing layers are reported once."""
     (tmp_path / "workspace.yaml").write_text(
         "destinations: {hook: {type: WEBHOOK, config: {webhookUrl: 'https://b.example'}, transformation: t}}\n"
         "transformations: {t: {language: python, code: 'def transformEvent(e, m): return e'}}\n"
@@ -325,7 +328,7 @@ def cli(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_transform_command_shows_output_changes_logs_and_time(tmp_path: Path) -> None:
-    """One event through a file: what came out, path by path what is different, what was logged."""
+    """One event through a file: its result, the changes by path, and the log."""
     code = "export function transformEvent(e) { log('seen'); e.properties.total = 1; delete e.channel; return e }"
     (tmp_path / "clean.js").write_text(code)
     done = cli("transform", "clean.js", cwd=tmp_path)
@@ -336,8 +339,8 @@ def test_the_transform_command_shows_output_changes_logs_and_time(tmp_path: Path
     assert " ms, including sandbox start" in done.stdout
 
 
-def test_what_code_writes_does_not_steer_the_terminal(tmp_path: Path) -> None:
-    """Escapes and lines that look like commands of a CI are shown, not obeyed: in logs, events, changes and errors."""
+def test_output_of_code_is_escaped_on_the_terminal(tmp_path: Path) -> None:
+    """Escapes and CI commands are shown as text: in logs, events, changes and errors."""
     evil = "\\u001b[2J\\n::error::no\\u202e\\u009b1m"
     (tmp_path / "logs.js").write_text(
         f"export function transformEvent(e) {{ log('{evil}'); return {{ ...e, event: '{evil}', ['{evil}']: 1 }} }}"
@@ -365,10 +368,10 @@ def test_what_code_writes_does_not_steer_the_terminal(tmp_path: Path) -> None:
         ("a.py", None, 4, "a.py: cannot be read: No such file"),
     ],
 )
-def test_the_transform_command_tells_what_went_wrong(
+def test_the_transform_command_has_exit_codes(
     tmp_path: Path, name: str, code: str | None, code_of_exit: int, says: str
 ) -> None:
-    """A drop is no failure; an error of the code is 1, a file that is wrong is 4."""
+    """A drop is not a failure; an error in the code is 1, a wrong file is 4."""
     if code is not None:
         (tmp_path / name).write_text(code)
     done = cli("transform", name, cwd=tmp_path)
@@ -378,7 +381,7 @@ def test_the_transform_command_tells_what_went_wrong(
 
 
 def test_watching_runs_again_after_each_change(tmp_path: Path) -> None:
-    """Save the file, see the new outcome; a mistake in between does not end the watch."""
+    """After each save the new outcome is shown; a mistake in between does not end the watch."""
     file = tmp_path / "clean.py"
     texts = [
         "def transformEvent(e, m):\n    return 'one'\n",
@@ -406,8 +409,8 @@ def test_watching_runs_again_after_each_change(tmp_path: Path) -> None:
     assert sum(line.startswith("--- ") for line in seen) >= 3
 
 
-def test_trust_is_said_for_one_command(tmp_path: Path) -> None:
-    """What runs afterwards in this process is not trusted because of it."""
+def test_trust_applies_to_one_command(tmp_path: Path) -> None:
+    """Later code in this process is not trusted because of it."""
     (tmp_path / "clean.py").write_text("def transformEvent(e, m): return e")
 
     assert main(["transform", str(tmp_path / "clean.py"), "--trust-code"]) == 0

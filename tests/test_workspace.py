@@ -1,4 +1,4 @@
-"""The workspace: one file or Python objects, and everything that can be wrong with either."""
+"""The workspace as a file or as Python objects, and the mistakes in either."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def problems(text: str, **options: Any) -> list[str]:
     return [str(problem).removeprefix("w:") for problem in error.value.problems]
 
 
-def test_load(shop: Workspace, folder: Path):
-    """A file gives sources, connections, destinations, transformations with their code, users and delivery."""
+def test_a_file_is_loaded(shop: Workspace, folder: Path):
+    """Sources, connections, destinations, transformations with their code, users and delivery."""
     assert shop.name == "shop"
     assert shop.folder == folder
     assert shop.source("src1").write_key == "wk1"
@@ -99,17 +99,17 @@ def test_load(shop: Workspace, folder: Path):
     assert shop.person("dev@example.com", "t0ken-value") is shop.users[0]
 
 
-def test_defaults(shop: Workspace):
+def test_defaults_of_a_file(shop: Workspace):
     """Id, name and write key are the key unless they are given; sources and destinations are enabled."""
     assert shop.source("app") == Source("app", "app", "app", "http", "app", enabled=True)
     assert shop.destination("spare").id == "spare"
     assert shop.destination("spare").enabled is False
 
 
-def test_references(shop: Workspace):
-    """$(env:NAME) in a configuration is a secret that remembers how it was written; code is left as it is.
+def test_environment_references_become_secrets(shop: Workspace):
+    """$(env:NAME) in a configuration is a secret that keeps its spelling; code is unchanged.
 
-    What stood in the variable is a secret by itself, too.
+    The value of the variable is itself a secret, too.
     """
     token, key = (row["to"] for row in shop.destination("hook").config["headers"])
 
@@ -136,8 +136,8 @@ def test_references(shop: Workspace):
         ("$(var:A:-d)/$(env:B)", {"B": "b"}, Secret("d/b")),
     ],
 )
-def test_reference_forms(written: str, environ: dict[str, str], value: str | Secret):
-    """A default stands in for a variable that is not set or empty; a second dollar sign makes plain text."""
+def test_references_may_have_defaults(written: str, environ: dict[str, str], value: str | Secret):
+    """The default replaces an unset or empty variable; a double dollar sign makes plain text."""
     text = f"destinations: {{d: {{type: WEBHOOK, config: {{webhookUrl: x, headers: [{{from: '{written}'}}]}}}}}}"
     workspace = Workspace.loads(text, environ=environ)
 
@@ -145,8 +145,8 @@ def test_reference_forms(written: str, environ: dict[str, str], value: str | Sec
     assert Workspace.loads(workspace.dumps(), environ=environ) == workspace
 
 
-def test_secrets_in_the_clear_are_saved_as_references(tmp_path: Path) -> None:
-    """The file names a variable for each of them; `.env` has the values when asked, for its owner only, and is read."""
+def test_secrets_in_clear_text_are_saved_as_references(tmp_path: Path) -> None:
+    """The file names a variable for each; on request, `.env` has the values, readable only for its owner."""
     workspace = Workspace("shop")
     for key, value in (("am", "s3cr3t-one"), ("am2", 'it\'s "two"\nlines')):
         workspace.destination(key, "AM", config={"apiKey": "k", "apiSecret": value})
@@ -171,8 +171,8 @@ def test_secrets_in_the_clear_are_saved_as_references(tmp_path: Path) -> None:
     assert other.destination("am").config["apiSecret"] == Secret("rules")
 
 
-def test_token_is_hashed(tmp_path: Path):
-    """A token in clear text is accepted, and saved as its hash; a reference stays a reference."""
+def test_a_token_is_stored_as_its_hash(tmp_path: Path):
+    """A token in clear text is accepted; a reference stays a reference."""
     Workspace.loads(
         "users: [{email: a@b, token: clear-text}, {email: c@d, token: '$(env:T)'}]", environ={"T": "t"}
     ).save(tmp_path / "w.yaml")
@@ -184,16 +184,16 @@ def test_token_is_hashed(tmp_path: Path):
     assert Workspace.load(tmp_path / "w.yaml", environ={"T": "t"}).person("a@b", "clear-text")
 
 
-def test_save_and_load(shop: Workspace, folder: Path):
-    """A saved workspace is the same workspace, and other code files stay where they are."""
+def test_a_saved_workspace_is_equal(shop: Workspace, folder: Path):
+    """And other code files stay in their place."""
     shop.save(folder / "again.yaml")
 
     assert Workspace.load(folder / "again.yaml", environ=ENVIRON) == shop
     assert "t0ken-value" not in (folder / "again.yaml").read_text()
 
 
-def test_save_elsewhere(shop: Workspace, folder: Path):
-    """Files are found from the new place as well."""
+def test_a_workspace_can_be_saved_elsewhere(shop: Workspace, folder: Path):
+    """Its files are found from the new place."""
     (folder / "sub").mkdir()
     shop.save(folder / "sub" / "w.yaml")
 
@@ -202,8 +202,8 @@ def test_save_elsewhere(shop: Workspace, folder: Path):
     assert again.transformation("clean").code == shop.transformation("clean").code
 
 
-def test_save_replaces_as_a_whole(shop: Workspace, folder: Path):
-    """A save that fails leaves the file as it was and nothing beside it; one that works keeps its permissions."""
+def test_saving_is_atomic(shop: Workspace, folder: Path):
+    """A failed save leaves the old file and nothing else; a successful one keeps the permissions."""
     file = folder / "workspace.yaml"
     file.chmod(0o600)
     before = sorted(folder.iterdir())
@@ -221,8 +221,8 @@ def test_save_replaces_as_a_whole(shop: Workspace, folder: Path):
 
 
 @pytest.mark.parametrize("path", ["nowhere/w.yaml", ".", "a\0b"])
-def test_save_where_nothing_can_be_written(folder: Path, path: str):
-    """A place that cannot be written is a problem that names it, and leaves nothing behind."""
+def test_an_unwritable_place_is_a_problem(folder: Path, path: str):
+    """The problem names it, and no file is left behind."""
     before = sorted(folder.iterdir())
     with pytest.raises(InvalidWorkspace, match="cannot be written"):
         Workspace("x").save(folder / path)
@@ -240,8 +240,8 @@ def test_save_where_nothing_can_be_written(folder: Path, path: str):
         ("\ud83d", "half of a surrogate pair"),
     ],
 )
-def test_what_a_file_cannot_hold(value: Any, says: str):
-    """A value that would not come back from a file is a problem, and a secret is not shown."""
+def test_values_that_a_file_cannot_hold_are_problems(value: Any, says: str):
+    """Those that could not be loaded again; secrets are not shown."""
     workspace = Workspace("w")
     workspace.destination("d", "WEBHOOK", config={"webhookUrl": value})
     with pytest.raises(InvalidWorkspace, match=says) as error:
@@ -250,8 +250,8 @@ def test_what_a_file_cannot_hold(value: Any, says: str):
     assert "s3cr3t-value" not in str(error.value)
 
 
-def test_changed_code_is_not_lost(shop: Workspace):
-    """Code that was changed in memory while its file has other code is not dropped silently."""
+def test_code_changed_in_memory_is_not_lost(shop: Workspace):
+    """If its file has other code, that is not silently ignored."""
     shop.transformation("clean").code = "def transformEvent(event, metadata): pass\n"
     with pytest.raises(InvalidWorkspace, match="its code differs from clean"):
         shop.dumps()
@@ -293,7 +293,7 @@ configs = st.recursive(
 
 @st.composite
 def workspaces(draw: st.DrawFn) -> Workspace:
-    """Workspaces as wide as the file format, of a destination type that takes any configuration."""
+    """Workspaces of all possible forms, with a destination type that accepts any configuration."""
     made = Workspace(draw(no_reference))
     keys = st.lists(words, max_size=3, unique=True)
     for key in draw(keys):
@@ -331,8 +331,8 @@ def workspaces(draw: st.DrawFn) -> Workspace:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(workspaces())
-def test_round_trip(workspace: Workspace):
-    """Whatever a workspace has in it, its file gives it back."""
+def test_any_workspace_survives_saving_and_loading(workspace: Workspace):
+    """The loaded workspace is equal."""
     written = workspace.dumps()
 
     again = Workspace.loads(written, environ={"A": "va:lue"})
@@ -340,8 +340,8 @@ def test_round_trip(workspace: Workspace):
     assert again.dumps() == written
 
 
-def test_every_problem_at_once():
-    """All problems of a file are told together, in file order, each where it stands and only once."""
+def test_all_problems_are_reported_together():
+    """In file order, each at its position and only once."""
     text = """\
 workspace: shop
 users: [{email: a@b, token: $(env:NOPE)}, {email: x, token: 123}, {email: a@b, token: sha256:abc}]
@@ -449,15 +449,15 @@ delivery: {mode: lve, timeout: -1}
         ],
     ],
 )
-def test_one_mistake(text: str, said: str):
-    """One mistake is one problem."""
+def test_one_mistake_is_one_problem(text: str, said: str):
+    """Without follow-up problems."""
     found = problems(text)
 
     assert [problem.split("\n")[0] for problem in found] == [said]
 
 
-def test_a_plan_of_a_project_is_found_by_its_name(tmp_path: Path) -> None:
-    """`project` is a folder of rudder-cli, `plan` names one of several; a wrong name is told where it stands."""
+def test_a_plan_of_a_project_is_found_by_name(tmp_path: Path) -> None:
+    """`project` is a folder of rudder-cli, `plan` names one of several; a wrong name is reported with its position."""
     write(tmp_path / "plans", PROJECT)
     text = "trackingPlans: {web: {project: plans, plan: PLAN}}"
     (tmp_path / "right.yaml").write_text(text.replace("PLAN", "shop"))
@@ -470,8 +470,8 @@ def test_a_plan_of_a_project_is_found_by_its_name(tmp_path: Path) -> None:
     assert item.chosen.name == "Shop"
 
 
-def test_the_environment_of_the_variable_counts_where_none_is_given(tmp_path: Path) -> None:
-    """`environment=""` takes the file as it is; a workspace that is one of its environments has none of its own."""
+def test_svc_env_is_the_default_environment(tmp_path: Path) -> None:
+    """`environment=""` ignores it; a workspace loaded for an environment has no further environments."""
     path = tmp_path / "workspace.yaml"
     path.write_text("sources: {web: {writeKey: dev}}\nenvironments: {prod: {sources: {web: {writeKey: live}}}}\n")
     variable = {"SVC_ENV": "prod"}
@@ -483,8 +483,8 @@ def test_the_environment_of_the_variable_counts_where_none_is_given(tmp_path: Pa
     assert ([*default.environments], [*unlayered.environments]) == ([], ["prod"])
 
 
-def test_file_that_is_no_text(tmp_path: Path):
-    """Code that cannot be read is a problem at the reference to it, which says why."""
+def test_an_unreadable_code_file_is_a_problem(tmp_path: Path):
+    """At the reference to it, with the reason."""
     (tmp_path / "t.py").write_bytes(b"x = '\xff'")
     (tmp_path / "folder.js").mkdir()
     text = "transformations: {t: {file: t.py}, u: {file: folder.js}, v: {file: 'a\\0b.py'}}".replace("'", '"')
@@ -496,8 +496,8 @@ def test_file_that_is_no_text(tmp_path: Path):
     assert found[2].endswith("no such file")
 
 
-def test_checks_of_objects():
-    """Objects made in Python get the same checks, with dotted paths; none of them raises anything else."""
+def test_objects_are_checked_like_files():
+    """With dotted paths; no other exception is raised."""
     workspace = Workspace("w")
     workspace.destination("hook", "WEBHOOK", config={"webhookUrl": [3], "headerz": []})
     web = workspace.source("web", destinations=["hook"])
@@ -526,8 +526,8 @@ def test_checks_of_objects():
         workspace.destinations_of(web)
 
 
-def test_check_accepts(shop: Workspace):
-    """A workspace that holds together has no problems."""
+def test_a_consistent_workspace_has_no_problems(shop: Workspace):
+    """`check` accepts it."""
     shop.transformation("local", lambda event: event)
 
     assert shop.problems() == []
@@ -535,7 +535,7 @@ def test_check_accepts(shop: Workspace):
 
 
 def configuration(**changes: Any) -> dict[str, Any]:
-    """A workspace configuration of the service with two sources, which share a destination."""
+    """A RudderStack workspace configuration with two sources that share a destination."""
     hook = {
         "id": "d1",
         "name": "Local hook!",
@@ -563,8 +563,8 @@ def configuration(**changes: Any) -> dict[str, Any]:
     }
 
 
-def test_service_configuration(tmp_path: Path):
-    """The service's own JSON is a workspace: shared destinations are one, deleted ones are left out."""
+def test_rudderstacks_json_can_be_loaded(tmp_path: Path):
+    """Shared destinations are one, deleted ones are left out."""
     (tmp_path / "workspace_config.json").write_text(json.dumps(configuration(), indent=1))
 
     with pytest.warns(WorkspaceWarning, match="WEBHOOK has no configuration variable 'new'"):
@@ -582,8 +582,8 @@ def test_service_configuration(tmp_path: Path):
     assert found.libraries == {"l1": Library("l1", None, version_id="l1")}
 
 
-def test_what_nobody_knows_is_kept_and_warned_about(tmp_path: Path):
-    """Unknown types, variables and values that do not fit refuse no workspace: all are told at once, and kept."""
+def test_unknown_parts_are_kept_with_a_warning(tmp_path: Path):
+    """Unknown types, variables and unsuitable values reject no workspace: all are reported together, and kept."""
     shape = configuration()
     hook = shape["sources"][0]["destinations"][0]
     odd = {**hook, "id": "odd", "name": "Odd", "destinationDefinition": {"name": "WEBHOK"}}
@@ -613,8 +613,8 @@ def test_what_nobody_knows_is_kept_and_warned_about(tmp_path: Path):
         Pipeline(workspace).test_destination("wrong", {"type": "track", "event": "e"})
 
 
-def test_a_namespace_has_several_workspaces(tmp_path: Path):
-    """Of a namespace's configuration the only workspace is taken; of several nobody knows which. Null is unchanged."""
+def test_a_namespace_may_have_several_workspaces(tmp_path: Path):
+    """The only workspace of a namespace's configuration is used; several are ambiguous. Null means unchanged."""
     shape = {**configuration(), "sources": []}
     file = tmp_path / "namespace.json"
     file.write_text(json.dumps({"ws0": None, "ws1": shape}))
@@ -628,8 +628,8 @@ def test_a_namespace_has_several_workspaces(tmp_path: Path):
         Workspace.load(file)
 
 
-def test_service_configuration_becomes_yaml():
-    """What came from the service can be saved as YAML, references to code included."""
+def test_rudderstacks_json_can_be_saved_as_yaml():
+    """Including references to code."""
     config = configuration()
     for source in config["sources"]:
         for destination in source["destinations"]:
@@ -655,8 +655,8 @@ def test_service_configuration_becomes_yaml():
         ),
     ],
 )
-def test_wrong_service_configuration(changes: dict[str, Any], said: list[str]):
-    """Wrong types and ids that occur twice are told with their places in the JSON."""
+def test_mistakes_in_rudderstacks_json_have_positions(changes: dict[str, Any], said: list[str]):
+    """Wrong types and duplicate ids."""
     found = problems(json.dumps(configuration(**changes), indent=1))
 
     assert len(found) == len(said)
@@ -678,8 +678,8 @@ WRONG = st.sampled_from(
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_any_wrong_value(data: st.DataObject):
-    """A value of any kind in any place is a workspace or problems with places, never another error."""
+def test_any_value_gives_a_workspace_or_problems(data: st.DataObject):
+    """With positions, never another error."""
     base = data.draw(st.sampled_from([yaml.safe_load(SHOP), configuration()]))
     for _ in range(data.draw(st.integers(1, 3))):
         *owners, last = data.draw(st.sampled_from([p for p in paths(base) if p]))
@@ -708,8 +708,8 @@ def test_any_wrong_value(data: st.DataObject):
     st.sampled_from(["", "\t", "\0", "\n", "{", "]", "'", ":", "- ", "&a", "*a", "!x", "\r", "é", "\ud83d"]),
     st.integers(0, 30),
 )
-def test_any_damage(at: int, new: str, cut: int):
-    """A file that was damaged anywhere is a workspace or problems with places."""
+def test_any_damage_gives_a_workspace_or_problems(at: int, new: str, cut: int):
+    """For a file damaged anywhere."""
     places = ["w:1:1"]
     try:
         Workspace.loads(SHOP[:at] + new + SHOP[at + cut :], name="w", environ=ENVIRON)
@@ -733,9 +733,10 @@ def test_any_damage(at: int, new: str, cut: int):
     ],
     ids=["dangling", "misfits", "types", "duplicate key", "service", "aliases"],
 )
-def test_large_wrong_files_are_quick(text: str):
-    """50,000 wrong lines are refused in seconds (one alone, more in a process that has much to collect), with the
-    first hundred problems.
+def test_large_invalid_files_are_rejected_quickly(text: str):
+    """50,000 wrong lines take seconds, and the first hundred problems are reported.
+
+    One second alone, more in a process with much garbage to collect.
     """
     with within(4):
         found = problems(text)
@@ -743,8 +744,8 @@ def test_large_wrong_files_are_quick(text: str):
     assert len(found) <= 101
 
 
-def test_display(shop: Workspace):
-    """A workspace shows sources, destinations and their states; never a key, token or setting, nor foreign markup."""
+def test_a_display_shows_states_but_no_secrets(shop: Workspace):
+    """Sources, destinations and their states; never a key, token or setting, nor foreign markup."""
     shop.destination("spare").name = "<b>Spare</b>"
     shop.destination("alone", "WEBHOOK", config={"webhookUrl": "https://alone.example"})
 

@@ -1,4 +1,4 @@
-"""YAML files: what they mean, where it stands, and what is said about mistakes."""
+"""YAML files: their meaning, the positions of values, and the messages about mistakes."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def problems(text: str) -> str:
         ("[a, 1, {b: c}]", ["a", 1, {"b": "c"}]),
     ],
 )
-def test_scalars(written: str, meant: Any):
-    """Scalars are those of YAML 1.2: only JSON's numbers are numbers, and NO is a text."""
+def test_scalars_are_those_of_yaml_1_2(written: str, meant: Any):
+    """Only JSON's numbers are numbers, and NO is a text."""
     found = yamlfile.load(f"x: {written}").data["x"]
 
     assert found == meant
@@ -69,7 +69,7 @@ def test_scalars(written: str, meant: Any):
 
 
 def test_keys_are_text():
-    """A key is its text, whatever it looks like."""
+    """Whatever they look like."""
     assert yamlfile.load("on: 1\n200: 2\ntrue: 3\n2026-01-01: 4").data == {
         "on": 1,
         "200": 2,
@@ -80,14 +80,14 @@ def test_keys_are_text():
 
 @given(json_values)
 def test_json_is_read_exactly(value: Any):
-    """JSON, with escapes or without, is read as JSON, and as YAML inside a list."""
+    """With escapes or without, and as part of YAML."""
     assert yamlfile.load(json.dumps({"x": value})).data == {"x": value}
     if "\\ud" not in (text := json.dumps(value)):
         assert yamlfile.load(f"- {text}").data == [value]
 
 
-def test_merge_keys():
-    """`<<` brings in members: own ones win, then those of earlier objects."""
+def test_merge_keys_add_fields():
+    """`<<`: own fields take precedence, then those of earlier objects."""
     document = yamlfile.load("a: &a {x: 1, y: 1}\nb: &b {y: 2, z: 2}\nc:\n  <<: [*a, *b]\n  x: 0\n", name="f")
 
     assert document.data["c"] == {"x": 0, "y": 1, "z": 2}
@@ -114,24 +114,24 @@ TEXT = "\ufeffa:\r\n  - b: é\r\n    ключ: x # c\r\n  - {d: 1, e: [1, 2]}\r\
         (["a", "b"], False, (2, 3)),
     ],
 )
-def test_places(path: list[str | int], key: bool, place: tuple[int, int]):
-    """Lines and columns count characters from 1; what is absent has the place of the nearest value above."""
+def test_values_have_positions(path: list[str | int], key: bool, place: tuple[int, int]):
+    """Lines and columns count characters from 1; a missing value has the position of the nearest one above."""
     document = yamlfile.load(TEXT, name="f.yaml")
 
     assert document.position(path, key=key) == place
     assert document.where(path, key=key) == f"f.yaml:{place[0]}:{place[1]}"
 
 
-def test_places_in_json():
-    """JSON has places as well, behind escapes that YAML does not know."""
+def test_values_in_json_have_positions():
+    """Even after escapes that YAML does not support."""
     document = yamlfile.load('{"a": "\\ud83d\\ude00 \x7f",\n\t"b": [1, {"c": 3}]}', name="c.json")
 
     assert document.data["a"] == "😀 \x7f"
     assert document.where(["b", 1, "c"]) == "c.json:2:17"
 
 
-def test_excerpt():
-    """An excerpt is the source line with a caret under the value, cut when the line is long."""
+def test_an_excerpt_points_to_the_value():
+    """The source line with a caret under the value, cut if the line is long."""
     assert yamlfile.load("a: 1\nb: [x, y]").excerpt(["b", 1]) == "    b: [x, y]\n           ^"
 
     line, caret = yamlfile.load(f"a: [{'x' * 500}, here, {'y' * 500}]").excerpt(["a", 1]).split("\n")
@@ -140,8 +140,8 @@ def test_excerpt():
     assert len(line) <= 104
 
 
-def test_part_keeps_places():
-    """A part of a document has the places of the whole."""
+def test_a_part_keeps_its_positions():
+    """They are relative to the whole document."""
     document = yamlfile.load("suite: x\nsources:\n  web: {}\n", name="f")
 
     part = document.part({"sources": document.data["sources"]})
@@ -183,8 +183,8 @@ def test_part_keeps_places():
         ('{"a": 1,\n "b" 2}', "2:6", "is missing"),
     ],
 )
-def test_mistakes(text: str, where: str, says: str):
-    """What is no plain YAML is one problem with its place and its source line."""
+def test_mistakes_have_a_position_and_an_excerpt(text: str, where: str, says: str):
+    """Each deviation from plain YAML is one problem."""
     said = problems(text)
 
     assert said.startswith(f"f.yaml:{where}: ")
@@ -203,16 +203,16 @@ def test_mistakes(text: str, where: str, says: str):
         ("token: s3cret\ntoken: s3cret", "token: ••••••"),
     ],
 )
-def test_the_line_of_a_mistake_shows_keys_and_no_values(text: str, line: str) -> None:
-    """A file that cannot be read may have its secrets in any place."""
+def test_the_excerpt_of_a_mistake_shows_no_values(text: str, line: str) -> None:
+    """An unreadable file may have its secrets anywhere."""
     said = problems(text)
 
     assert said.splitlines()[1] == f"    {line}"
     assert "s3cret" not in said
 
 
-def test_mistakes_at_once():
-    """Duplicate keys, tags and keys that are no text are told together."""
+def test_mistakes_are_reported_together():
+    """Duplicate keys, tags, and keys that are not text."""
     said = problems("a: 1\na: 2\nb: !x 3\nc: {d: 1, d: 2}\n{e: f}: 3\n")
 
     places = [line.partition(": ")[0] for line in said.splitlines() if line.startswith("f.yaml")]
@@ -220,14 +220,14 @@ def test_mistakes_at_once():
     assert "duplicate key 'a': it is already defined in line 1\n    a: •\n    ^" in said
 
 
-def test_hundred_levels_are_fine():
+def test_a_hundred_levels_are_allowed():
     """Values may nest 100 levels deep, as YAML and as JSON."""
     assert yamlfile.load("[" * 100 + "]" * 100).data
     assert yamlfile.load('{"a":' * 99 + "[]" + "}" * 99).data
 
 
-def test_alias_bomb_is_refused_quickly():
-    """Aliases that grow to billions of values are refused, not expanded."""
+def test_an_alias_bomb_is_rejected_quickly():
+    """Aliases that expand to billions of values are not expanded."""
     lines = ["a: &a [1,1,1,1,1,1,1,1,1,1]"]
     lines += [f"{b}: &{b} [{','.join([f'*{a}'] * 10)}]" for a, b in zip("abcdefghi", "bcdefghij", strict=True)]
 
@@ -237,8 +237,8 @@ def test_alias_bomb_is_refused_quickly():
     assert "aliases" in said
 
 
-def test_large_files_are_quick():
-    """100,000 lines are read in less than two seconds, and their problems are capped."""
+def test_large_files_are_read_quickly():
+    """100,000 lines take less than two seconds, and problems are limited."""
     text = "".join(f"s{i}:\n  id: x{i}\n  name: Name {i}\n  list: [a, b]\n  on: true\n" for i in range(20_000))
     with within(2):
         document = yamlfile.load(text)
@@ -250,8 +250,8 @@ def test_large_files_are_quick():
     assert error.value.problems[0].where == "<text>:1:1"
 
 
-def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A file is named from the working directory; one that cannot be read is a problem that names it."""
+def test_files_are_named_relative_to_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """An unreadable one is a problem that names it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "ok.yaml").write_bytes(b"\xef\xbb\xbfa: 1\r\nb: 2")
@@ -270,16 +270,16 @@ def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="there is no endless file here")
-def test_endless_file():
-    """A file without an end is refused, not read until the memory is full."""
+def test_an_endless_file_is_rejected():
+    """It is not read until memory is full."""
     with pytest.raises(ConfigError, match="larger than 32 MB"):
         yamlfile.load(Path("/dev/zero"))
 
 
 @settings(max_examples=300)
 @given(st.text() | st.text(alphabet="ab:-?,[]{}&*!|>'\"%@`# \t\n<~01\\u", max_size=40))
-def test_any_text(text: str):
-    """Any text is a document of plain JSON values, or a problem with a place."""
+def test_any_text_is_a_document_or_a_problem(text: str):
+    """Plain JSON values, or a problem with a position."""
     places, data = ["f:1:1"], None
     try:
         data = yamlfile.load(text, name="f").data
@@ -290,8 +290,8 @@ def test_any_text(text: str):
     assert json.loads(json.dumps(data)) == data
 
 
-def test_without_libyaml():
-    """Where PyYAML has no C parser, the same text means the same and has the same places."""
+def test_without_libyaml_the_result_is_the_same():
+    """If PyYAML has no C parser, the values and positions are the same."""
     program = """
 import sys
 sys.modules["yaml._yaml"] = None
@@ -371,8 +371,8 @@ class Thing(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="ca
         ("{links: [1], thingId: x, zzz: 1}", ["1:10: item 1", "1:26: unknown key 'zzz'. Known keys: thingId, token, "]),
     ],
 )
-def test_check(text: str, said: list[str]):
-    """Everything that does not fit is told at once, in file order and in words for people; no mistake twice."""
+def test_all_mistakes_are_reported_in_plain_words(text: str, said: list[str]):
+    """Together, in file order, and none twice."""
     with pytest.raises(InvalidSuite) as error:
         yamlfile.check(yamlfile.load(text, name="f"), yamlfile.schema(Thing), InvalidSuite)
 
@@ -381,16 +381,16 @@ def test_check(text: str, said: list[str]):
     assert all(line.startswith(f"f:{start}") for line, start in zip(lines, said, strict=True))
 
 
-def test_check_accepts():
-    """What fits raises nothing."""
+def test_valid_values_raise_nothing():
+    """Everything that matches the type."""
     text = "{thingId: x, links: [a, {to: b}], mode: live, timeout: 2, things: {a: {to: b, enabled: false}}}"
 
     assert yamlfile.check(yamlfile.load(text), yamlfile.schema(Thing), InvalidSuite) is None
     assert yamlfile.misfits({"thingId": "x"}, yamlfile.schema(Thing)) == []
 
 
-def test_schema():
-    """The schema is JSON Schema 2020-12 and closed where the type forbids unknown members."""
+def test_the_schema_is_closed():
+    """It is JSON Schema 2020-12 and allows no unknown fields where the type forbids them."""
     made = yamlfile.schema(Thing)
 
     assert made["$schema"] == "https://json-schema.org/draft/2020-12/schema"

@@ -1,8 +1,8 @@
 """`python -m tests.trace`: every function that one event runs through, from HTTP to the recorder and back.
 
-The data plane is warm, and the destination a webhook that the recorder stands for. Printed as JSON, in the order in
-which the functions were entered: file below the package, qualified name, thread. Lambdas, comprehensions and generator
-expressions are left out: they are part of the function that they stand in.
+The data plane is warm, and the destination is a webhook answered by the recorder. The output is JSON, in the order in
+which the functions were entered: file relative to the package, qualified name, thread. Lambdas, comprehensions and
+generator expressions are left out: they count as part of their function.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SENT = ("delivery/_recorder.py", "Recorder.exchange")
 
 
 class Call(NamedTuple):
-    """A function that was entered."""
+    """A function call."""
 
     file: str
     function: str
@@ -35,7 +35,7 @@ class Call(NamedTuple):
 
 
 def trace() -> list[Call]:
-    """What a process of its own has run for one event."""
+    """The functions that a separate process has run for one event."""
     run = subprocess.run(
         [sys.executable, "-m", "tests.trace"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
     )
@@ -43,9 +43,9 @@ def trace() -> list[Call]:
 
 
 def until_sent(calls: list[Call]) -> list[Call]:
-    """The calls until the recorder has the request, on the threads that the event goes through.
+    """The calls until the recorder has the request, on the event's threads.
 
-    On a slow machine, timers look after the event and start further workers meanwhile: they are not on its way.
+    On a slow machine, timers check the event and start further workers meanwhile: they are not part of its path.
     """
     sent = 1 + next(i for i, call in enumerate(calls) if call[:2] == SENT)
     router = next(call.thread for call in calls if call[:2] == ROUTED)
@@ -64,7 +64,7 @@ def main() -> None:
             thread = threading.current_thread()
             calls.append(Call(file, code.co_qualname, f"{thread.name} ({thread.ident})"))
 
-    threading.setprofile(note)  # for the threads that are started from here on: all those of the data plane
+    threading.setprofile(note)  # for later threads: all those of the data plane
 
     import httpx
 
@@ -77,7 +77,7 @@ def main() -> None:
             event = {"event": "Signed Up", "userId": f"u{number}", "messageId": f"m{number}"}
             client.post(f"{plane.url}/v1/track", json=event).raise_for_status()
             plane.wait(lambda sent=number + 1: len([f for f in plane.fates if f.status == "delivered"]) == sent)
-        # The fate is stored, and then the journal hears of it.
+        # The fate is stored, and then the journal is notified.
         plane.wait(lambda: any(call[:2] == LAST for call in calls))
         recording.clear()
     print(json.dumps(calls))
