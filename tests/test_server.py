@@ -401,6 +401,20 @@ def test_the_demo_token_is_new_and_shown_only_in_the_banner() -> None:
         assert token not in banner(plane)
 
 
+def test_the_banner_has_the_write_key_of_each_source_and_a_line_to_copy() -> None:
+    """A first request that needs no look into the workspace file; further sources are counted."""
+    workspace = Workspace("shop")
+    for n in range(14):
+        workspace.source(f"s{n}", write_key=f"key-of-{n}", enabled=n != 1, destinations=[])
+    with DataPlane(workspace) as plane:
+        said = banner(plane)
+
+    assert "  write key      s0   key-of-0\n                 s1   key-of-1  (disabled)\n" in said
+    assert "key-of-11" in said
+    assert "  and 2 more\n" in said
+    assert f"curl {plane.url}/v1/batch -u key-of-0: -H 'Content-Type: application/json'" in said
+
+
 @pytest.mark.slow
 def test_the_banner_has_working_requests() -> None:
     """They can be copied: an event, a test; and the token gives access to `/admin`."""

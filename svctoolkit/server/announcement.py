@@ -6,7 +6,10 @@ import json
 
 from svctoolkit.server.plane import DataPlane
 from svctoolkit.transformations import first_notice, layers
-from svctoolkit.workspace import Workspace
+from svctoolkit.workspace import Source, Workspace
+
+_MOST_KEYS = 12  # sources whose write key is printed
+_EVENT = {"type": "identify", "userId": "u1", "context": {"traits": {"email": "mira@mail.example"}}}
 
 
 def banner(plane: DataPlane, token: str = "") -> str:
@@ -20,6 +23,7 @@ def banner(plane: DataPlane, token: str = "") -> str:
     lines.append(f"  page           {url}/#token={plane.token}")
     lines.append(f"  documentation  {url}/docs")
     lines.append(f"  events         {url}/v1/batch, with the write key of a source")
+    lines += _write_keys(workspace)
     lines.append(f"  inspection     {url}/inspect/counts" + ("" if plane.loopback else ", with the bearer token"))
     lines.append(f"  bearer token   {plane.token}  (also for /admin)")
     lines.append(f"  delivery       {_delivery(workspace)}")
@@ -28,11 +32,11 @@ def banner(plane: DataPlane, token: str = "") -> str:
     if not workspace.users:
         lines.append("  login          none: add `users` to the workspace; until then, tests are refused with 401")
     if token:
-        lines += [
-            f"  login          {workspace.users[0].email or 'service token'}  {token}",
-            "",
-            *_curl(url, workspace, token),
-        ]
+        lines.append(f"  login          {workspace.users[0].email or 'service token'}  {token}")
+    if workspace.sources:
+        lines += ["", *_send_event(url, next(iter(workspace.sources.values())))]
+    if token:
+        lines += ["", *_test_event(url, workspace, token)]
     return "\n".join(lines)
 
 
@@ -53,14 +57,26 @@ def _sandbox() -> list[str]:
     return lines
 
 
-def _curl(url: str, workspace: Workspace, token: str) -> list[str]:
-    event = {"type": "identify", "userId": "u1", "context": {"traits": {"email": "mira@mail.example"}}}
-    body = {"message": event}
-    destination, source = next(iter(workspace.destinations.values())), next(iter(workspace.sources.values()))
+def _write_keys(workspace: Workspace) -> list[str]:
+    """Return one line per source: a write key is public, it is part of every web page that sends events."""
+    sources = list(workspace.sources.values())
+    width = max((len(source.key) for source in sources[:_MOST_KEYS]), default=0)
+    lines = [
+        f"  {'write key' if not n else '':<13}  {source.key:<{width}}  {source.write_key}"
+        + ("" if source.enabled else "  (disabled)")
+        for n, source in enumerate(sources[:_MOST_KEYS])
+    ]
+    return lines + [f"  {'':<13}  and {len(sources) - _MOST_KEYS} more"] * (len(sources) > _MOST_KEYS)
+
+
+def _send_event(url: str, source: Source) -> list[str]:
+    body = json.dumps({"batch": [_EVENT]})
+    return [f"curl {url}/v1/batch -u {source.write_key}: -H 'Content-Type: application/json' \\", f"  -d '{body}'"]
+
+
+def _test_event(url: str, workspace: Workspace, token: str) -> list[str]:
+    destination = next(iter(workspace.destinations.values()))
     return [
-        f"curl {url}/v1/batch -u {source.write_key}: -H 'Content-Type: application/json' \\",
-        f"  -d '{json.dumps({'batch': [event]})}'",
-        "",
         f"curl {url}/v0/testDestination/{destination.id} -u '{workspace.users[0].email}:{token}' \\",
-        f"  -H 'Content-Type: application/json' -d '{json.dumps(body)}'",
+        f"  -H 'Content-Type: application/json' -d '{json.dumps({'message': _EVENT})}'",
     ]

@@ -103,7 +103,7 @@ def test_events_of_a_real_client_appear_live(browser: Browser, plane: DataPlane)
     )  # fmt: skip
     assert json.loads(run.stdout.splitlines()[-1])["errors"] == []
     expect(visit.page.locator("#n-received")).to_have_text("55")
-    expect(visit.page.locator(".row").first.locator(".pill.delivered")).to_have_count(2)
+    expect(visit.page.locator(".row").first.locator(".pill.delivered")).to_have_text("✓ 2 delivered")
     assert visit.page.locator(".row").first.locator(".name").inner_text() == "Order Completed"
     assert "#token" not in visit.page.url
     assert visit.wrong == []
@@ -124,13 +124,14 @@ def test_the_page_works_by_keyboard(browser: Browser, plane: DataPlane) -> None:
     expect(page.locator("#detail")).to_contain_text("user_transform changed")
     expect(page.locator("#detail time[data-until]")).to_contain_text("in ")
     assert "seq=2" in page.url
+    page.locator("[data-destination=crm] > summary").click()
     page.get_by_role("button", name="Lineage at crm").click()
     expect(page.locator(".lineage table").first).to_contain_text("properties.n")
     page.keyboard.press("Escape")
     page.keyboard.press("c")
     visit.said("copied as curl")
     copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied.startswith(f'curl {plane.url}/v1/batch -u "$WRITE_KEY:"')
+    assert copied.startswith(f'curl {plane.url}/v1/batch -u "web-key:"')
     page.keyboard.press("s")
     visit.said("sent again: 200 ok")
     page.keyboard.press("e")
@@ -166,6 +167,57 @@ def test_a_failure_links_to_the_setting_that_causes_it(browser: Browser, plane: 
     assert visit.accessible() == []
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_list_shows_what_failed_first(browser: Browser, plane: DataPlane, width: int) -> None:
+    """Counts, the worst first and marked, at any width; the event opens at the destination that failed."""
+    for n in range(4):
+        plane.workspace.destination(f"a{n}", "WEBHOOK", config={"webhookUrl": f"https://a{n}.example/"}, enabled=n > 1)
+    plane.workspace.source("all", write_key="all-key", destinations=["a0", "a1", "a2", "a3", "crm"])
+    plane.send(tracks(2, 12), source="all")
+    plane.drain()
+    visit = Visit(browser, plane, width=width)
+    page, rows = visit.page, visit.page.locator(".row")
+
+    expect(rows.nth(0).locator(".pill").first).to_have_text("✗ 1 failed")
+    expect(rows.nth(0).locator(".pill").nth(1)).to_have_text("✓ 2 delivered")
+    expect(rows.nth(0)).to_have_class("row bad")
+    expect(rows.nth(1).locator(".pill")).to_have_text(["✓ 3 delivered"])
+    box = rows.nth(0).locator(".pill").first.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= width
+    rows.nth(0).click()
+    stops = page.locator("#detail .stop")
+    expect(stops).to_have_count(6)
+    expect(stops.nth(1)).to_contain_text("ValueError: nobody is called u13")
+    assert [stop.get_attribute("open") is not None for stop in stops.all()] == [False, True, *[False] * 4]
+    assert page.evaluate("Number(document.documentElement.scrollWidth > innerWidth)") == 0
+    assert page.locator("body > header").bounding_box()["height"] < (60 if width > 800 else 160)  # type: ignore[index]
+    assert visit.wrong == []
+
+
+def test_the_page_has_code_with_the_write_key(browser: Browser, plane: DataPlane) -> None:
+    """For each language, to copy; the curl line that the empty page shows works as it is."""
+    visit = Visit(browser, plane)
+    page = visit.page
+    expect(page.locator("#empty pre")).to_contain_text(f"curl {plane.url}/v1/batch -u web-key:")
+    page.locator("#empty").get_by_role("button", name="Copy code").click()
+    visit.said("copied as code")
+    subprocess.run(page.evaluate("navigator.clipboard.readText()"), shell=True, check=True, timeout=60)
+    expect(page.locator(".row .name").first).to_have_text("Signed Up")
+    page.get_by_role("button", name="Connect").click()
+    dialog = page.locator("#connect")
+    dialog.get_by_label("Source").select_option("quiet")
+    for language in ("JavaScript", "Node", "Python", "iOS", "Android"):
+        dialog.get_by_role("button", name=language, exact=True).click()
+        expect(dialog.locator("pre")).to_contain_text('"quiet-key"')
+        port = plane.url.rpartition(":")[2]
+        expect(dialog.locator("pre")).to_contain_text(
+            f"http://{'10.0.2.2' if language == 'Android' else '127.0.0.1'}:{port}"
+        )
+    assert visit.accessible() == []
+    assert visit.wrong == []
+
+
 def test_filters_are_part_of_the_address(browser: Browser, plane: DataPlane) -> None:
     """A filter is a link; its address opens the same list elsewhere, and the browser's Back works."""
     plane.send([*tracks(5), {"type": "page", "name": "Home", "userId": "u1"}], source="web", run="a")
@@ -175,6 +227,7 @@ def test_filters_are_part_of_the_address(browser: Browser, plane: DataPlane) -> 
     visit = Visit(browser, plane)
     page, rows = visit.page, visit.page.locator(".row")
     expect(rows).to_have_count(8)
+    page.locator("#more summary").click()
     page.get_by_label("Type").select_option("track")
     expect(rows).to_have_count(5)
     page.get_by_label("Search").fill("u4")
@@ -183,11 +236,14 @@ def test_filters_are_part_of_the_address(browser: Browser, plane: DataPlane) -> 
     expect(elsewhere.page.locator(".row")).to_have_count(1)
     rows.first.click()
     page.get_by_role("link", name="user: u4").click()
+    expect(page.locator("#active")).to_have_text("2")
+    page.locator("#more summary").click()
     page.get_by_role("button", name="Clear").click()
     expect(rows).to_have_count(8)
     page.get_by_role("link", name="b (1)").click()
     expect(rows).to_have_count(2)
     expect(page.locator("#n-received")).to_have_text("1")
+    page.locator("#more summary").click()
     page.get_by_label("Fate").select_option("rejected")
     expect(rows).to_have_count(1)
     page.go_back()

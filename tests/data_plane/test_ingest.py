@@ -352,3 +352,14 @@ def test_a_wrapped_authorization_header_is_accepted(plane: DataPlane) -> None:
     text = base64.b64encode(b"web-key:").decode()
 
     assert post(plane, "/v1/batch", batch(EVENT), Authorization=f"Basic {text[:4]} {text[4:]} ").status == 200
+
+
+def test_an_unknown_write_key_is_logged_once_with_the_sources(
+    plane: DataPlane, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The names of the sources, no other key, and only the beginning of the one that was sent."""
+    for _ in range(3):
+        plane.ingest("POST", "/v1/batch", headers=basic("nokey-of-production"), body=batch(EVENT))
+    lines = [record.getMessage() for record in caplog.records if "401" in record.getMessage()]
+
+    assert lines == ["401: unknown write key 'noke…'; sources: web, quiet, off"]

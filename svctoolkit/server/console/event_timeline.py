@@ -25,24 +25,43 @@ class _Answer:
     body: Json
 
 
+#: The worst first: what a reader looks for is at the top, and open.
+_WORST = ("failed", "dead", "dropped", "pending", "unmapped", "delivered", "filtered")
+_OPEN = ("failed", "dead", "dropped", "pending")
+
+
 def event_timeline(about: Mapping[str, Sequence[Mapping[str, Json]]]) -> Html:
-    """Render the content of `/inspect/arrivals/{seq}` as HTML."""
+    """Render the content of `/inspect/arrivals/{seq}` as HTML: what happened to the event, one stop after another.
+
+    Destinations where it failed come first and are open; delivered ones are folded.
+    """
+    fates = sorted(about["fates"], key=lambda fate: (_WORST.index(str(fate["status"])), str(fate["destination"])))
+    alone = len(fates) == 1
     return display.fragment(
         *(_refusal(item) for item in about["rejected"]),
         *(_received(item) for item in about["events"]),
         *_violations(about["violations"]),
-        *(_fate(item, about) for item in about["fates"]),
+        *(_fate(item, about, is_open=alone or item["status"] in _OPEN) for item in fates),
     )
+
+
+def _stop(kind: str, title: object, *blocks: object, is_open: bool, destination: str = "") -> Html:
+    """Render one stop of the timeline; `kind` is a fate's status, which gives its colour."""
+    of = f' data-destination="{display.html(destination)}"' if destination else ""
+    inner = "".join(map(display.html, blocks))
+    state = " open" if is_open else ""
+    return Html(f'<details class="stop {kind}"{of}{state}><summary>{display.html(title)}</summary>{inner}</details>')
 
 
 def _refusal(item: Mapping[str, Any]) -> Html:
     place = "" if item["position"] is None else f" (event {item['position']} of the batch)"
-    return display.section(
-        "Refused",
+    return _stop(
+        "rejected",
+        Html("<b>Refused</b>"),
         display.message(f"{item['status']}: {item['reason']}{place}", "error"),
         display.facts(_present(source=item["source"], run=item["run"], at=item["at"])),
         display.tree(item["body"], "body"),
-        level=3,
+        is_open=True,
     )
 
 
@@ -51,7 +70,10 @@ def _received(item: Mapping[str, Any]) -> Html:
     repeats = f"event {item['repeats']}, received earlier" if item["repeats"] else ""
     facts = _present(source=item["source"], run=item["run"], received=item["at"], repeats=repeats)
     title = " ".join(str(part) for part in (event.get("type"), event.get("event") or event.get("name")) if part)
-    return display.section("Received", display.facts(facts), display.tree(event, title, open_depth=1), level=3)
+    head = Html(
+        f'<b>Received</b> <span class="dim">{display.html(item["at"])} from {display.html(item["source"])}</span>'
+    )
+    return _stop("delivered", head, display.facts(facts), display.tree(event, title, open_depth=1), is_open=False)
 
 
 def _violations(items: Sequence[Mapping[str, Any]]) -> Iterator[Html]:
@@ -60,24 +82,27 @@ def _violations(items: Sequence[Mapping[str, Any]]) -> Iterator[Html]:
                 for v in items]  # fmt: skip
         dropped = display.message("the plan drops this event", "warning") if any(v["dropped"] for v in items) else ""
         table = display.table(["violation", "path", "what", "plan", "rule"], rows)
-        yield display.section("Violations of the tracking plan", dropped, table, level=3)
+        yield _stop("violated", Html("<b>Violations of the tracking plan</b>"), dropped, table, is_open=True)
 
 
-def _fate(fate: Mapping[str, Any], about: Mapping[str, Sequence[Mapping[str, Any]]]) -> Html:
+def _fate(fate: Mapping[str, Any], about: Mapping[str, Sequence[Mapping[str, Any]]], *, is_open: bool) -> Html:
     """Render one destination: the stages, what each changed, and the requests."""
     event = about["events"][0]["event"] if about["events"] else {}
     requests = [item for item in about["deliveries"] if item["destination"] == fate["destination"]]
-    facts = _present(by=fate["by"], reason=fate["reason"], attempts=fate["attempts"] or "", outcome=fate["outcome"])
+    facts = _present(by=fate["by"], attempts=fate["attempts"] or "", outcome=fate["outcome"])
+    why = f'<div class="why">{display.html(fate["reason"])}</div>' if fate["reason"] else ""
     payloads = [item["payload"] for item in requests if item["attempt"] == requests[0]["attempt"]]
-    return display.section(
-        Html(f"{display.html(fate['destination'])} {fate_pill(fate['status'])}"),
+    return _stop(
+        str(fate["status"]),
+        Html(f"<b>{display.html(fate['destination'])}</b> {fate_pill(fate['status'])}{why}"),
         display.strip(_steps(fate, requests)),
         display.facts({name: value if isinstance(value, Html) else str(value) for name, value in facts.items()}),
         _cause(fate),
         _next_attempt(fate),
         *_changes(event, fate, payloads),
         *(_request(item, event) for item in requests),
-        level=3,
+        is_open=is_open,
+        destination=str(fate["destination"]),
     )
 
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import base64
 import hmac
+import logging
 from collections.abc import Mapping
 
 from svctoolkit.server.ingest.refusals import NO_KEY, SOURCE_DISABLED, UNKNOWN_KEY, GatewayRefusal
 from svctoolkit.server.web.requests import run_name
 from svctoolkit.workspace import Source, Workspace
+
+_LOG = logging.getLogger("svctoolkit.ingest")
+_SHOWN = 4  # characters of an unknown key
+_MOST_UNKNOWN = 100  # keys that are logged
 
 
 def source_of(
@@ -26,10 +31,28 @@ def source_of(
         plain, _, name = key.rpartition("~")
         source, run = _source_with(workspace, plain), run_name(name)
     if source is None:
-        raise GatewayRefusal(*UNKNOWN_KEY)
+        raise GatewayRefusal(*UNKNOWN_KEY, key=key)
     if not source.enabled and not disabled:
         raise GatewayRefusal(*SOURCE_DISABLED)
     return source, run
+
+
+class UnknownKeys:
+    """Logs unknown write keys, each once, and at most 100: clients repeat a refused request forever."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    def log(self, workspace: Workspace, key: str) -> None:
+        """Log the beginning of a key, and the names of the sources.
+
+        The rest of the key is left out: it may be the key of another environment, or a token by mistake.
+        """
+        if not key or key in self._seen or len(self._seen) >= _MOST_UNKNOWN:
+            return
+        self._seen.add(key)
+        start = key if len(key) <= 2 * _SHOWN else f"{key[:_SHOWN]}…"
+        _LOG.warning("401: unknown write key %r; sources: %s", start, ", ".join(workspace.sources) or "none")
 
 
 def _source_with(workspace: Workspace, key: str) -> Source | None:

@@ -8,12 +8,15 @@ _TEXT = "text/plain; charset=utf-8"
 
 
 class GatewayRefusal(Exception):
-    """A refusal with the gateway's status and text. `position` is the place of the bad event in the batch, or -1."""
+    """A refusal with the gateway's status and text.
 
-    def __init__(self, status: int, reason: str, position: int = -1) -> None:
+    `position` is the place of the bad event in the batch, or -1; `key` is the unknown write key, if that is the reason.
+    """
+
+    def __init__(self, status: int, reason: str, position: int = -1, *, key: str = "") -> None:
         super().__init__(reason)
         text = reason.encode("utf-8", "replace").decode()  # the reason may contain half of a surrogate pair
-        self.status, self.reason, self.position = status, text, position
+        self.status, self.reason, self.position, self.key = status, text, position, key
 
     def response(self) -> Response:
         headers = {"X-Content-Type-Options": "nosniff"}

@@ -19,7 +19,7 @@ from svctoolkit.errors import StoreError
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.events.builders import iso
 from svctoolkit.server.ingest.body import read_body, whole_body
-from svctoolkit.server.ingest.keys import basic_user, source_of
+from svctoolkit.server.ingest.keys import UnknownKeys, basic_user, source_of
 from svctoolkit.server.ingest.operations import SHORT_TYPES
 from svctoolkit.server.ingest.refusals import NO_KEY, NO_KEY_IN_QUERY, RUN_OVER, TOO_LARGE, GatewayRefusal, ok
 from svctoolkit.server.ingest.scan import Scan, excerpt, new_ids, scan
@@ -45,7 +45,7 @@ class Ingest:
     """The routes that accept events."""
 
     def __init__(self, engine: Engine, *, new_id: Callable[[], str] = new_id) -> None:
-        self._engine, self._new_id = engine, new_id
+        self._engine, self._new_id, self._unknown = engine, new_id, UnknownKeys()
 
     def posts(self) -> dict[str, Endpoint]:
         """Return the endpoints that accept events, by path."""
@@ -178,6 +178,7 @@ class Ingest:
         request.state.events = len(heads)
 
     def _reject(self, source: Source | None, run: str, refusal: GatewayRefusal, body: bytes) -> None:
+        self._unknown.log(self._engine.workspace, refusal.key)
         key = source.key if source else ""
         with suppress(StoreError):
             self._engine.reject(key, run, refusal.status, refusal.reason, excerpt(body), refusal.position)

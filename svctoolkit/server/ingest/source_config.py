@@ -14,7 +14,7 @@ from svctoolkit.destinations import definitions
 from svctoolkit.errors import UnknownName
 from svctoolkit.events.builders import iso
 from svctoolkit.secrets import MASK, Masker
-from svctoolkit.server.ingest.keys import basic_user, source_of
+from svctoolkit.server.ingest.keys import UnknownKeys, basic_user, source_of
 from svctoolkit.server.ingest.refusals import GatewayRefusal
 from svctoolkit.server.web.responses import json_response
 from svctoolkit.server.worker import Engine
@@ -28,7 +28,7 @@ class SourceConfig:
     """`/sourceConfig` and the other operations that clients call before their first event."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine, self._started = engine, iso(engine.clock())
+        self._engine, self._started, self._unknown = engine, iso(engine.clock()), UnknownKeys()
 
     def routes(self) -> list[Route]:
         return [
@@ -45,7 +45,8 @@ class SourceConfig:
         key = basic_user(request.headers) or request.query_params.get("writeKey", "")
         try:
             source, _ = source_of(self._engine.workspace, key, disabled=True)
-        except GatewayRefusal:
+        except GatewayRefusal as refusal:
+            self._unknown.log(self._engine.workspace, refusal.key)
             return json_response({"message": "Invalid write key"}, 400)
         return json_response(self._members(source, key))
 
@@ -85,6 +86,7 @@ class SourceConfig:
         try:
             source_of(self._engine.workspace, key)
         except GatewayRefusal as refusal:
+            self._unknown.log(self._engine.workspace, refusal.key)
             return refusal.response()
         return json_response({"integrations": {"Segment.io": {"apiKey": key}}})
 

@@ -32,10 +32,11 @@ class Reload(Struct, frozen=True):
 
 
 class SourceState(Struct, frozen=True):
-    """A source; `forward` counts the requests forwarded to another data plane, null without forwarding."""
+    """A source and its write key, which is public; `forward` counts forwarded requests, null without forwarding."""
 
     key: str
     name: str
+    write_key: str
     enabled: bool
     forward: dict[str, Any] | None
     destinations: list[str]
@@ -126,6 +127,7 @@ def workspace_state(engine: Engine, reload: Reload, forwards: Mapping[str, Json]
         SourceState(
             source.key,
             source.name,
+            source.write_key,
             source.enabled,
             forwards.get(source.key),
             [connection.destination for connection in source.connections if connection.enabled],

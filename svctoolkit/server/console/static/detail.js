@@ -14,9 +14,11 @@ function button(label, act) {
 }
 
 export class Detail {
-  constructor(element, say) {
+  /** `writeKey(source)` is the write key of a source, if it is known. */
+  constructor(element, say, writeKey) {
     this.element = element;
     this.say = say;
+    this.writeKey = writeKey;
     this.seq = null;
     this.about = null;
     setInterval(() => this.countDown(), 500);
@@ -93,9 +95,9 @@ export class Detail {
   }
 
   addLineage(made, about) {
-    const sections = [...made.querySelectorAll("section > h3")].slice(-about.fates.length || made.children.length);
-    about.fates.forEach((fate, n) => {
-      if (fate.status === "filtered" || !sections[n]) return;
+    about.fates.forEach((fate) => {
+      const stop = made.querySelector(`[data-destination="${CSS.escape(fate.destination)}"]`);
+      if (fate.status === "filtered" || !stop) return;
       const place = document.createElement("div");
       place.className = "lineage";
       place.append(button(`Lineage at ${fate.destination}`, async () => {
@@ -106,7 +108,7 @@ export class Detail {
           place.replaceChildren(place.firstChild, table);
         } catch (error) { this.say(error.message); }
       }));
-      sections[n].parentElement.append(place);
+      stop.append(place);
     });
   }
 
@@ -127,7 +129,8 @@ export class Detail {
   curl() {
     if (!this.event) return;
     const { receivedAt, rudderId, request_ip, ...event } = this.event;
-    this.copy(`curl ${location.origin}/v1/batch -u "$WRITE_KEY:" -H 'Content-Type: application/json' \\\n  -d ${quote(JSON.stringify({ batch: [event] }))}`, "curl");
+    const { source } = this.about.events[0], key = this.writeKey(source) ?? "$WRITE_KEY";
+    this.copy(`curl ${location.origin}/v1/batch -u "${key}:" -H 'Content-Type: application/json' \\\n  -d ${quote(JSON.stringify({ batch: [event] }))}`, "curl");
   }
 
   async scenario() {

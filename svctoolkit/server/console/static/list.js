@@ -17,17 +17,36 @@ function cell(name, text) {
   return made;
 }
 
+// The worst first: what needs attention is never cut off at the end of the line.
+const WORST = ["failed", "dead", "dropped", "pending", "unmapped", "delivered", "filtered"], BAD = ["failed", "dead"];
+
+function countPill(status, text) {
+  const pill = document.createElement("span");
+  pill.className = `pill ${status}`;
+  pill.textContent = text;
+  return pill;
+}
+
+/** How many destinations have each outcome, then the names of those where the event failed. */
 function fates(row) {
-  const made = cell("fates", "");
-  if (row.refused) made.append(fatePill("", "rejected"), row.refused);
-  if (row.violations) {
-    const pill = document.createElement("span");
-    pill.className = "pill violated";
-    pill.textContent = `⚠ ${row.violations} ${row.violations === 1 ? "violation" : "violations"}`;
-    made.append(pill);
-  }
-  made.append(...Object.keys(row.fates).sort().map((key) => fatePill(key, row.fates[key])));
+  const made = cell("fates", ""), byStatus = {};
+  for (const key of Object.keys(row.fates).sort()) (byStatus[row.fates[key]] ??= []).push(key);
+  if (row.refused) made.append(countPill("rejected", "✗ refused"), row.refused);
+  const counts = WORST.filter((status) => byStatus[status] && status !== "filtered").map((status) => countPill(status, `${MARKS[status]} ${byStatus[status].length} ${status}`));
+  const bad = BAD.flatMap((status) => byStatus[status] ?? []);
+  if (row.violations) counts.splice(bad.length ? 1 : 0, 0, countPill("violated", `⚠ ${row.violations} ${row.violations === 1 ? "violation" : "violations"}`));
+  made.append(...counts);
+  const excluded = byStatus.filtered?.length, rest = [bad.join(", "), excluded ? `${excluded} filtered` : ""].filter(Boolean).join(" · ");
+  if (rest) made.append(Object.assign(document.createElement("span"), { className: "dim", textContent: rest }));
+  made.title = WORST.filter((status) => byStatus[status]).map((status) => `${status}: ${byStatus[status].join(", ")}`).join("\n") || row.refused;
   return made;
+}
+
+/** The mark of a row: something failed, or something is unusual. */
+function markOf(row) {
+  const statuses = Object.values(row.fates);
+  if (row.refused || statuses.some((status) => BAD.includes(status))) return " bad";
+  return row.violations || statuses.includes("dropped") ? " odd" : "";
 }
 
 export class List {
@@ -104,6 +123,7 @@ export class List {
     if (made.dataset.content !== content) {
       made.dataset.seq = row.seq;
       made.dataset.content = content;
+      made.className = `row${markOf(row)}`;
       made.replaceChildren(cell("at", clock.format(row.at)), cell("type", row.refused ? "refused" : row.type), cell("name", row.name), cell("user", row.user), fates(row));
     }
     return made;

@@ -5,18 +5,20 @@ import { Detail } from "./detail.js";
 import { List } from "./list.js";
 import { Destinations, showTransformations } from "./panels.js";
 import { Rows } from "./rows.js";
+import { Snippets } from "./snippets.js";
 import { attach } from "./tree_tools.js";
 
 const $ = (id) => document.getElementById(id);
-const COUNTS = ["received", "rejected", "delivered", "dropped", "failed", "dead", "pending"];
+const COUNTS = ["received", "rejected", "failed", "dead", "dropped", "pending", "delivered"], BAD_COUNTS = ["rejected", "failed", "dead"];
 const say = (text) => { $("said").textContent = text; };
 const form = $("filters"), arrived = [];
 let state = { workspace: null, problem: "", locked: "", run: null, loaded: "" }, ending = new AbortController();
 
 const rows = new Rows(() => { list.dirty = true; }, () => !list.following);
-const detail = new Detail($("detail"), say);
+const detail = new Detail($("detail"), say, (key) => state.sources?.find((source) => source.key === key)?.write_key);
 const list = new List(rows, $("list"), (seq) => { go(addressWith({ seq }), true); detail.show(seq); });
 const destinations = new Destinations($("destinations"), say);
+const snippets = new Snippets((text, what) => detail.copy(text, what));
 attach($("detail"), () => $("detail"));
 
 list.onPaint = () => {
@@ -72,8 +74,10 @@ async function move() {
     link.href = addressWith({ view: link.dataset.view === "events" ? "" : link.dataset.view });
   }
   for (const name of ["events", "destinations", "transformations"]) $(name).hidden = name !== view;
+  form.hidden = view !== "events";
   for (const name of FILTERS) if (document.activeElement !== form[name]) form[name].value = all[name] ?? "";
-  if (all.name || all.user || all.since || all.until) form.querySelector("details").open = true;
+  const used = FILTERS.filter((name) => name !== "text" && all[name]).length;
+  $("active").textContent = used || "";
   markRuns();
   if (state.run !== all.run || !state.loaded) watch();
   const wanted = `${query()}`;
@@ -117,11 +121,15 @@ function showCounts(counts) {
       const made = document.createElement("div"), term = document.createElement("dt"), value = document.createElement("dd");
       term.textContent = name === "rejected" ? "refused" : name;
       value.id = `n-${name}`;
+      made.className = BAD_COUNTS.includes(name) ? "bad" : "";
       made.append(term, value);
       return made;
     }));
   }
-  for (const name of COUNTS) $(`n-${name}`).textContent = (counts[name] ?? 0).toLocaleString();
+  for (const name of COUNTS) {
+    $(`n-${name}`).textContent = (counts[name] ?? 0).toLocaleString();
+    $(`n-${name}`).parentElement.hidden = name !== "received" && !counts[name];
+  }
 }
 
 /** Report that the workspace file was reloaded, or why it was not. */
@@ -147,13 +155,17 @@ const lost = ({ sources }) => sources.filter((source) => source.forward?.problem
 
 /** Show what to do when there are no events. */
 function empty(workspace) {
-  const source = workspace.sources[0], place = $("empty"), filtered = FILTERS.some((name) => chosen()[name]);
-  const text = document.createElement("p"), code = document.createElement("pre");
-  text.textContent = filtered ? "No matching events." : source ? `No events yet. Send one as the source ${source.key}, with its write key:` : "The workspace has no source.";
-  const event = { type: "track", event: "Signed Up", userId: "u1" };
-  code.textContent = `curl ${location.origin}/v1/batch -u "$WRITE_KEY:" -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify({ batch: [event] })}'`;
-  code.tabIndex = 0;
-  place.replaceChildren(text, ...(filtered || !source ? [] : [code]));
+  const { sources } = workspace, place = $("empty"), filtered = FILTERS.some((name) => chosen()[name]);
+  state.sources = sources;
+  $("connect-open").disabled = !sources.length;
+  const shape = JSON.stringify([filtered, sources.map((source) => [source.key, source.write_key])]);
+  if (place.dataset.shape === shape) return; // a button that has the focus keeps it
+  place.dataset.shape = shape;
+  const text = document.createElement("p"), code = document.createElement("div");
+  text.textContent = filtered ? "No matching events." : sources.length ? "No events yet. Send one:" : "The workspace has no source.";
+  code.className = "snippets";
+  place.replaceChildren(text, ...(filtered || !sources.length ? [] : [code]));
+  if (code.isConnected) snippets.show(code, sources);
 }
 
 async function showRuns() {
@@ -229,6 +241,9 @@ const exported = () => {
 };
 $("archive").addEventListener("click", () => download(`inspect/export/requests.har?${exported()}`, "requests.har").catch((error) => say(error.message)));
 $("ndjson").addEventListener("click", () => download(`inspect/export/events.ndjson?${exported()}`, "events.ndjson").catch((error) => say(error.message)));
+$("connect-open").addEventListener("click", () => { snippets.show($("snippets"), state.sources ?? []); $("connect").showModal(); });
+addEventListener("click", (event) => { for (const menu of document.querySelectorAll("body > header details[open]")) if (!menu.contains(event.target)) menu.open = false; });
+addEventListener("keydown", (event) => { if (event.key === "Escape") for (const menu of document.querySelectorAll("body > header details[open]")) { menu.open = false; menu.querySelector("summary").focus(); } });
 $("help-open").addEventListener("click", () => $("help").showModal());
 for (const close of document.querySelectorAll("[data-close]")) close.addEventListener("click", () => close.closest("dialog").close());
 addEventListener("moved", move);
