@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -230,3 +231,36 @@ def test_a_session_goes_on_after_a_shutdown_that_did_not_wait(make: Make, gatewa
 
     until(lambda: {"late", "next"} <= set(gateway.names))
     assert len({event["context"]["sessionId"] for event in gateway.events}) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs fork and signals")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_has_its_own_threads(make: Make, gateway: Gateway, tmp_path: Path) -> None:
+    """Its events reach data plane and integrations without a flush, and without its parent, which shares no file."""
+
+    class Noting(Integration):
+        def dump(self, event: dict[str, Any]) -> None:
+            with (tmp_path / "noted").open("a") as file:
+                file.write(f"{event['event']}\n")
+
+    def noted() -> list[str]:
+        return (tmp_path / "noted").read_text().split() if (tmp_path / "noted").exists() else []
+
+    client = make(data_directory=":memory:", flush_queue_size=1, factories=[Noting()])
+    client.track("parent")
+    until(lambda: gateway.names == noted() == ["parent"])
+    child = os.fork()
+    if child == 0:
+        try:
+            client.track("child")
+            signal.pause()
+        finally:
+            os._exit(0)
+    try:
+        until(lambda: gateway.names == noted() == ["parent", "child"])
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    client.track("later")
+
+    until(lambda: gateway.names == noted() == ["parent", "child", "later"])

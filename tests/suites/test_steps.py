@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from svctoolkit import Workspace, runner
 from svctoolkit.runner import Outcome
 
@@ -11,7 +13,9 @@ transformations:
 destinations:
   a: {type: WEBHOOK, config: {webhookUrl: https://a.example/}}
   b: {type: WEBHOOK, config: {webhookUrl: https://b.example/}}
-sources: {one: {writeKey: key-1, destinations: [a]}, two: {destinations: [a, b]}}
+  off: {type: WEBHOOK, enabled: false, config: {webhookUrl: https://off.example/}}
+  plain: {type: WEBHOOK, transformation: strict, config: {webhookUrl: https://plain.example/}}
+sources: {one: {writeKey: key-1, destinations: [a]}, two: {destinations: [a, b]}, three: {destinations: [a, plain]}}
 """  # noqa: E501 - code in a line of YAML
 
 
@@ -87,3 +91,135 @@ def test_never_reports_each_stage_once() -> None:
         'never: "X" is at dest_transform.a.0.body.JSON.event',
         'never: "X" is at send_to_destination.a.0.body.event',
     ]
+
+
+TWO = "source: two, send: {type: track, event: X, userId: u}"
+VERIFY = "event: {type: track, event: X, userId: u, properties: {n: 1}}"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "said"),
+    [
+        (f"{TWO}, expect: {{attempts: [{{status: 200}}, {{status: 200}}]}}", []),
+        (f"{TWO}, expect: {{attempts: {{a: 1, b: 1}}}}", []),
+        (f"{TWO}, expect: {{attempts: {{a: 1, b: 2}}}}", ["attempts.b: expected 2, got 1"]),
+        (f"{TWO}, expect: {{delivered: [{{body: {{event: X}}}}, {{body: {{event: X}}}}]}}", []),
+        (f"{TWO}, expect: {{delivered: {{$only: {{a: [{{}}]}}}}}}", ["delivered.b: expected nothing, got"]),
+        (f"{TWO}, expect: {{delivered: {{$only: {{a: [{{}}], b: [{{}}]}}}}}}", []),
+        (f"{TWO}, expect: {{response: {{headers: {{content-type: {{$regex: .}}}}}}}}", []),
+        (
+            f"{TWO}, expect: {{response: {{headers: {{x-none: 1}}}}}}",
+            ["response.headers.x-none: expected 1, got nothing"],
+        ),
+    ],
+)
+def test_results_of_several_destinations(scenario: str, said: list[str]) -> None:
+    """A list has the results of all destinations, a map those of each; `$only` also says where nothing goes."""
+    found = texts(outcome(scenario))
+    assert [text.startswith(start) for text, start in zip(found, said, strict=True)] == [True] * len(said), found
+
+
+@pytest.mark.parametrize(
+    ("answers", "attempts", "said"),
+    [
+        ("[{status: 503}, {status: 200}]", "[{}, {after: 500ms}]", []),
+        ("[{status: 503}, {status: 200}]", "[{}, {after: 3m}]", ['attempts.1.after: expected "3m", got "0.5s"']),
+        ("[{status: 429, headers: {retry-after: '90'}}, {}]", "[{}, {after: 90s}]", []),
+        (
+            "[{status: 429, headers: {retry-after: '90'}}, {}]",
+            "[{}, {after: 2m}]",
+            ['attempts.1.after: expected "2m", got "1.5m"'],
+        ),
+        (
+            "[{status: 429, headers: {retry-after: '90'}}, {}]",
+            "[{}, {after: 91s}]",
+            ['attempts.1.after: expected "91s", got "90s"'],
+        ),
+    ],
+)
+def test_pauses_before_attempts(answers: str, attempts: str, said: list[str]) -> None:
+    """A wrong pause is shown in the unit of the expectation, if that gives a short number."""
+    scenario = f"source: one, recorder: {{a: {answers}}}, send: {{type: track, event: X, userId: u}}"
+
+    assert texts(outcome(f"{scenario}, expect: {{attempts: {attempts}}}")) == said
+
+
+def test_an_invariant_without_values_names_its_place() -> None:
+    """Programs find it by its path, people by its text."""
+    scenario = f"{TWO}, always: {{user_transform: {{event: X}}}}, expect: {{delivered: {{a: [{{}}], b: [{{}}]}}}}"
+    result = outcome(scenario)
+
+    assert [difference.path for difference in result.differences] == [("always", "user_transform")]
+    assert "user_transform had no values to check" in texts(result)[0]
+
+
+BAD = VERIFY.replace("{n: 1}", "{}")
+FULL = "stages: {user_transform: true, dest_transform: true, send_to_destination: true}"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "said"),
+    [
+        (f"source: two, {VERIFY}, expect: {{dest_transform: {{a: {{method: POST}}, b: {{method: POST}}}}}}", []),
+        (f"source: two, {VERIFY}, expect: {{dest_transform: {{a: {{method: GET}}}}}}", ["dest_transform.a.method"]),
+        (f"source: two, {VERIFY}, expect: {{dest_transform: {{a: [{{}}], b: [{{}}]}}}}", []),
+        (f"source: one, {VERIFY}, expect: {{dest_transform: {{a: {{method: POST}}}}}}", []),
+        (f"source: one, {VERIFY}, expect: {{dest_transform: {{method: POST}}}}", []),
+        (f"source: one, {VERIFY}, expect: {{dest_transform: [{{method: POST}}]}}", []),
+        (
+            f"source: three, {BAD}, expect: {{dest_transform: {{a: {{method: POST}}}}}}",
+            ["plain: failed in user_transform"],
+        ),
+        (f"source: three, {BAD}, expect: {{user_transform: {{plain: {{error: {{$regex: no n}}}}}}}}", []),
+        (
+            f"destination: plain, {BAD}, expect: {{dest_transform: {{method: POST}}}}",
+            ["plain: failed in user_transform"],
+        ),
+        (
+            f"destination: off, {VERIFY}, expect: {{dest_transform: {{method: POST}}}}",
+            ["off: failed in routing", "dest"],
+        ),
+        (f"destination: off, {VERIFY}, expect: {{error: {{$regex: disabled}}}}", []),
+        (f"destination: off, force: true, {VERIFY}, expect: {{dest_transform: {{method: POST}}}}", []),
+        (f"destination: a, {FULL}, {VERIFY}, expect: {{send_to_destination: {{status: 200}}}}", []),
+        (f"destination: a, {FULL}, {VERIFY}, expect: {{user_transform: {{error: {{$regex: not found}}}}}}", []),
+        (
+            f"destination: a, {VERIFY}, recorder: {{a: [{{status: 404}}]}}, {FULL}, expect: {{dest_transform: [{{}}]}}",
+            ["a: failed in send_to_destination: the destination answered 404"],
+        ),
+        (
+            f"destination: a, {VERIFY}, recorder: {{a: [{{status: 404}}]}}, {FULL}, "
+            "expect: {send_to_destination: {status: 404}}",
+            [],
+        ),
+    ],
+)
+def test_verified_events(scenario: str, said: list[str]) -> None:
+    """Results by destination or alone; a failure that the expectation does not mention is a difference."""
+    found = texts(outcome(scenario))
+    assert len(found) == len(said), found
+    assert all(text.startswith(start) for text, start in zip(found, said, strict=True)), found
+
+
+@pytest.mark.parametrize(
+    ("delivered", "said"),
+    [
+        ("{body: {event: X}}", 'delivered.a.0.body.type: expected nothing, got "track"'),
+        ("{method: POST, headers: {content-type: application/json}}", ""),
+        ("{method: POST, headers: {Content-Type: application/json}}", ""),
+        ("{method: POST, headers: {x: y}}", 'delivered.a.0.headers.x: expected "y", got nothing'),
+        ("{method: POST}, {}", "delivered.a: expected 2 elements, got 1"),
+    ],
+)
+def test_exact_requests(delivered: str, said: str) -> None:
+    """What is named is compared completely: the body, but not headers or members without a name."""
+    send = "source: one, send: {type: track, event: X, userId: u}"
+    found = texts(outcome(f"{send}, exact: [delivered], expect: {{delivered: {{a: [{delivered}]}}}}"))
+
+    assert found[0].startswith(said) if said else not found, found
+
+
+def test_exact_attempts_are_numbers() -> None:
+    """`exact: true` concerns requests and results, not counts."""
+    send = "source: one, send: {type: track, event: X, userId: u}"
+    assert texts(outcome(f"{send}, exact: true, expect: {{attempts: 1}}")) == []
