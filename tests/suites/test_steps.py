@@ -10,12 +10,14 @@ from svctoolkit.runner import Outcome
 WORKSPACE = """
 transformations:
   strict: {language: python, code: "def transformEvent(event, metadata):\\n    if 'n' not in event['properties']:\\n        raise ValueError('no n')\\n    return event"}
+  drop: {language: python, code: "def transformEvent(event, metadata):\\n    return None"}
 destinations:
+  gone: {type: WEBHOOK, transformation: drop, config: {webhookUrl: https://gone.example/}}
   a: {type: WEBHOOK, config: {webhookUrl: https://a.example/}}
   b: {type: WEBHOOK, config: {webhookUrl: https://b.example/}}
   off: {type: WEBHOOK, enabled: false, config: {webhookUrl: https://off.example/}}
   plain: {type: WEBHOOK, transformation: strict, config: {webhookUrl: https://plain.example/}}
-sources: {one: {writeKey: key-1, destinations: [a]}, two: {destinations: [a, b]}, three: {destinations: [a, plain]}}
+sources: {one: {writeKey: key-1, destinations: [a]}, two: {destinations: [a, b]}, three: {destinations: [a, plain]}, four: {destinations: [gone, plain]}}
 """  # noqa: E501 - code in a line of YAML
 
 
@@ -223,3 +225,49 @@ def test_exact_attempts_are_numbers() -> None:
     """`exact: true` concerns requests and results, not counts."""
     send = "source: one, send: {type: track, event: X, userId: u}"
     assert texts(outcome(f"{send}, exact: true, expect: {{attempts: 1}}")) == []
+
+
+DROPPED = "gone: dropped in user_transform: event dropped by user_transformation"
+FAILED = "plain: failed in user_transform: ValueError: no n"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "said"),
+    [
+        (f"destination: gone, {VERIFY}, exact: [user_transform], expect: {{user_transform: {{event: X}}}}", [DROPPED]),
+        (
+            f"destination: gone, {VERIFY}, exact: [user_transform], expect: {{user_transform: [{{event: X}}]}}",
+            [DROPPED],
+        ),
+        (
+            f"destination: gone, {VERIFY}, exact: true, expect: {{dest_transform: {{method: POST}}, "
+            "user_transform: {event: X}}",
+            [DROPPED],
+        ),
+        (
+            f"source: four, {VERIFY}, exact: [user_transform], expect: {{user_transform: {{gone: {{event: X}}, "
+            "plain: {event: X}}}",
+            [DROPPED, "user_transform.plain"],
+        ),
+        (
+            f"source: four, {BAD}, exact: true, expect: {{user_transform: {{gone: {{event: X}}, plain: {{event: X}}}}, "
+            "dest_transform: {gone: {method: POST}, plain: {method: POST}}}",
+            [DROPPED, FAILED],
+        ),
+        (
+            f"destination: plain, {BAD}, exact: true, "
+            "expect: {user_transform: {event: X}, dest_transform: {method: POST}}",
+            [FAILED],
+        ),
+    ],
+)
+def test_what_follows_from_a_failed_stage_is_not_reported(scenario: str, said: list[str]) -> None:
+    """Only the cause is: not the missing members or the stages after it. Other destinations keep their differences."""
+    result = outcome(scenario)
+    found = texts(result)
+
+    assert all(text.startswith(tuple(said)) for text in found), found
+    assert [start for start in said if any(text.startswith(start) for text in found)] == said, found
+    assert len([text for text in found if text.startswith((DROPPED, FAILED))]) == len({*said} & {DROPPED, FAILED})
+    if DROPPED in said:  # it points to the expectation that is not met
+        assert result.differences[0].expectation[0] == "user_transform"
