@@ -91,7 +91,11 @@ def _copy_plans(workspace: Workspace, draft: Path) -> None:
     """Copy the files of tracking plans unchanged into the project, including comments."""
     for item in workspace.tracking_plans.values():
         folder = item.path
-        if folder is not None and folder.is_absolute():
+        if folder is not None and folder.is_file():
+            item.path = Path("tracking", folder.name)
+            (draft / "tracking").mkdir(exist_ok=True)
+            shutil.copyfile(folder, draft / item.path)
+        elif folder is not None and folder.is_absolute():
             for file in item.project.files:
                 copy = draft / "tracking" / file.resolve().relative_to(folder)
                 copy.parent.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from svctoolkit import plans, yamlfile
 from svctoolkit.errors import InvalidPlan, InvalidWorkspace, Problem, WorkspaceWarning
 from svctoolkit.plans.formats import FORMATS
+from svctoolkit.project import tracking
 from svctoolkit.workspace import Connection, Source, TrackingPlan, Transformation, Workspace, configuration_of
 from svctoolkit.workspace.rudder_v1 import code_in, event_sources_in
 
@@ -23,14 +24,16 @@ def read(path: Path, workspace_id: str, strict: bool, environ: Mapping[str, str]
     """
     if path.is_dir():
         return _of_folder(path, strict)
-    document = yamlfile.load(path, error=InvalidWorkspace)
+    document = configuration_of(yamlfile.load(path, error=InvalidWorkspace), workspace_id)
+    files = tracking.plan_files(path.parent)
+    links = tracking.take_links(document.data, files)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", WorkspaceWarning)
-        workspace = Workspace.of(
-            configuration_of(document, workspace_id), folder=path.parent, environ=environ, strict=strict
-        )
+        workspace = Workspace.of(document, folder=path.parent, environ=environ, strict=strict)
     if not workspace.sources and not workspace.destinations:
         raise InvalidWorkspace("not a workspace: it has no sources and no destinations", where=document.name)
+    if links or not workspace.tracking_plans:  # a workspace file says itself which plans it has
+        tracking.add_plans(workspace, files if links else [], links)
     problems = [p for w in caught if isinstance(w.message, WorkspaceWarning) for p in w.message.problems]
     return workspace, problems
 

@@ -213,7 +213,7 @@ def export() -> dict[str, Any]:
 _PLAN_LINK = {
     "sourceId": "2SrcWeb",
     "version": 1,
-    "config": {"track": {"dropUnplannedEvents": "false"}},
+    "config": {"track": {"allowUnplannedEvents": "true", "anyOtherViolation": "drop"}},
     "deleted": False,
     "trackingPlan": {"id": "tp_shop", "version": 3},
 }

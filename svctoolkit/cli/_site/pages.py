@@ -8,7 +8,7 @@ from pathlib import Path
 DOCS = Path(str(files("svctoolkit") / "docs"))
 #: `reference/...` pages are generated: see `reference`
 NAVIGATION = {
-    "Tutorials": ["index", "first-minute", "import", "notebooks"],
+    "Tutorials": ["index", "first-minute", "import", "rudderstack-export", "notebooks"],
     "How to": [
         "transformations",
         "environments",

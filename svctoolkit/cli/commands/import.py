@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import tempfile
 from pathlib import Path
 
 from svctoolkit.cli._command import Command, Exit
@@ -10,7 +12,18 @@ from svctoolkit.errors import UsageError
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="workspaceConfig.json, or the folder of a Rudder CLI project")
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="workspaceConfig.json, or the folder of a Rudder CLI project"
+    )
+    parser.add_argument(
+        "--from",
+        dest="origin",
+        choices=("rudderstack",),
+        help="get code and tracking plans, and without FILE the configuration, from RudderStack's API, with the tokens "
+        "in RUDDERSTACK_ACCESS_TOKEN and RUDDERSTACK_WORKSPACE_TOKEN",
+    )
+    parser.add_argument("--region", choices=("us", "eu"), default="us", help="region of the API (default: %(default)s)")
+    parser.add_argument("--api-url", metavar="URL", help="another address of the API")
     parser.add_argument(
         "-o", "--output", metavar="DIR", default=".", help="folder to write to (default: the current one)"
     )
@@ -34,12 +47,32 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
+    with tempfile.TemporaryDirectory(prefix="svctoolkit-") as temporary:
+        return _import(args, _export(args, Path(temporary)))
+
+
+def _export(args: argparse.Namespace, folder: Path) -> Path:
+    """Return the path of the export: the given one, or one that was fetched to `folder`."""
+    path = Path(args.file) if args.file else None
+    if path is not None and not path.exists():
+        raise UsageError(f"{args.file}: no such file or folder")
+    if args.origin is None:
+        if path is None:
+            raise UsageError("give an export: svctoolkit import FILE, or get one: svctoolkit import --from rudderstack")
+        return path
+    from svctoolkit.project import rudderstack
+    from svctoolkit.secrets import Secret
+
+    workspace, access = (os.environ.get(f"RUDDERSTACK_{name}_TOKEN", "") for name in ("WORKSPACE", "ACCESS"))
+    tokens = rudderstack.Tokens(Secret(workspace), Secret(access))
+    return rudderstack.fetch(folder, tokens, args.api_url or rudderstack.REGIONS[args.region], export=path)
+
+
+def _import(args: argparse.Namespace, path: Path) -> int:
     from svctoolkit.cli import _terminal
     from svctoolkit.project import import_workspace
 
-    path, folder = Path(args.file), Path(args.output)
-    if not path.exists():
-        raise UsageError(f"{args.file}: no such file or folder")
+    folder = Path(args.output)
     report = import_workspace(
         path,
         folder,
@@ -74,6 +107,7 @@ command = Command(
     """,
     examples=(
         "svctoolkit import workspaceConfig.json -o shop --ci github",
+        "svctoolkit import --from rudderstack -o shop",
         "svctoolkit import namespace.json --workspace-id 2RdemoWorkspace --code exports/ -o shop",
     ),
     add_arguments=_add_arguments,
