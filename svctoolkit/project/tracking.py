@@ -53,7 +53,8 @@ def take_links(configuration: Json, files: Sequence[PlanFile]) -> list[PlanLink]
     """Remove from a workspace configuration the links of sources to plans in `files`, and return them."""
     known = {id for file in files for id in file.project.plans}
     links = []
-    for source in configuration.get("sources", []) if isinstance(configuration, dict) else ():
+    sources = configuration.get("sources") if isinstance(configuration, dict) else None
+    for source in sources if isinstance(sources, list) else ():
         link = source.get("dgSourceTrackingPlanConfig") if isinstance(source, dict) else None
         if not isinstance(link, dict) or link.get("deleted"):
             continue
