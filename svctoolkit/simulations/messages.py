@@ -1,0 +1,81 @@
+"""A request as a simulation reads it, and its response."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import msgspec
+
+from svctoolkit.json_types import Json
+from svctoolkit.simulations.limits import json_size
+
+
+class Response(msgspec.Struct, frozen=True):
+    """What the vendor's server answers. `body` is JSON, a text, or None for an empty body."""
+
+    status: int
+    body: Any = None
+    headers: Mapping[str, str] = {}
+
+
+@dataclass(eq=False)
+class Request:
+    """One request. `body` is parsed JSON, the fields of a form, a text or None; header names are in lower case.
+
+    `events` are the message ids of the events that it carries, if they are known.
+    """
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: Any
+    events: tuple[str, ...] = ()
+    bytes: int | None = None
+    parts: tuple[str, ...] = field(default=(), init=False)  # the values of `{...}` in the path
+
+    def __post_init__(self) -> None:
+        split = urlsplit(self.url)
+        self.host, self._query = split.netloc, split.query
+        self.path = unquote(split.path).rstrip("/") or "/"
+
+    @cached_property
+    def query(self) -> dict[str, str]:
+        """The query; of a name that occurs several times, the last value."""
+        return dict(parse_qsl(self._query, keep_blank_values=True))
+
+    @property
+    def size(self) -> int:
+        """The bytes of the body."""
+        return json_size(self.body) if self.bytes is None else self.bytes
+
+    @property
+    def object(self) -> dict[str, Any]:
+        """The body if it is an object, else an empty one."""
+        return self.body if isinstance(self.body, dict) else {}
+
+    def items(self, name: str) -> list[dict[str, Any]]:
+        """Return the objects of a list in the body. Anything else in it counts as an empty object."""
+        listed = self.object.get(name)
+        return objects(listed)
+
+
+def objects(value: Json) -> list[dict[str, Any]]:
+    """Return the objects of a list; other items, which keep their place, count as empty objects."""
+    return [item if isinstance(item, dict) else {} for item in value] if isinstance(value, list) else []
+
+
+def member(value: Json, *path: str) -> Any:
+    """Return a member of nested objects, or None."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def object_at(value: Json, *path: str) -> dict[str, Any]:
+    """Return an object in nested objects, or an empty one."""
+    found = member(value, *path)
+    return found if isinstance(found, dict) else {}

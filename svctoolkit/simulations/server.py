@@ -1,0 +1,220 @@
+"""A simulated server: the answers of one destination in one run, what it holds and what it lost."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from svctoolkit.displayed import Displayed
+from svctoolkit.errors import UsageError
+from svctoolkit.json_types import Json
+from svctoolkit.simulations.account import Account
+from svctoolkit.simulations.losses import Change, Loss
+from svctoolkit.simulations.messages import Request, Response
+from svctoolkit.simulations.rules import Level
+from svctoolkit.simulations.simulation import Simulation
+from svctoolkit.simulations.table import Row, Table
+from svctoolkit.simulations.visit import Visit
+
+#: rows of each table in memory
+ROWS = 200_000
+_FINDINGS = 10_000  # losses, and as many changes, in memory
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class StoredRow(msgspec.Struct, frozen=True):
+    """One row for the store: `data` is JSON, or None if the row was removed. Later versions replace earlier ones."""
+
+    table: str
+    number: int
+    version: int
+    data: bytes | None
+
+
+class SimulatedServer(Displayed):
+    """The server of one destination in one run. Thread-safe: requests take effect one after the other.
+
+    `rows` bounds each table: the oldest rows are removed, and `forgotten` counts them.
+    """
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        config: Mapping[str, Any],
+        *,
+        account: Account | None = None,
+        level: Level = "simulated",
+        clock: Callable[[], datetime] = _now,
+        destination: str = "",
+        run: str = "",
+        rows: int = ROWS,
+    ) -> None:
+        self.simulation, self.config, self.account, self.level = simulation, config, account or Account(), level
+        self.destination, self.run = destination, run
+        self.tables = {name: Table(declared, rows) for name, declared in simulation.tables.items()}
+        self.losses: deque[Loss] = deque(maxlen=_FINDINGS)
+        self.changes: deque[Loss] = deque(maxlen=_FINDINGS)
+        #: how often endpoints were requested that the simulation does not have, by method and path
+        self.unknown: Counter[str] = Counter()
+        self.requests = 0
+        self._clock, self._moved = clock, timedelta()
+        self._lock = threading.RLock()
+        self._version = 0
+        self._fresh: list[Loss] = []
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(table.shown()):,} {name}" for name, table in self.tables.items() if table.rows)
+        return f"<simulated {self.simulation.title}: {counts or 'nothing held'}, {len(self.losses):,} lost>"
+
+    @property
+    def forgotten(self) -> int:
+        """How many rows were removed because later ones arrived."""
+        return sum(table.forgotten for table in self.tables.values())
+
+    def clock(self) -> datetime:
+        """Return the current time, including what `advance` has added."""
+        return self._clock() + self._moved
+
+    def advance(self, seconds: float) -> None:
+        """Let the clock move on."""
+        self._moved += timedelta(seconds=seconds)
+
+    # --- requests
+
+    def answer(
+        self, method: str, url: str, headers: Mapping[str, str] | None = None, body: Json = None
+    ) -> tuple[int, dict[str, str], Any]:
+        """Return status, headers and body of the answer to a request.
+
+        `body` is parsed JSON, a dict of form fields, text or None. Without `headers` the request has the credentials of
+        the configuration. Endpoints that are not simulated succeed.
+        """
+        given = self.simulation.credentials(self.config) if headers is None else headers
+        response = self.respond(Request(method.upper(), url, _lower(given), body)) or Response(200, {})
+        return response.status, dict(response.headers), response.body
+
+    def respond(self, request: Request) -> Response | None:
+        """Return the response to a request; None if the simulation does not have its endpoint."""
+        with self._lock:
+            self.requests += 1
+            visit = Visit(self, request, self.clock(), self.requests)
+            early = self.simulation.check(visit, request)
+            if early is not None:
+                return early
+            handler = self.simulation.handler(request)
+            response = handler(visit, request) if handler else self.simulation.unknown(visit, request)
+            if response is None:
+                self.unknown[f"{request.method} {request.path}"] += 1
+            return response
+
+    def note(self, finding: Loss) -> None:
+        """Keep a loss or change."""
+        (self.changes if isinstance(finding, Change) else self.losses).append(finding)
+        self._fresh.append(finding)
+
+    # --- reading
+
+    def held(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the rows of each table: profiles with `ids` and `attributes`, events with `name` and `under`."""
+        with self._lock:
+            return {name: [self.view(name, row) for row in table.shown()] for name, table in self.tables.items()}
+
+    def rows(self, table: str) -> list[Row]:
+        """Return the rows of a table that a vendor would list. Raises `UsageError` for a table that is not simulated."""
+        if table not in self.tables:
+            raise UsageError(
+                f"{self.simulation.title}: {table!r} is not simulated; it has {', '.join(self.tables)}"
+            )
+        with self._lock:
+            return self.tables[table].shown()
+
+    def view(self, table: str, row: Row) -> dict[str, Any]:
+        """Return a row as `held` has it."""
+        declared = self.tables[table].type
+        if not declared.owner:
+            if declared.ids and isinstance(declared.ids[0], tuple):
+                return {**row.ids, **row.values}
+            weak = {n: v for n, v in (row.values.get("attributes") or {}).items() if n in declared.weak}
+            return {"ids": {**weak, **row.ids}, **row.values}
+        owners = self.tables[declared.owner]
+        owner = owners.rows.get(owners.canonical(row.owner)) if row.owner else None
+        return {**row.values, "under": self.view(declared.owner, owner)["ids"] if owner else None}
+
+    # --- state from before
+
+    def give(self, state: Mapping[str, Any]) -> None:
+        """Put rows into tables: `{profiles: [{ids, attributes}], events: [{name, under}]}`.
+
+        Members that are not tables are declarations of the account, such as `lists`. Raises `UsageError` for rows that
+        are not lists of objects, and for an `under` that no profile has.
+        """
+        with self._lock:
+            self.account = Account(
+                {**self.account.declared, **{n: v for n, v in state.items() if n not in self.tables}}
+            )
+            for name in [name for name in self.tables if name in state]:
+                if not isinstance(state[name], list) or not all(isinstance(row, Mapping) for row in state[name]):
+                    raise UsageError(f"given {name}: expected a list of objects")
+                for row in state[name]:
+                    self._give(name, row)
+
+    def _give(self, name: str, given: Mapping[str, Any]) -> None:
+        table, declared = self.tables[name], self.simulation.tables[name]
+        values = {key: value for key, value in given.items() if key not in ("ids", "under")}
+        if declared.owner:
+            owner = self.tables[declared.owner].find(given.get("under") or {})
+            if given.get("under") and owner is None:
+                raise UsageError(f"given {name}: no row of {declared.owner} has the ids {dict(given['under'])}")
+            table.add({}, values, owner=owner.number if owner else 0, at=self.clock())
+        elif declared.ids and isinstance(declared.ids[0], tuple):
+            ids = {key: given.get(key) for key in declared.ids[0]}
+            table.add(ids, {key: value for key, value in values.items() if key not in ids}, at=self.clock())
+        else:
+            table.add(dict(given.get("ids") or {}), {"attributes": {}, **values}, at=self.clock())
+
+    # --- the store
+
+    def take_changes(self) -> tuple[list[StoredRow], list[Loss]]:
+        """Return what has changed since the last call: rows for the store, and new losses and changes."""
+        with self._lock:
+            fresh, self._fresh = self._fresh, []
+            return [row for name, table in self.tables.items() for row in self._take(name, table)], fresh
+
+    def _take(self, name: str, table: Table) -> list[StoredRow]:
+        taken = []
+        for number in table.dirty:
+            self._version += 1
+            row, into = table.rows.get(number), table.moved.get(number)
+            data = None if row is None and into is None else msgspec.json.encode({"row": row, "into": into})
+            taken.append(StoredRow(name, number, self._version, data))
+        table.dirty.clear()
+        return taken
+
+    def restore(self, rows: Sequence[StoredRow], losses: Sequence[Loss]) -> None:
+        """Continue with rows and losses that were stored."""
+        for stored in rows:
+            table = self.tables.get(stored.table)
+            self._version = max(self._version, stored.version)
+            if table is None or stored.data is None:
+                continue
+            content = msgspec.json.decode(stored.data)
+            if content["row"] is not None:
+                table.restore(msgspec.convert(content["row"], Row))
+            if content["into"] is not None:
+                table.moved[stored.number] = content["into"]
+        for loss in losses:
+            (self.changes if isinstance(loss, Change) else self.losses).append(loss)
+        for table in self.tables.values():
+            table.dirty.clear()
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}

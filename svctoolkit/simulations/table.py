@@ -1,0 +1,270 @@
+"""Tables of what a simulated vendor holds: rows with ids, owners, and keys by which rows fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import count
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from svctoolkit.json_types import Json
+from svctoolkit.simulations.limits import is_within
+
+#: the name of an id and its value, as text
+Key: TypeAlias = tuple[str, ...]
+
+
+class Row(msgspec.Struct, eq=False):
+    """One row. `ids` find it, `values` are its other members, `owner` is the number of its owner (0: none).
+
+    `also` are more keys by which it is found, from rows that were merged into it. A row that is not `shown` exists
+    only to connect ids: the vendor would not list it. `events` are the message ids of the events that it came from.
+    """
+
+    number: int
+    ids: dict[str, Any]
+    values: dict[str, Any]
+    owner: int = 0
+    at: float = 0.0
+    request: int = 0
+    events: tuple[str, ...] = ()
+    also: tuple[Key, ...] = ()
+    shown: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """An id that is a list of objects: at most one for each value of `label`, found by `label` and `name` together."""
+
+    member: str
+    label: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Rows with equal `members` are one row if they arrive within `within` seconds (None: at any time).
+
+    `owner` among the members is the owner. `keeps` is which row stays. A row without one of the members `needs` never
+    folds. `keep_older`: the row that is replaced stays in the table, but is not shown.
+    """
+
+    rule: str
+    members: tuple[str, ...]
+    keeps: Literal["first", "last"]
+    within: float | None = None
+    needs: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    keep_older: bool = False
+
+    def key(self, row: Row, owner: int) -> tuple[Any, ...] | None:
+        """Return the key of a row, or None if it does not fold by this rule."""
+        values = row.values
+        if any(values.get(name) is None for name in self.needs) or any(values.get(n) is not None for n in self.lacks):
+            return None
+        return (self.rule, *(owner if name == "owner" else text_of(values.get(name)) for name in self.members))
+
+
+@dataclass(frozen=True, slots=True)
+class TableType:
+    """A table as a simulation declares it: strong `ids` in the order in which they are looked up, `weak` ones that
+    several rows may share (members of `attributes`), the table of its `owner`, and how its rows fold.
+    """
+
+    name: str
+    ids: tuple[str | Alias | tuple[str, ...], ...] = ()
+    weak: tuple[str, ...] = ()
+    owner: str = ""
+    folds: tuple[Fold, ...] = ()
+
+
+def text_of(value: Json) -> str:
+    """Return a value as a key: texts as they are, anything else as JSON."""
+    return value if type(value) is str else msgspec.json.encode(value).decode()
+
+
+@dataclass(slots=True, eq=False)
+class Table:
+    """The rows of one table. `limit` is how many are kept; older ones are removed and counted in `forgotten`."""
+
+    type: TableType
+    limit: int
+    rows: dict[int, Row] = field(default_factory=dict)
+    forgotten: int = 0
+    #: rows whose rows belong to another one now
+    moved: dict[int, int] = field(default_factory=dict)
+    #: numbers of rows that have changed since they were last stored
+    dirty: dict[int, None] = field(default_factory=dict)
+    _keys: dict[Key, int] = field(default_factory=dict)
+    _weak: dict[Key, dict[int, None]] = field(default_factory=dict)
+    _weak_of: dict[int, tuple[Key, ...]] = field(default_factory=dict)
+    _folds: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    # --- finding
+
+    def find(self, ids: Mapping[str, Json]) -> Row | None:
+        """Return the row that the first known strong id belongs to."""
+        return next(iter(self.find_all(ids)), None)
+
+    def find_all(self, ids: Mapping[str, Json]) -> list[Row]:
+        """Return the different rows that these strong ids belong to."""
+        numbers = dict.fromkeys(n for key in self._strong(ids) if (n := self._keys.get(key)) is not None)
+        return [self.rows[number] for number in numbers]
+
+    def find_weak(self, name: str, value: Json) -> list[Row]:
+        """Return the rows that have this value of a weak id."""
+        return [self.rows[number] for number in self._weak.get((name, text_of(value)), ())]
+
+    def owner_of(self, row: Row) -> int:
+        """Return the number under which rows of `row` are kept now."""
+        return self.canonical(row.number)
+
+    def canonical(self, number: int) -> int:
+        while number in self.moved:
+            number = self.moved[number]
+        return number
+
+    def shown(self) -> list[Row]:
+        return [row for row in self.rows.values() if row.shown]
+
+    def _strong(self, ids: Mapping[str, Any]) -> Iterator[Key]:
+        for id in self.type.ids:
+            if isinstance(id, str):
+                if ids.get(id) is not None:
+                    yield id, text_of(ids[id])
+            elif isinstance(id, tuple):
+                if all(ids.get(name) is not None for name in id):
+                    yield (*id, *(text_of(ids[name]) for name in id))
+            else:
+                for alias in ids.get(id.member) or ():
+                    yield id.member, text_of(alias.get(id.label)), text_of(alias.get(id.name))
+
+    # --- changing
+
+    def add(
+        self,
+        ids: Mapping[str, Json],
+        values: dict[str, Any],
+        *,
+        owner: int = 0,
+        at: datetime,
+        request: int = 0,
+        events: tuple[str, ...] = (),
+        shown: bool = True,
+    ) -> Row:
+        """Add a row. It must not have the ids of another one."""
+        row = Row(next(self._numbers), dict(ids), values, owner, at.timestamp(), request, events, (), shown)
+        self.put(row)
+        if len(self.rows) > self.limit:
+            self.remove(next(iter(self.rows.values())))
+            self.forgotten += 1
+        return row
+
+    def put(self, row: Row) -> None:
+        """Add a row with its number, or change it."""
+        self.rows[row.number] = row
+        for key in (*self._strong(row.ids), *row.also):
+            self._keys[key] = row.number
+        self.touch(row)
+
+    def restore(self, row: Row) -> None:
+        """Add a row that was stored. Numbers continue after it."""
+        self.put(row)
+        self._numbers = count(max(row.number + 1, next(self._numbers)))
+
+    def touch(self, row: Row) -> None:
+        """Note that a row has changed."""
+        self.dirty[row.number] = None
+        if self.type.weak:
+            self._index_weak(row)
+
+    def _index_weak(self, row: Row) -> None:
+        attributes = row.values.get("attributes") or {}
+        fresh = tuple((n, text_of(attributes[n])) for n in self.type.weak if attributes.get(n) is not None)
+        before = self._weak_of.get(row.number, ())
+        if fresh == before:
+            return
+        for key in before:
+            self._weak[key].pop(row.number, None)
+        for key in fresh:
+            self._weak.setdefault(key, {})[row.number] = None
+        self._weak_of[row.number] = fresh
+
+    def identify(self, row: Row, ids: Mapping[str, Json]) -> None:
+        """Give a row more ids; a strong id replaces its earlier value. Ids of other rows are left to them."""
+        for key in [key for key in self._strong(row.ids) if key[0] in ids]:
+            if self._keys.get(key) == row.number:
+                del self._keys[key]
+        row.ids.update(ids)
+        for key in self._strong(row.ids):
+            self._keys.setdefault(key, row.number)
+        self.touch(row)
+
+    def remove(self, row: Row) -> None:
+        """Remove a row. Rows that belong to it stay until `without_owner`."""
+        self.rows.pop(row.number, None)
+        for key in (*self._strong(row.ids), *row.also):
+            if self._keys.get(key) == row.number:
+                del self._keys[key]
+        for key in self._weak_of.pop(row.number, ()):
+            self._weak[key].pop(row.number, None)
+        for fold in self.type.folds:
+            key_of_fold = fold.key(row, row.owner)
+            if key_of_fold is not None and self._folds.get(key_of_fold) == row.number:
+                del self._folds[key_of_fold]
+        self.dirty[row.number] = None
+
+    def move_rows(self, source: Row, target: Row) -> None:
+        """Let the rows that belong to `source` belong to `target`, including those that arrive later."""
+        if self.canonical(source.number) != self.canonical(target.number):
+            self.moved[self.canonical(source.number)] = self.canonical(target.number)
+            self.touch(source)
+
+    def merge(self, source: Row, target: Row) -> None:
+        """Merge a row into another one: its ids and rows move, and the row is removed.
+
+        An id that the target has already (or an alias with a label that it has) only finds it from now on.
+        """
+        keys = (*self._strong(source.ids), *source.also)
+        self.move_rows(source, target)
+        self.remove(source)
+        for id in self.type.ids:
+            if isinstance(id, Alias):
+                taken = {alias.get(id.label) for alias in target.ids.get(id.member) or ()}
+                more = [a for a in source.ids.get(id.member) or () if a.get(id.label) not in taken]
+                if more:
+                    target.ids[id.member] = [*(target.ids.get(id.member) or ()), *more]
+            elif isinstance(id, str) and id in source.ids:
+                target.ids.setdefault(id, source.ids[id])
+        own = set(self._strong(target.ids))
+        target.also = (*target.also, *(key for key in keys if key not in own))
+        for key in (*own, *target.also):
+            self._keys[key] = target.number
+        self.touch(target)
+
+    def fold(self, row: Row, owner: int, at: datetime, *, active: Callable[[str], bool]) -> tuple[Fold, Row] | None:
+        """Return the rule by which a new row folds into an earlier one, and that row. Remember the new row if not."""
+        for fold in self.type.folds:
+            key = fold.key(row, owner) if active(fold.rule) else None
+            if key is None:
+                continue
+            earlier = self.rows.get(self._folds.get(key, 0))
+            if earlier is not None and is_within(datetime.fromtimestamp(earlier.at, at.tzinfo), at, fold.within):
+                return fold, earlier
+            self._folds[key] = row.number
+        return None
+
+    def refold(self, fold: Fold, row: Row, owner: int) -> None:
+        """Remember a row as the one that later rows fold into."""
+        key = fold.key(row, owner)
+        if key is not None:
+            self._folds[key] = row.number
+
+    def rows_of(self, owners: Table, numbers: Iterable[int]) -> list[Row]:
+        """Return the rows that belong to one of these rows of `owners`."""
+        wanted = set(numbers)
+        return [row for row in self.rows.values() if row.owner and owners.canonical(row.owner) in wanted]
