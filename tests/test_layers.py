@@ -30,46 +30,58 @@ MAY_IMPORT = {
     "sdk": "errors retries sqlite display events",
     "yamlfile": "errors",
     "plans": "errors display registry events yamlfile",
+    "simulations": "errors secrets display registry yamlfile",
     "mapping": "causes errors events",
     "warehouse": "causes errors display events mapping",
-    "destinations": "causes errors secrets url_secrets display registry events yamlfile mapping",
+    "destinations": "causes errors simulations secrets url_secrets display registry events yamlfile mapping",
     "transformations": "causes errors interrupts display events",
     "delivery": "causes errors secrets url_secrets display registry",
-    "workspace": "errors secrets url_secrets display events yamlfile plans destinations transformations delivery",
+    "workspace": (
+        "simulations errors secrets url_secrets display events yamlfile plans destinations transformations delivery"
+    ),
     "results": "causes errors secrets url_secrets display events transformations delivery warehouse",
     "pipeline": (
+        "simulations "
         "causes errors secrets url_secrets display events plans destinations transformations delivery workspace "
         "results warehouse"
     ),
     "client": "causes errors secrets url_secrets retries display events destinations results pipeline",
     "server": (
+        "simulations "
         "causes errors secrets url_secrets retries interrupts sqlite display events plans destinations transformations "
         "delivery workspace results warehouse pipeline"
     ),
     "runner": (
+        "simulations "
         "causes errors secrets url_secrets personal interrupts display registry events sdk yamlfile plans destinations "
         "delivery workspace results warehouse pipeline client server"
     ),
     "replay": (
+        "simulations "
         "causes errors secrets url_secrets personal interrupts display registry events yamlfile plans destinations "
         "transformations delivery workspace results warehouse pipeline server"
     ),
     "profile": "errors personal display events destinations pipeline workspace replay results",
-    "project": "errors secrets events yamlfile plans destinations warehouse workspace pipeline runner",
+    "project": "errors secrets simulations events yamlfile plans destinations warehouse workspace pipeline runner",
     "accessor": "errors warehouse pipeline replay results workspace profile",
     "widgets": (
+        "simulations "
         "causes errors secrets url_secrets display registry events sdk yamlfile plans destinations transformations "
         "delivery workspace results warehouse pipeline server runner replay"
     ),
     "magics": (
+        "simulations "
         "errors secrets url_secrets display registry events yamlfile plans destinations transformations delivery "
         "workspace results pipeline runner accessor widgets"
     ),
     "cli": (
+        "simulations "
         "errors secrets url_secrets registry events yamlfile plans warehouse destinations transformations delivery "
         "workspace results pipeline client server runner project replay profile"
     ),
-    "pytest_plugin": "errors sdk plans destinations transformations delivery workspace warehouse server runner",
+    "pytest_plugin": (
+        "simulations errors sdk plans destinations transformations delivery workspace warehouse server runner"
+    ),
     "__main__": "cli",
 }
 
@@ -84,7 +96,10 @@ ROOMS = {
         "formats survey compare infer coverage generate strategies marked_json"
     ),
     "replay": "records formats inputs tally review engine requests results reports options api chunks forecast",
-    "pipeline": "warehouses route outside stages run rules fates together leaves reruns lineage decisions api _display",
+    "pipeline": (
+        "warehouses route simulated outside stages run rules fates together leaves reruns lineage decisions api "
+        "_display"
+    ),
     "server": (
         "demo_workspace web test_api store worker ingest inspect console admin scripts forwarding application serving "
         "plane _display announcement foreground"

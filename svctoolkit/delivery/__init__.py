@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.delivery._http import HttpRequest, HttpResponse, Transport
 from svctoolkit.delivery._masking import mask_request, mask_response
-from svctoolkit.delivery._recorder import Answer, Recorded, Recorder
+from svctoolkit.delivery._recorder import Answer, Recorded, Recorder, Server
 from svctoolkit.delivery._rejection import rejection_of
 from svctoolkit.delivery._request import request
 from svctoolkit.delivery._sender import Delivered, Sender, parse_body
@@ -33,6 +33,7 @@ __all__ = [
     "Recorded",
     "Recorder",
     "Sender",
+    "Server",
     "Transport",
     "curl",
     "live",

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 from urllib.parse import parse_qsl
 
 from svctoolkit.delivery._failures import failure
@@ -31,7 +31,9 @@ class Answer:
 
     `body` is text, bytes, or a value that is sent as JSON; its type sets the content type unless `headers` has one.
     `delay` is in seconds. `close` closes the connection instead of responding, `truncate` in the middle of the body.
-    `times` is how many requests in a row get this answer: by default one, for the last answer all that follow.
+    With `close="after"` the destination accepts the request, and only its response is lost: a simulated destination
+    holds what was sent. `times` is how many requests in a row get this answer: by default one, for the last answer all
+    that follow (unless it has `close="after"`).
     `failed` are the positions of the rejected items of a batch, for destinations that report items separately: see
     `partial`.
     """
@@ -40,7 +42,7 @@ class Answer:
     body: Any = field(default_factory=lambda: {"success": True})
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
-    close: bool = False
+    close: bool | Literal["after"] = False
     truncate: bool = False
     times: int | None = None
     failed: tuple[int, ...] = ()
@@ -255,12 +257,12 @@ class Recorder(Displayed):
         url = Url.parse(request.url)
         with self._changed:
             chosen = self._from_script(destination, run) or self._next(url)
-            if server is not None and (chosen is None or chosen.failed):
-                own = server(request, chosen.failed if chosen else ())
-                chosen = replace(own, delay=chosen.delay) if own and chosen else own or chosen
-            chosen = chosen or Answer()
-            gives_up = chosen.delay >= timeout
-            response = None if chosen.close or chosen.truncate or gives_up else chosen.response()
+        if server is not None:  # outside the lock: a server may take long, and has its own
+            chosen = _ask(server, request, chosen)
+        chosen = chosen or Answer()
+        gives_up = chosen.delay >= timeout
+        response = None if chosen.close or chosen.truncate or gives_up else chosen.response()
+        with self._changed:
             self._kept.append(Recorded(request, response, self._clock(), destination, run, events, self._secrets))
             self._arrived += 1
             self._changed.notify_all()
@@ -293,6 +295,21 @@ class Recorder(Displayed):
         return None
 
 
+def _ask(server: Server, request: HttpRequest, chosen: Answer | None) -> Answer | None:
+    """Return the response, given the scripted one: the server is asked without one, and if only the response is lost.
+
+    For a batch with rejected items the server gives the response its form.
+    """
+    if chosen is None:
+        return server(request, ())
+    if chosen.failed:
+        own = server(request, chosen.failed)
+        return replace(own, delay=chosen.delay) if own else chosen
+    if chosen.close == "after" or chosen.truncate:
+        server(request, ())
+    return chosen
+
+
 class _Script:
     """Answers in order, each used `times` times."""
 
@@ -311,7 +328,7 @@ class _Script:
             return None
         answer = self._answers[0]
         self._uses += 1
-        endless = answer.times is None and len(self._answers) == 1
+        endless = answer.times is None and len(self._answers) == 1 and answer.close != "after"
         if not endless and self._uses >= (answer.times or 1):
             self._answers.popleft()
             self._uses = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -14,9 +14,10 @@ from svctoolkit.displayed import Displayed
 from svctoolkit.errors import RequestError, ToolkitError
 from svctoolkit.events import check
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline.outside import account_metadata, lookup_through, transport_of
+from svctoolkit.pipeline.outside import account_metadata, lookup_at, lookup_through, message_ids, transport_of
 from svctoolkit.pipeline.route import Route, Routes, route
 from svctoolkit.pipeline.run import run
+from svctoolkit.pipeline.simulated import HeldChanges, Simulated
 from svctoolkit.pipeline.stages.stages import Stages
 from svctoolkit.pipeline.together import together
 from svctoolkit.pipeline.warehouses import Warehouses, check_runs
@@ -39,7 +40,8 @@ class Pipeline(Displayed):
     `loopback` is false if other machines can request deliveries: live delivery then refuses private
     targets unless `workspace.delivery.allow` lists them. With `coverage`, `user_code.coverage()` returns which lines
     of the user's code have run. Events for warehouse destinations are loaded, and `warehouse` returns their tables.
-    With `warehouses`, those are used, and as in RudderStack, warehouses cannot be tested.
+    With `warehouses`, those are used, and as in RudderStack, warehouses cannot be tested. `simulated` has the
+    simulated servers, by default its own.
     """
 
     def __init__(
@@ -51,19 +53,23 @@ class Pipeline(Displayed):
         loopback: bool = True,
         coverage: bool = False,
         warehouses: Warehouses | None = None,
+        simulated: Simulated | None = None,
     ) -> None:
         self.workspace = workspace
         self._override_secrets: deque[str] = deque(maxlen=_MOST_OVERRIDES)
         self.recorder = Recorder(secrets=self._secrets)
         self.user_code = UserCode(workspace, self.recorder, transport=transport, loopback=loopback, coverage=coverage)
-        given_context = context or Context()
+        given_context, self._looks_up = context or Context(), False
         if given_context.lookup is Context().lookup:
             given_context = replace(given_context, lookup=lookup_through(self.sender))
+            self._looks_up = True
         self.context = given_context
         self.loopback = loopback
         self._routes = Routes(workspace, self.user_code)
         self._is_service = warehouses is not None
         self.warehouses = warehouses or Warehouses(workspace, clock=self.context.clock)
+        #: the simulated servers of its destinations
+        self.simulated = simulated or Simulated(workspace, self.context.clock)
         self._transport = transport
         self._last_transport: tuple[object, Transport] | None = None  # cached: a data plane needs it for every attempt
 
@@ -140,7 +146,8 @@ class Pipeline(Displayed):
             return DestinationResult(destination.id, destination.name, error=error)
         self._check_runs(destination.type)
         to = self.route(destination, config)
-        data = run(event, to, stages, self.sender(to, run_name), self.context_of(to), source, self.warehouses)
+        context = self.context_of(to, run_name, event)
+        data = run(event, to, stages, self.sender(to, run_name, event), context, source, self.warehouses)
         head = destination.id, destination.name, destination.type
         return DestinationResult(
             *head,
@@ -242,12 +249,35 @@ class Pipeline(Displayed):
             self._last_transport = setting, transport
         return self._last_transport[1]
 
-    def context_of(self, route: Route) -> Context:
-        """Return the context for a route's mapping, including the data of the destination's account."""
-        account = account_metadata(self.workspace, route.destination)
-        return replace(self.context, metadata={**self.context.metadata, **account}) if account else self.context
+    def context_of(
+        self,
+        route: Route,
+        run: str = "",
+        event: Mapping[str, Json] | None = None,
+        changed: Callable[[HeldChanges], None] = lambda _: None,
+    ) -> Context:
+        """Return the context for a route's mapping, including the data of the destination's account.
 
-    def sender(self, route: Route | None = None, run: str = "") -> Sender:
-        """Return the sender of stage 3. With a route, mode `record` responds like that destination's server."""
-        transport = self.transport() if route is None else transport_of(route, self.transport(), run)
+        With an `event`, look-ups are answered by the destination's simulated server, if it has one; `changed` gets what
+        they changed there.
+        """
+        context, account = self.context, account_metadata(self.workspace, route.destination)
+        if account:
+            context = replace(context, metadata={**context.metadata, **account})
+        if event is None or not self._looks_up or not self.simulated.is_simulated(route.destination):
+            return context
+        transport = self.transport()
+        if not isinstance(transport, Recorder):
+            return context
+        return replace(context, lookup=lookup_at(route, transport, self.simulated, run, message_ids([event]), changed))
+
+    def sender(self, route: Route | None = None, run: str = "", event: Mapping[str, Json] | None = None) -> Sender:
+        """Return the sender of stage 3. With a route, mode `record` responds like that destination's server.
+
+        `event` is the one whose requests are sent.
+        """
+        transport = self.transport()
+        if route is not None:
+            events = message_ids([event] if event else [])
+            transport = transport_of(route, transport, run, self.simulated, events)
         return Sender(transport, timeout=self.workspace.delivery.timeout)

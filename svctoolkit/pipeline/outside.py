@@ -2,29 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from svctoolkit.delivery import HttpRequest, HttpResponse, Recorder, Sender, Transport
+from svctoolkit.delivery import Answer, HttpRequest, HttpResponse, Recorder, Sender, Server, Transport
 from svctoolkit.destinations import Lookup
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
+from svctoolkit.pipeline.simulated import HeldChanges, Simulated
 from svctoolkit.secrets import reveal
 from svctoolkit.workspace import Destination, Workspace
 
 
-def transport_of(route: Route, transport: Transport, run: str = "") -> Transport:
+def server_of(
+    route: Route,
+    simulated: Simulated | None,
+    run: str,
+    events: tuple[str, ...] = (),
+    changed: Callable[[HeldChanges], None] = lambda _: None,
+) -> Server:
+    """Return the server of a route's destination: its simulation, or else the documented answers of its type.
+
+    `changed` gets what a request changed at a simulated server whose state is stored.
+    """
+    if simulated is None or not simulated.is_simulated(route.destination):
+        return route.answer
+    servers = simulated
+
+    def serve(request: HttpRequest, failed: Sequence[int]) -> Answer | None:
+        if failed:  # a script rejects items: only the form of the answer is needed
+            return route.answer(request, failed)
+        answer, held = servers.respond(route, request, run, events)
+        if held is not None:
+            changed(held)
+        return answer or route.answer(request)
+
+    return serve
+
+
+def transport_of(
+    route: Route, transport: Transport, run: str = "", simulated: Simulated | None = None, events: tuple[str, ...] = ()
+) -> Transport:
     """Return `transport` for one destination: a recorder is also given the destination, and responds as its server."""
     if not isinstance(transport, Recorder):
         return transport
-    recorder = transport
+    recorder, server = transport, server_of(route, simulated, run, events)
 
     def record(request: HttpRequest, *, timeout: float) -> HttpResponse:
         return recorder.exchange(
-            request, timeout=timeout, destination=route.destination.key, run=run, server=route.answer
+            request, timeout=timeout, destination=route.destination.key, run=run, events=events, server=server
         )
 
     return record
+
+
+def lookup_at(
+    route: Route,
+    recorder: Recorder,
+    simulated: Simulated,
+    run: str,
+    events: tuple[str, ...],
+    changed: Callable[[HeldChanges], None] = lambda _: None,
+) -> Lookup:
+    """Return look-ups that a route's simulated server answers, for the mapping of these events of a run.
+
+    Scripts of the destination do not apply to them: those are for deliveries.
+    """
+    server = server_of(route, simulated, run, events, changed)
+
+    def record(request: HttpRequest, *, timeout: float) -> HttpResponse:
+        return recorder.exchange(request, timeout=timeout, run=run, events=events, server=server)
+
+    return lookup_through(lambda: Sender(record, timeout=route.workspace.delivery.timeout))
+
+
+def message_ids(events: Iterable[Mapping[str, Json]]) -> tuple[str, ...]:
+    """Return the message ids of events, without those that have none."""
+    return tuple(str(event["messageId"]) for event in events if event.get("messageId"))
 
 
 def account_metadata(workspace: Workspace, destination: Destination) -> dict[str, Json]:

@@ -22,7 +22,8 @@ class Route:
 
     A warehouse has `tables` instead of a mapping, because it receives rows. A destination that is not simulated has
     neither: only the user's code runs, and `unmapped` says why.
-    `at_router`: its payloads are made at the router, from events that arrive there together.
+    `at_router`: its payloads are made at the router, from events that arrive there together. `config` is the
+    configuration that it was prepared with.
     """
 
     workspace: Workspace
@@ -34,6 +35,7 @@ class Route:
     code: Runnable | None
     masker: Masker
     at_router: bool
+    config: Mapping[str, Any]
 
     @property
     def type(self) -> DestinationType:
@@ -48,8 +50,8 @@ class Route:
     def with_config(self, config: Mapping[str, Json]) -> Route:
         """Return the same route with another configuration. Raises `InvalidConfig` for invalid values."""
         if self.tables is not None:
-            return replace(self, tables=_tables(self.workspace, self.destination, config))
-        return replace(self, mapping=self.type.prepare(config))
+            return replace(self, tables=_tables(self.workspace, self.destination, config), config=config)
+        return replace(self, mapping=self.type.prepare(config), config=config)
 
     def answer(self, request: HttpRequest, failed: Sequence[int] = ()) -> Answer | None:
         """Return the response of the destination's own server, if its type defines one: success, or one to a batch that
@@ -92,6 +94,7 @@ def route(
         transformation=transformation,
         code=user_code.runnable(transformation) if transformation else None,
         at_router=definitions.get(destination.type).transform_at == "router",
+        config=config,
         masker=Masker.of(
             [
                 *workspace.secrets(),

@@ -22,7 +22,7 @@ from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, StillWaiting
 from svctoolkit.interrupts import uninterrupted
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline import Pipeline, Warehouses
+from svctoolkit.pipeline import Pipeline, Simulated, Warehouses
 from svctoolkit.server import serving
 from svctoolkit.server.admin import Control, Reloader
 from svctoolkit.server.forwarding import Tee
@@ -36,12 +36,14 @@ from svctoolkit.server.inspect.overview import Reload
 from svctoolkit.server.inspect.views import View
 from svctoolkit.server.serving import Tls
 from svctoolkit.server.store.database import Store
+from svctoolkit.server.store.held import load_held
 from svctoolkit.server.store.retention import Retention
 from svctoolkit.server.web.answer import Answer
 from svctoolkit.server.web.gate import Gate
 from svctoolkit.server.web.in_process import Loop, call
 from svctoolkit.server.web.requests import RUN_HEADER
 from svctoolkit.server.worker import Backoff, Engine, Knobs
+from svctoolkit.simulations import SimulatedServer
 from svctoolkit.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -85,7 +87,8 @@ class DataPlane(View):
     ids. With `advance_clock`, time does not pass between attempts until `drain`, which calls it with the seconds by
     which `clock` moves on. `adjust` may change a workspace before it is used, also after each reload. With `coverage`,
     `lines()` returns which lines of the users' code have run. `extensions` are more operations to serve, such as those
-    of suites (`svctoolkit.runner.over_http`). With `tls` it serves https.
+    of suites (`svctoolkit.runner.over_http`). With `tls` it serves https. `simulated` has the simulated servers of
+    destinations, by default its own.
 
     Raises `ConfigError` if the address or the store cannot be used, `InvalidWorkspace` for a bad file.
     """
@@ -111,6 +114,7 @@ class DataPlane(View):
         coverage: bool = False,
         extensions: Sequence[Extension] = (),
         tls: Tls | None = None,
+        simulated: Simulated | None = None,
         adjust: Callable[[Workspace], object] = lambda _: None,
     ) -> None:
         file = Path(workspace) if isinstance(workspace, (Path, str)) else None
@@ -131,6 +135,7 @@ class DataPlane(View):
             loopback=self.loopback,
             coverage=coverage,
             warehouses=_warehouses(self.workspace, store, clock),
+            simulated=simulated,
         )
         knobs = Knobs(
             self.workspace,
@@ -143,6 +148,9 @@ class DataPlane(View):
         )
         engine = Engine(self._pipeline, self._open(store), clock, knobs=knobs, advance_clock=advance_clock)
         super().__init__(engine)
+        self._pipeline.simulated.clock = engine.clock
+        if store is not None:
+            self._pipeline.simulated.load = partial(load_held, engine.store)
         self._metrics = Metrics(engine)
         self._direct = Direct(engine, Ingest(engine, new_id=new_id), self._metrics.count)
         self._forwards: Callable[[], dict[str, dict[str, Json]]] = dict
@@ -291,6 +299,13 @@ class DataPlane(View):
         received = self.of_run(run).received if run else self.received
         return record(received, self.workspace, file=file, source=source, personal=personal)
 
+    def simulation(self, destination: str, *, run: str = "") -> SimulatedServer:
+        """Return the simulated server of a destination (key or id), with what it holds in a run.
+
+        Raises `UnknownName`, or `UsageError` if the destination is not simulated.
+        """
+        return self._pipeline.simulated.server(self.workspace.destination(destination), run)
+
     def script(self, destination: str, *answers: RecorderAnswer, run: str = "") -> None:
         """Let the recorder answer a destination (key or id) with these answers, in order; the last is repeated.
 
@@ -305,6 +320,7 @@ class DataPlane(View):
         With `run`, delete only what belongs to it or to a run within it (`run/...`). Pending events stay.
         """
         self.recorder.reset(run)
+        self._pipeline.simulated.reset(run)
         if not run:
             self._pipeline.warehouses.clear()
         return self._engine.forget(run or None)

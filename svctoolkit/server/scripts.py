@@ -7,7 +7,7 @@ import base64
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -46,7 +46,12 @@ class RecorderAnswer(Struct, frozen=True, forbid_unknown_fields=True):
         Any | UnsetType, Meta(description="Text, or a value that is sent as JSON. It contains the result of each item.")
     ] = UNSET
     delay: Annotated[float, Meta(ge=0, le=3600, description="Seconds until the answer.")] = 0.0
-    close: Annotated[bool, Meta(description="Close the connection instead of answering.")] = False
+    close: Annotated[
+        bool | Literal["after"],
+        Meta(
+            description="Close the connection instead of answering. `after`: a simulated destination takes the request."
+        ),
+    ] = False
     truncate: Annotated[bool, Meta(description="Close the connection in the middle of the answer's body.")] = False
     times: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000)] | None,

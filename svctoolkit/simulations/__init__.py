@@ -13,10 +13,10 @@ A simulation is declared next to its mapping, in `destinations/<type>/simulation
 from __future__ import annotations
 
 from svctoolkit.simulations.account import Account
-from svctoolkit.simulations.catalogue import SIMULATIONS, is_simulated, open
+from svctoolkit.simulations.catalogue import SIMULATIONS, is_simulated, open  # noqa: A004 - called with its module
 from svctoolkit.simulations.losses import Change, Loss
 from svctoolkit.simulations.messages import Request, Response, member, object_at, objects
-from svctoolkit.simulations.rules import LEVELS, Level, Rule, Rules, load_rules
+from svctoolkit.simulations.rules import LEVELS, Confidence, Level, Rule, Rules, load_rules
 from svctoolkit.simulations.server import SimulatedServer, StoredRow
 from svctoolkit.simulations.simulation import Simulation, bearer
 from svctoolkit.simulations.table import Alias, Fold, Row
@@ -28,6 +28,7 @@ __all__ = [
     "Account",
     "Alias",
     "Change",
+    "Confidence",
     "Fold",
     "Items",
     "Level",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from svctoolkit.json_types import Json
 
@@ -17,18 +16,18 @@ class Account:
     apply, and rows are created on demand.
     """
 
-    declared: Mapping[str, Any] = field(default_factory=dict)
+    declared: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def is_new(self) -> bool:
         """Whether everybody whom the vendor knows came through here."""
-        return self.declared.get("history", "new") != "existing"
+        return bool(self.declared.get("history", "new") != "existing")
 
-    def get(self, name: str, default: Json = None) -> Any:
+    def get(self, name: str, default: Json = None) -> Json:
         """Return one declaration, such as `contract`."""
         return self.declared.get(name, default)
 
-    def entry(self, kind: str, id: Json) -> Mapping[str, Any] | None:
+    def entry(self, kind: str, id: Json) -> Mapping[str, Json] | None:
         """Return the declaration of one item, such as the list with this id; an empty one if `kind` is not declared.
 
         None: the account has other items of this kind, and not this one.

@@ -11,7 +11,6 @@ from pathlib import Path
 from svctoolkit.errors import ConfigError, did_you_mean
 from svctoolkit.json_types import Json
 from svctoolkit.registry import Registry
-from svctoolkit.secrets import reveal
 from svctoolkit.simulations.account import Account
 from svctoolkit.simulations.rules import LEVELS, Level
 from svctoolkit.simulations.server import ROWS, SimulatedServer
@@ -30,7 +29,11 @@ class _Simulations(Registry[Simulation]):
 
 #: The simulations by destination type. Other packages add theirs with an entry point `svctoolkit.simulations`.
 SIMULATIONS = _Simulations(
-    Simulation, package=_PACKAGE, attribute="simulation", what="simulated destination type", group="svctoolkit.simulations"
+    Simulation,
+    package=_PACKAGE,
+    attribute="simulation",
+    what="simulated destination type",
+    group="svctoolkit.simulations",
 )
 
 
@@ -39,7 +42,7 @@ def is_simulated(type: str) -> bool:
     return type in SIMULATIONS
 
 
-def open(  # noqa: A001 - `simulations.open` opens a server; nothing here opens files
+def open(
     type: str,
     config: Mapping[str, Json],
     *,
@@ -65,7 +68,7 @@ def open(  # noqa: A001 - `simulations.open` opens a server; nothing here opens 
         clock = lambda: stopped  # noqa: E731
     return SimulatedServer(
         SIMULATIONS[type],
-        reveal(dict(config)),
+        config,
         account=Account(dict(account or {})),
         level=level,
         destination=destination,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import msgspec
 
@@ -37,7 +36,7 @@ def depth(value: Json) -> int:
     return deepest
 
 
-def containers(value: Json) -> Iterator[Any]:
+def containers(value: Json) -> Iterator[Json]:
     """Yield every list and object in a value, including itself."""
     waiting = [value]
     while waiting:
@@ -69,7 +68,7 @@ def cut_texts(value: Json, limit: int) -> Json:
     return value
 
 
-def _unless_equal(value: Any, cut: Any) -> Any:
+def _unless_equal(value: Json, cut: Json) -> Json:
     return value if cut == value else cut
 
 
@@ -112,6 +111,6 @@ def is_phone(value: Json) -> bool:
     return isinstance(value, str) and re.fullmatch(r"\+[1-9]\d{1,14}", re.sub(r"[\s().-]", "", value)) is not None
 
 
-def members_over(value: Json, is_over: Callable[[Any], bool]) -> Any | None:
+def members_over(value: Json, is_over: Callable[[Json], bool]) -> Json | None:
     """Return the first container in a value that is over a limit, or None."""
     return next((item for item in containers(value) if is_over(item)), None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from svctoolkit.json_types import Json
@@ -24,8 +22,8 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True):
     confidence: str
     table: str = ""
     place: int | None = None
-    value: Any = None
-    limit: Any = None
+    value: Json = None
+    limit: Json = None
     request: int = 0
     events: tuple[str, ...] = ()
     destination: str = ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
@@ -18,7 +17,7 @@ class Response(msgspec.Struct, frozen=True):
     """What the vendor's server answers. `body` is JSON, a text, or None for an empty body."""
 
     status: int
-    body: Any = None
+    body: Json = None
     headers: Mapping[str, str] = {}
 
 
@@ -32,7 +31,7 @@ class Request:
     method: str
     url: str
     headers: Mapping[str, str]
-    body: Any
+    body: Json
     events: tuple[str, ...] = ()
     bytes: int | None = None
     parts: tuple[str, ...] = field(default=(), init=False)  # the values of `{...}` in the path
@@ -53,29 +52,29 @@ class Request:
         return json_size(self.body) if self.bytes is None else self.bytes
 
     @property
-    def object(self) -> dict[str, Any]:
+    def object(self) -> dict[str, Json]:
         """The body if it is an object, else an empty one."""
         return self.body if isinstance(self.body, dict) else {}
 
-    def items(self, name: str) -> list[dict[str, Any]]:
+    def items(self, name: str) -> list[dict[str, Json]]:
         """Return the objects of a list in the body. Anything else in it counts as an empty object."""
         listed = self.object.get(name)
         return objects(listed)
 
 
-def objects(value: Json) -> list[dict[str, Any]]:
+def objects(value: Json) -> list[dict[str, Json]]:
     """Return the objects of a list; other items, which keep their place, count as empty objects."""
     return [item if isinstance(item, dict) else {} for item in value] if isinstance(value, list) else []
 
 
-def member(value: Json, *path: str) -> Any:
+def member(value: Json, *path: str) -> Json:
     """Return a member of nested objects, or None."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
-def object_at(value: Json, *path: str) -> dict[str, Any]:
+def object_at(value: Json, *path: str) -> dict[str, Json]:
     """Return an object in nested objects, or an empty one."""
     found = member(value, *path)
     return found if isinstance(found, dict) else {}

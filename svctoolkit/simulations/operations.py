@@ -6,11 +6,11 @@ Each operation changes `properties` in place and never a value that it holds: va
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from svctoolkit.json_types import Json
 
-Properties: TypeAlias = MutableMapping[str, Any]
+Properties: TypeAlias = MutableMapping[str, Json]
 
 
 def set_value(properties: Properties, name: str, value: Json) -> None:
@@ -99,7 +99,7 @@ def fill(properties: Properties, others: Mapping[str, Json]) -> None:
         properties.setdefault(name, value)
 
 
-Operation: TypeAlias = Callable[[Properties, str, Any], None]
+Operation: TypeAlias = Callable[[Properties, str, Json], None]
 
 
 def apply(properties: Properties, changes: Mapping[str, Json], operations: Mapping[str, Operation]) -> None:
@@ -113,9 +113,9 @@ def apply(properties: Properties, changes: Mapping[str, Json], operations: Mappi
             change(properties, str(name), value)
 
 
-def _items(value: Any) -> list[Any]:
+def _items(value: Json) -> list[Json]:
     return list(value) if isinstance(value, list) else [] if value is None else [value]
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Json) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)

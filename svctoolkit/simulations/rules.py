@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
 
 from svctoolkit.errors import ConfigError, Problem, UnknownName
+from svctoolkit.json_types import Json
 from svctoolkit.yamlfile import check, load, schema
 
 #: What a rule does to a record. `refused`, `dropped`, `cut` and `folded` are losses, `overwritten` and `moved` changes.
@@ -40,14 +41,17 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One rule of a vendor. `says` is the rule in one clause, `limit` its bound, `source` the code of its source."""
+    """One rule of a vendor. `says` is the rule in one clause, `source` the code of its source.
+
+    `limit` is its bound, several bounds by name, or the values that it lists.
+    """
 
     id: Annotated[str, Meta(pattern=r"^[a-z0-9]+(\.[a-z0-9_]+)+$")]
     effect: Effect
     says: Annotated[str, Meta(min_length=1)]
     source: Annotated[str, Meta(min_length=1)]
     confidence: Confidence
-    limit: int | list[str] | None = None
+    limit: int | list[str] | dict[str, int] | None = None
 
     def is_active(self, level: Level, confidence: Confidence | None = None) -> bool:
         """Whether the rule has an effect at this level; `confidence` replaces the rule's for one part of it."""
@@ -71,7 +75,7 @@ class Rules(Mapping[str, Rule]):
             raise UnknownName("rule", id, self._rules)
         return self._rules[id]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Json:
         return iter(self._rules)
 
     def __len__(self) -> int:

@@ -6,13 +6,14 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import UsageError
 from svctoolkit.json_types import Json
+from svctoolkit.secrets import reveal
 from svctoolkit.simulations.account import Account
 from svctoolkit.simulations.losses import Change, Loss
 from svctoolkit.simulations.messages import Request, Response
@@ -48,7 +49,7 @@ class SimulatedServer(Displayed):
     def __init__(
         self,
         simulation: Simulation,
-        config: Mapping[str, Any],
+        config: Mapping[str, Json],
         *,
         account: Account | None = None,
         level: Level = "simulated",
@@ -57,7 +58,8 @@ class SimulatedServer(Displayed):
         run: str = "",
         rows: int = ROWS,
     ) -> None:
-        self.simulation, self.config, self.account, self.level = simulation, config, account or Account(), level
+        self.simulation, self.account, self.level = simulation, account or Account(), level
+        self._config, self.config = config, reveal(dict(config))
         self.destination, self.run = destination, run
         self.tables = {name: Table(declared, rows) for name, declared in simulation.tables.items()}
         self.losses: deque[Loss] = deque(maxlen=_FINDINGS)
@@ -91,7 +93,7 @@ class SimulatedServer(Displayed):
 
     def answer(
         self, method: str, url: str, headers: Mapping[str, str] | None = None, body: Json = None
-    ) -> tuple[int, dict[str, str], Any]:
+    ) -> tuple[int, dict[str, str], Json]:
         """Return status, headers and body of the answer to a request.
 
         `body` is parsed JSON, a dict of form fields, text or None. Without `headers` the request has the credentials of
@@ -101,11 +103,36 @@ class SimulatedServer(Displayed):
         response = self.respond(Request(method.upper(), url, _lower(given), body)) or Response(200, {})
         return response.status, dict(response.headers), response.body
 
+    def use_config(self, config: Mapping[str, Json]) -> None:
+        """Accept the keys of this configuration from now on."""
+        if config is not self._config:
+            self._config, self.config = config, reveal(dict(config))
+
+    def handle(self, request: Request, *, stored: bool = False) -> tuple[Response | None, list[StoredRow], list[Loss]]:
+        """Return the response to a request, and if states are `stored`, the rows and losses that it changed.
+
+        The changes are taken together with the response, so that they never contain those of another request.
+        """
+        with self._lock:
+            response = self.respond(request)
+            rows, losses = self._take_changes(stored)
+            return response, rows, losses
+
     def respond(self, request: Request) -> Response | None:
         """Return the response to a request; None if the simulation does not have its endpoint."""
         with self._lock:
             self.requests += 1
-            visit = Visit(self, request, self.clock(), self.requests)
+            visit = Visit(
+                self.config,
+                self.account,
+                self.level,
+                self.tables,
+                self.simulation.rules,
+                self.clock(),
+                self.requests,
+                request.events,
+                self._note,
+            )
             early = self.simulation.check(visit, request)
             if early is not None:
                 return early
@@ -115,28 +142,26 @@ class SimulatedServer(Displayed):
                 self.unknown[f"{request.method} {request.path}"] += 1
             return response
 
-    def note(self, finding: Loss) -> None:
-        """Keep a loss or change."""
+    def _note(self, finding: Loss) -> None:
+        finding = replace(finding, destination=self.destination, run=self.run)
         (self.changes if isinstance(finding, Change) else self.losses).append(finding)
         self._fresh.append(finding)
 
     # --- reading
 
-    def held(self) -> dict[str, list[dict[str, Any]]]:
+    def held(self) -> dict[str, list[dict[str, Json]]]:
         """Return the rows of each table: profiles with `ids` and `attributes`, events with `name` and `under`."""
         with self._lock:
             return {name: [self.view(name, row) for row in table.shown()] for name, table in self.tables.items()}
 
     def rows(self, table: str) -> list[Row]:
-        """Return the rows of a table that a vendor would list. Raises `UsageError` for a table that is not simulated."""
+        """Return the rows of a table that a vendor would list. Raises `UsageError` for an unknown table."""
         if table not in self.tables:
-            raise UsageError(
-                f"{self.simulation.title}: {table!r} is not simulated; it has {', '.join(self.tables)}"
-            )
+            raise UsageError(f"{self.simulation.title}: {table!r} is not simulated; it has {', '.join(self.tables)}")
         with self._lock:
             return self.tables[table].shown()
 
-    def view(self, table: str, row: Row) -> dict[str, Any]:
+    def view(self, table: str, row: Row) -> dict[str, Json]:
         """Return a row as `held` has it."""
         declared = self.tables[table].type
         if not declared.owner:
@@ -150,7 +175,7 @@ class SimulatedServer(Displayed):
 
     # --- state from before
 
-    def give(self, state: Mapping[str, Any]) -> None:
+    def give(self, state: Mapping[str, Json]) -> None:
         """Put rows into tables: `{profiles: [{ids, attributes}], events: [{name, under}]}`.
 
         Members that are not tables are declarations of the account, such as `lists`. Raises `UsageError` for rows that
@@ -166,7 +191,7 @@ class SimulatedServer(Displayed):
                 for row in state[name]:
                     self._give(name, row)
 
-    def _give(self, name: str, given: Mapping[str, Any]) -> None:
+    def _give(self, name: str, given: Mapping[str, Json]) -> None:
         table, declared = self.tables[name], self.simulation.tables[name]
         values = {key: value for key, value in given.items() if key not in ("ids", "under")}
         if declared.owner:
@@ -182,11 +207,13 @@ class SimulatedServer(Displayed):
 
     # --- the store
 
-    def take_changes(self) -> tuple[list[StoredRow], list[Loss]]:
-        """Return what has changed since the last call: rows for the store, and new losses and changes."""
-        with self._lock:
-            fresh, self._fresh = self._fresh, []
+    def _take_changes(self, stored: bool) -> tuple[list[StoredRow], list[Loss]]:
+        fresh, self._fresh = self._fresh, []
+        if stored:
             return [row for name, table in self.tables.items() for row in self._take(name, table)], fresh
+        for table in self.tables.values():
+            table.dirty.clear()
+        return [], []
 
     def _take(self, name: str, table: Table) -> list[StoredRow]:
         taken = []
@@ -214,6 +241,9 @@ class SimulatedServer(Displayed):
             (self.changes if isinstance(loss, Change) else self.losses).append(loss)
         for table in self.tables.values():
             table.dirty.clear()
+            for row in table.shown() if table.type.folds else ():
+                for fold in table.type.folds:
+                    table.refold(fold, row, row.owner)
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

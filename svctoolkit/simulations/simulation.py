@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TypeAlias
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import ConfigError
@@ -13,14 +13,12 @@ from svctoolkit.json_types import Json
 from svctoolkit.simulations.messages import Request, Response
 from svctoolkit.simulations.rules import Rules, load_rules
 from svctoolkit.simulations.table import Alias, Fold, TableType
-
-if TYPE_CHECKING:
-    from svctoolkit.simulations.visit import Visit
+from svctoolkit.simulations.visit import Visit
 
 #: Answers one request; None: not an endpoint that the simulation has.
-Handler: TypeAlias = Callable[["Visit", Request], Response | None]
+Handler: TypeAlias = Callable[[Visit, Request], Response | None]
 #: `(configuration)` -> the headers with which the mapping authenticates
-Credentials: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, str]]
+Credentials: TypeAlias = Callable[[Mapping[str, Json]], Mapping[str, str]]
 
 
 class Simulation(Displayed):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import count
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -25,8 +24,8 @@ class Row(msgspec.Struct, eq=False):
     """
 
     number: int
-    ids: dict[str, Any]
-    values: dict[str, Any]
+    ids: dict[str, Json]
+    values: dict[str, Json]
     owner: int = 0
     at: float = 0.0
     request: int = 0
@@ -60,7 +59,7 @@ class Fold:
     lacks: tuple[str, ...] = ()
     keep_older: bool = False
 
-    def key(self, row: Row, owner: int) -> tuple[Any, ...] | None:
+    def key(self, row: Row, owner: int) -> tuple[Json, ...] | None:
         """Return the key of a row, or None if it does not fold by this rule."""
         values = row.values
         if any(values.get(name) is None for name in self.needs) or any(values.get(n) is not None for n in self.lacks):
@@ -101,8 +100,9 @@ class Table:
     _keys: dict[Key, int] = field(default_factory=dict)
     _weak: dict[Key, dict[int, None]] = field(default_factory=dict)
     _weak_of: dict[int, tuple[Key, ...]] = field(default_factory=dict)
-    _folds: dict[tuple[Any, ...], int] = field(default_factory=dict)
-    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    _folds: dict[tuple[Json, ...], int] = field(default_factory=dict)
+    #: the number of the next row
+    next_number: int = 1
 
     # --- finding
 
@@ -131,7 +131,7 @@ class Table:
     def shown(self) -> list[Row]:
         return [row for row in self.rows.values() if row.shown]
 
-    def _strong(self, ids: Mapping[str, Any]) -> Iterator[Key]:
+    def _strong(self, ids: Mapping[str, Json]) -> Iterator[Key]:
         for id in self.type.ids:
             if isinstance(id, str):
                 if ids.get(id) is not None:
@@ -148,7 +148,7 @@ class Table:
     def add(
         self,
         ids: Mapping[str, Json],
-        values: dict[str, Any],
+        values: dict[str, Json],
         *,
         owner: int = 0,
         at: datetime,
@@ -157,7 +157,8 @@ class Table:
         shown: bool = True,
     ) -> Row:
         """Add a row. It must not have the ids of another one."""
-        row = Row(next(self._numbers), dict(ids), values, owner, at.timestamp(), request, events, (), shown)
+        row = Row(self.next_number, dict(ids), values, owner, at.timestamp(), request, events, (), shown)
+        self.next_number += 1
         self.put(row)
         if len(self.rows) > self.limit:
             self.remove(next(iter(self.rows.values())))
@@ -174,7 +175,7 @@ class Table:
     def restore(self, row: Row) -> None:
         """Add a row that was stored. Numbers continue after it."""
         self.put(row)
-        self._numbers = count(max(row.number + 1, next(self._numbers)))
+        self.next_number = max(self.next_number, row.number + 1)
 
     def touch(self, row: Row) -> None:
         """Note that a row has changed."""

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
 
 from svctoolkit.json_types import Json
 from svctoolkit.simulations.account import Account
 from svctoolkit.simulations.losses import Change, Loss
-from svctoolkit.simulations.messages import Request
-from svctoolkit.simulations.rules import LOSSES, Confidence, Effect, Level, Rule
+from svctoolkit.simulations.rules import LOSSES, Confidence, Effect, Level, Rule, Rules
 from svctoolkit.simulations.table import Row, Table
-
-if TYPE_CHECKING:
-    from svctoolkit.simulations.server import SimulatedServer
 
 
 class Visit:
     """What a handler works with. `tables` are those of the destination and run, `now` is the time of the request."""
 
-    def __init__(self, server: SimulatedServer, request: Request, now: datetime, number: int) -> None:
-        self.config: Mapping[str, Any] = server.config
-        self.account: Account = server.account
-        self.level: Level = server.level
-        self.tables: Mapping[str, Table] = server.tables
+    def __init__(
+        self,
+        config: Mapping[str, Json],
+        account: Account,
+        level: Level,
+        tables: Mapping[str, Table],
+        rules: Rules,
+        now: datetime,
+        number: int,
+        events: tuple[str, ...],
+        note: Callable[[Loss], None],
+    ) -> None:
+        self.config, self.account, self.level, self.tables = config, account, level, tables
         self.now, self.number = now, number
-        self._server, self._request = server, request
-        self._rules = server.simulation.rules
+        self._rules, self._note = rules, note
         #: message ids of the record that is being handled; by default all of the request
-        self.events: tuple[str, ...] = request.events
+        self.events = events
 
     # --- rules
 
@@ -38,9 +40,11 @@ class Visit:
         """Whether a rule has an effect at this level."""
         return self._rules[rule].is_active(self.level, confidence)
 
-    def limit(self, rule: str) -> int:
-        """Return the bound of a rule."""
+    def limit(self, rule: str, name: str = "") -> int:
+        """Return the bound of a rule, or the one with this name."""
         bound = self._rules[rule].limit
+        if name and isinstance(bound, dict):
+            bound = bound[name]
         if not isinstance(bound, int):
             raise TypeError(f"rule {rule} has no number as its limit")
         return bound
@@ -52,9 +56,9 @@ class Visit:
             raise TypeError(f"rule {rule} has no list as its limit")
         return bound
 
-    def over(self, rule: str, size: int, table: str = "", place: int | None = None) -> bool:
-        """Whether `size` exceeds the rule's limit; if so, report it."""
-        return size > self.limit(rule) and self.report(rule, table, place, value=size)
+    def over(self, rule: str, size: int, table: str = "", place: int | None = None, *, name: str = "") -> bool:
+        """Whether `size` exceeds the rule's limit (the one with this name); if so, report it."""
+        return size > self.limit(rule, name) and self.report(rule, table, place, value=size)
 
     def report(
         self,
@@ -75,7 +79,7 @@ class Visit:
         if not broken.is_active(self.level, confidence):
             return False
         effect = what or broken.effect
-        self._server.note(self._finding(broken, effect, table, place, value, confidence, events))
+        self._note(self._finding(broken, effect, table, place, value, confidence, events))
         return True
 
     def _finding(
@@ -84,7 +88,7 @@ class Visit:
         effect: Effect,
         table: str,
         place: int | None,
-        value: Any,
+        value: Json,
         confidence: Confidence | None,
         events: tuple[str, ...] | None,
     ) -> Loss:
@@ -101,19 +105,15 @@ class Visit:
             limit=rule.limit if isinstance(rule.limit, int) else None,
             request=self.number,
             events=self.events if events is None else events,
-            destination=self._server.destination,
-            run=self._server.run,
         )
 
     # --- rows
 
-    def add(self, table: str, ids: Mapping[str, Json], values: dict[str, Any], *, shown: bool = True) -> Row:
+    def add(self, table: str, ids: Mapping[str, Json], values: dict[str, Json], *, shown: bool = True) -> Row:
         """Add a row that has no owner and does not fold."""
-        return self.tables[table].add(
-            ids, values, at=self.now, request=self.number, events=self.events, shown=shown
-        )
+        return self.tables[table].add(ids, values, at=self.now, request=self.number, events=self.events, shown=shown)
 
-    def record(self, table: str, values: dict[str, Any], owner: Row | None, place: int | None = None) -> Row:
+    def record(self, table: str, values: dict[str, Json], owner: Row | None, place: int | None = None) -> Row:
         """Add an event, or fold it into an earlier one by the table's keys. Returns the row that is kept.
 
         That an event is folded is a loss, unless both are the same event of ours, which was sent again.
@@ -140,9 +140,7 @@ class Visit:
         return added
 
     def _insert(self, table: Table, row: Row, owner: int) -> Row:
-        added = table.add(
-            row.ids, row.values, owner=owner, at=self.now, request=self.number, events=self.events
-        )
+        added = table.add(row.ids, row.values, owner=owner, at=self.now, request=self.number, events=self.events)
         for fold in table.type.folds:
             if self.applies(fold.rule):
                 table.refold(fold, added, owner)
@@ -171,7 +169,7 @@ class Items:
     """The records of a request in several lists: which were refused, with details, and how many are good."""
 
     def __init__(self) -> None:
-        self.refused: list[tuple[str, int, dict[str, Any]]] = []
+        self.refused: list[tuple[str, int, dict[str, Json]]] = []
         self.good: Counter[str] = Counter()
 
     def refuse(self, name: str, place: int, **details: Json) -> None:

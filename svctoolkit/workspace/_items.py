@@ -15,6 +15,7 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.plans import Plan, Project
 from svctoolkit.secrets import Secret, secret_texts
+from svctoolkit.simulations import Level
 from svctoolkit.url_secrets import config_url_secrets
 
 if TYPE_CHECKING:
@@ -162,8 +163,9 @@ def _protect(values: Mapping[str, Any]) -> dict[str, Any]:
 class Destination(Displayed):
     """One configured instance of a destination type. `config` has the form that RudderStack stores.
 
-    `account` is the key of its account, for types with OAuth. Variables that the type's definition marks as secret
-    become a `Secret`, which is never shown.
+    `account` is the key of its account, for types with OAuth. `simulate` is how its server is simulated (None: as the
+    workspace says), and `declared` what the simulated account has besides events. Variables that the type's definition
+    marks as secret become a `Secret`, which is never shown.
     """
 
     key: str
@@ -174,6 +176,8 @@ class Destination(Displayed):
     config: dict[str, Any] = field(default_factory=dict, repr=False)
     transformation: str | None = None
     account: str | None = None
+    declared: dict[str, Any] = field(default_factory=dict, repr=False)
+    simulate: Level | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "config" and isinstance(value, Mapping):
@@ -183,6 +187,17 @@ class Destination(Displayed):
     def secrets(self) -> Iterator[str]:
         """Return all secret strings in the configuration, including those that were added later."""
         return config_secrets(self.type, self.config)
+
+
+def account_and_declarations(account: str | Mapping[str, Json] | None) -> tuple[str | None, dict[str, Json]]:
+    """Return the key of an OAuth account, and what a simulated account has.
+
+    >>> account_and_declarations("main"), account_and_declarations("existing")
+    (('main', {}), (None, {'history': 'existing'}))
+    """
+    if account in ("new", "existing"):
+        return None, {"history": account}
+    return (account, {}) if account is None or isinstance(account, str) else (None, dict(account))
 
 
 @dataclass(slots=True)

@@ -30,6 +30,7 @@ from svctoolkit.workspace._items import (
     Source,
     TrackingPlan,
     Transformation,
+    account_and_declarations,
 )
 from svctoolkit.workspace._references import has_reference, resolve
 from svctoolkit.workspace._settings import Calls, DataPlaneSettings, Delivery, PlaneLimits, Throttle, WarehouseSettings
@@ -209,7 +210,8 @@ class _Builder:
                     item.enabled,
                     self._config(item.config, ("destinations", key, "config")),
                     item.transformation,
-                    item.account,
+                    *account_and_declarations(item.account),
+                    item.simulate,
                 )
                 for key, item in shape.destinations.items()
             },
@@ -237,6 +239,7 @@ class _Builder:
                     key: Throttle(item.limit, float(item.seconds), item.adaptive)
                     for key, item in delivery.throttle.items()
                 },
+                delivery.simulate,
             ),
             data_plane=DataPlaneSettings(
                 shape.data_plane.lenient,

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.displayed import Displayed, render
-from svctoolkit.errors import InvalidWorkspace, Problem
+from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, did_you_mean
 from svctoolkit.json_types import Json
 from svctoolkit.plans import Link
 from svctoolkit.secrets import Masker, Secret, secret_texts
+from svctoolkit.simulations import LEVELS, Level
 from svctoolkit.transformations import Limits, Scope
 from svctoolkit.url_secrets import config_url_secrets
 from svctoolkit.workspace._items import (
@@ -27,6 +28,7 @@ from svctoolkit.workspace._items import (
     Source,
     TrackingPlan,
     Transformation,
+    account_and_declarations,
 )
 from svctoolkit.workspace._lookup import by_key, code_of, link_of, lookup
 from svctoolkit.workspace._secrets import KnownSecrets
@@ -216,19 +218,28 @@ class Workspace(Displayed):
         enabled: bool = True,
         config: Mapping[str, Json] | None = None,
         transformation: str | None = None,
-        account: str | None = None,
+        account: str | Mapping[str, Json] | None = None,
+        simulate: Level | None = None,
     ) -> Destination:
         """Return the destination with this key or id; with `type`, create one of that type.
 
-        Raises `UnknownName` for an unknown destination, transformation or account.
+        `simulate` is how its server is simulated: `answers`, `simulated` or `strict` (default: as `delivery` says).
+        `account` is the key of an OAuth account, or what the simulated account has: `new`, `existing`, or
+        declarations such as `{"contract": "legacy", "lists": ["news"]}`.
+
+        Raises `UnknownName` for an unknown destination, transformation or account, `ConfigError` for an unknown level.
         """
         if type is None:
             return lookup("destination", key, self.destinations)
         if transformation is not None:
             transformation = lookup("transformation", transformation, self.transformations).key
-        if account is not None:
-            account = self.account(account).key
-        item = Destination(key, id or key, name or key, type, enabled, dict(config or {}), transformation, account)
+        if simulate not in (None, *LEVELS):
+            raise ConfigError(f"no level is called {simulate!r}.{did_you_mean(str(simulate), LEVELS)}")
+        oauth, declared = account_and_declarations(account)
+        if oauth is not None:
+            oauth = self.account(oauth).key
+        names = key, id or key, name or key, type, enabled
+        item = Destination(*names, dict(config or {}), transformation, oauth, declared, simulate)
         self.destinations[key] = item
         return item
 

@@ -172,7 +172,8 @@ class _Writer:
             "enabled": None if destination.enabled else False,
             "config": self._config(destination.config, f"destinations.{key}.config") or None,
             "transformation": destination.transformation,
-            "account": destination.account,
+            "account": destination.account or destination.declared or None,
+            "simulate": destination.simulate,
         }
         return {member: value for member, value in members.items() if value is not None}
 
@@ -219,7 +220,7 @@ class _Writer:
 
     def _delivery(self, delivery: Delivery) -> dict[str, Any]:
         default = Delivery()
-        members = ("mode", "allow", "timeout", "profile", "concurrency")
+        members = ("mode", "allow", "timeout", "profile", "concurrency", "simulate")
         settings = {m: getattr(delivery, m) for m in members if getattr(delivery, m) != getattr(default, m)}
         if delivery.geolocation:
             settings["geolocation"] = self._config(delivery.geolocation, "geolocation")

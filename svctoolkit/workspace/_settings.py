@@ -9,6 +9,7 @@ from typing import Any
 
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import Secret
+from svctoolkit.simulations import Level
 from svctoolkit.url_secrets import url_secrets
 
 
@@ -54,6 +55,9 @@ class Delivery:
     `backoff` overrides members of its back-off by name; `concurrency` is the number of requests to one destination
     at a time. `batch` says how events share requests; None: each has its own. `throttle` limits the rate of
     destinations, by key or type.
+
+    `simulate` is how the servers of destinations are simulated in mode `record`, unless a destination says otherwise:
+    `answers` (success), `simulated` or `strict`. See `svctoolkit.simulations`.
     """
 
     mode: str = "record"
@@ -66,6 +70,7 @@ class Delivery:
     concurrency: int = 8
     batch: Calls | None = field(default_factory=Calls)
     throttle: dict[str, Throttle] = field(default_factory=dict)
+    simulate: Level = "answers"
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "geolocation" and isinstance(value, str) and any(url_secrets(value)):

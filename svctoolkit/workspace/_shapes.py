@@ -13,6 +13,7 @@ from svctoolkit import yamlfile
 from svctoolkit.delivery.modes import MODES
 from svctoolkit.events import MAX_DEPTH
 from svctoolkit.json_types import Json
+from svctoolkit.simulations import Level
 from svctoolkit.transformations import Limits
 from svctoolkit.workspace._items import Language
 from svctoolkit.workspace._settings import PlaneLimits
@@ -102,7 +103,17 @@ class DestinationShape(_Shape, kw_only=True):
         dict[str, Any], Meta(description="the type's configuration variables; $(env:NAME) is supported")
     ] = {}
     transformation: Annotated[str | None, Meta(description="key of a transformation")] = None
-    account: Annotated[str | None, Meta(description="key of an account, for types with OAuth")] = None
+    account: Annotated[
+        str | dict[Text, Any] | None,
+        Meta(
+            description="key of an account, for types with OAuth; `new`, `existing`, or what the simulated account "
+            "has: {contract: legacy, lists: [news]}"
+        ),
+    ] = None
+    simulate: Annotated[
+        Level | None,
+        Meta(description="answers: always succeed; simulated: judge and hold; strict: also inferred rules"),
+    ] = None
 
 
 _Tokens: TypeAlias = dict[Text, Annotated[str, Meta(extra_json_schema={"writeOnly": True})]]
@@ -184,6 +195,7 @@ class DeliveryShape(_Shape):
         CallsShape | Literal["off"], Meta(description="which events share requests; off: each has its own")
     ] = msgspec.field(default_factory=CallsShape)
     throttle: Annotated[dict[Text, ThrottleShape], Meta(description="by key or type of destination")] = {}
+    simulate: Annotated[Level, Meta(description="how destinations' servers are simulated in mode `record`")] = "answers"
 
 
 class RetentionShape(_Shape):

@@ -36,7 +36,7 @@ EVENTS = simulation.table(
 GROUPS = simulation.table("groups", ids=(("key", "id"),))
 
 _ID_EVENTS = ("$merge", "$identify", "$create_alias")
-_OPERATIONS = {
+_OPERATIONS: dict[str, op.Operation] = {
     "$set": op.set_value, "$set_once": op.set_once, "$add": op.add, "$append": op.append_one, "$union": op.union,
     "$remove": op.remove, "$unset": op.unset,
 }  # fmt: skip
@@ -92,7 +92,7 @@ def _is_authentic(visit: Visit, request: Request) -> bool:
     config = visit.config
     account = (config.get("serviceAccountUserName"), config.get("serviceAccountSecret"))
     valid = [config.get("token"), config.get("apiSecret")]
-    return bool(user) and (user in valid or (user, password) == account)
+    return bool(user and (user in valid or (user, password) == account))
 
 
 def _import(visit: Visit, request: Request, record: dict[str, Any], place: int, strict: bool) -> dict[str, Any] | None:
@@ -112,7 +112,7 @@ def _import(visit: Visit, request: Request, record: dict[str, Any], place: int, 
     name = record.get("event")
     if name in _ID_EVENTS:
         _join(visit, str(name), properties)
-    elif "$ignore" in properties and properties["$ignore"]:
+    elif properties.get("$ignore"):
         visit.report("mp.import.ignore", EVENTS, place, value=name)
     elif "bucket" in properties or "$bucket" in properties:
         visit.report("mp.import.bucket", EVENTS, place, value=name)
@@ -184,9 +184,7 @@ def _bad_ids(properties: Mapping[str, Any], visit: Visit) -> tuple[str, str, str
     return None
 
 
-def _too_large(
-    record: Mapping[str, Any], properties: dict[str, Any], visit: Visit
-) -> tuple[str, str, str] | None:
+def _too_large(record: Mapping[str, Any], properties: dict[str, Any], visit: Visit) -> tuple[str, str, str] | None:
     if len(properties) > visit.limit("mp.import.properties"):
         return "mp.import.properties", "properties", "'properties' has too many properties"
     nested = [value for value in properties.values() if isinstance(value, (dict, list))]
@@ -211,11 +209,11 @@ def _text(value: Json) -> str:
 
 
 def _keep(visit: Visit, name: Json, properties: dict[str, Any], place: int) -> None:
-    kept = properties
+    kept = {key: value for key, value in properties.items() if key != "token"}
     if visit.applies("mp.import.text"):
-        kept = cut_texts(properties, visit.limit("mp.import.text"))
-        if kept is not properties:
-            cut = next((n for n, value in properties.items() if kept.get(n) != value), "")
+        whole, kept = kept, cut_texts(kept, visit.limit("mp.import.text"))
+        if kept is not whole:
+            cut = next((name for name, value in whole.items() if kept.get(name) != value), "")
             visit.report("mp.import.text", EVENTS, place, value=cut)
     if kept.get("ip") and visit.report("mp.import.ip", EVENTS, place, value=kept["ip"]):
         kept = {key: value for key, value in kept.items() if key != "ip"}
@@ -229,7 +227,7 @@ def _keep(visit: Visit, name: Json, properties: dict[str, Any], place: int) -> N
 
 
 def _is_simplified(visit: Visit) -> bool:
-    return visit.account.get("merge", visit.config.get("identityMergeApi") or "original") == "simplified"
+    return bool(visit.account.get("merge", visit.config.get("identityMergeApi") or "original") == "simplified")
 
 
 def _distinct_id(visit: Visit, properties: Mapping[str, Any]) -> str:
@@ -339,10 +337,10 @@ def change_groups(visit: Visit, request: Request) -> Response:
     """Change groups, each kept by its key and id."""
     error, groups = "", visit.tables[GROUPS]
     for place, update in enumerate(_posted(request)):
-        if not update.get("$group_key") or not update.get("$group_id") or not update.get("$token"):
-            if visit.report("mp.engage.answer", GROUPS, place):
-                error = "$group_key, $group_id or $token is missing"
-                continue
+        complete = all(update.get(name) for name in ("$group_key", "$group_id", "$token"))
+        if not complete and visit.report("mp.engage.answer", GROUPS, place):
+            error = "$group_key, $group_id or $token is missing"
+            continue
         ids = {"key": update.get("$group_key"), "id": update.get("$group_id")}
         row = groups.find(ids)
         if "$delete" in update:

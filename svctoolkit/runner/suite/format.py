@@ -122,7 +122,12 @@ class RecorderAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     headers: dict[str, str | int] = {}
     body: OptionalJson = UNSET
     delay: Duration = 0.0
-    close: Annotated[bool, Meta(description="close the connection instead of responding")] = False
+    close: Annotated[
+        bool | Literal["after"],
+        Meta(
+            description="close the connection instead of responding; after: a simulated destination takes the request"
+        ),
+    ] = False
     truncate: Annotated[bool, Meta(description="close the connection in the middle of the response")] = False
     times: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000)] | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, to_builtins
 
@@ -60,7 +60,7 @@ class NextAnswer(Struct, frozen=True):
 
     status: int
     delay: float
-    close: bool
+    close: bool | Literal["after"]
     truncate: bool
     times: int | None
     failed: list[int]

@@ -8,6 +8,7 @@ carried      which events a request carried, for requests of several
 rejected     what was refused, and why
 checks       which events were checked against a tracking plan, and with what result
 violations   the violated rules
+held         what simulated servers hold and have lost
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ from svctoolkit.json_types import Json
 from svctoolkit.server.store.record import Record, Shown, members, rows
 
 #: Increase it with every change of a table: a test pins the tables of each version.
-VERSION = 4
+VERSION = 5
 #: version -> the statements that migrate it to the next version. Stores of other versions are refused.
-MIGRATIONS: Mapping[int, str] = {3: ""}  # the same columns; rows of version 3 depended on their order
+MIGRATIONS: Mapping[int, str] = {
+    3: "",  # the same columns; rows of version 3 depended on their order
+    4: "",  # one more table
+}
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 _HIDDEN = Shown(item="", change="", frame="")
@@ -206,6 +210,17 @@ class Check(Record, frozen=True, kw_only=True):
     mark: Mapping[str, Any] | None
 
 
+class HeldRow(Record, frozen=True, kw_only=True):
+    """One row of a table of a simulated server, or with the table `losses` a loss. `data` is empty for removed rows."""
+
+    destination: str
+    run: str
+    kind: str
+    number: int
+    version: int
+    data: bytes
+
+
 class Table(NamedTuple):
     """The name of a table, and the columns of its key."""
 
@@ -222,6 +237,7 @@ TABLES: Mapping[type[Record], Table] = {
     Rejected: Table("rejected", "seq"),
     Check: Table("checks", "seq"),
     Violation: Table("violations", "number"),
+    HeldRow: Table("held", "destination, run, kind, number"),
 }
 _INDEXES = """
 create index if not exists unrouted on blocks(first) where routed = 0;

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from svctoolkit.pipeline import HeldChanges
 from svctoolkit.server.store.block import Block, block_of
 from svctoolkit.server.store.database import Store, insert
+from svctoolkit.server.store.held import save_held
 from svctoolkit.server.store.record import Record, encode, read, rows, selected
 from svctoolkit.server.store.schema import (
     BlockRow,
@@ -131,10 +133,12 @@ class Work:
         fates: Sequence[Fate],
         requests: Sequence[SentRequest],
         saved: Callable[[list[int]], None],
+        held: Sequence[HeldChanges] = (),
     ) -> Future[None]:
         """Store the results of attempts. `saved` gets the numbers of the deliveries, within the transaction.
 
-        The `delivery` of a fate is the index of its request in `requests`; in the store it is the number.
+        `held` is what simulated servers hold because of them. The `delivery` of a fate is the index of its request in
+        `requests`; in the store it is the number.
         """
         # Packing takes longest, so it is done before the transaction; the numbers are known only inside it.
         deliveries, settled = encode([request.delivery for request in requests]), encode(fates)
@@ -149,6 +153,7 @@ class Work:
             pairs = zip(numbers, requests, strict=True)
             insert(to, Carried, encode([one for number, request in pairs for one in _carried(number, request)]))
             insert(to, Fate, settled)
+            save_held(to, held)
             saved(numbers)
 
         return self._store.write(save)
@@ -214,6 +219,7 @@ class Work:
             pending = "select 1 from fates where status = 'pending' and seq between first and first + count - 1"
             to.execute(f"delete from blocks where routed = 1 and {chosen} and not exists ({pending})", values)
             to.execute(f"delete from rejected where {chosen}", values)
+            to.execute(f"delete from held where {chosen}", values)
 
         self._store.write(save).result()
         return events

@@ -225,7 +225,8 @@ class Deliveries:
             self._journal.deliver([replace(request.delivery, number=own) for request, own in pairs], fates)
             self._notifier.notify()
 
-        saving = self._work.save_results(fates, requests, number)
+        held = [changes for record in records for changes in record.held]
+        saving = self._work.save_results(fates, requests, number, held)
         saving.add_done_callback(lambda future: on_saved(future.exception()))
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from svctoolkit.causes import Cause
 from svctoolkit.destinations import OutcomeKind
-from svctoolkit.pipeline import Fate
+from svctoolkit.pipeline import Fate, HeldChanges
 from svctoolkit.server.store.block import Block
 
 Status: TypeAlias = Literal["pending", "delivered", "filtered", "dropped", "failed", "dead", "unmapped"]
@@ -103,11 +103,13 @@ class Step(Struct, frozen=True):
     """The requests of one part of a call, and the outcomes that are certain after them.
 
     `halfway`: an event has some of its requests and not the others. If the call stops here, all of them are sent again.
+    `held` is what the requests and look-ups changed at a simulated server.
     """
 
     exchanges: Sequence[Exchange] = ()
     outcomes: Sequence[tuple[Task, Outcome]] = ()
     halfway: bool = False
+    held: Sequence[HeldChanges] = ()
 
 
 class Result(Struct, frozen=True):
@@ -124,3 +126,4 @@ class Record(Struct, frozen=True):
 
     exchanges: Sequence[Exchange]
     results: Sequence[Result]
+    held: Sequence[HeldChanges] = ()

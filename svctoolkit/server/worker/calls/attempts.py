@@ -58,14 +58,14 @@ class Attempts:
             yield from load(tasks, events, route, self._pipeline, self._clock, masked=self._masked)
             return
         wire = Wire(self._pipeline, route, self._clock, masked=self._masked)
-        context = self._pipeline.context_of(route)
         fresh = [task for task in tasks if task.jobs is None]
         if fresh:
-            prepared = prepare(fresh, events, route, workspace.sources, wire.sender, context, masked=self._masked)
-            if settled := [*prepared]:
-                yield Step((), settled)
+            prepared = [*prepare(fresh, events, route, workspace.sources, wire, masked=self._masked)]
+            held = wire.take_held()
+            if prepared or held:
+                yield Step((), prepared, held=held)
         size = workspace.delivery.batch.jobs if workspace.delivery.batch else 1
-        yield from Call(route, wire, context, size, partial(self._hear, route)).steps(tasks)
+        yield from Call(route, wire, size, partial(self._hear, route)).steps(tasks)
 
     def _hear(self, route: Route, mark: str) -> None:
         """Update the OAuth account of a destination according to its response."""

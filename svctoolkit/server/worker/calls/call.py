@@ -56,8 +56,8 @@ class _Verdict(Struct, frozen=True):
 class Call:
     """`size` is the number of jobs that the router transforms together; `on_auth` gets authentication errors."""
 
-    def __init__(self, route: Route, wire: Wire, context: Context, size: int, on_auth: Callable[[str], None]) -> None:
-        self._route, self._wire, self._context, self._size = route, wire, context, size
+    def __init__(self, route: Route, wire: Wire, size: int, on_auth: Callable[[str], None]) -> None:
+        self._route, self._wire, self._size = route, wire, size
         self._on_auth = on_auth
         self._failed: set[str] = set()  # users
         self._counted: set[str] = set()  # users whose failed attempt is already counted for one event
@@ -81,19 +81,22 @@ class Call:
                         self._failed.add(task.owner)
                 certain = [task for task in dict.fromkeys(job.task for job in batch.jobs) if not self._open[task]]
                 outcomes = [(task, self._outcome(task)) for task in certain]
-                yield Step(exchanges, outcomes, halfway=bool(self._verdicts))
+                yield Step(exchanges, outcomes, bool(self._verdicts), self._wire.take_held())
 
     def _batches(self, jobs: Sequence[Job]) -> list[_Batch]:
         mapping = self._route.mapping
         if mapping is None or not self._route.at_router:
             return [_Batch([job], [0], [job.payload]) for job in jobs if job.payload is not None]
-        account = self._context.metadata
-        contexts = [replace(self._context, metadata={**account, **_metadata(job)}) for job in jobs]
+        contexts = [self._context(job) for job in jobs]
         events = [(place, job.event) for place, job in enumerate(jobs)]
         results = sorted(mapping.batches(events, contexts), key=lambda result: min(result.jobs))
         if sorted(place for result in results for place in result.jobs) != list(range(len(jobs))):
             raise AssertionError("the mapping's batches do not have each job once")
         return [_Batch([jobs[place] for place in r.jobs], r.jobs, r.payloads, r.refusal) for r in results]
+
+    def _context(self, job: Job) -> Context:
+        context = self._wire.context(job.task.run, job.event)
+        return replace(context, metadata={**context.metadata, **_metadata(job)})
 
     def _deliver(self, batch: _Batch, exchanges: list[Exchange]) -> list[_Verdict]:
         if batch.refusal is not None:

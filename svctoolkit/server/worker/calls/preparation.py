@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from svctoolkit.delivery import Sender
-from svctoolkit.destinations import Context
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Route, Stages, run_many
 from svctoolkit.pipeline.fates import fate_of_results, refusal_fate
 from svctoolkit.results import ABSENT, NO_TRANSFORMATION, EventResult, error_of
+from svctoolkit.server.worker.calls.wire import Wire
 from svctoolkit.server.worker.task import Job, Outcome, Task
 from svctoolkit.workspace import Source
 
@@ -22,8 +21,7 @@ def prepare(
     events: Mapping[Task, Mapping[str, Json]],
     route: Route,
     sources: Mapping[str, Source],
-    sender: Sender,
-    context: Context,
+    wire: Wire,
     *,
     masked: bool,
 ) -> Iterator[tuple[Task, Outcome]]:
@@ -36,7 +34,8 @@ def prepare(
     for source in dict.fromkeys(task.source for task in tasks):
         members = [task for task in tasks if task.source == source]
         inputs = [events[task] for task in members]
-        results = run_many(inputs, route, stages, sender, [context] * len(members), sources.get(source))
+        contexts = [wire.context(task.run, events[task]) for task in members]
+        results = run_many(inputs, route, stages, wire.sender, contexts, sources.get(source))
         for task, of_task in zip(members, results, strict=True):
             outcome = _prepare(task, of_task, route, masked=masked)
             if outcome is not None:

@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from svctoolkit.delivery import Delivered, HttpRequest, HttpResponse, Recorder, Sender, Transport
+from svctoolkit.destinations import Context
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline import Pipeline, Route
+from svctoolkit.pipeline import HeldChanges, Pipeline, Route, server_of
 from svctoolkit.retries import retry_after
 from svctoolkit.server.worker.task import Exchange, Task
 from svctoolkit.url_secrets import mask_http
@@ -30,6 +31,8 @@ class Wire:
         self._limit = pipeline.workspace.data_plane.limits.answer
         self._run, self._events = "", tuple[str, ...]()
         self._large: str | None = None  # the start of an answer that is too large to store
+        self._pipeline = pipeline
+        self._held: list[HeldChanges] = []  # by the requests since `take_held`
 
     def send(self, payload: Mapping[str, Json], tasks: Sequence[Task], events: tuple[str, ...]) -> Delivered:
         """Return the answer; a failure is an answer, too. `events` are the message ids of the tasks."""
@@ -39,6 +42,15 @@ class Wire:
     def wait(self, answer: Delivered) -> float | None:
         """Return the seconds that an answer asks to wait before the next attempt."""
         return retry_after(answer.headers.get("retry-after", ""), self._clock().timestamp())
+
+    def context(self, run: str, event: Mapping[str, Json]) -> Context:
+        """Return the context for mapping an event of a run; a simulated server answers its look-ups."""
+        return self._pipeline.context_of(self._route, run, event, self._held.append)
+
+    def take_held(self) -> list[HeldChanges]:
+        """Return what the requests since the last call have changed at a simulated server."""
+        held, self._held = self._held, []
+        return held
 
     def exchange(self, payload: Mapping[str, Json], answer: Delivered, tasks: Sequence[Task], part: int) -> Exchange:
         """Return the record of the last request."""
@@ -71,7 +83,7 @@ class Wire:
             destination=self._route.destination.key,
             run=self._run,
             events=self._events,
-            server=self._route.answer,
+            server=server_of(self._route, self._pipeline.simulated, self._run, self._events, self._held.append),
         )
 
 

@@ -304,7 +304,7 @@ class Lane:
         if limiter is not None and any(result.outcome.kind == "throttle" for result in results):
             limiter.slow_down()
         with self._changed:
-            self._results.add(Record(step.exchanges, news))
+            self._results.add(Record(step.exchanges, news, step.held))
             for result in results:
                 owner = result.task.owner
                 if result.retry_in is None:

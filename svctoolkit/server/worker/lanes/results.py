@@ -48,7 +48,7 @@ class Results:
 
     def add(self, record: Record) -> None:
         """Add a record. Must be called with the lane's lock, before any worker continues because of the record."""
-        if record.results or record.exchanges:
+        if record.results or record.exchanges or record.held:
             self._records.append(record)
             self._size += len(record.results)
             self.unstored += len(record.results)

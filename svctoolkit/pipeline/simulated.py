@@ -1,0 +1,155 @@
+"""The simulated servers of a workspace: one for each destination and run."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TypeAlias
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from svctoolkit.delivery import Answer, HttpRequest, parse_body
+from svctoolkit.errors import UsageError
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline.route import Route
+from svctoolkit.simulations import Level, Loss, Request, SimulatedServer, StoredRow, is_simulated
+from svctoolkit.simulations import open as open_simulation
+from svctoolkit.workspace import Destination, Workspace
+
+#: `(destination, run)` -> the rows and losses of a server that were stored
+Load: TypeAlias = Callable[[str, str], tuple[Sequence[StoredRow], Sequence[Loss]]]
+_RUNS = 1_000  # states in memory
+
+
+class HeldChanges(msgspec.Struct, frozen=True):
+    """What one request changed at a simulated server, for the store."""
+
+    destination: str
+    run: str
+    rows: Sequence[StoredRow]
+    losses: Sequence[Loss]
+
+
+def state_run(run: str) -> str:
+    """Return the run whose state a request changes: the steps of a scenario (`r/1`, `r/2`) share that of `r`.
+
+    Generated events (`r/g1`) have their own.
+    """
+    return run if "/g" in run else run.partition("/")[0]
+
+
+class Simulated:
+    """The simulated servers of a workspace, created when a destination with a simulation gets its first request.
+
+    State belongs to a destination and a run. At most 1,000 states are in memory; the least recently used are dropped.
+    """
+
+    def __init__(self, workspace: Workspace, clock: Callable[[], datetime]) -> None:
+        self._workspace, self.clock = workspace, clock
+        self._servers: OrderedDict[tuple[str, str], tuple[Destination, SimulatedServer]] = OrderedDict()
+        self._lock = threading.Lock()
+        #: loads stored states; None: nothing is stored
+        self.load: Load | None = None
+
+    def level(self, destination: Destination) -> Level:
+        """Return the level of a destination: its own, or else that of the workspace."""
+        return destination.simulate or self._workspace.delivery.simulate
+
+    def is_simulated(self, destination: Destination) -> bool:
+        """Whether a destination's server is simulated."""
+        return self.level(destination) != "answers" and is_simulated(destination.type)
+
+    def server(self, destination: Destination, run: str = "") -> SimulatedServer:
+        """Return the server of a destination for a run. Raises `UsageError` if it is not simulated."""
+        if not self.is_simulated(destination):
+            raise UsageError(_reason(destination))
+        key = destination.key, state_run(run)
+        with self._lock:
+            entry = self._servers.get(key)
+            if entry is None or entry[0].type != destination.type:
+                entry = self._servers[key] = destination, self._open(destination, key[1])
+                while len(self._servers) > _RUNS:
+                    self._servers.popitem(last=False)
+            self._servers.move_to_end(key)
+        server = entry[1]
+        server.level = self.level(destination)
+        return server
+
+    def _open(self, destination: Destination, run: str) -> SimulatedServer:
+        server = open_simulation(
+            destination.type,
+            destination.config,
+            account=destination.declared,
+            level=self.level(destination),
+            clock=lambda: self.clock(),
+            destination=destination.key,
+            run=run,
+        )
+        if self.load is not None:
+            server.restore(*self.load(destination.key, run))
+        return server
+
+    def servers(self, run: str | None = None) -> list[SimulatedServer]:
+        """Return the servers that have a state, in the order of the workspace's destinations; of one run or of all."""
+        with self._lock:
+            chosen = [server for _, server in self._servers.values() if run is None or server.run == state_run(run)]
+        order = {key: place for place, key in enumerate(self._workspace.destinations)}
+        return sorted(chosen, key=lambda server: (order.get(server.destination, 0), server.run))
+
+    def reset(self, run: str = "") -> None:
+        """Drop all states, or those of one run and the runs within it."""
+        with self._lock:
+            for key in [key for key in self._servers if not run or key[1] == run or key[1].startswith(f"{run}/")]:
+                del self._servers[key]
+
+    def respond(
+        self, route: Route, request: HttpRequest, run: str = "", events: tuple[str, ...] = ()
+    ) -> tuple[Answer | None, HeldChanges | None]:
+        """Return the simulated server's answer to a request, and what it changed if states are stored.
+
+        The answer is None if the destination is not simulated, or the simulation does not have the endpoint.
+        """
+        if not self.is_simulated(route.destination):
+            return None, None
+        server = self.server(route.destination, run)
+        server.use_config(route.config)
+        response, rows, losses = server.handle(_request(request, events), stored=self.load is not None)
+        held = HeldChanges(server.destination, server.run, rows, losses) if rows or losses else None
+        if response is None:
+            return None, held
+        body = "" if response.body is None else response.body
+        return Answer(response.status, body, dict(response.headers)), held
+
+
+def _reason(destination: Destination) -> str:
+    if not is_simulated(destination.type):
+        return f"destination {destination.key!r} is not simulated: {destination.type} has no simulation"
+    return f"destination {destination.key!r} is not simulated: set `simulate: simulated`"
+
+
+def _request(request: HttpRequest, events: tuple[str, ...]) -> Request:
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    content = request.body
+    if "gzip" in headers.get("content-encoding", ""):
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error):
+            content = b""
+    body = _body(content, headers.get("content-type", ""))
+    return Request(request.method.upper(), request.url, headers, body, events, len(content))
+
+
+def _body(content: bytes, kind: str) -> Json:
+    if not content:
+        return None
+    if "x-www-form-urlencoded" in kind:
+        return dict(parse_qsl(content.decode("utf-8", "replace"), keep_blank_values=True))
+    try:
+        return msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return parse_body(content)
