@@ -58,11 +58,11 @@ class Simulated:
 
     def level(self, destination: Destination) -> Level:
         """Return the level of a destination: its own, or else that of the workspace."""
-        return destination.simulate or self._workspace.delivery.simulate
+        return self._workspace.simulation_level(destination)
 
     def is_simulated(self, destination: Destination) -> bool:
         """Whether a destination's server is simulated."""
-        return self.level(destination) != "answers" and is_simulated(destination.type)
+        return self.level(destination) != "answers"
 
     def server(self, destination: Destination, run: str = "") -> SimulatedServer:
         """Return the server of a destination for a run. Raises `UsageError` if it is not simulated."""
@@ -118,7 +118,7 @@ class Simulated:
             return None, None
         server = self.server(route.destination, run)
         server.use_config(route.config)
-        response, rows, losses = server.handle(_request(request, events), stored=self.load is not None)
+        response, rows, losses = server.handle(read_request(request, events, run), stored=self.load is not None)
         held = HeldChanges(server.destination, server.run, rows, losses) if rows or losses else None
         if response is None:
             return None, held
@@ -132,7 +132,8 @@ def _reason(destination: Destination) -> str:
     return f"destination {destination.key!r} is not simulated: set `simulate: simulated`"
 
 
-def _request(request: HttpRequest, events: tuple[str, ...]) -> Request:
+def read_request(request: HttpRequest, events: tuple[str, ...] = (), run: str = "") -> Request:
+    """Return an HTTP request as simulations read it, its body decompressed and parsed."""
     headers = {name.lower(): value for name, value in request.headers.items()}
     content = request.body
     if "gzip" in headers.get("content-encoding", ""):
@@ -141,7 +142,7 @@ def _request(request: HttpRequest, events: tuple[str, ...]) -> Request:
         except (OSError, EOFError, zlib.error):
             content = b""
     body = _body(content, headers.get("content-type", ""))
-    return Request(request.method.upper(), request.url, headers, body, events, len(content))
+    return Request(request.method.upper(), request.url, headers, body, events, len(content), run)
 
 
 def _body(content: bytes, kind: str) -> Json:

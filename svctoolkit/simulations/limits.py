@@ -21,18 +21,21 @@ def json_size(value: Json) -> int:
         return len(str(value).encode("utf-8", "replace"))
 
 
-def depth(value: Json) -> int:
+def depth(value: Json, *, lists: bool = True) -> int:
     """Return how many containers are nested: 0 for a scalar, 1 for a flat list or object.
 
-    >>> depth("a"), depth([]), depth({"a": {"b": [1]}})
-    (0, 1, 3)
+    Without `lists`, only objects count.
+
+    >>> depth("a"), depth([]), depth({"a": {"b": [1]}}), depth({"a": {"b": [1]}}, lists=False)
+    (0, 1, 3, 2)
     """
-    deepest, waiting = 0, [(value, 1)]
+    deepest, waiting = 0, [(value, 0)]
     while waiting:
         item, level = waiting.pop()
         if isinstance(item, (Mapping, list)):
+            level += isinstance(item, Mapping) or lists
             deepest = max(deepest, level)
-            waiting += [(inner, level + 1) for inner in (item.values() if isinstance(item, Mapping) else item)]
+            waiting += [(inner, level) for inner in (item.values() if isinstance(item, Mapping) else item)]
     return deepest
 
 

@@ -36,6 +36,10 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True):
         value = f", {_short(self.value)}" if self.value is not None else ""
         return f"{self.what}: {record}{value}: {self.says} ({self.rule}; {self.source})"
 
+    def item(self) -> dict[str, Json]:
+        """Return the loss as JSON, with its text."""
+        return {**msgspec.to_builtins(self), "text": self.text}
+
 
 class Change(Loss, frozen=True, kw_only=True):
     """One record that a vendor keeps with another value (`overwritten`) or under another owner or time (`moved`)."""

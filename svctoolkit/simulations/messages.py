@@ -25,7 +25,7 @@ class Response(msgspec.Struct, frozen=True):
 class Request:
     """One request. `body` is parsed JSON, the fields of a form, a text or None; header names are in lower case.
 
-    `events` are the message ids of the events that it carries, if they are known.
+    `events` are the message ids of the events that it carries, if they are known, and `run` is their run.
     """
 
     method: str
@@ -34,6 +34,7 @@ class Request:
     body: Json
     events: tuple[str, ...] = ()
     bytes: int | None = None
+    run: str = ""
     parts: tuple[str, ...] = field(default=(), init=False)  # the values of `{...}` in the path
 
     def __post_init__(self) -> None:

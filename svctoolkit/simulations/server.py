@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
@@ -24,6 +26,7 @@ from svctoolkit.simulations.visit import Visit
 
 #: rows of each table in memory
 ROWS = 200_000
+_LOG = logging.getLogger("svctoolkit.simulations")
 _FINDINGS = 10_000  # losses, and as many changes, in memory
 
 
@@ -66,6 +69,8 @@ class SimulatedServer(Displayed):
         self.changes: deque[Loss] = deque(maxlen=_FINDINGS)
         #: how often endpoints were requested that the simulation does not have, by method and path
         self.unknown: Counter[str] = Counter()
+        #: how many requests the simulation failed on; they succeed like those to unknown endpoints
+        self.faults = 0
         self.requests = 0
         self._clock, self._moved = clock, timedelta()
         self._lock = threading.RLock()
@@ -131,19 +136,24 @@ class SimulatedServer(Displayed):
                 self.clock(),
                 self.requests,
                 request.events,
-                self._note,
+                partial(self._note, request.run or self.run),
             )
             early = self.simulation.check(visit, request)
             if early is not None:
                 return early
-            handler = self.simulation.handler(request)
-            response = handler(visit, request) if handler else self.simulation.unknown(visit, request)
+            handler = self.simulation.handler(request) or self.simulation.unknown
+            try:
+                response = handler(visit, request)
+            except Exception:  # noqa: BLE001 - a fault of the simulation must not look like one of the pipeline
+                _LOG.exception("the simulation of %s failed on %s", self.simulation.title, request.path)
+                self.faults += 1
+                response = None
             if response is None:
                 self.unknown[f"{request.method} {request.path}"] += 1
             return response
 
-    def _note(self, finding: Loss) -> None:
-        finding = replace(finding, destination=self.destination, run=self.run)
+    def _note(self, run: str, finding: Loss) -> None:
+        finding = replace(finding, destination=self.destination, run=run)
         (self.changes if isinstance(finding, Change) else self.losses).append(finding)
         self._fresh.append(finding)
 
@@ -153,6 +163,16 @@ class SimulatedServer(Displayed):
         """Return the rows of each table: profiles with `ids` and `attributes`, events with `name` and `under`."""
         with self._lock:
             return {name: [self.view(name, row) for row in table.shown()] for name, table in self.tables.items()}
+
+    def state(self) -> dict[str, Json]:
+        """Return `tables` as `held`, and `losses` and `changes` as objects with their `text`."""
+        with self._lock:
+            return {
+                "tables": self.held(),
+                "losses": [loss.item() for loss in self.losses],
+                "changes": [change.item() for change in self.changes],
+                "unknown": dict(self.unknown),
+            }
 
     def rows(self, table: str) -> list[Row]:
         """Return the rows of a table that a vendor would list. Raises `UsageError` for an unknown table."""
@@ -203,7 +223,8 @@ class SimulatedServer(Displayed):
             ids = {key: given.get(key) for key in declared.ids[0]}
             table.add(ids, {key: value for key, value in values.items() if key not in ids}, at=self.clock())
         else:
-            table.add(dict(given.get("ids") or {}), {"attributes": {}, **values}, at=self.clock())
+            ids = {**declared.makes(table.next_number), **(given.get("ids") or {})}
+            table.add(ids, {**declared.new_values(), **values}, at=self.clock())
 
     # --- the store
 

@@ -61,9 +61,12 @@ class Simulation(Displayed):
         weak: tuple[str, ...] = (),
         owner: str = "",
         folds: tuple[Fold, ...] = (),
+        makes: Callable[[int], Mapping[str, Json]] = lambda _: {},
+        blank: Mapping[str, Json] | None = None,
     ) -> str:
-        """Declare a table. Returns its name."""
-        self.tables[name] = TableType(name, ids, weak, owner, folds)
+        """Declare a table, see `TableType`. Returns its name."""
+        members = {"attributes": {}} if blank is None else blank
+        self.tables[name] = TableType(name, ids, weak, owner, folds, makes, members)
         return name
 
     def on(self, *endpoints: str) -> Callable[[Handler], Handler]:

@@ -71,6 +71,8 @@ class Fold:
 class TableType:
     """A table as a simulation declares it: strong `ids` in the order in which they are looked up, `weak` ones that
     several rows may share (members of `attributes`), the table of its `owner`, and how its rows fold.
+
+    `makes` returns the ids that the vendor gives to a new row, from its number; `blank` are the members of a new row.
     """
 
     name: str
@@ -78,6 +80,12 @@ class TableType:
     weak: tuple[str, ...] = ()
     owner: str = ""
     folds: tuple[Fold, ...] = ()
+    makes: Callable[[int], Mapping[str, Json]] = lambda _: {}
+    blank: Mapping[str, Json] = field(default_factory=lambda: {"attributes": {}})
+
+    def new_values(self) -> dict[str, Json]:
+        """Return the members of a new row."""
+        return {name: value.copy() for name, value in self.blank.items()}
 
 
 def text_of(value: Json) -> str:

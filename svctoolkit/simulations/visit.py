@@ -109,8 +109,12 @@ class Visit:
 
     # --- rows
 
-    def add(self, table: str, ids: Mapping[str, Json], values: dict[str, Json], *, shown: bool = True) -> Row:
-        """Add a row that has no owner and does not fold."""
+    def create(self, table: str, ids: Mapping[str, Json], *, shown: bool = True) -> Row:
+        """Add a row with these ids, and those that the vendor gives it, without an owner."""
+        declared = self.tables[table].type
+        made = declared.makes(self.tables[table].next_number)
+        values = declared.new_values()
+        ids = {**made, **ids}
         return self.tables[table].add(ids, values, at=self.now, request=self.number, events=self.events, shown=shown)
 
     def record(self, table: str, values: dict[str, Json], owner: Row | None, place: int | None = None) -> Row:

@@ -14,7 +14,7 @@ from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, did_you_me
 from svctoolkit.json_types import Json
 from svctoolkit.plans import Link
 from svctoolkit.secrets import Masker, Secret, secret_texts
-from svctoolkit.simulations import LEVELS, Level
+from svctoolkit.simulations import LEVELS, Level, is_simulated
 from svctoolkit.transformations import Limits, Scope
 from svctoolkit.url_secrets import config_url_secrets
 from svctoolkit.workspace._items import (
@@ -250,6 +250,14 @@ class Workspace(Displayed):
         if secret is not None:
             self.accounts[key] = Account(key, dict(secret), [dict(renewal) for renewal in renewals])
         return by_key("account", key, self.accounts)
+
+    def simulation_level(self, destination: Destination) -> Level:
+        """Return how a destination's server is simulated: as the destination or else `delivery` says.
+
+        `answers` for types without a simulation.
+        """
+        level = destination.simulate or self.delivery.simulate
+        return level if level == "answers" or is_simulated(destination.type) else "answers"
 
     def account_of(self, destination: Destination) -> Account | None:
         """Return a destination's account; None without OAuth. Raises `UnknownName` for an unknown account."""

@@ -20,6 +20,7 @@ NAVIGATION = {
         "replay",
         "lineage",
         "warehouse",
+        "simulations",
         "sdk/index",
         "sdk/servers",
         "sdk/nothing-is-sent",

@@ -22,6 +22,8 @@ PROFILES = simulation.table(
     "profiles",
     ids=("braze_id", "external_id", Alias("aliases", "alias_label", "alias_name")),
     weak=("email", "phone"),
+    makes=lambda number: {"braze_id": f"br-{number:06d}"},
+    blank={"attributes": {}, "subscriptions": {}},
 )
 EVENTS = simulation.table("events", owner=PROFILES)
 PURCHASES = simulation.table("purchases", owner=PROFILES)
@@ -162,7 +164,7 @@ def _user(visit: Visit, item: Mapping[str, Any], kind: str, place: int) -> Row |
         found = people.find_weak(name, value)
         if found or only is True:
             return found[0] if found else None
-        row = _create(visit, {})
+        row = visit.create(PROFILES, {})
         row.values["attributes"][name] = value
         people.touch(row)
         return row
@@ -171,12 +173,7 @@ def _user(visit: Visit, item: Mapping[str, Any], kind: str, place: int) -> Row |
         value = next(iter(ids.values()))
         if visit.report(rule, kind, place, value=value):
             return None
-    return row_or_none or _create(visit, ids)
-
-
-def _create(visit: Visit, ids: Mapping[str, Any]) -> Row:
-    braze_id = f"br-{visit.tables[PROFILES].next_number:06d}"
-    return visit.add(PROFILES, {"braze_id": braze_id, **ids}, {"attributes": {}, "subscriptions": {}})
+    return row_or_none or visit.create(PROFILES, ids)
 
 
 @simulation.on("POST /users/identify")
@@ -260,7 +257,9 @@ def new_alias(visit: Visit, request: Request) -> Response:
         alias = {name: item.get(name) for name in ("alias_name", "alias_label")}
         if people.find({"aliases": [alias]}) is not None:
             continue
-        row = people.find({"external_id": item["external_id"]}) if item.get("external_id") else _create(visit, {})
+        row = (
+            people.find({"external_id": item["external_id"]}) if item.get("external_id") else visit.create(PROFILES, {})
+        )
         labels = [other.get("alias_label") for other in (row.ids.get("aliases") or ())] if row else []
         if row is not None and alias["alias_label"] not in labels:
             people.identify(row, {"aliases": [*(row.ids.get("aliases") or ()), alias]})

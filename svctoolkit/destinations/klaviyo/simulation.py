@@ -35,7 +35,12 @@ simulation = Simulation(
     credentials=bearer("privateApiKey", prefix="Klaviyo-API-Key "),
 )
 _IDS = ("id", "email", "phone_number", "external_id", "anonymous_id", "_kx")
-PROFILES = simulation.table("profiles", ids=_IDS)
+PROFILES = simulation.table(
+    "profiles",
+    ids=_IDS,
+    makes=lambda number: {"id": f"01SIMULATED{number:015d}"},
+    blank={"attributes": {}, "subscriptions": {}, "lists": []},
+)
 EVENTS = simulation.table(
     "events",
     owner=PROFILES,
@@ -227,14 +232,14 @@ def _write(visit: Visit, row: Row, ids: Mapping[str, Any], others: Mapping[str, 
     people.touch(row)
 
 
-def _create(visit: Visit, ids: Mapping[str, Any]) -> Row:
-    id = ids.get("id") or f"01SIMULATED{visit.tables[PROFILES].next_number:015d}"
-    return visit.add(PROFILES, {"id": id}, {"attributes": {}, "subscriptions": {}, "lists": []})
+def _own(ids: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ID that a request gives a new profile; the other ids are set with the attributes."""
+    return {"id": ids["id"]} if ids.get("id") else {}
 
 
 def _write_event_profile(visit: Visit, ids: dict[str, Any], others: dict[str, Any], changes: Json) -> Row:
     """Create or change the profile of an event. Which one it is if its ids belong to several is not documented."""
-    row = visit.tables[PROFILES].find(ids) or _create(visit, ids)
+    row = visit.tables[PROFILES].find(ids) or visit.create(PROFILES, _own(ids))
     _write(visit, row, ids, others, changes)
     return row
 
@@ -253,7 +258,7 @@ def import_profile(visit: Visit, request: Request) -> Response:
     refusal = _refuse_profile(visit, request, ids) or _several(visit, found, "kl.profile.import")
     if refusal is not None:
         return refusal
-    row = found[0] if found else _create(visit, ids)
+    row = found[0] if found else visit.create(PROFILES, _own(ids))
     _write(visit, row, ids, others, changes)
     return Response(200 if found else 201, {"data": _shown(row)})
 
@@ -268,7 +273,7 @@ def create_profile(visit: Visit, request: Request) -> Response:
     known = visit.tables[PROFILES].find(ids)
     if known is not None:
         return _duplicate(known)  # the mapping asks in this way for the ID: nothing is lost
-    row = _create(visit, {})
+    row = visit.create(PROFILES, {})
     _write(visit, row, ids, others, changes)
     return Response(201, {"data": _shown(row)})
 
@@ -280,7 +285,7 @@ def change_profile(visit: Visit, request: Request) -> Response:
     row = visit.tables[PROFILES].find({"id": request.parts[0]})
     if row is None and visit.account.is_new and visit.report("kl.profile.patch", PROFILES, 0, value=request.parts[0]):
         return _error(404, "not_found", f"A profile with id {request.parts[0]} does not exist.")
-    row = row or _create(visit, {"id": request.parts[0]})
+    row = row or visit.create(PROFILES, {"id": request.parts[0]})
     others_of = [other for other in visit.tables[PROFILES].find_all({**ids, "id": None}) if other is not row]
     refusal = _refuse_profile(visit, request, ids) or _several(visit, [row, *others_of], "kl.profile.import")
     if refusal is not None:
@@ -420,14 +425,14 @@ def _refuse_subscription(visit: Visit, profile: Mapping[str, Any], place: int, h
 
 def _subscribe(visit: Visit, profile: Mapping[str, Any], list_id: Json, *, pending: bool) -> None:
     ids, _ = _split(profile)
-    row = visit.tables[PROFILES].find(ids) or _create(visit, ids)
+    row = visit.tables[PROFILES].find(ids) or visit.create(PROFILES, _own(ids))
     _write(visit, row, ids, {}, None)
     if pending:
         return
     consents = {channel: "SUBSCRIBED" for channel, _ in _consents(profile)}
     row.values["subscriptions"] = {**row.values.get("subscriptions", {}), **consents}
     if list_id is not None:
-        row.values["lists"] = [*dict.fromkeys([*row.values.get("lists", ()), list_id])]
+        row.values["lists"] = [*(other for other in row.values.get("lists", ()) if other != list_id), list_id]
     visit.touch(PROFILES, row)
 
 
@@ -440,7 +445,7 @@ def unsubscribe(visit: Visit, request: Request) -> Response:
     for place, profile in enumerate(profiles):
         visit.events = _events_at(request, place, len(profiles))
         ids, _ = _split(profile)
-        row = visit.tables[PROFILES].find(ids) or _create(visit, ids)
+        row = visit.tables[PROFILES].find(ids) or visit.create(PROFILES, _own(ids))
         _write(visit, row, ids, {}, None)
         lists = list(row.values.get("lists", ()))
         if list_id in lists:

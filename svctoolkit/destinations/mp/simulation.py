@@ -188,7 +188,7 @@ def _too_large(record: Mapping[str, Any], properties: dict[str, Any], visit: Vis
     if len(properties) > visit.limit("mp.import.properties"):
         return "mp.import.properties", "properties", "'properties' has too many properties"
     nested = [value for value in properties.values() if isinstance(value, (dict, list))]
-    if any(depth(value) > visit.limit("mp.import.depth") for value in nested):
+    if depth(properties, lists=False) > visit.limit("mp.import.depth"):
         return "mp.import.depth", "properties", "'properties' is nested too deeply"
     bound = visit.limit("mp.import.keys")
     if any(len(item) > bound - isinstance(item, list) for value in nested for item in containers(value)):
@@ -245,7 +245,7 @@ def _distinct_id(visit: Visit, properties: Mapping[str, Any]) -> str:
 
 def _person(visit: Visit, distinct_id: str) -> Row:
     ids = {"distinct_id": distinct_id}
-    return visit.tables[PROFILES].find(ids) or visit.add(PROFILES, ids, {"attributes": {}}, shown=False)
+    return visit.tables[PROFILES].find(ids) or visit.create(PROFILES, ids, shown=False)
 
 
 def _join_device(visit: Visit, user: str, device: str) -> None:
@@ -326,7 +326,7 @@ def _change_profile(visit: Visit, update: Mapping[str, Any]) -> None:
     if row is None or not row.shown:
         if not _CREATE & update.keys():
             return
-        row = row or visit.add(PROFILES, ids, {"attributes": {}})
+        row = row or visit.create(PROFILES, ids)
         row.shown = True
     op.apply(row.values["attributes"], update, _OPERATIONS)
     visit.touch(PROFILES, row)
@@ -349,7 +349,7 @@ def change_groups(visit: Visit, request: Request) -> Response:
             continue
         if row is None and not _CREATE & update.keys():
             continue
-        row = row or visit.add(GROUPS, ids, {"attributes": {}})
+        row = row or visit.create(GROUPS, ids)
         op.apply(row.values["attributes"], update, _OPERATIONS)
         groups.touch(row)
     return _profile_answer(request, error)

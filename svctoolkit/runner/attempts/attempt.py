@@ -17,6 +17,7 @@ from svctoolkit.plans import Plan
 from svctoolkit.runner.attempts import verify as _verify
 from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.attempts.consequences import causes_first
+from svctoolkit.runner.attempts.held import held_differences, simulated_results
 from svctoolkit.runner.attempts.idle import idle_answers, idle_ignores, idle_invariants
 from svctoolkit.runner.attempts.invariants import broken_invariants
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
@@ -30,6 +31,7 @@ from svctoolkit.runner.expect.paths import at
 from svctoolkit.runner.expect.snapshots import ScenarioSnapshots, Snapshots
 from svctoolkit.runner.planes.embedded import Planes
 from svctoolkit.runner.planes.plane import Answer, Plane
+from svctoolkit.runner.suite.checks import SIMULATED
 from svctoolkit.runner.suite.claims import ANY
 from svctoolkit.runner.suite.model import Place, Scenario, Step
 
@@ -144,6 +146,8 @@ class _Attempt:
                 return  # later failures would only be consequences of the failed setup
             if self.scenario.recorder:
                 self.plane.script(self.run, self.scenario.recorder)
+            if self.scenario.given:
+                self.plane.give(self.run, self.scenario.given)
             if self._steps():
                 self._poll()
                 self._add(
@@ -159,6 +163,7 @@ class _Attempt:
             if self.scenario.recorder:
                 self.plane.script(self.run, dict.fromkeys(self.scenario.recorder, ()))
             self._hooks("teardown", self.scenario.teardown)
+            self.plane.forget(self.run)
 
     def _hooks(self, when: Literal["setup", "teardown"], steps: Sequence[Step]) -> bool:
         """Run the steps of `setup` or `teardown` and return whether all passed. Only failures are reported."""
@@ -199,6 +204,7 @@ class _Attempt:
         for key, count in result.request_counts().items():
             self.requests[key] = self.requests.get(key, 0) + count
         results = result.results(step.expect)
+        results |= simulated_results(self.scenario, step, self.plane, run)
         hide = self.scenario.suite.masker.mask
         found = list(self._differences(step, result, results, prefix))
         ends = result.causes() if found else ()
@@ -222,11 +228,16 @@ class _Attempt:
             written = "violations" in expected
             yield from forbidden_violations(self.scenario, step, violations, written=written)
         for name, wanted in expected.items():
-            if name == "capture" or (name == "failed" and wanted == ANY) or (name == "violations" and wanted == []):
+            if (
+                name in ("capture", *SIMULATED)
+                or (name == "failed" and wanted == ANY)
+                or (name == "violations" and wanted == [])
+            ):
                 continue
             value, exact = results.get(name, MISSING), name in self.scenario.exact
             value = exact_part(value, wanted, name, suite.workspace.destinations) if exact else value
             yield from comparison.member(name, exact=exact).differences(wanted, value)
+        yield from held_differences(self.scenario, step, results)
         yield from broken_invariants(self.scenario, step, result.everywhere, results, self.checked)
 
     def _remaining(self) -> float:

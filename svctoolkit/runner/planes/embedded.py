@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from svctoolkit.delivery import Recorder
-    from svctoolkit.pipeline import Pipeline
+    from svctoolkit.pipeline import Pipeline, Simulated
     from svctoolkit.runner.planes.loops import Loops
     from svctoolkit.runner.suite.model import Scenario, Suite
     from svctoolkit.server import DataPlane
@@ -175,6 +175,7 @@ class EmbeddedPlane:
         self._runs: Pipeline | None = None
         self._test_api: Starlette | None = None
         self._data_plane: DataPlane | None = None
+        self._states: Simulated | None = None
         self._script: tuple[str, Mapping[str, Sequence[_format.RecorderAnswer]]] = "", {}
         self.authorization = basic(email, token)
 
@@ -219,6 +220,27 @@ class EmbeddedPlane:
         self._under_way.discard(run)
         return run_results(self._plane.of_run(run), keys)
 
+    def held(self, run: str, key: str) -> dict[str, Json]:
+        return self._simulated.server(self._workspace.destination(key), run).state()
+
+    def give(self, run: str, given: Mapping[str, Mapping[str, Json]]) -> None:
+        for key, state in given.items():
+            self._simulated.server(self._workspace.destination(key), run).give(state)
+
+    def forget(self, run: str) -> None:
+        if self._states is not None:
+            self._states.reset(run)
+
+    @property
+    def _simulated(self) -> Simulated:
+        """Return the simulated servers, which the Test API and the data plane share."""
+        if self._states is None:
+            from svctoolkit.destinations import Context
+            from svctoolkit.pipeline import Simulated
+
+            self._states = Simulated(self._workspace, Context(**self._clock_and_ids()).clock)
+        return self._states
+
     def violations(self, run: str) -> list[dict[str, Json]]:
         from svctoolkit.runner.planes.fates import violation_records
 
@@ -244,7 +266,10 @@ class EmbeddedPlane:
                 from svctoolkit.pipeline import Pipeline
 
                 self._runs = Pipeline(
-                    self._workspace, context=Context(**self._clock_and_ids()), coverage=self._coverage
+                    self._workspace,
+                    context=Context(**self._clock_and_ids()),
+                    coverage=self._coverage,
+                    simulated=self._simulated,
                 )
                 self._tell(self._runs.recorder)
             return self._runs
@@ -273,6 +298,7 @@ class EmbeddedPlane:
                     backoff=Backoff(jitter=0.0) if self._times else Backoff(scale=0),
                     advance_clock=self._times.advance_clock if self._times else None,
                     coverage=self._coverage,
+                    simulated=self._simulated,
                     **self._clock_and_ids(),
                 )
                 self._tell(self._data_plane.recorder)

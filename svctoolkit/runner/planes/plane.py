@@ -45,6 +45,18 @@ class Plane(Protocol):
         """
         ...
 
+    def held(self, run: str, key: str) -> dict[str, Json]:
+        """Return what the simulated destination `key` holds in a run, as `SimulatedServer.state`."""
+        ...
+
+    def give(self, run: str, given: Mapping[str, Mapping[str, Json]]) -> None:
+        """Let simulated destinations hold rows before a run, by destination."""
+        ...
+
+    def forget(self, run: str) -> None:
+        """Drop what simulated destinations hold in a run."""
+        ...
+
     def violations(self, run: str) -> list[dict[str, Json]]:
         """Return the tracking plan violations of the events of `run`, each a `fates.violation_record`, in order."""
         ...

@@ -163,6 +163,21 @@ class RemotePlane:
             raise self._unclear("its response is not an object")
         return answer
 
+    def held(self, run: str, key: str) -> dict[str, Json]:
+        with self._reading():
+            return dict(self._inspect(f"held/{quote(key, safe='')}", run=run).body)
+
+    def give(self, run: str, given: Mapping[str, Mapping[str, Json]]) -> None:
+        """Give with `POST /admin/held/<destination>`. Raises `ToolkitError` if that fails."""
+        for key, state in given.items():
+            body = json.dumps({"run": run, "state": state}).encode()
+            answer = post(self, f"/admin/held/{quote(key, safe='')}", body)
+            if answer.status != 200:
+                raise ToolkitError(f"cannot give {key} at {self.base_url} a state: it responded with {answer.status}")
+
+    def forget(self, run: str) -> None:
+        """States at a service stay until it is reset."""
+
     def script(self, run: str, answers: Mapping[str, Sequence[_format.RecorderAnswer]]) -> None:
         """Script with `POST /admin/recorder/<destination>`. Raises `ToolkitError` if that fails."""
         for key, script in answers.items():

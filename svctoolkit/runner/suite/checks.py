@@ -28,17 +28,19 @@ from svctoolkit.runner.suite.claims import (
     unreachable_scripts,
 )
 from svctoolkit.runner.suite.model import Place, Scenario, Step, Suite
+from svctoolkit.runner.suite.simulated import given_problems, held_problems
 from svctoolkit.workspace import Workspace
 from svctoolkit.yamlfile import Document
 
 STAGES = ("user_transform", "dest_transform", "send_to_destination")
 ENDS = ("dropped", "failed", "attempts")
+SIMULATED = ("holds", "lost")
 #: The results that an expectation may name, by kind of step.
 _EXPECTED: Mapping[str, tuple[str, ...]] = {
-    "verify": ("status", "headers", "body", "error", *STAGES),
-    "request": ("status", "headers", "body", "error", *STAGES, "delivered", *ENDS),
+    "verify": ("status", "headers", "body", "error", *STAGES, *SIMULATED),
+    "request": ("status", "headers", "body", "error", *STAGES, "delivered", *ENDS, *SIMULATED),
     "transformation": ("user_transform", "error"),
-    "send": ("response", "user_transform", "dest_transform", "delivered", *ENDS, "warehouse", "violations"),
+    "send": ("response", "user_transform", "dest_transform", "delivered", *ENDS, "warehouse", "violations", *SIMULATED),
 }
 _DOES = {
     "verify": "verifies with the Test API",
@@ -66,6 +68,7 @@ def suite_problems(suite: Suite) -> Iterator[Problem]:
         yield document.problem(["tags"], message)
     for path, message in [
         *_recorder(suite, data.get("recorder", {})),
+        *given_problems(suite.workspace, data.get("given", {})),
         *_freeze(data.get("freeze", {})),
         *invariant_problems(data),
     ]:
@@ -86,6 +89,7 @@ def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Pr
     problems_at += [(("tags",), message) for message in tag_problems(spec.tags)]
     shared = scenario.suite.document.data.get("recorder", {})
     problems_at += _recorder(scenario.suite, {key: None for key in scenario.recorder if key not in shared})
+    problems_at += given_problems(scenario.suite.workspace, spec.given)
     if spec.freeze is not UNSET:
         problems_at += _freeze({"time": spec.freeze.time})
     problems_at += _live(scenario)
@@ -96,7 +100,8 @@ def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Pr
             for path, message in [*_hook_problems(step, when), *_shape(step), *_names(scenario, step)]:
                 yield document.problem([*step.place, *path], message, key=True)
     for step in scenario.steps:
-        for path, message in [*_shape(step), *_names(scenario, step), *_expectation(scenario, step)]:
+        found = [*_shape(step), *_names(scenario, step), *_expectation(scenario, step), *held_problems(scenario, step)]
+        for path, message in found:
             yield document.problem([*step.place, *path], message, key=True)
     raw = document.data["scenarios"][scenario.written[1]] if scenario.written[0] == "scenarios" else {}
     for path, message in invariant_problems(raw):

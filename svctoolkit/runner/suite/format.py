@@ -109,6 +109,22 @@ class Expect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "message, event, place, dropped}; an empty list: none"
         ),
     ] = UNSET
+    holds: Annotated[
+        OptionalJson,
+        Meta(
+            description="what a simulated destination holds after the step: rows by table, in any order, such as "
+            "`profiles: [{ids, attributes}]` and `events: [{name, under}]`; `counts` of rows by table; `nobody`: ids "
+            "that no profile has. By destination if several are simulated"
+        ),
+    ] = UNSET
+    lost: Annotated[
+        OptionalJson,
+        Meta(
+            description="what simulated destinations lost in the step although it may be delivered, in any order, each "
+            "{what, rule, destination, table, place, value, events}; an empty list: nothing. By destination if several "
+            "are simulated"
+        ),
+    ] = UNSET
     capture: Annotated[
         dict[str, str] | UnsetType,
         Meta(description="variables for later steps, from paths of the result: {oid: delivered.0.body.order_id}"),
@@ -142,6 +158,15 @@ class RecorderAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 RecorderScript: TypeAlias = Annotated[
     dict[str, RecorderAnswer | Annotated[list[RecorderAnswer], Meta(min_length=1)]],
     Meta(description="responses by destination, in order; the last one repeats"),
+]
+
+
+Given: TypeAlias = Annotated[
+    dict[str, dict[str, Any]],
+    Meta(
+        description="what simulated destinations hold before the scenario, by destination: rows by table as in "
+        "`holds`, and what else the account has, such as `lists: [news]`"
+    ),
 ]
 
 
@@ -274,6 +299,7 @@ class Scenario(Step, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(description="every combination of these values is a separate scenario"),
     ] = UNSET
     recorder: RecorderScript = {}
+    given: Given = {}
     setup: Annotated[
         list[dict[str, Any]], Meta(description="events or steps before the scenario, without expectations")
     ] = []
@@ -322,6 +348,7 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = {}
     defaults: Defaults = Defaults()
     recorder: RecorderScript = {}
+    given: Given = {}
     setup: list[dict[str, Any]] = []
     teardown: list[dict[str, Any]] = []
     ignore: list[Text] = []
@@ -332,6 +359,10 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     violations: Annotated[
         Literal["forbid"] | UnsetType,
         Meta(description="forbid: no event may break its tracking plan, unless a scenario expects `violations`"),
+    ] = UNSET
+    lost: Annotated[
+        Literal["forbid"] | UnsetType,
+        Meta(description="forbid: no simulated destination may lose anything, unless a step expects `lost`"),
     ] = UNSET
     freeze: Freeze | UnsetType = UNSET
     batch: BatchSize = UNSET
@@ -351,6 +382,7 @@ def schema() -> dict[str, Json]:
         "generate",
         "steps",
         "recorder",
+        "given",
         "setup",
         "teardown",
         "ignore",

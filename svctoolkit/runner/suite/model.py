@@ -160,6 +160,7 @@ class Scenario(Displayed):
     own_ignores: tuple[tuple[str, ...], ...] = ()  # the paths of `ignore` that are not suite-wide
     scripted: tuple[str, ...] = ()  # destinations with recorder responses in the scenario, not the suite
     batch: int | Literal["off"] | None = None  # its own batching, if it overrides the suite's
+    given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by destination, what it holds before
 
     @property
     def name(self) -> str:

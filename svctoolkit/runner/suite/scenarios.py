@@ -177,6 +177,7 @@ class ScenarioBuilder:
             tuple(tuple(path.split(".")) for path in spec.ignore),
             tuple(raw.get("recorder") or ()),
             None if spec.batch is UNSET else spec.batch,
+            variables.apply({**self.data.get("given", {}), **(raw.get("given") or {})}),
         )
 
     def _limit(self, spec: _format.Scenario) -> float | None:
@@ -206,7 +207,7 @@ class ScenarioBuilder:
         self, place: Place, raw: Mapping[str, Any], variables: Variables
     ) -> tuple[dict[str, Any], tuple[Step, ...]]:
         """Return the scenario's values with variables applied, and its steps; without `steps` it is a single step."""
-        outer = {k: v for k, v in raw.items() if k not in ("steps", "live", "recorder", "setup", "teardown")}
+        outer = {k: v for k, v in raw.items() if k not in ("steps", "live", "recorder", "given", "setup", "teardown")}
         if "steps" not in raw:
             self._check_names(raw, variables.with_later(_capture_names(raw)), place)
             values = variables.apply(self._with_defaults(outer))

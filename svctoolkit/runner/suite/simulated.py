@@ -1,0 +1,94 @@
+"""Checks of what a suite says about simulated destinations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from svctoolkit.errors import did_you_mean
+from svctoolkit.json_types import Json
+from svctoolkit.runner.suite.model import Place, Scenario, Step
+from svctoolkit.simulations import SIMULATIONS, is_simulated
+from svctoolkit.workspace import Destination, Workspace
+
+Places: TypeAlias = Iterator[tuple[Place, str]]
+_MORE = ("counts", "nobody")
+
+
+def simulated_destinations(workspace: Workspace) -> dict[str, Destination]:
+    """Return the simulated destinations of a workspace by key."""
+    return {k: d for k, d in workspace.destinations.items() if workspace.simulation_level(d) != "answers"}
+
+
+def by_destination(expected: Json, workspace: Workspace) -> dict[str, Json]:
+    """Return an expectation by destination; without keys it is about the only simulated one (or, a list, about all).
+
+    >>> by_destination({"counts": {"events": 1}}, Workspace())
+    {'': {'counts': {'events': 1}}}
+    """
+    if isinstance(expected, Mapping) and expected and all(key in workspace.destinations for key in expected):
+        return dict(expected)
+    simulated = list(simulated_destinations(workspace))
+    return {simulated[0] if len(simulated) == 1 else "": expected}
+
+
+def held_problems(scenario: Scenario, step: Step) -> Places:
+    """Yield the mistakes in `holds` and `lost`: destinations that are not simulated, and unknown tables."""
+    workspace = scenario.suite.workspace
+    for name in [name for name in ("holds", "lost") if name in step.expect]:
+        expected = by_destination(step.expect[name], workspace)
+        if not simulated_destinations(workspace):
+            yield ("expect", name), _hint(workspace)
+            continue
+        for key, rows in expected.items():
+            path = ("expect", name, key) if key in (step.expect[name] or ()) else ("expect", name)
+            if not key and name == "holds":
+                keys = list(simulated_destinations(workspace))
+                yield path, f"several destinations are simulated: write {{{keys[0]}: ...}}"
+            elif key and workspace.simulation_level(workspace.destinations[key]) == "answers":
+                yield path, f"destination {key!r} is not simulated: {_why(workspace.destinations[key])}"
+            elif key and name == "holds" and step.pending is None:
+                yield from ((place, text) for place, text in _tables(workspace.destinations[key], rows, path))
+
+
+def _tables(destination: Destination, rows: Json, path: Place) -> Places:
+    tables = SIMULATIONS[destination.type].tables
+    if not isinstance(rows, Mapping) or not rows:
+        yield path, f"must be a map of tables: {', '.join((*tables, *_MORE))}"
+        return
+    for table, wanted in rows.items():
+        if table not in (*tables, *_MORE):
+            near = did_you_mean(str(table), (*tables, *_MORE))
+            yield (*path, table), f"{destination.type} has no simulated table {table!r}: {', '.join(tables)}.{near}"
+        elif table == "counts" and isinstance(wanted, Mapping):
+            for name in [name for name in wanted if name not in tables]:
+                near = did_you_mean(str(name), tables)
+                yield (*path, table, name), f"{destination.type} has no simulated table {name!r}.{near}"
+        elif table != "counts" and (not isinstance(wanted, list) or not wanted):
+            yield (*path, table), "must be a list of rows; for none, write `counts: {...: 0}`"
+
+
+def given_problems(workspace: Workspace, given: Mapping[str, Json]) -> Places:
+    """Yield the destinations in `given` that do not exist or are not simulated, and rows that are not lists."""
+    for key, state in given.items():
+        destination = workspace.destinations.get(key)
+        if destination is None:
+            yield ("given", key), f"unknown destination {key!r}.{did_you_mean(key, workspace.destinations)}"
+        elif workspace.simulation_level(destination) == "answers":
+            yield ("given", key), f"destination {key!r} is not simulated: {_why(destination)}"
+        else:
+            for table in [t for t in state if t in SIMULATIONS[destination.type].tables]:
+                if not isinstance(state[table], list):
+                    yield ("given", key, table), "must be a list of rows"
+
+
+def _why(destination: Destination) -> str:
+    if not is_simulated(destination.type):
+        types = ", ".join(SIMULATIONS)
+        return f"{destination.type} has no simulation; these types have one: {types}"
+    return "set `simulate: simulated` at the destination"
+
+
+def _hint(workspace: Workspace) -> str:
+    reasons = [f"{key}: {_why(destination)}" for key, destination in workspace.destinations.items()]
+    return f"no destination is simulated ({'; '.join(reasons[:3])})"
