@@ -271,3 +271,32 @@ def test_what_follows_from_a_failed_stage_is_not_reported(scenario: str, said: l
     assert len([text for text in found if text.startswith((DROPPED, FAILED))]) == len({*said} & {DROPPED, FAILED})
     if DROPPED in said:  # it points to the expectation that is not met
         assert result.differences[0].expectation[0] == "user_transform"
+
+
+def test_never_covers_what_a_transformation_returns() -> None:
+    """The output of a user transformation is searched, too, but not the event as the scenario sent it."""
+    send = "send: {type: track, event: X, userId: u, properties: {n: 1}}, never: [X]"
+    found = texts(outcome(f"source: three, {send}, expect: {{attempts: {{a: 1, plain: 1}}}}"))
+
+    assert 'never: "X" is at user_transform.plain.0.event' in found
+    assert not any("user_transform.a" in text for text in found)
+
+
+def test_parts_of_a_suite_that_no_scenario_needs_are_reported() -> None:
+    """Responses that nothing received, and invariants of a stage without values, each with its line."""
+    suite = runner.loads(
+        "recorder: {b: [{status: 503}, {status: 500, times: 2}]}\nalways: {user_transform: {event: X}}\n"
+        "scenarios:\n  - {name: s, source: one, send: {type: track, event: X, userId: u}, expect: {attempts: 1}}\n",
+        Workspace.loads(WORKSPACE),
+    )
+    idle = runner.IdleParts()
+    with runner.open_planes(limit=60) as planes:
+        for notice in runner.run(suite.scenarios, planes):
+            if isinstance(notice, Outcome):
+                idle.add(notice)
+
+    assert [line.partition(": ")[2] for line in idle.lines([suite])] == [
+        "recorder: no scenario uses more than 0 of the 3 responses for 'b'",
+        "always: user_transform had no values to check (without a transformation, the output is just the input), "
+        "in any scenario",
+    ]

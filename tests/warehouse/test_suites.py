@@ -51,7 +51,9 @@ GOOD: list[Any] = [
     {"wh": {"losses": [{"event_id": "m3", "path": "properties.revenue", "kind": "null"}, SHADOWED]}},
     {"wh": {"sql": {"query": "select count(*) as n from tracks", "rows": [{"n": 2}]}}},
     {"wh": {"sql": [{"query": "select 1 as a", "rows": [{"a": 1}]}]}},
-]
+    {"wh": {"sql": {"query": "select sum(n) as n, 1.5::decimal(4, 1) as d from (values (1), (2)) t(n)",
+                    "rows": [{"n": 3, "d": 1.5}]}}},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("expected", GOOD)
@@ -63,6 +65,7 @@ def test_expectations_on_tables_pass(planes: runner.Planes, expected: Any) -> No
 
 
 BAD: list[tuple[Any, str]] = [
+    ({"wh": {"users": [{"plan": "free"}]}}, 'plan: expected "free", got "pro"'),
     ({"wh": {"order_completed": [{"order_id": "A-1"}]}}, "order_completed"),
     ({"wh": {"order_completed": [{"order_id": "A-9"}, {"order_id": "A-1"}]}}, "A-9"),
     ({"wh": {"orders": [{"order_id": "A-1"}]}}, "orders"),
