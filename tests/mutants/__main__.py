@@ -74,6 +74,7 @@ ABOUT = {
     "retries": ["tests/test_client.py", "tests/sdk/test_faults.py", "tests/data_plane/test_delivery.py"],
     "runner": ["tests/test_runner_matchers.py", "tests/test_runner.py", "tests/test_runner_format.py", "tests/suites"],
     "runner.attempts": [
+        "tests/suites/test_steps.py",  # first what notices most, and quickly
         "tests/test_runner.py",
         "tests/test_runner_send.py",
         "tests/test_runner_reports.py",
@@ -93,6 +94,7 @@ ABOUT = {
     ],
     "runner.report": ["tests/test_runner_reports.py", "tests/suites/test_page.py"],
     "sdk": ["tests/sdk"],
+    "sdk.engine": ["tests/sdk/test_engine.py", "tests/sdk"],  # first what notices most, and quickly
     "sdk.queue.claims": ["tests/sdk/test_claims.py"],
     "secrets": ["tests/test_secrets.py", "tests/test_no_secret_shows.py"],
     "server": ["tests/test_server.py", "tests/data_plane"],
