@@ -108,6 +108,7 @@ VERIFY = "event: {type: track, event: X, userId: u, properties: {n: 1}}"
         (f"{TWO}, expect: {{delivered: [{{body: {{event: X}}}}, {{body: {{event: X}}}}]}}", []),
         (f"{TWO}, expect: {{delivered: {{$only: {{a: [{{}}]}}}}}}", ["delivered.b: expected nothing, got"]),
         (f"{TWO}, expect: {{delivered: {{$only: {{a: [{{}}], b: [{{}}]}}}}}}", []),
+        (f"{TWO}, expect: {{dest_transform: {{$exact: {{a: {{$type: object}}, b: {{$type: object}}}}}}}}", []),
         (f"{TWO}, expect: {{response: {{headers: {{content-type: {{$regex: .}}}}}}}}", []),
         (
             f"{TWO}, expect: {{response: {{headers: {{x-none: 1}}}}}}",
@@ -211,6 +212,7 @@ def test_verified_events(scenario: str, said: list[str]) -> None:
         ("{method: POST, headers: {Content-Type: application/json}}", ""),
         ("{method: POST, headers: {x: y}}", 'delivered.a.0.headers.x: expected "y", got nothing'),
         ("{method: POST}, {}", "delivered.a: expected 2 elements, got 1"),
+        ("{$anywhere: X}", ""),
     ],
 )
 def test_exact_requests(delivered: str, said: str) -> None:
