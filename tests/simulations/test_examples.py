@@ -23,7 +23,7 @@ SIGNED = {
     ("BRAZE", "an event without a user is sent without one, which Braze refuses"): {"bz.id.required"},
     ("BRAZE", "a user ID among the traits is not used, but prevents the alias"): {"bz.id.required"},
     ("KLAVIYO", "an event without a name is sent without one, which Klaviyo refuses"): {"kl.event.required"},
-    ("KLAVIYO", "a screen has the name that it is given, even an empty one"): {"kl.event.required"},
+    ("KLAVIYO", "a screen keeps its name, even an empty one"): {"kl.event.required"},
 }
 
 
