@@ -96,12 +96,12 @@ def _import(args: argparse.Namespace, path: Path) -> int:
 command = Command(
     help="turn a RudderStack workspace export into a test project",
     description="""
-        Read a RudderStack workspace configuration (one workspace, or several by their ids) or a Rudder CLI project,
+        Read a RudderStack workspace configuration (of one or several workspaces) or a Rudder CLI project,
         and write a test project: workspace.yaml with references in place of secrets (values in .env, names in
         .env.example), the code of transformations and libraries, and a starter suite for each destination that can run
         here, with snapshots of its current payloads for sample events. Report what runs here, what does not, and why.
 
-        Transformation code is read from the folder of FILE, or from --code: files named by the id or version of a
+        Transformation code is read from the folder of FILE, or from --code: files named after the ID or version of a
         transformation, rudder/v1 files, or JSON with `versionId` and `code` as RudderStack's API returns it. Existing
         files are never overwritten: if one exists, nothing is written.
     """,

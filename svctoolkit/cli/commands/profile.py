@@ -1,4 +1,4 @@
-"""`svctoolkit profile`: summarise the fields of events."""
+"""`svctoolkit profile`: summarize the fields of events."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 command = Command(
-    help="summarise events: fields, missing values, mixed types, new types, volumes",
+    help="summarize events: fields, missing values, mixed types, new types, volumes",
     description="""
         List the fields of each event name: how often each is missing, its types, and which types are new since a date.
         With --workspace, also report what each destination rejects, filters and loses of these events. Nothing is

@@ -32,7 +32,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="source for events that do not name one (default: the first of the workspace)",
     )
     parser.add_argument("--port", type=int, default=0, help="listen on this port (default: a free one)")
-    parser.add_argument("--keep-personal-data", action="store_true", help="keep names, addresses and ids unmasked")
+    parser.add_argument("--keep-personal-data", action="store_true", help="keep names, addresses and IDs unmasked")
     parser.add_argument("--force", action="store_true", help="overwrite an existing suite")
 
 
@@ -94,7 +94,7 @@ command = Command(
         Write a suite from recorded events: one scenario for each distinct event shape, with its current outcome as the
         expectation. Events come from FILE, or are received by a data plane that listens until Ctrl-C.
 
-        Personal data is replaced by fake values; equal values get the same replacement. Ids and timestamps are left
+        Personal data is replaced by fake values; equal values get the same replacement. IDs and timestamps are left
         out: the suite freezes them.
     """,
     examples=(

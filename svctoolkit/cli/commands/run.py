@@ -55,7 +55,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="set a variable as text; NAME:=JSON for other types; may be repeated",
+        help="set a variable as a string; NAME:=JSON for other types; may be repeated",
     )
     how.add_argument("--vars", metavar="FILE", help="read variables from a YAML or JSON file")
     how.add_argument(

@@ -52,7 +52,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="override a configuration variable as text; KEY:=JSON for other types; may be repeated",
+        help="override a configuration variable as a string; KEY:=JSON for other types; may be repeated",
     )
     parser.add_argument("--lineage", action="store_true", help="show which event field each payload field comes from")
     _violations.add_option(how)

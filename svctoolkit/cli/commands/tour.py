@@ -1,4 +1,4 @@
-"""`svctoolkit tour`: one order in three destinations, compared field by field."""
+"""`svctoolkit tour`: one order at three destinations, compared field by field."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def _amounts(lineage: Lineage) -> Iterator[tuple[str, str, float]]:
 
 
 command = Command(
-    help="compare one order in three destinations, and see where to go next",
+    help="compare one order at three destinations, and see where to go next",
     description="""
         Run an order through the mappings of Google Analytics 4, Mixpanel and Braze, and show field by field what each
         one receives: the field's name there, and its value if it differs. Then point out the most important
