@@ -159,7 +159,7 @@ def has_examples(name: str) -> bool:
     return ">>> " in file.read_text(encoding="utf-8")
 
 
-# To look for examples in a module takes longer than to run those that there are.
+# Searching a module for examples takes longer than running the existing ones.
 @pytest.mark.parametrize("name", [name for name in ("svctoolkit", *modules()) if has_examples(name)])
 def test_the_examples_in_docstrings_are_true(name: str) -> None:
     """Every `>>>` gives the result below it."""

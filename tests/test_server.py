@@ -436,8 +436,8 @@ def test_the_banner_has_working_requests() -> None:
         assert answer.json() == {"enabled": False}
 
 
-def test_a_workspace_without_people_says_so_when_served() -> None:
-    """Nobody can log in to it, so the banner tells how to change that."""
+def test_a_workspace_without_users_says_so_when_served() -> None:
+    """No user can log in to it, so the banner says how to add users."""
     with DataPlane(Workspace()) as plane:
         assert "add `users`" in banner(plane)
 

@@ -1,4 +1,4 @@
-# ruff: noqa: E501 - the scripts of the tests stand on one line each
+# ruff: noqa: E501 - the scripts of the tests are on one line each
 """The contract of user transformations, in both languages, in the real sandbox."""
 
 from __future__ import annotations

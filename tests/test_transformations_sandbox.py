@@ -1,4 +1,4 @@
-# ruff: noqa: E501 - the scripts of the tests stand on one line each
+# ruff: noqa: E501 - the scripts of the tests are on one line each
 """The sandbox around user code: limits, isolation, the pool of workers, and failures of its parts."""
 
 from __future__ import annotations

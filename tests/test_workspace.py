@@ -766,8 +766,8 @@ def test_a_display_shows_states_but_no_secrets(shop: Workspace):
         assert not re.search("wk1|t0ken|sha256|hook.example|alone.example", text)
 
 
-def test_knobs_of_the_data_plane(tmp_path: Path) -> None:
-    """Back-off, concurrency, deduplication window, retention and `lenient` stand in the file, and come back from it."""
+def test_settings_of_the_data_plane_are_loaded_and_saved(tmp_path: Path) -> None:
+    """Back-off, concurrency, deduplication window, retention and `lenient`."""
     text = """\
 workspace: shop
 delivery:

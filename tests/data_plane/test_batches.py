@@ -107,7 +107,7 @@ def test_without_batches_each_event_has_its_own_request(workspace: Workspace) ->
         assert sorted(d.events for d in plane.delivered) == [(f"m{n:03}",) for n in range(5)]
 
 
-def test_what_waits_for_company_is_sent_by_drain(workspace: Workspace) -> None:
+def test_drain_sends_events_that_wait_for_a_full_batch(workspace: Workspace) -> None:
     """With `wait`, events that come one by one share a request, which is sent when it is full or `drain` is called."""
     workspace.delivery.batch = Calls(jobs=3, wait=3600)
     with opened(workspace, backoff=Backoff()) as plane:
@@ -150,7 +150,7 @@ def test_runs_never_share_a_request(workspace: Workspace) -> None:
         assert [d.events for d in plane.of_run("b").delivered] == [("m001", "m003", "m005", "m007")]
 
 
-def test_a_failed_batch_fails_once_for_each_user(workspace: Workspace) -> None:
+def test_a_failed_batch_counts_one_attempt_per_user(workspace: Workspace) -> None:
     """When a batch fails, one event of each user counts the attempt and the others wait; then the batch is retried."""
     with opened(workspace, backoff=Backoff(first=60, jitter=0)) as plane:
         plane.script("crm", Answer(503, {"message": "busy"}), Answer(201, {"message": "success"}))

@@ -196,7 +196,7 @@ def test_the_list_shows_what_failed_first(browser: Browser, plane: DataPlane, wi
 
 
 def test_the_page_has_code_with_the_write_key(browser: Browser, plane: DataPlane) -> None:
-    """For each language, to copy; the curl line that the empty page shows works as it is."""
+    """For each language, to copy; the curl line on the empty page works unchanged."""
     visit = Visit(browser, plane)
     page = visit.page
     expect(page.locator("#empty pre")).to_contain_text(f"curl {plane.url}/v1/batch -u web-key:")

@@ -153,7 +153,7 @@ def test_ctrl_c_while_an_event_is_accepted_takes_effect_afterwards(workspace: Wo
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError("late"), GeneratorExit(), pytest.fail.Exception("oh no")])
-def test_whatever_code_raises_is_the_event_s_error(
+def test_any_exception_of_user_code_fails_only_its_event(
     workspace: Workspace, error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a transformation or a mapping, even if it ends a thread: the lane continues, and waiting callers see it."""

@@ -45,7 +45,7 @@ _CHUNKS = st.lists(st.tuples(st.sampled_from(["", "r"]), st.integers(1, 6)), max
 
 @settings(max_examples=60)
 @given(_CHUNKS, st.integers(1, 30), st.data())
-def test_a_reader_gets_what_comes_behind_its_number(
+def test_a_reader_gets_the_changes_after_its_number(
     chunks: list[tuple[str, int]], capacity: int, data: st.DataObject
 ) -> None:
     """At least the newest `capacity` changes, in chunks of the requested size.

@@ -46,7 +46,7 @@ def forward(plane: DataPlane) -> Any:
     return plane.ingest("GET", "/inspect/workspace").json["sources"][0]["forward"]
 
 
-def test_it_gets_what_came_unchanged(real: DataPlane) -> None:
+def test_requests_are_forwarded_unchanged(real: DataPlane) -> None:
     """Body and headers are the same, compressed or not, with the target's write key.
 
     Other sources are not forwarded.

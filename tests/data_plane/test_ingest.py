@@ -218,7 +218,7 @@ def test_an_invalid_message_id_is_replaced(plane: DataPlane, given: Any) -> None
         ({"originalTimestamp": "9999-12-31T23:59:59Z", "sentAt": "0001-01-01T00:00:00Z"}, "2024-06-10T06:13:30.900Z"),
     ],
 )
-def test_timestamp(workspace: Workspace, given: dict[str, Any], expected: str) -> None:
+def test_the_timestamp_is_kept_or_computed(workspace: Workspace, given: dict[str, Any], expected: str) -> None:
     """A valid time is kept, in UTC; otherwise it is the time of receipt minus the event's age at the client."""
     with DataPlane(workspace, listen=False, clock=lambda: NOW) as plane:
         post(plane, "/v1/batch", batch({**EVENT, **given}))

@@ -76,7 +76,7 @@ with DataPlane(workspace, listen=False, store=Path(sys.argv[1]) / "plane.db") as
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("script", "most"), [(_LARGE_ANSWERS, 120), (_DOWN_FOR_A_DAY, 60)], ids=["answers", "down"])
-def test_memory_stays(tmp_path: Path, script: str, most: float) -> None:
+def test_memory_stays_bounded(tmp_path: Path, script: str, most: float) -> None:
     """Of 20 answers of 30 MB only the beginnings are kept; events of an unavailable destination stay in the store."""
     command = [sys.executable, "-c", _COMMON + script, str(tmp_path)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=280)

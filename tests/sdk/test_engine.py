@@ -146,7 +146,7 @@ def test_another_directory_has_its_own_queue(make: Make, tmp_path: Path) -> None
 
 
 def test_a_client_that_cannot_start_threads_is_ready_and_delivers(make: Make, gateway: Gateway) -> None:
-    """A process at its limits: `initialize` is not waited for in vain, and `flush` sends in the calling thread."""
+    """A process at its limits: `initialize` still returns, and `flush` sends in the calling thread."""
     threading.stack_size(1 << 46)  # no machine has that much
     try:
         client = ServiceClient(data_plane_url=gateway.url, data_directory=":memory:", track_lifecycle_events=False)
