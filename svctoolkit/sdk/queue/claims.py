@@ -95,10 +95,12 @@ def _undisturbed(users: list[str], before: Sequence[str]) -> list[str]:
     """Return the leading `users` that share no ID with those `before` them."""
     if not before:
         return users
+    # An event of this machine's user may share an identity with any other event, so nothing may overtake it.
     if "" in before:
         return []
     ids = {id for user in before for id in user.split("\n")}
     for place, user in enumerate(users):
+        # Stop at the first conflict: later events may belong to the same user as this one.
         if not user or not ids.isdisjoint(user.split("\n")):
             return users[:place]
     return users
@@ -129,6 +131,7 @@ def within_size(rows: list[Row]) -> list[Row]:
     fitting: list[Row] = []
     size = 0
     for row in rows:
+        # At least one event per request, even if it alone exceeds the limit: the data plane decides about it.
         size += len(row[1]) + 40  # its sentAt and comma
         if fitting and size > BATCH_BYTES - 64:
             break
@@ -149,11 +152,13 @@ def _host() -> str:
 
 def _is_alive(who: str) -> bool:
     host, pid, _ = who.split("|")
+    # On a shared volume the owner may be another machine, whose process ids mean nothing here. Its claim expires.
     if not host or host != _host():
         return True
     if int(pid) == os.getpid():  # in a container every process may have the same number
         return who in _OWNERS
     try:
+        # Signal 0 only checks that the process exists.
         os.kill(int(pid), 0)
     except ProcessLookupError:
         return False

@@ -34,6 +34,7 @@ class Queue(Spool):
 
         def close(_: sqlite3.Connection) -> None:
             self._to_disk()
+            # A queue in memory is only closed when it is empty: its events would be lost.
             if self._database.path != MEMORY or not self.count:
                 self._database.close()
                 self._version = -1  # versions of another connection cannot be compared
@@ -57,11 +58,14 @@ class Queue(Spool):
             self._try_to_disk()
             try:
                 with self._database.transaction():
+                    # First delete what an earlier, failed write could not delete, or it would be claimed and sent
+                    # again.
                     deleted = self._undeleted.delete(connection)
                     batch = claims.claim(connection, kind, self.source, self._owner, limit, self._clock())
                 self._forget_undeleted(deleted)
                 return batch
             except FAILURES as error:
+                # Another process holds the write lock: it sends its own events, so this one can wait for its turn.
                 if is_busy(error):
                     raise
                 self._access.tell(error)
@@ -70,12 +74,14 @@ class Queue(Spool):
             return Batch(claims.within_size(rows), kind, "") if rows else None
 
         batch = self._access.run(claim, None, patience=PATIENCE)
+        # Events in memory are newer than everything in the file, so they are sent last.
         if batch is None and (rows := self._memory.rows(kind)):
             batch = Batch(claims.within_size(rows[:limit]), kind, "")
         return batch
 
     def renew(self, batch: Batch) -> None:
         """Extend the claim by another minute."""
+        # Without a token there is no claim: the batch came from memory, or from a file that cannot be written.
         if batch.token:
             values = (self._clock() + claims.SECONDS, batch.token)
             self._access.run(lambda c: c.execute("UPDATE claims SET until=? WHERE token=?", values), None)
@@ -99,11 +105,13 @@ class Queue(Spool):
             self._forget_undeleted(belated)
             self.count -= deleted
             self._parked += len(parked) - len(surplus)
+            # Counts freed pages, which decide when the file is worth shrinking.
             self._database.pages += sum([len(body) for _, body in batch.rows]) // _PAGE
             self._conclude(batch, rows, len(delivered), surplus)
             return following
 
         following = self._access.run(finish, _UNSETTLED, patience=PATIENCE)
+        # None is a valid result (nothing more to claim), so failure needs its own marker.
         if following is not _UNSETTLED:
             return following
         # Not writable: remember what must not be sent again, and drop what cannot be parked.
@@ -143,6 +151,7 @@ class Queue(Spool):
 
     def last_id(self, kind: Kind = "cloud", *, patience: float = PATIENCE) -> int:
         """Return the ID of the newest event as a mark; larger than every ID if the file cannot be read."""
+        # If the file cannot be read, a mark beyond all IDs makes `flush` wait for everything.
         return self._access.run(lambda c: contents.last_id(c, kind), _BEYOND_ALL, patience=patience)
 
     def pending(self, upto: int) -> bool:
@@ -163,6 +172,7 @@ class Queue(Spool):
             unsorted = self._memory.unsorted
             in_memory = len(self._memory) + unsorted
             counts = self._reporter.counts()
+            # Calls that were interrupted in the gate have recorded their events, but not counted them yet.
             counts["recorded"] += unsorted
             return Numbers(self.count - len(self._undeleted.rows["cloud"]) + in_memory, parked, in_memory), counts
 
@@ -172,6 +182,7 @@ class Queue(Spool):
         """Return every event in the queue, oldest first."""
         nothing: list[Listed] = []
         stored = self._access.run(lambda c: contents.listing(c, self.source), nothing, patience=PATIENCE)
+        # Delivered, but still in the file because they could not be deleted: not waiting any more.
         gone = self._undeleted.rows["cloud"]
         memory = [Listed(event.id, event.at, "memory", 0, "", event.body) for event in self._memory.all()]
         return [event for event in stored if event.state != "waiting" or event.id not in gone] + memory

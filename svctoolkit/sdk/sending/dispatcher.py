@@ -60,6 +60,7 @@ class Dispatcher:
             self._use(config)
 
     def tick(self) -> None:
+        # Another process may have reset the identity or replaced the file since the last tick.
         self._sender.anonymous_id = self._synchronize(self._queue.refresh())
         if self.pause.probe_due:
             self._fetch_config(trial=True)
@@ -71,6 +72,7 @@ class Dispatcher:
         waiting = self._queue.waiting
         if not waiting or self.pause.blocks or self._sender.retry.remaining:
             return False
+        # A trial sends one batch regardless of its size, to find out whether the pause can end.
         return self.pause.trial or waiting >= self._settings.flush_queue_size or not self._quiet.remaining
 
     def is_batch_due(self) -> bool:
@@ -80,6 +82,7 @@ class Dispatcher:
 
     def send(self, timeout: float, *, asked: bool) -> Step:
         if asked:
+            # The user may just have enabled the source; a wrong key needs another `initialize`.
             if self.pause.blocks and self.pause.cause is Cause.SOURCE:
                 self._fetch_config(trial=True)
             if self._sender.asked_to_wait and self.wait():
@@ -120,6 +123,7 @@ class Dispatcher:
             else:
                 self.pause.trial = trial
         finally:
+            # Also after a failure: `initialize().wait()` must end, and events are sent without a configuration.
             self.ready.set(self.pause.text if self.pause.blocks else "")
 
     def _use(self, config: SourceConfig) -> None:

@@ -82,6 +82,7 @@ class Sender:
         claimed, so that disk and data plane work in parallel. `release` stores the last outcome and releases what is
         claimed. No request has more than `flushQueueSize` events.
         """
+        # A pause keeps all events: sending them would only repeat the refusal.
         if self._pause.blocks:
             return Step.PAUSED
         size = self._settings.flush_queue_size
@@ -89,9 +90,11 @@ class Sender:
         batch = following or self._queue.claim("cloud", max(size, self._several(self._queue.waiting)))
         if batch is None:
             return Step.NOTHING
+        # A transport of the application may not be thread-safe, so it gets one request at a time.
         ways = lanes(batch, size, single=not isinstance(self._transport, HttpTransport))
         under_way = deque((lane, self._begin(lane, timeout)) for lane in ways)
         self._following = self._store_last(size if following and batch.token else 0, len(batch.rows))
+        # Here, because a request is in flight anyway: moving pages from the log to the file costs no extra time.
         self._queue.checkpoint()
         self._last = outcome = _Outcome(batch, [], [])
         answer, failed = self._settle(outcome, under_way, timeout)
@@ -147,6 +150,7 @@ class Sender:
             now = time.monotonic()
             if failure or lane.is_done or now > end:
                 continue
+            # A claim lasts a minute. Without this, another process would send the rest of a slow batch as well.
             if now > renewal:
                 self._queue.renew(outcome.batch)
                 renewal = now + _RENEWAL_SECONDS
@@ -177,10 +181,12 @@ class Sender:
             self._failures += 1
             self._reporter.count("retried", failed)
             wait = self._settings.backoff(self._failures) if answer.retry_after is None else answer.retry_after
+            # A `flush` may skip the client's own back-off, but not a wait that the server asked for.
             self.asked_to_wait = answer.retry_after is not None
             self.retry.set(wait)
             self._pause.lift()  # another answer means that the reason for the pause is gone
             text = f"{self.where} did not accept {failed} event(s): {answer.text}; next attempt in {wait:.1f} s"
+            # 500 stands for no response at all.
             error = DeliveryError(text, code="ERETRY", status=answer.status or 500)
             self._reporter.error(error, LogLevel.WARN, topic="not taken")
             return Step.LATER
@@ -190,6 +196,7 @@ class Sender:
     def pause_for(self, cause: Cause, why: str, status: int) -> None:
         """Pause sending. The events are kept."""
         text = f"{cause.value}, according to {self.where} ({why})"
+        # Report the start of a pause, not every probe that confirms it.
         if self._pause.begin(cause, text):
             error = DeliveryError(f"{text}; next check in {self._pause.remaining:.0f} s", code="EPAUSED", status=status)
             self._reporter.error(error, topic=cause.value)
@@ -213,6 +220,7 @@ class Sender:
             "Content-Type": "application/json",
             "AnonymousId": base64.b64encode(self.anonymous_id.encode()).decode(),
         }
+        # On the same machine, compressing costs more time than it saves.
         if self._settings.gzip and not _LOOPBACK.match(self.url):
             import gzip
 
@@ -222,6 +230,7 @@ class Sender:
         self._reporter.log(LogLevel.VERBOSE, "%d bytes to %s", len(body), request.url)
         if isinstance(self._transport, HttpTransport):
             return self._transport.begin(request, lane.number)
+        # Not started yet: other transports run in the worker's thread, when the answer is needed.
         return partial(self._transport.send, request)
 
     def _answer(self, answering: Answering) -> Answer:
@@ -241,5 +250,6 @@ class Sender:
 def _envelope(events: Iterable[bytes], now: float) -> bytes:
     """Return the body of /v1/batch: the stored events, unchanged but for the time of sending."""
     sent = f'"sentAt":"{iso(now)}"'.encode()
+    # Stored events are JSON objects, so cutting off the last brace and adding `sentAt` avoids parsing them again.
     ended = b"," + sent + b"}"
     return b'{%b,"batch":[%b%b]}' % (sent, (ended + b",").join(map(_WITHOUT_BRACE, events)), ended)

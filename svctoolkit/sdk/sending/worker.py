@@ -75,10 +75,12 @@ class Worker:
 
     def start(self) -> None:
         """Make sure that the thread runs. If it cannot start (interpreter shutdown), the events stay on disk."""
+        # Never wait here: a signal handler may have interrupted this very method, and would deadlock.
         if self._thread is not None or self._embedded or not self._starting.enter(0):
             return
         try:
             if self._thread is None:
+                # A new latch per thread: a thread that was told to stop must not be revived by a later start.
                 self._stop = Latch()
                 thread = threading.Thread(target=self._run, args=(self._stop,), name="svctoolkit-sdk", daemon=True)
                 thread.start()
@@ -102,6 +104,7 @@ class Worker:
             else:
                 self._flushes.append(flush)
                 self._wakeup.set()
+                # A little longer than the flush itself, so that its result is not missed by a hair.
                 flush.done.wait(timeout + 0.1)
         self._reporter.publish()
         return flush.delivered
@@ -110,6 +113,7 @@ class Worker:
         """Stop the thread after its current work; return whether it ended within `timeout` seconds."""
         self._stop.set()
         self._wakeup.set()
+        # Cleared first, so that the next event starts a new thread while this one is ending.
         thread, self._thread = self._thread, None
         if thread is None or thread is threading.current_thread():
             return True
@@ -121,6 +125,7 @@ class Worker:
         while not stop.wait(0):
             self._safely(lambda: self._once(stop))
             self._reporter.publish()
+            # A flush that came in meanwhile is served at once instead of after a tick.
             if not self._flushes and not stop.wait(0):
                 self._wakeup.wait(_TICK)
 
@@ -172,6 +177,7 @@ class Worker:
             step = self._work.send(min(remaining, TIMEOUT), asked=True)
             if step is Step.SENT:
                 continue
+            # Waiting would not help: a pause lasts longer than any flush.
             if step is Step.PAUSED or not flush.patient:
                 return
             # Not accepted for now, or another process is sending them.

@@ -88,6 +88,7 @@ class Ingest:
         event: dict[str, Any] = {"channel": "web", "integrations": {"All": True}, "originalTimestamp": now}
         event |= {"sentAt": now, **members, "type": kind}
         if "anonymousId" in event:
+            # Mail templates often quote the value; the gateway strips the quotes, too.
             event["anonymousId"] = event["anonymousId"].strip("'\"")
         if kind == "page":
             event["name"] = event.get("name") or "Unknown Page"
@@ -110,6 +111,7 @@ class Ingest:
         in_query = missing is NO_KEY_IN_QUERY
         try:
             key = request.query_params.get("writeKey", "") if in_query else basic_user(request.headers)
+            # Look the key up before the body is read: a stranger should not make the server read megabytes.
             if key or in_query:
                 source, of_key = source_of(self._engine.workspace, key, missing=missing)
                 run = run or of_key
@@ -124,9 +126,11 @@ class Ingest:
             if run in self._engine.closed_runs:
                 return GatewayRefusal(*RUN_OVER).response()  # the run has no readers any more, so do not store it
             heads, refusals = self._sort(content, by_user)
+            # Checked only now: bodies that are invalid anyway get the more specific answer, like at the gateway.
             if len(body) > limit:
                 raise GatewayRefusal(*TOO_LARGE)
             if refusals:
+                # The stored body must contain exactly the accepted events, because they are numbered by their position.
                 rest = encode(content.without({refusal.position for refusal in refusals}))
                 await self._store(request, source, run, rest, kind, heads)
                 self._set_aside(source, run, content, refusals, by_user)
@@ -168,6 +172,7 @@ class Ingest:
         ids = new_ids(heads, self._new_id)
         ip = _address(request)
         try:
+            # In-process clients deliver the body at once and run in their own thread, which may do the routing.
             here = whole_body(request) is not None
             future = self._engine.accept(source, run, body=body, heads=heads, kind=kind, ip=ip, ids=ids, here=here)
             if not future.done():
@@ -180,6 +185,7 @@ class Ingest:
     def _reject(self, source: Source | None, run: str, refusal: GatewayRefusal, body: bytes) -> None:
         self._unknown.log(self._engine.workspace, refusal.key)
         key = source.key if source else ""
+        # A rejection that cannot be recorded must still be answered as a rejection.
         with suppress(StoreError):
             self._engine.reject(key, run, refusal.status, refusal.reason, excerpt(body), refusal.position)
 
@@ -207,5 +213,6 @@ def _join(refusals: Iterable[GatewayRefusal]) -> GatewayRefusal:
 
 
 def _address(request: Request) -> str:
+    # Trusted without a list of proxies, as the gateway does: the address only goes into `context.ip`.
     forwarded = request.headers.get("x-forwarded-for", "").split(",")[0].strip()
     return forwarded or (request.client.host if request.client else "")

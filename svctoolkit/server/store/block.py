@@ -58,6 +58,7 @@ class Block:
         value = decode_body(self.body)
         ids, received = iter(self.ids), datetime.fromtimestamp(self.at, UTC)
         if self.kind:
+            # A single event may carry the key in its body, as pixels do; it is not part of the event.
             value.pop("writeKey", None)
             value["type"] = self.kind
         events: list[dict[str, Any]] = [value] if self.kind else value["batch"]

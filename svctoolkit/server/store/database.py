@@ -42,9 +42,13 @@ class Store:
         self._opened = [] if self._hold is None else [self._hold]
         try:
             self._connection = self._open(path, synchronous="normal")
+            # Two connections because `synchronous` is per connection: blocks must survive a power failure, the rest
+            # need not.
             self._confirmed = self._open(path, synchronous="full") if path else self._connection
+            # In WAL mode a reader on its own connection never waits for the writer.
             self._reader = self._open(path, synchronous="normal") if path else self._connection
             _check_pages(path, self._connection)
+            # Numbers continue after a restart; rejected requests have numbers as well, so both tables count.
             self._next = self._first_free()
         except (sqlite3.Error, StoreError) as error:
             self._close()
@@ -72,6 +76,7 @@ class Store:
         with self._numbering:
             first = self._next
             self._next += count
+            # Still under the lock: numbering and queueing must be one step, or a later number could be queued first.
             return self._put(row(first), stored)
 
     def write(self, work: Write) -> Future[None]:
@@ -96,6 +101,7 @@ class Store:
         """Return the rows of `sql`. Internal: other packages use functions that hide tables. Raises `StoreError`."""
         try:
             with self._reading:
+                # Displays of a stopped data plane still read its file; each read opens it briefly.
                 if self._closed and self.path:
                     with closing(sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)) as reader:
                         return reader.execute(sql, values).fetchall()
@@ -117,6 +123,7 @@ class Store:
         if self._writer is None:
             self._closed = True  # a store in memory stays readable while it is referenced
             return
+        # Behind everything that is queued, so pending writes are finished first.
         self._queue.put(None)
         self._writer.join()
         with self._reading, self._lock:
@@ -144,6 +151,7 @@ class Store:
             batch = [self._queue.get()]
             with suppress(Empty):
                 while batch[-1] is not None and len(batch) < _GROUP:
+                    # Group commit: everything that piled up during the last sync shares the next one.
                     batch.append(self._queue.get_nowait())
             running = batch[-1] is not None
             self._commit([item for item in batch if item is not None])
@@ -164,6 +172,8 @@ class Store:
     def _do(self, works: Sequence[Write]) -> None:
         connection = self._connection
         try:
+            # Take the write lock at once: a transaction that starts with a read could fail later when it has to
+            # upgrade.
             connection.execute("begin immediate")
             for work in works:
                 work(connection)
@@ -183,6 +193,7 @@ class Store:
                 failure = StoreError(f"cannot write to {self.path or 'the store'}: {_cause(error)}")
             except Exception as error:  # noqa: BLE001 - reported through the futures
                 failure = error
+        # Outside the lock: callbacks of these futures may write again.
         for future in futures if failure is None or last else ():
             if failure is None:
                 future.set_result(None)
@@ -216,6 +227,7 @@ def _connect(path: Path | None) -> sqlite3.Connection:
 
 def _set_up(connection: sqlite3.Connection, synchronous: str) -> None:
     # Events are a kilobyte or more each, so larger pages mean that fewer pages are written.
+    # `page_size` must be set before the first table exists; in an existing file it has no effect.
     for setting in ("page_size=16384", "journal_mode=wal", f"synchronous={synchronous}", "temp_store=memory"):
         connection.execute(f"pragma {setting}")
     _bring_up_to_date(connection)
@@ -232,6 +244,7 @@ def _bring_up_to_date(connection: sqlite3.Connection) -> None:
         connection.execute(f"pragma user_version={VERSION}")
     elif version != VERSION:
         raise sqlite3.DatabaseError(f"it has version {version}, but this svctoolkit uses version {VERSION}. {_ADVICE}")
+    # The version alone is not enough: a development build may have changed a table without raising it.
     for record, table in TABLES.items():
         columns = {name for _, name, *_ in connection.execute(f"pragma table_info({table.name})")}
         if columns and columns != {*rows(record).columns}:
@@ -241,6 +254,7 @@ def _bring_up_to_date(connection: sqlite3.Connection) -> None:
 
 def _hold(path: Path) -> sqlite3.Connection:
     """Lock the store against other data planes, until it is closed or the process ends in any way."""
+    # A separate file: an exclusive lock on the store itself would shut out readers such as `replay events.db`.
     lock = path.with_name(f"{path.name}-lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -95,6 +95,7 @@ class Work:
     def duplicates(self, digests: Sequence[int]) -> dict[int, Duplicate]:
         """Return the last event of each known digest."""
         earlier: dict[int, Duplicate] = {}
+        # SQLite builds limit the number of parameters of a statement; 999 is the lowest default.
         for start in range(0, len(digests), 500):
             some = digests[start : start + 500]
             sql = f"select digest, seq, max(at) from events where digest in ({marks(some)}) group by digest"
@@ -120,6 +121,7 @@ class Work:
             if violations:
                 numbered = [replace(one, number=next(self._violation_numbers)) for one in violations]
                 insert(to, Violation, encode(numbered))
+            # In the same transaction as the fates: after a crash, a block is either routed completely or read again.
             to.execute("update blocks set routed = 1 where first between ? and ?", ends)
 
         return self._store.write(save)
@@ -215,6 +217,7 @@ class Work:
             for table in ("deliveries", "violations", "checks", "fates", "events"):
                 settled = f"not exists (select 1 from fates p where p.seq = {table}.seq and p.status = 'pending')"
                 events = to.execute(f"delete from {table} where {chosen} and {settled}", values).rowcount
+            # `carried` has no run, so its rows follow the deliveries that were just deleted.
             to.execute("delete from carried where number not in (select number from deliveries)")
             pending = "select 1 from fates where status = 'pending' and seq between first and first + count - 1"
             to.execute(f"delete from blocks where routed = 1 and {chosen} and not exists ({pending})", values)
@@ -248,6 +251,7 @@ class Events:
 
     def remember(self, block: Block) -> None:
         """Cache a block that was just used, so that its next reader need not load and parse it again."""
+        # A lane reads the same block once per event: compare with the last one before taking the lock.
         if self._newest is not block and len(block.body) <= _REMEMBERED_BYTES:
             self._newest = block
             self._keep(block)
@@ -261,6 +265,7 @@ class Events:
         if not rows:
             raise KeyError(seq)
         block = block_of(BlockRow(**read(BlockRow, rows[0])))
+        # Deleted by retention: the seq lies in a gap between two blocks.
         if seq >= block.first + block.count:
             raise KeyError(seq)
         self._keep(block)
@@ -271,6 +276,7 @@ class Events:
             if block.first not in self._blocks:
                 self._blocks[block.first] = block
                 self._size += len(block.body)
+            # The newest block always stays, however large: its events are about to be delivered.
             while len(self._blocks) > 1 and (len(self._blocks) > _CACHED_BLOCKS or self._size > _CACHED_BYTES):
                 _, oldest = self._blocks.popitem(last=False)
                 self._size -= len(oldest.body)

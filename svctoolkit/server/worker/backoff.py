@@ -34,8 +34,10 @@ class Backoff:
 
     def pause(self, failures: int, asked: float | None, chance: Callable[[], float] = random.random) -> float:
         """Return the seconds until the next attempt. `asked` is the Retry-After, `chance` yields 0 to 1."""
+        # The exponent is limited because a float overflows near 2 ** 1024, and an event may fail for 30 days.
         whole = min(self.most, self.first * self.factor ** min(failures - 1, 60))
         own = whole * (1 - chance() * self.jitter)
+        # Retry-After only lengthens the pause: a destination that asks for 0 must not be hammered.
         return self.scale * (own if asked is None else max(own, min(asked, self.max_retry_after)))
 
     def gives_up(self, failures: int, age: float, *, throttled: bool) -> bool:

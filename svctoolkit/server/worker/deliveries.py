@@ -60,6 +60,7 @@ class Deliveries:
         self._pending, self._journal, self._notifier, self._clock = pending, journal, notifier, clock
         self._knobs = knobs
         self.is_paused, self.urgent_runs = pending.is_paused, pending.urgent_runs
+        # Two clocks: housekeeping runs in real time, even if the pauses between attempts are virtual.
         self._timers, self._retries, self._lock = Timers(), Timers(lambda: 0.0) if still else Timers(), Lock()
         self._threads = Threads()
         self._limiters: dict[str, Limiter] = {}

@@ -85,10 +85,13 @@ class Engine:
         """
         deadline = monotonic() + timeout
         remaining = seconds
+        # Quiet first: a retry that is under way must not be overtaken by the clock.
         while self.notifier.wait(self._is_quiet, max(0.0, deadline - monotonic())):
             if remaining <= 0:
                 return True
             due = self._deliveries.next_retry()
+            # Stop at each retry. Jumping over several would let later ones start before the earlier ones have failed
+            # again.
             step = remaining if due is None else min(due, remaining)
             self._moved += timedelta(seconds=step)
             self._deliveries.pass_time(step)
@@ -108,6 +111,7 @@ class Engine:
         if self._advance_clock is None:
             return self.notifier.wait(is_idle, timeout)
         deadline = monotonic() + timeout
+        # Idle or quiet: with virtual time, quiet means that only a pause is left, and pauses are skipped here.
         while self.notifier.wait(lambda: is_idle() or self._is_quiet(), max(0.0, deadline - monotonic())):
             due = None if is_idle() else self._deliveries.next_retry()
             if due is None:
@@ -154,7 +158,9 @@ class Engine:
             else:
                 self.pending.refuse()
 
+        # Only a store in memory has stored the block when `append` returns; a file is written by another thread.
         here = here and self.store.path is None
+        # Counted before the write begins, so that `drain` cannot miss a request that is being written.
         self.pending.accept()
         try:
             future = self.store.append(count, row, on_stored)
@@ -184,6 +190,7 @@ class Engine:
         self.journal.receive(routes.events, routes.fates, routes.checks, routes.violations)
         self.pending.route(len(blocks), routes.tasks)
         self._deliveries.add(routes.tasks)
+        # Someone waits in `drain`: the lanes must not gather any longer for batches that will not fill.
         if self.pending.urgent_runs():
             self._deliveries.wake()
         self._pruner.after(routes.events[-1].seq)
@@ -201,6 +208,7 @@ class Engine:
 
         Without a run, the counts start again at zero. Pending events stay.
         """
+        # Events that are routed after the deletion would survive it.
         self.notifier.wait(self.pending.all_routed, _SECONDS)
         count = self._work.forget(run)
         if run is None:
@@ -231,6 +239,7 @@ class Engine:
 
     def stop(self, timeout: float) -> None:
         """End every thread. Attempts under way get `timeout` seconds; waiting events are pending at the next start."""
+        # In this order: the router feeds the lanes, and both write to the store.
         self._router.stop()
         self._deliveries.stop(timeout)
         self.store.close()

@@ -23,6 +23,7 @@ class Pending:
     def __init__(self, work: Work, workspace: Workspace) -> None:
         self._work, self._workspace = work, workspace
         self._lock = Lock()
+        # A store file may hold requests that the previous process accepted but did not route.
         self._unrouted = work.count_unrouted()
         #: the number of requests accepted so far
         self.accepted = self._unrouted
@@ -46,8 +47,12 @@ class Pending:
         """Replace routed requests by their tasks. Atomic: observers never miss an event in between."""
         with self._lock:
             self._unrouted -= blocks
+            # `is_routed` compares with a mark of `accepted`, so this only ever grows; `_unrouted` may be zero many
+            # times.
             self._routed += blocks
             for key, of_destination in tasks.items():
+                # Under the same lock as the subtraction above: `drain` must not find both numbers zero between the two
+                # steps.
                 self._events.update((key, task.run) for task in of_destination)
 
     def reopen(self, events: Counter[tuple[str, str]]) -> None:
@@ -92,6 +97,8 @@ class Pending:
     def urgent_runs(self) -> AbstractSet[str | None]:
         """Return the runs that a caller waits for, once everything accepted is routed; None among them for all."""
         with self._lock:
+            # Before routing ends, a batch may still get more events: sending it now would split it differently on each
+            # run.
             return set() if self._unrouted else set(self._waiters)
 
     def is_paused(self, destination: str) -> bool:
@@ -113,6 +120,7 @@ class Pending:
         return {key: number for key, number in self.by_destination(run).items() if not self.is_paused(key)}
 
     def is_idle(self, run: str | None = None) -> bool:
+        # Events of a disabled destination wait for a person, so they do not count: `drain` would never return.
         return self.all_routed() and (not self._events or not self.under_way(run))
 
     def describe(self, run: str | None) -> str:

@@ -79,12 +79,15 @@ class Router:
                 self._behind = True
             elif block.first > self._queued_to:  # else it was already loaded from the store
                 self._queue(block)
+            # While behind, the block is only in the store; the router's thread has to fetch it, whatever the caller
+            # does.
             if wake or self._behind:
                 self._changed.notify()
 
     def route(self) -> None:
         """Route added blocks in this thread, unless another one is routing. Later blocks go to the router's thread."""
         with self._changed:
+            # A second thread must not route: events would overtake earlier ones of the same user.
             blocks = [] if self._routing or self._behind or self._stopped else self._pop()
         if not blocks:
             return
@@ -135,6 +138,7 @@ class Router:
         """Drop the queue and read it from the store again, in a second."""
         with self._changed:
             if self._blocks:
+                # Read again from the oldest block that is not routed, not from the newest that was queued.
                 self._queued_to = min(self._queued_to, self._blocks[0].first - 1)
             self._forget_queue()
             self._changed.wait_for(lambda: self._stopped, 1.0)
@@ -162,11 +166,13 @@ class Router:
     def _pop(self) -> list[Block]:
         """Return the next blocks, for the caller to route. Must be called with the lock."""
         blocks: list[Block] = []
+        # At least one block, even if it alone exceeds the limit; a block is never split between transactions.
         while self._blocks and (not blocks or sum(b.count for b in blocks) < _CHUNK):
             blocks.append(self._blocks.popleft())
         self._last_taken = sum(b.count for b in blocks)
         self._waiting_events -= self._last_taken
         self._waiting_bytes -= sum(len(b.body) for b in blocks)
+        # Set under the lock that took the blocks: from here on, other threads leave routing to this one.
         self._routing = bool(blocks)
         return blocks
 
@@ -181,6 +187,7 @@ class Router:
         self._blocks.append(block)
         self._waiting_events += block.count
         self._waiting_bytes += len(block.body)
+        # Compared with `first` of a new block in `add`, which may have been read from the store already.
         self._queued_to = block.first
 
     def _routes(self, blocks: Sequence[Block]) -> Routes:
@@ -191,6 +198,7 @@ class Router:
         for (block, place, head), digest in zip(numbered, digests, strict=True):
             seq, first = block.first + place, earlier.get(digest)
             repeats = first.seq if first is not None and block.at - first.at < self._knobs.dedup_window else None
+            # A repeat within the window does not extend it: the window counts from the first event.
             if repeats is None:
                 earlier[digest] = Duplicate(seq, block.at)
             event = _received(seq, block, head, digest, repeats)
@@ -227,13 +235,17 @@ class Router:
     def _fates(self, block: Block, place: int, head: Head, repeats: int | None) -> list[tuple[str, Fate]]:
         """Return each destination with the fate of the event there."""
         if repeats is not None:
+            # A fate for each destination, so that a client that sent twice sees what happened to the second one.
             return [(key, REPEATED) for key in block.destinations]
+        # The workspace file may have been reloaded since the request was accepted, without this source.
         source = self._workspace.sources.get(block.source) or Source(block.source, block.source, block.source)
         known = self._workspace.destinations
         return [(key, self._fate(block, place, head, source, known.get(key))) for key in block.destinations]
 
     def _fate(self, block: Block, place: int, head: Head, source: Source, destination: Destination | None) -> Fate:
         try:
+            # Most destinations decide by type, name and integrations alone. Decoding the whole event would cost more
+            # than the rest of routing.
             whole = destination is not None and needs_all(destination)
             event = block.events[place] if whole else _short(head)
             return fate_at_routing(event, source, destination, self._knobs.event_blocking)
@@ -255,6 +267,7 @@ def _heads(block: Block) -> Sequence[Head]:
         return block.heads
     except Exception:  # noqa: BLE001 - any error that a damaged store may cause
         _LOG.exception("the request with the events from %s on cannot be read", block.first)
+        # A head for each event keeps the numbers of the events after this block right.
         return [Head(message_id=f"unreadable-{block.first + place}") for place in range(block.count)]
 
 
@@ -263,7 +276,10 @@ def _short(head: Head) -> dict[str, Any]:
 
 
 def _digest(block: Block, head: Head) -> int:
+    # Per source and run: two apps, or two parallel tests, may use the same ids. `surrogatepass`: JSON may contain half
+    # a pair.
     text = f"{block.source}\0{block.run}\0{head.message_id}".encode("utf-8", "surrogatepass")
+    # 63 bits, because SQLite's integers are signed.
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
 
 

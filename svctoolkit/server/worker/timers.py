@@ -18,6 +18,7 @@ class Timers:
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
         self._now = now
         self._due: list[tuple[float, int, Callable[[], object]]] = []
+        # Breaks ties in the heap: functions cannot be compared.
         self._order = count()
         self._changed = Condition()
         self._thread: Thread | None = None
@@ -42,6 +43,7 @@ class Timers:
     def move(self, seconds: float) -> None:
         """Advance the time by this many seconds."""
         with self._changed:
+            # All entries move by the same amount, so the list is still a heap.
             self._due = [(due - seconds, order, call) for due, order, call in self._due]
             self._changed.notify()
 
@@ -63,6 +65,7 @@ class Timers:
                 if wait is None or wait > 0:
                     self._changed.wait(wait)
                     continue
+                # Called without the lock, because the function may schedule another one.
                 call = heapq.heappop(self._due)[2]
             try:
                 call()

@@ -44,6 +44,7 @@ class Attempts:
         except ToolkitError as error:
             reason = self._pipeline.workspace.masker.text(str(error))
             yield Step((), [(task, Outcome("failed", "routing", reason)) for task in without])
+        # The lane stopped iterating, to give the remaining tasks to other workers. That is not a failure.
         except GeneratorExit:
             raise
         except BaseException as error:  # noqa: BLE001 - neither a bug here nor pytest's `fail` in a mapping may stop the lane
@@ -58,6 +59,7 @@ class Attempts:
             yield from load(tasks, events, route, self._pipeline, self._clock, masked=self._masked)
             return
         wire = Wire(self._pipeline, route, self._clock, masked=self._masked)
+        # Tasks of a retry have their jobs already: the user's code does not run again.
         fresh = [task for task in tasks if task.jobs is None]
         if fresh:
             prepared = [*prepare(fresh, events, route, workspace.sources, wire, masked=self._masked)]

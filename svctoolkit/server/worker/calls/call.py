@@ -68,6 +68,8 @@ class Call:
 
     def steps(self, tasks: Sequence[Task]) -> Iterator[Step]:
         """Deliver the jobs of the tasks, request by request."""
+        # One event can yield several jobs (a transformation may return several events); its fate is known when the last
+        # one is.
         jobs = [job for task in tasks for job in task.jobs or ()]
         self._open.update(job.task for job in jobs)
         for start in range(0, len(jobs), self._size):
@@ -79,6 +81,7 @@ class Call:
                     self._open[task] -= 1
                     if verdict.kind in (*_RETRIED, "held"):
                         self._failed.add(task.owner)
+                # Yielded batch by batch, so that a fate is stored even if the process ends during a later request.
                 certain = [task for task in dict.fromkeys(job.task for job in batch.jobs) if not self._open[task]]
                 outcomes = [(task, self._outcome(task)) for task in certain]
                 yield Step(exchanges, outcomes, bool(self._verdicts), self._wire.take_held())
@@ -89,7 +92,9 @@ class Call:
             return [_Batch([job], [0], [job.payload]) for job in jobs if job.payload is not None]
         contexts = [self._context(job) for job in jobs]
         events = [(place, job.event) for place, job in enumerate(jobs)]
+        # Mappings may group by kind; requests must leave in the order of their first job.
         results = sorted(mapping.batches(events, contexts), key=lambda result: min(result.jobs))
+        # A mapping that forgets a job would leave its event pending forever, one that repeats it would send it twice.
         if sorted(place for result in results for place in result.jobs) != list(range(len(jobs))):
             raise AssertionError("the mapping's batches do not have each job once")
         return [_Batch([jobs[place] for place in r.jobs], r.jobs, r.payloads, r.refusal) for r in results]
@@ -102,11 +107,13 @@ class Call:
         if batch.refusal is not None:
             return self._refuse(batch, batch.refusal)
         if any(job.task.owner in self._failed for job in batch.jobs):
+            # A batch cannot be sent in part: if one of its users waits, all of them do.
             return [_Verdict(job, "held") for job in batch.jobs]
         verdicts = [_Verdict(job, "delivered" if batch.payloads else "nothing") for job in batch.jobs]
         for payload in batch.payloads:
             earlier, verdicts = verdicts, self._send(payload, batch, exchanges)
             if any(verdict.kind in _RETRIED for verdict in verdicts):
+                # Even jobs that this request delivered: the next attempt repeats all requests of the batch.
                 return verdicts if len(batch.payloads) == 1 else _all_fail(verdicts)
             if verdicts[0].kind == "abort" and not self._route.type.judges:
                 return verdicts
@@ -129,15 +136,18 @@ class Call:
         exchange = self._wire.exchange(payload, answer, tasks, self._requests[tasks[0]])
         self._requests[tasks[0]] += 1
         exchanges.append(exchange)
+        # Reversed, so that a task with several jobs in the request keeps the place of its first one.
         for place, task in reversed([*enumerate(tasks)]):
             self._last[task] = exchange, place
         outcome = self._judge(payload, answer, batch)
         self._on_auth(outcome.auth)
+        # Destinations that answer for the whole request give all jobs the same outcome.
         each = outcome.jobs or [JobOutcome(outcome.outcome, outcome.message)] * len(tasks)
         wait = self._wire.wait(answer)
         cause = None if all(job.outcome == "delivered" for job in each) else self._rejection(answer)
         verdicts = []
         for job, of_job in zip(batch.jobs, each, strict=True):
+            # Stays set: once the destination has asked for single events, retries are sent alone as well.
             job.alone = job.alone or of_job.alone
             put_off = of_job.outcome == "throttle" or answer.status in _PUT_OFF
             reason = self._route.masker.text(of_job.message or outcome.message)
@@ -158,6 +168,7 @@ class Call:
                 own = kind.judgement(sent, [reply], batch.ids, [_metadata(job) for job in batch.jobs])
             except Exception as error:  # noqa: BLE001 - an unexpected answer, which RudderStack retries
                 _LOG.warning("an answer of %s cannot be read: %r", self._route.destination.key, error)
+                # Not failed for good: a proxy may have answered in place of the destination.
                 return RequestOutcome("retry", f"the destination's answer cannot be read: {reason_of(answer)}")
         if own is not None:
             return own
@@ -166,6 +177,7 @@ class Call:
 
     def _outcome(self, task: Task) -> Outcome:
         verdicts = self._verdicts.pop(task)
+        # Only these are sent again; jobs that were delivered must not be repeated.
         task.jobs = [verdict.job for verdict in verdicts if verdict.kind in (*_RETRIED, "held")]
         exchange, place = self._last.get(task, (None, 0))
         for verdict in verdicts:
@@ -173,6 +185,7 @@ class Call:
                 task.failure = task.failure or Fate("failed", verdict.by, verdict.reason, verdict.cause)
         failed = next((verdict for verdict in verdicts if verdict.kind in _RETRIED), None)
         if failed is not None:
+            # As in RudderStack, one failed call counts as one attempt of a user, whichever of the events failed.
             first = task.owner not in self._counted
             self._counted.add(task.owner)
             return Outcome(

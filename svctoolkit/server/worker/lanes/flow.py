@@ -58,6 +58,7 @@ class Flow:
         """Stop calls: the limit of the window is reached. Return False if they are stopped already."""
         if self.state in (State.THROTTLED, State.STOPPED):
             return False
+        # Remembered because a gathering timer keeps running while the lane is throttled.
         self.state, self._before = State.THROTTLED, self.state
         return True
 

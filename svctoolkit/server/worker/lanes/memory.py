@@ -50,8 +50,10 @@ class Memory:
         for task in tasks:
             if len(self._held) >= capacity:
                 self.state = State.BEHIND
+            # A refill may have loaded this task from the store before the router handed it over.
             if self.state is State.CURRENT and task.seq > self._loaded_to:
                 self._push(task, capacity)
+        # The router has passed this point, so no task up to it can come twice.
         self._overflow.forget(self._loaded_to)
 
     def reload(self) -> None:
@@ -65,6 +67,7 @@ class Memory:
 
     def is_full(self, capacity: int) -> bool:
         """Whether the tasks of users with a failed event should make room for those of others."""
+        # Half of the room stays free for users whose events can be sent now.
         return len(self._held) >= capacity // 2
 
     def refill(self, capacity: int) -> None:
@@ -77,6 +80,7 @@ class Memory:
         limit = room + len(self._held)
         stored = self._load(self._loaded_to, limit, None)
         new = [task for task in stored if task.seq not in self._held][:room]
+        # Fewer than asked for means that the store has no more: from now on, tasks come from the router.
         self.state = State.BEHIND if len(new) == room or len(stored) == limit else State.CURRENT
         if stored:
             self._loaded_to = max(self._loaded_to, (new or stored)[-1].seq)
@@ -87,6 +91,7 @@ class Memory:
         """Load the next tasks of owners whose later ones were left in the store."""
         if not self._overflow.wants_some:
             return
+        # A quarter: several users may ask for their events at the same time.
         limit = capacity // 4
         for owner, last in self._overflow.wanted().items():
             stored = self._load(last, limit, owner)
@@ -99,6 +104,7 @@ class Memory:
         self._loaded_to = max(self._loaded_to, task.seq)
         if self._overflow.keeps(task):
             return
+        # This user waits for a retry. Its later events would take the room of users who could be served.
         if self.is_full(capacity) and self.queue.is_under_way(task.owner):
             last = self.queue.last(task.owner)
             if last < task.seq:

@@ -11,6 +11,7 @@ class Overflow:
     def __init__(self) -> None:
         self._last: dict[str, int] = {}  # by user: the last event that is, or was, in memory
         self._wanted: set[str] = set()  # users whose events in memory are settled
+        # The router and the store may both hand over an event. This tells which ones came from the store first.
         self._loaded: dict[str, int] = {}  # by user: the last event loaded before it came from the router
 
     def leave(self, owner: str, last: int) -> None:

@@ -34,6 +34,7 @@ class Queue:
         else:  # an old event that is replayed; those under way stay in front
             insort(waiting, task, lo=self._under_way.get(task.owner, 0), key=lambda other: other.seq)
         self._runs.setdefault(task.owner, Counter())[task.run] += 1
+        # `ready` counts whole users: an event behind one that is under way cannot be sent yet.
         if task.owner not in self._under_way:
             self.ready[task.run] += 1
 
@@ -58,6 +59,7 @@ class Queue:
         call: list[Task] = []
         taken: Counter[str] = Counter()
         following: list[tuple[int, str]] = []  # the next events of users who are in the call already
+        # Entries of other runs are set aside and pushed back at the end, or the loop would pop them forever.
         others: list[tuple[int, str]] = []  # users whose next event belongs to another run
         while len(call) < limit and (self._heads or following):
             from_heads = not following or (self._heads and self._heads[0] < following[0])
@@ -77,6 +79,7 @@ class Queue:
             heapq.heappush(self._heads, entry)
         for owner, number in taken.items():
             self._under_way[owner] = number
+            # All events of this user leave `ready`, also those that were not taken: they wait for these.
             self.ready -= self._runs[owner]
         return call
 
@@ -94,4 +97,5 @@ class Queue:
             del self._tasks[owner], self._runs[owner]
             return
         heapq.heappush(self._heads, (waiting[0].seq, owner))
+        # The counterpart of `take`: everything that is left of this user may go again.
         self.ready += self._runs[owner]

@@ -72,12 +72,15 @@ class Results:
         """Write the results. If the store is busy with earlier ones, they are written after those."""
         while True:
             with self._changed:
+                # One write at a time keeps the order: a late write of an older fate would overwrite the newer one.
                 if self._storing or not self._records:
                     return
                 batch, self._records, self._size = self._records, [], 0
                 self._storing, self._giving = True, get_ident()
             self._settle(self._destination, batch, partial(self._on_stored, batch))
             with self._changed:
+                # A store in memory calls `_on_stored` inside `_settle`, in this thread. Then this loop writes the next
+                # batch; otherwise the recursion would grow with the number of batches.
                 self._giving = None
 
     def close(self) -> None:
@@ -88,6 +91,7 @@ class Results:
 
     def _on_stored(self, records: Sequence[Record]) -> None:
         with self._changed:
+            # True if `settle` called back before it returned.
             at_once, self._storing = self._giving == get_ident(), False
             self.unstored -= sum(len(record.results) for record in records)
             self._forget(records)

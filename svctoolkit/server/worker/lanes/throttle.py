@@ -25,9 +25,11 @@ class Limiter:
     def take(self, jobs: int) -> int:
         """Return how many of these jobs may be sent now."""
         now = self._clock().timestamp()
+        # `now < start`: a test may set the clock back, and the window would otherwise last until then.
         if now >= self._start + self.throttle.seconds or now < self._start:
             self._adapt(int((now - self._start) // self.throttle.seconds))
             self._start, self._used = now, 0
+        # Never less than one job per window, or an adaptive limiter could stop a destination for good.
         allowed = max(0, min(jobs, max(1, round(self.throttle.limit * self._rate)) - self._used))
         self._used += allowed
         return allowed
