@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
 import subprocess
@@ -357,6 +358,29 @@ def test_an_invalid_configuration_names_the_variable(config: dict[str, Any], say
         CATALOGUE["WEBHOOK"].prepare(config)
 
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("type", "config", "place"),
+    [
+        ("BLUESHIFT", {"usersApiKey": "u", "eventApiKey": "e", "dataCenter": "standard"}, ()),
+        ("WOOPRA", {"projectName": "p"}, ()),
+        ("DRIP", {"apiKey": "k", "accountId": "a", "campaignId": "c"}, ("events", 0, "properties")),
+    ],
+)
+def test_custom_fields_with_dots_in_their_names_are_nested(type: str, config: dict[str, Any], place: tuple) -> None:
+    """RudderStack writes the property `shop.city` as a city in an object `shop`; the event itself stays as it was."""
+    event = {"type": "track", "event": "Visit", "userId": "u", "timestamp": "2026-01-15T10:00:00Z"}
+    event |= {"properties": {"email": "ada@mail.example", "shop": {"zip": "0150"}, "shop.city": "Oslo"}}
+    before = copy.deepcopy(event)
+
+    (payload,) = CATALOGUE[type].payloads(event, config)
+
+    fields = payload["body"]["JSON"] or payload["params"]
+    for step in place:
+        fields = fields[step]
+    assert fields.get("shop", fields.get("ce_shop")) == {"zip": "0150", "city": "Oslo"}
+    assert event == before
 
 
 @pytest.mark.parametrize(("written", "text"), [(123, "123"), (1.5, "1.5"), (True, "true"), (False, "false")])

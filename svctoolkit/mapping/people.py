@@ -10,7 +10,7 @@ from typing import Any
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping.leaves import converter, first, string, trait
-from svctoolkit.mapping.values import as_object
+from svctoolkit.mapping.values import as_object, nest_dotted
 
 _HASHED = re.compile(r"[0-9a-f]{64}")
 
@@ -122,4 +122,4 @@ def custom_traits(event: Event, taken: Set[str]) -> dict[str, Json] | None:
         if isinstance(traits, dict):
             out = out or {}
             out.update((key, value) for key, value in traits.items() if key not in taken)
-    return out
+    return out and dict(nest_dotted(out))

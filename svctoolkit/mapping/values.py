@@ -272,6 +272,28 @@ def without(value: Mapping[str, Json], paths: Iterable[str]) -> dict[str, Json]:
     return out
 
 
+def nest_dotted(members: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return the members, with those whose keys have dots in nested objects, as RudderStack writes custom fields.
+
+    The objects given are not changed. Where the place is taken by something else than an object, the later key wins.
+
+    >>> nest_dotted({"plan": "pro", "shop.city": "Oslo", "shop.zip": "0150", "No event.": 1})
+    {'plan': 'pro', 'shop': {'city': 'Oslo', 'zip': '0150'}, 'No event': 1}
+    """
+    if not any("." in key for key in members):
+        return members  # the usual case is not copied
+    out: dict[str, Any] = {}
+    for key, value in members.items():
+        *above, last = [part for part in key.split(".") if part] or [key]
+        node = out
+        for part in above:
+            child = node.get(part)
+            node[part] = child = dict(child) if isinstance(child, dict) else {}
+            node = child
+        node[last] = value
+    return out
+
+
 def in_url(value: Json) -> str:
     """`value` as one part of a URL's path or one value of its query, escaped as JavaScript's `encodeURIComponent` does.
 

@@ -29,6 +29,7 @@ from svctoolkit.mapping import (
     compact,
     custom_traits,
     first,
+    nest_dotted,
     products,
     trait,
     value_of,
@@ -135,7 +136,7 @@ def send_event(event: Event, settings: BluecoreSettings) -> Iterator[Payload]:
         yield _subscription(event, settings)
         return
     names = [row.to for row in settings.events_mapping if row.from_ == name and row.to]
-    rest = without(event.properties, _KNOWN_PROPERTIES)
+    rest = nest_dotted(without(event.properties, _KNOWN_PROPERTIES))
     customer = _customer(event)
     common = {**EVENT(event), **rest, "customer": customer, "distinct_id": _distinct_id(event, EMAIL_OR_ID)}
     for action in names or [_STANDARD.get(name.lower(), name)]:
@@ -157,7 +158,7 @@ def _subscription(event: Event, settings: BluecoreSettings) -> Payload:
     customer = _customer(event)
     _check_email(customer)
     action = compact({"action": value_of(event, ACTION)})
-    rest = without(event.properties, ["channelConsents"])
+    rest = nest_dotted(without(event.properties, ["channelConsents"]))
     distinct_id = _distinct_id(event, EMAIL_OR_ID)
     properties = {**DEVICE(event), **rest, **action, **customer, "distinct_id": distinct_id}
     return _send(settings, _CONSENTS[0] if agrees else _CONSENTS[1], _prune(properties))

@@ -25,6 +25,7 @@ from svctoolkit.mapping import (
     as_object,
     custom_traits,
     first,
+    nest_dotted,
     required,
     trait,
 )
@@ -113,13 +114,13 @@ def send_customer(event: Event, settings: BlueshiftSettings) -> Payload:
 def send_action(event: Event, settings: BlueshiftSettings) -> Payload:
     """Return the event, under Blueshift's name if there is one."""
     name = action_name(NAME(event)["event"])
-    return _send(settings, "event", {**ACTION(event), "event": name, **event.properties})
+    return _send(settings, "event", {**ACTION(event), "event": name, **nest_dotted(event.properties)})
 
 
 @destination.on("group")
 def send_group(event: Event, settings: BlueshiftSettings) -> Payload:
     """Return an event that names the customer's group."""
-    body = {**GROUP(event), **ACTION(event), "event": "identify", **as_object(event.raw.get("traits"))}
+    body = {**GROUP(event), **ACTION(event), "event": "identify", **nest_dotted(as_object(event.raw.get("traits")))}
     return _send(settings, "event", body)
 
 

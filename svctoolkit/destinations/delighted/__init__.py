@@ -29,6 +29,7 @@ from svctoolkit.mapping import (
     event_name,
     full_name,
     leading_number,
+    nest_dotted,
     trait,
     value_of,
     without,
@@ -119,7 +120,7 @@ def send_survey(event: Event, settings: DelightedSettings, context: Context) -> 
     body = {"send": True, "delay": settings.delay, **compact({"last_sent_at": properties.get("last_sent_at")})}
     if properties.get("delay"):
         body["delay"] = leading_number(properties["delay"])
-    rest = without(properties, ["delay", "last_sent_at"])
+    rest = nest_dotted(without(properties, ["delay", "last_sent_at"]))
     return API.post(settings, body={**body, **address, **({"properties": rest} if rest else {})})
 
 

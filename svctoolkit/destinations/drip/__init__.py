@@ -40,6 +40,7 @@ from svctoolkit.mapping import (
     first,
     javascript_text,
     js_join,
+    nest_dotted,
     objects,
     required,
     trait,
@@ -222,7 +223,7 @@ def send_event(event: Event, settings: DripSettings, context: Context) -> Payloa
         order = {**ORDER(event), **actor, **({"items": items} if items else {}), "action": action}
         return V3.post(settings, "shopper_activity/order", order)
     body = EVENT(event)
-    rest = without(event.properties, _KNOWN_PROPERTIES)
+    rest = nest_dotted(without(event.properties, _KNOWN_PROPERTIES))
     if "properties" not in body and rest:
         body["properties"] = rest
     return V2.post(settings, "events", {"events": [{**body, "action": name, **actor}]})

@@ -26,6 +26,7 @@ from svctoolkit.mapping import (
     event_name,
     first,
     json_text,
+    nest_dotted,
     number,
     required,
     text,
@@ -137,7 +138,7 @@ def _payload(
         server["action_source"] = source
     if settings.limited_data_usage:
         server.update(limits(event))
-    own = {key: value for key, value in event.properties.items() if key not in OWN}
+    own = nest_dotted({key: value for key, value in event.properties.items() if key not in OWN})
     data = sendable(own, settings.blacklist_pii_properties, settings.whitelist_pii_properties, is_hashed)
     server["custom_data"] = {**data, **parameters}
     if source == "app":

@@ -27,6 +27,7 @@ from svctoolkit.mapping import (
     event_name,
     json_text,
     leading_number,
+    nest_dotted,
     required,
     text,
     trait,
@@ -166,7 +167,7 @@ def send_event(event: Event, settings: GainsightSettings) -> Payload:
     return Payload(
         endpoint=f"https://{settings.domain}/v1.0/api/eventManager/event",
         headers={key: value for key, value in headers.items() if value},
-        json=event.properties,
+        json=nest_dotted(event.properties),
     )
 
 

@@ -42,6 +42,7 @@ from svctoolkit.mapping import (
     compact,
     custom_traits,
     first,
+    nest_dotted,
     number,
     required,
     trait,
@@ -157,7 +158,7 @@ def send_action(event: Event, settings: KlaviyoSettings) -> Payload:
         "profile": {"data": {"type": "profile", "attributes": {**profile, "meta": {"patch_properties": changes}}}},
     }
     if settings.flatten_properties or isinstance(event.raw.get("properties"), dict):
-        custom = {key: value for key, value in event.properties.items() if key not in _IN_ACTION}
+        custom = nest_dotted({key: value for key, value in event.properties.items() if key not in _IN_ACTION})
         attributes["properties"] = flat(custom, settings)
     return API.post(settings, "events", {"data": {"type": "event", "attributes": attributes}})
 

@@ -9,7 +9,7 @@ from svctoolkit.destinations import Tags
 from svctoolkit.destinations.mp._tables import DEVICE, PERSON
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import Misfit, agent, as_object, is_empty, js_join, path, platform, without
+from svctoolkit.mapping import Misfit, agent, as_object, is_empty, js_join, nest_dotted, path, platform, without
 
 
 class Traits(NamedTuple):
@@ -47,7 +47,7 @@ def person(event: Event, traits: Traits, *, new_names: bool) -> dict[str, Json]:
         for new, old in (("$first_name", "$firstName"), ("$last_name", "$lastName")):
             if new in out:
                 out[old] = out.pop(new)
-    rest = {**PERSON.rest(traits.own, "traits"), **PERSON.rest(traits.context, "context.traits")}
+    rest = nest_dotted({**PERSON.rest(traits.own, "traits"), **PERSON.rest(traits.context, "context.traits")})
     return {**out, **rest, **_device(event), **{key: value for key, value in browser(event).items() if value}}
 
 

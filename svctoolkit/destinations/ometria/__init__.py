@@ -30,6 +30,7 @@ from svctoolkit.mapping import (
     custom_traits,
     event_name,
     first,
+    nest_dotted,
     objects,
     products,
     required,
@@ -236,13 +237,13 @@ def send_event(event: Event, settings: OmetriaSettings) -> Payload:
     name = event_name(event).strip().lower()
     status = _ORDERS.get(name)
     if status is None:
-        action = {"properties": without(event.properties, _KNOWN_OF_EVENT), **CUSTOM_EVENT(event)}
+        action = {"properties": nest_dotted(without(event.properties, _KNOWN_OF_EVENT)), **CUSTOM_EVENT(event)}
         return _push(settings, {**action, "@type": "custom_event", "event_type": name})
     order, customer, items = ORDER(event), CUSTOMER(event), _items(event)
     for member, field in (("id", "userId"), ("email", "traits.email")):
         if member not in customer:
             raise Missing(field, wants="the customer of an order")
-    rest = compact({"properties": without(event.properties, _KNOWN_OF_ORDER), "lineitems": items})
+    rest = compact({"properties": nest_dotted(without(event.properties, _KNOWN_OF_ORDER)), "lineitems": items})
     return _push(
         settings, {**rest, **order, "customer": customer, "@type": "order", "status": status, "is_valid": True}
     )

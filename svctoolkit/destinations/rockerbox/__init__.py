@@ -24,6 +24,7 @@ from svctoolkit.mapping import (
     event_name,
     first,
     lenient_seconds,
+    nest_dotted,
     required,
     value_of,
     without,
@@ -80,7 +81,7 @@ def send_action(event: Event, settings: RockerboxSettings) -> Payload:
     body = ACTION(event)
     if "timestamp" not in body:  # the string is not a valid time
         raise Misfit("timestamp", TIME_EXAMPLE, event.raw.get("timestamp"))
-    rest = without(ACTION.rest(event.properties, "properties"), ["userId"])
+    rest = nest_dotted(without(ACTION.rest(event.properties, "properties"), ["userId"]))
     custom = {key: value for key, value in rest.items() if value is not None}
     return Payload(
         endpoint="https://webhooks.getrockerbox.com/rudderstack",

@@ -38,6 +38,7 @@ from svctoolkit.mapping import (
     as_object,
     compact,
     event_name,
+    nest_dotted,
     objects,
     required,
     trait,
@@ -173,7 +174,8 @@ def send_mail(event: Event, settings: SendgridSettings) -> Payload:
         "ip_pool_name": properties.get("IPPoolName") or settings.ip_pool_name,
         "mail_settings": _mail_settings(properties, settings),
         "tracking_settings": properties.get("trackingSettings") or _tracking_settings(settings),
-        "custom_args": properties.get("customArgs") or {k: v for k, v in properties.items() if k not in _MAIL},
+        "custom_args": properties.get("customArgs")
+        or nest_dotted({k: v for k, v in properties.items() if k not in _MAIL}),
         **OPTIONS(event),
     }
     if not mail["content"] and not mail["template_id"]:

@@ -22,6 +22,7 @@ from svctoolkit.mapping import (
     Table,
     custom_traits,
     first,
+    nest_dotted,
     required,
     trait,
 )
@@ -137,7 +138,8 @@ def _view(event: Event) -> dict[str, Any]:
 
 
 def _prefix(prefix: str, members: Mapping[str, Any] | None, taken: frozenset[str] = frozenset()) -> dict[str, Any]:
-    return {f"{prefix}_{key}": value for key, value in (members or {}).items() if key not in taken}
+    own = {f"{prefix}_{key}": value for key, value in (members or {}).items() if key not in taken}
+    return dict(nest_dotted(own))
 
 
 def _storage(url: str, event: Event) -> str:

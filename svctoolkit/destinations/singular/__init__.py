@@ -27,6 +27,7 @@ from svctoolkit.mapping import (
     event_name,
     first,
     lenient_seconds,
+    nest_dotted,
     number,
     required,
     verbatim,
@@ -237,7 +238,7 @@ def send(event: Event, settings: SingularSettings) -> Iterator[Payload]:
     if system.own is not None:
         custom = {key: value for key, value in event.properties.items() if value is not None and key not in system.own}
         if custom:
-            params["e"] = custom
+            params["e"] = nest_dotted(custom)
     products = event.properties.get("products")
     purchases = [_purchase(as_object(product)) for product in products] if isinstance(products, list) else [{}]
     for purchase in purchases:

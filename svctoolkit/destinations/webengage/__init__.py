@@ -24,6 +24,7 @@ from svctoolkit.mapping import (
     converter,
     first,
     moment,
+    nest_dotted,
     required,
     text,
     trait,
@@ -121,7 +122,7 @@ def send_person(event: Event, settings: WebengageSettings) -> Payload:
     """Return the user, with custom traits as attributes."""
     own: dict[str, Any] = {}
     for traits in (event.context.get("traits"), event.raw.get("traits")):
-        own |= {key: value for key, value in as_object(traits).items() if key not in _NOT_CUSTOM}
+        own |= nest_dotted({key: value for key, value in as_object(traits).items() if key not in _NOT_CUSTOM})
     body = {**_ids(event), **USER(event)}
     return API.post(settings, "users", {**body, "attributes": own} if own else body)
 

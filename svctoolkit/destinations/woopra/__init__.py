@@ -26,6 +26,7 @@ from svctoolkit.mapping import (
     first,
     js_join,
     moment,
+    nest_dotted,
     required,
     trait,
     value_of,
@@ -122,7 +123,7 @@ def send_page(event: Event, settings: WoopraSettings) -> Payload:
 def _send(path: str, event: Event, details: dict[str, Any], settings: WoopraSettings) -> Payload:
     custom = {f"cv_{key}": value for key, value in event.traits.items() if key not in _NOT_CUSTOM}
     project = value_of(event, "integrations.woopra.projectName") or settings.project_name
-    properties = {f"ce_{key}": value for key, value in event.properties.items()}
+    properties = nest_dotted({f"ce_{key}": value for key, value in event.properties.items()})
     params = {**custom, **properties, **details, "Project": project}
     params = {**VISITOR(event), **{key: value for key, value in params.items() if value is not None}}
     browser = agent(event.context.get("userAgent"))
