@@ -41,8 +41,8 @@ _FILES = (".json", ".yaml", ".yml")
 _TYPES = ", ".join(EVENT_TYPES)
 _BEFORE = 1  # lines of a cell before the text that the magic receives
 _PATIENCE = 0.5  # seconds before progress is shown; updates come five times as often
-_ARGUMENT = re.compile(r"""(?:[^\s'"]|'[^']*'?|"[^"]*"?)*$""")
-_VALUE = re.compile(r"(?:^|[\s{,-])(destination|source|transformation|type):\s*(?:\[?\s*)([\w-]*)$")
+_ARGUMENT = re.compile(r"""(?:[^\s'"]++|'[^']*+'?|"[^"]*+"?)++""")
+_VALUE = re.compile(r"(?:^|[\s{,-])(destination|source|transformation|type):\s*+\[?\s*+([\w-]*+)$")
 _KEY = re.compile(r"(\s*(?:-\s+)?)(\w*)$")
 
 
@@ -333,8 +333,8 @@ def _holds_events(value: Any) -> bool:
 
 def _split(before: str) -> tuple[list[str], str]:
     """The words before the cursor's word, and that word with its quote."""
-    match = _ARGUMENT.search(before)
-    text = match[0] if match else ""
+    *_, (text, end) = [("", len(before)), *((match[0], match.end()) for match in _ARGUMENT.finditer(before))]
+    text = text if end == len(before) else ""
     return before[: len(before) - len(text)].split(), text
 
 

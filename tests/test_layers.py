@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "svctoolkit"
-FOR_ALL = ("json_types", "displayed")
+FOR_ALL = ("json_types", "displayed", "lexical", "patterns")
 #: package or module -> what it may import in addition to itself and the common modules
 MAY_IMPORT = {
     "json_types": "",
@@ -22,6 +22,8 @@ MAY_IMPORT = {
     "personal": "secrets",
     "retries": "",
     "interrupts": "",
+    "lexical": "",
+    "patterns": "",
     "sqlite": "",
     "display": "",
     "displayed": "display",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -18,6 +19,10 @@ from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 
 Sends: TypeAlias = Payload | Iterable[Payload]
+
+
+#: Some mappings send one request for each element of a list, and each request may contain the whole list.
+MAX_PAYLOADS = 1000
 
 
 class Handler(NamedTuple):
@@ -58,7 +63,8 @@ class DestinationMapping:
         """Return the payloads of one event.
 
         Raises `UnsupportedEvent` or `MappingError`. Any other exception in a mapping becomes a `MappingError` that
-        names the line, so that a bug in a mapping costs one event, not the run.
+        names the line, so that a bug in a mapping costs one event, not the run. More than `MAX_PAYLOADS` payloads are a
+        `MappingError`, too.
         """
         handler = self._handlers.get(event.type)
         if handler is None:
@@ -67,7 +73,7 @@ class DestinationMapping:
         function, takes_context = handler
         try:
             sends = function(event, settings, context) if takes_context else function(event, settings)
-            return [sends] if isinstance(sends, Payload) else list(sends)
+            payloads = [sends] if isinstance(sends, Payload) else list(islice(sends, MAX_PAYLOADS + 1))
         except ToolkitError:
             raise
         except BaseException as error:  # a bug in the mapping, or an event that it does not expect
@@ -75,6 +81,10 @@ class DestinationMapping:
                 raise
             why = f"the {self.title} mapping failed on this event: {type(error).__name__}: {error}"
             raise MappingError(Refusal("fault", why=why, where=_location(error))) from error
+        if len(payloads) > MAX_PAYLOADS:
+            why = f"the event leads to more than {MAX_PAYLOADS} requests; shorten its lists"
+            raise MappingError(Refusal("fault", why=why, case="payloads"))
+        return payloads
 
     def _unsupported(self, event_type: str) -> Refusal:
         what = f"{event_type} events" if event_type else "events without a type"

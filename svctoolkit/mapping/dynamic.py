@@ -14,17 +14,25 @@ from svctoolkit.json_types import Json
 from svctoolkit.mapping.table import path
 from svctoolkit.mapping.values import text, without
 
-_DYNAMIC = re.compile(r"\s*\{\{(.*?)\|\|(.*?)\}\}\s*", re.DOTALL)
 _PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
 def is_dynamic(config: Json) -> bool:
     """Whether a value of this configuration, at any depth, depends on the event."""
     if isinstance(config, str):
-        return "||" in config and _DYNAMIC.fullmatch(config) is not None
+        return _split(config) is not None
     if isinstance(config, Mapping):
         return any(map(is_dynamic, config.values()))
     return isinstance(config, (list, tuple)) and any(map(is_dynamic, config))
+
+
+def _split(written: str) -> tuple[str, str] | None:
+    """The two sides of `{{ place || default }}`, or None for any other text."""
+    if "||" not in written:
+        return None
+    written = written.strip()
+    place, bars, default = written[2:-2].partition("||")
+    return (place, default) if bars and written.startswith("{{") and written.endswith("}}") else None
 
 
 def with_defaults(config: Mapping[str, Json]) -> dict[str, Json]:
@@ -41,10 +49,10 @@ def resolve(config: Mapping[str, Json], raw: Mapping[str, Json]) -> tuple[dict[s
     used: list[str] = []
 
     def value(written: str) -> Any:
-        match = _DYNAMIC.fullmatch(written)
-        if match is None:
+        parts = _split(written)
+        if parts is None:
             return written
-        place, default = match[1].strip(), match[2].strip().replace('"', "")
+        place, default = parts[0].strip(), parts[1].strip().replace('"', "")
         if not _PATH.fullmatch(place):
             return default
         place = place.removeprefix("event.")

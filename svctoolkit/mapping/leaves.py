@@ -11,12 +11,12 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from svctoolkit import lexical
 from svctoolkit.events.builders import iso
 from svctoolkit.json_types import Json
 from svctoolkit.mapping.refusals import WrongValue
 from svctoolkit.mapping.times import TIME_EXAMPLE, microseconds, moment
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 _WHOLE = re.compile(r"\s*[+-]?\d{1,4000}\s*", re.ASCII)
 
 
@@ -205,7 +205,7 @@ def number(value: Json) -> int | float:
     """A number, also from a string. A whole number in a string becomes an `int`."""
     if type(value) is int or type(value) is float:
         return value
-    if not isinstance(value, str) or not _NUMBER.fullmatch(value):
+    if not isinstance(value, str) or not lexical.is_number(value):
         raise WrongValue("a number", value, case="number")
     result = float(value)
     if not math.isfinite(result):

@@ -10,7 +10,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.mapping.table import path
 from svctoolkit.mapping.values import js_join
 
-_PLACE = re.compile(r"\{\{\{?\s*([^{}|]+?)\s*\}?\}\}(\s?)")
+_PLACE = re.compile(r"\{\{\{?([^{}|]++)\}?\}\}(\s?)")
 
 
 def fill(template: str, value: Callable[[str], Json]) -> str:
@@ -25,7 +25,7 @@ def fill(template: str, value: Callable[[str], Json]) -> str:
     """
 
     def place(match: re.Match[str]) -> str:
-        item = value(match[1])
+        item = value(match[1].strip())
         return "" if item is None else js_join(item) + match[2]
 
     return _PLACE.sub(place, template)

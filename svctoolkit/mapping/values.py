@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from svctoolkit import lexical
 from svctoolkit.json_types import Json
 
 _NOTHING: Mapping[str, Any] = {}
@@ -16,7 +17,6 @@ _NESTED = (dict, list)
 _EMPTIES = (str, list, dict)
 _PLAIN = frozenset({str, int, bool, type(None)})
 _ENCODER = msgspec.json.Encoder()
-_LEADING_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _XML_NAME = r"[^\W\d][\w.\-]*(?::[^\W\d][\w.\-]*)?"
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"})
 _URL_SAFE = re.compile(r"[A-Za-z0-9_.!~*'()-]*")
@@ -182,8 +182,8 @@ def leading_number(value: Json) -> int | float | None:
     >>> leading_number("12.50 EUR"), leading_number(3), leading_number("EUR 3"), leading_number(True)
     (12.5, 3, None, None)
     """
-    if isinstance(value, str) and (match := _LEADING_NUMBER.match(value)):
-        value = float(match[0])
+    if isinstance(value, str):
+        value = lexical.leading_number(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value

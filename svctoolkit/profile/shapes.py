@@ -11,8 +11,8 @@ from typing import Any
 
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import is_number
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 _TIMES = ("originalTimestamp", "timestamp", "sentAt", "receivedAt")
 _ALIKE = {"integer": "number"}  # not mixed: JSON has only one numeric type
@@ -129,7 +129,7 @@ def type_of(value: Json) -> str:
     if isinstance(value, str):
         if value[:1] not in _BEGIN:  # most texts are neither, and this test is cheaper than the patterns
             return "text"
-        if _NUMBER.fullmatch(value):
+        if is_number(value):
             return "numeric text"
         return "time" if _TIME.fullmatch(value) else "text"
     return _KINDS.get(type(value), "object")

@@ -136,7 +136,7 @@ def fill(workspace: Workspace, codes: Sequence[Code]) -> list[str]:
     return missing
 
 
-_IMPORT = re.compile(r"""\bfrom\s+['"]([\w$]+)['"]|^\s*(?:from|import)\s+(\w+)""", re.MULTILINE)
+_IMPORT = re.compile(r"""\bfrom\s++['"]([\w$]++)['"]|^[^\S\n]*+(?:from|import)\s++(\w++)""", re.MULTILINE)
 
 
 def _add_imported(workspace: Workspace, by_import: dict[str, Code]) -> None:

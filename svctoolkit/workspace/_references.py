@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from svctoolkit.secrets import Secret
 
-_OPENING = re.compile(r"(\$+)\((?:env|var):")
+_OPENING = re.compile(r"(?<!\$)(\$++)\((?:env|var):")
 _REFERENCE = re.compile(r"\$\((env|var):([A-Za-z_][A-Za-z0-9_]*)(?::-([^)]*))?\)")
 
 

@@ -12,8 +12,9 @@ from svctoolkit.destinations._settings import Tags
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import Misconfigured, javascript_text, js_join, path, text
+from svctoolkit.patterns import SECONDS, search
 
-_PLACE = re.compile(r"\{\{\{\s*(?P<plain>[^{}]+?)\s*\}\}\}|\{\{\s*(?P<escaped>[^{}]+?)\s*\}\}")
+_PLACE = re.compile(r"\{\{\{(?P<plain>[^{}]++)\}\}\}|\{\{(?P<escaped>[^{}]++)\}\}")
 _ESCAPED = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;", "`": "&#x60;", "=": "&#x3D;"}
 )
@@ -42,12 +43,15 @@ def matching_row(rows: Iterable[Row], name: str, setting: str) -> Row | None:
     """Return the first row whose `eventName` equals this name, or (with `eventRegex`) matches a part of it."""
     for row in rows:
         try:
-            if row.event_name and (re.search(row.event_name, name) if row.event_regex else row.event_name == name):
+            if row.event_name and (search(row.event_name, name) if row.event_regex else row.event_name == name):
                 return row
         except re.error as error:
             raise Misconfigured(
                 setting, f"{row.event_name!r} is not a regular expression: {error}", field="event", case="expression"
             ) from error
+        except TimeoutError as error:
+            why = f"{row.event_name!r} takes more than {SECONDS:g} s for this event's name; simplify the expression"
+            raise Misconfigured(setting, why, field="event", case="expression-time") from error
     return None
 
 
@@ -78,7 +82,7 @@ def render(template: str, values: Mapping[str, Json], setting: str) -> str:
     """Render a Handlebars template: two braces escape for HTML, three do not, and `newline` is a line break."""
 
     def place(match: re.Match[str]) -> str:
-        name = match["plain"] or match["escaped"]
+        name = (match["plain"] or match["escaped"]).strip() or " "
         if name[0] in "#/>^!":
             raise Misconfigured(
                 setting,

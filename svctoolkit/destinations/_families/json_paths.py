@@ -17,7 +17,7 @@ from svctoolkit.destinations._settings import Parsed
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import Misconfigured
 
-_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_QUOTED = r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+\""""
 _STEP = re.compile(
     rf"""\.(?P<quoted>{_QUOTED})|\.(?P<name>[^.\[\]'"*\s][^.\[\]'"*]*)|(?P<each>\[\*\]|\.\*)"""
     rf"""|\[(?P<key>{_QUOTED})\]|\[(?P<index>\d{{1,3}})\]"""

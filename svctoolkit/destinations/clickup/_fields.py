@@ -7,13 +7,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import is_email, is_url
 from svctoolkit.mapping import Misfit, as_object, converter, moment, number_or_none, objects, text
 from svctoolkit.mapping.times import microseconds
 
-_EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
-_URL = re.compile(r"https?://\S+")
 _PHONE = re.compile(r"\+[1-9][\d ().-]{5,20}")
-_WANTED = {"email": "an e-mail address", "url": "a URL", "phone": "a telephone number"}
+_FORMATS = {
+    "email": ("an e-mail address", is_email),
+    "url": ("a URL", is_url),
+    "phone": ("a telephone number", lambda text: _PHONE.fullmatch(text) is not None),
+}
 
 
 @converter
@@ -53,9 +56,10 @@ def _form(name: str, field: Mapping[str, Json], value: Any) -> Json:
         return milliseconds.of(value)
     if kind == "emoji":
         _check_range(name, value, 0, number_or_none.of(as_object(field.get("type_config")).get("count")) or 5)
-    for checked, pattern in (("email", _EMAIL), ("url", _URL), ("phone", _PHONE)):
-        if kind == checked and not pattern.fullmatch(text(value)):
-            raise Misfit(f"properties.{name}", _WANTED[checked], text(value), case=checked)
+    if kind in _FORMATS:
+        expected, is_valid = _FORMATS[kind]
+        if not is_valid(text(value)):
+            raise Misfit(f"properties.{name}", expected, text(value), case=kind)
     return value
 
 

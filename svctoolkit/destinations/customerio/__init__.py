@@ -11,7 +11,6 @@ name is never a device event, even if no device events are configured.
 
 from __future__ import annotations
 
-import re
 from typing import Any, Literal
 
 import msgspec
@@ -20,6 +19,7 @@ from svctoolkit.destinations import Answer, DestinationType, Endpoint, Payload, 
 from svctoolkit.destinations.customerio._batches import batch
 from svctoolkit.destinations.customerio._judge import answer_batch, judge
 from svctoolkit.events import Event
+from svctoolkit.lexical import is_email
 from svctoolkit.mapping import (
     EMAIL,
     EMAIL_OR_EXTERNAL_ID,
@@ -56,7 +56,6 @@ _NAME_LIMIT = 100  # Customer.io's limit for the name of an anonymous event
 _DEVICE_ADDED = ("Application Installed", "Application Opened")
 _DEVICE_REMOVED = "Application Uninstalled"
 _OBJECT_ACTIONS = ("identify", "delete", "add_relationships", "delete_relationships")
-_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 
 
 class CustomerioSettings(Settings, frozen=True, kw_only=True):
@@ -228,7 +227,7 @@ def _who(event: Event, leaf: Leaf) -> Any:
 
 def _identifier(who: Any) -> dict[str, str]:
     who = text(who)
-    return {"email" if _EMAIL.fullmatch(who) else "id": who}
+    return {"email" if is_email(who) else "id": who}
 
 
 destination.judge(judge)

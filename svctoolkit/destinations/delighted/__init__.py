@@ -18,6 +18,7 @@ import msgspec
 from svctoolkit.destinations import JSON, Answer, Context, DestinationType, Endpoint, Payload, Settings, basic_key
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import is_email
 from svctoolkit.mapping import (
     USER_ID,
     Misfit,
@@ -37,7 +38,7 @@ from svctoolkit.mapping import (
 from svctoolkit.secrets import Secret
 
 _FIELDS = {"email": "email", "sms": "phone_number"}
-_ADDRESSES = {"email": re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+"), "sms": re.compile(r"\+[1-9][0-9]{1,14}")}
+_PHONE = re.compile(r"\+[1-9][0-9]{1,14}")
 
 
 class SurveyedEvent(msgspec.Struct, frozen=True):
@@ -73,7 +74,7 @@ API = Endpoint("https://api.delighted.com/v1/people.json", basic_key("api_key"),
 
 
 def _is_address(value: Any, channel: str) -> bool:
-    return isinstance(value, str) and _ADDRESSES[channel].fullmatch(value) is not None
+    return isinstance(value, str) and (is_email(value) if channel == "email" else bool(_PHONE.fullmatch(value)))
 
 
 @converter

@@ -27,6 +27,7 @@ from svctoolkit.destinations import (
 )
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import is_email
 from svctoolkit.mapping import (
     ANY_ID,
     EMAIL,
@@ -49,7 +50,7 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-_EMAIL = re.compile(r"[^\s@/?#%]+@[^\s@/?#%]+\.[^\s@/?#%]+")
+_NOT_IN_EMAIL = re.compile("[/?#%]")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
 _FIELD_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 #: A list of seven objects is accepted as a custom field, one of eight (127 characters in JavaScript) is not.
@@ -231,7 +232,7 @@ def send_event(event: Event, settings: DripSettings, context: Context) -> Payloa
 
 def _check_identity(person: Mapping[str, Any], field: str) -> None:
     email = person.get("email")
-    if not person.get("id") and not (isinstance(email, str) and _EMAIL.fullmatch(email)):
+    if not person.get("id") and not (isinstance(email, str) and is_email(email) and not _NOT_IN_EMAIL.search(email)):
         raise Missing(field, "context.externalId.dripId", wants="an e-mail address or Drip's own ID")
 
 

@@ -17,6 +17,7 @@ from svctoolkit.destinations import Answer, Context, DestinationType, Merge, Pay
 from svctoolkit.destinations.google_adwords_enhanced_conversions._judge import judge
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import split_email
 from svctoolkit.mapping import (
     EMAIL,
     FIRST_NAME,
@@ -39,7 +40,6 @@ from svctoolkit.mapping import (
     trait,
 )
 
-_ADDRESS = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
 _HASHED = ("hashedEmail", "hashedPhoneNumber", "hashedFirstName", "hashedLastName", "hashedStreetAddress")
 
 
@@ -93,9 +93,10 @@ def hash_email(value: Json) -> str:
     address = _plain(value).lower()
     if is_sha256(address):
         return address
-    if not _ADDRESS.fullmatch(address):
+    parts = split_email(address)
+    if parts is None:
         return ""
-    name, _, host = address.rpartition("@")
+    name, host = parts
     if host in ("gmail.com", "googlemail.com"):
         name = name.partition("+")[0].replace(".", "")
     return sha256(f"{name}@{host}")

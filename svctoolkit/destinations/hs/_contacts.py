@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import is_email
 from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
@@ -24,7 +24,6 @@ from svctoolkit.mapping import (
 from svctoolkit.mapping.table import getter
 from svctoolkit.mapping.times import microseconds
 
-_ADDRESS = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
 _DAY = 86_400_000_000
 
 CONTACT = Table(
@@ -68,7 +67,7 @@ _email = getter(trait("email"))
 def email_of(event: Event) -> str:
     """Return the contact's e-mail address. Raises `MappingError` if it is missing or not an e-mail address."""
     address = _email(event.raw)
-    if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
+    if not isinstance(address, str) or not is_email(address):
         raise Misfit("traits.email", "an e-mail address", address)
     return address
 

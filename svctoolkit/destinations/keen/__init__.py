@@ -6,7 +6,6 @@ about its IP address, browser and pages. https://keen.io/docs/api/#data-enrichme
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from typing import Any
@@ -15,6 +14,7 @@ import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.events import Event
+from svctoolkit.lexical import is_url
 from svctoolkit.mapping import IP, Table, as_object, compact, first, js_join, required, without
 from svctoolkit.secrets import Secret
 
@@ -47,7 +47,6 @@ ACTOR = Table({"userId": first("userId", "anonymousId")})
 ADDRESS = Table({"request_ip": IP})
 #: members of an event's body that are never taken from its properties
 _OWN = ("userId", "anonymousId", "request_ip", "user_agent", "user", "keen")
-_URL = re.compile(r"https?://\S+")
 
 
 @destination.on("track")
@@ -100,7 +99,7 @@ def _rename(members: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, A
 
 
 def _is_url(value: Any) -> bool:
-    return isinstance(value, str) and bool(_URL.fullmatch(value))
+    return isinstance(value, str) and is_url(value)
 
 
 def _is_address(value: Any) -> bool:

@@ -19,6 +19,7 @@ from urllib.parse import quote
 from svctoolkit.destinations import JSON, Answer, Context, DestinationType, Endpoint, Payload, Settings, basic
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import is_strict_email
 from svctoolkit.mapping import (
     ANY_POSTAL_CODE,
     EMAIL,
@@ -40,7 +41,6 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-_EMAIL = re.compile(r"[^\s@<>(),;:\"\[\]\\]+@[^\s@]+\.[^\s@.]{2,}")
 _PHONE = re.compile(r"[1-9][0-9]{9,14}", re.ASCII)
 _LINE = 64
 _CHOICES = {
@@ -169,11 +169,15 @@ def _address(address: Json) -> dict[str, Any]:
     return {"address1": line[:_LINE], "address2": line[_LINE : 2 * _LINE]}
 
 
+def _is_phone(text: str) -> bool:
+    return _PHONE.fullmatch(text) is not None
+
+
 def _check(contact: Mapping[str, Any]) -> None:
     """Raise for values that Mautic's fields do not accept."""
-    for field, pattern in (("email", _EMAIL), ("phone", _PHONE)):
+    for field, is_valid in (("email", is_strict_email), ("phone", _is_phone)):
         value = contact.get(field)
-        if value is not None and not (isinstance(value, str) and pattern.fullmatch(value)):
+        if value is not None and not (isinstance(value, str) and is_valid(value)):
             raise Misfit(f"traits.{field}", "a value that Mautic accepts", value)
     for field, choices in _CHOICES.items():
         value = contact.get(field)

@@ -19,6 +19,7 @@ from typing import Any
 from svctoolkit.destinations import JSON, Answer, Context, DestinationType, Endpoint, Header, Payload, Rows, Settings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import is_strict_email
 from svctoolkit.mapping import (
     EMAIL,
     FIRST_NAME,
@@ -41,7 +42,6 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-_EMAIL = re.compile(r"[^\s@<>(),;:\"\[\]\\]+@[^\s@]+\.[^\s@.]{2,}")
 _PHONE = re.compile(r"(?:\+|00)[1-9][0-9]{9,14}")
 _KNOWN = ("email", "phone", "firstName", "firstname", "first_name", "lastName", "lastname", "last_name")
 _LINK_FIELDS = ("email", "link")
@@ -178,7 +178,7 @@ def _identity(event: Event) -> tuple[Any, Any]:
 
 
 def _check_email(email: Any, field: str) -> None:
-    if email and not (isinstance(email, str) and _EMAIL.fullmatch(email)):
+    if email and not (isinstance(email, str) and is_strict_email(email)):
         raise Misfit(field, "an e-mail address", email)
 
 

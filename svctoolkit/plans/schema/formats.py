@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from svctoolkit.lexical import is_number
 from svctoolkit.plans.schema import patterns
 
 Format: TypeAlias = Callable[[Any], bool]
@@ -28,11 +29,14 @@ _IPV4 = rf"(?:{_OCTET}\.){{3}}{_OCTET}"
 _STRICT_OCTET = re.compile("25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9]")
 _ESCAPE = "%[0-9a-f]{2}"
 _UNRESERVED = r"a-z0-9\-._~!$&'()*+,;="
-_PCHAR = rf"(?:[{_UNRESERVED}:@]|{_ESCAPE})"
-_TAIL = rf"(?:\?(?:[{_UNRESERVED}:@/?]|{_ESCAPE})*)?(?:\#(?:[{_UNRESERVED}:@/?]|{_ESCAPE})*)?"
-_HOST = rf"(?:\[[0-9a-f:.]+\]|\[v[0-9a-f]+\.[{_UNRESERVED}:]+\]|(?:[{_UNRESERVED}]|{_ESCAPE})*)"
-_AUTHORITY = rf"(?:(?:[{_UNRESERVED}:]|{_ESCAPE})*@)?{_HOST}(?::[0-9]*)?"
-_HIER = rf"(?://?{_AUTHORITY}(?:/{_PCHAR}*)*|/(?:{_PCHAR}+(?:/{_PCHAR}*)*)?|{_PCHAR}+(?:/{_PCHAR}*)*)"
+# The repetitions never give back what they have matched: what follows them begins with another character.
+_PCHAR = rf"(?:[{_UNRESERVED}:@]++|{_ESCAPE})"
+_REST = rf"(?:[{_UNRESERVED}:@/?]++|{_ESCAPE})*+"
+_TAIL = rf"(?:\?{_REST})?(?:\#{_REST})?"
+_HOST = rf"(?:\[[0-9a-f:.]+\]|\[v[0-9a-f]+\.[{_UNRESERVED}:]+\]|(?:[{_UNRESERVED}]++|{_ESCAPE})*+)"
+_AUTHORITY = rf"(?:(?:[{_UNRESERVED}:]++|{_ESCAPE})*+@)?{_HOST}(?::[0-9]*)?"
+_SEGMENTS = rf"(?:/++{_PCHAR}*+)*+"
+_HIER = rf"(?://?{_AUTHORITY}{_SEGMENTS}|/(?:{_PCHAR}++{_SEGMENTS})?|{_PCHAR}++{_SEGMENTS})"
 _URI = re.compile(rf"[a-z][a-z0-9+\-.]*:{_HIER}{_TAIL}", re.I | re.A)
 _REFERENCE = re.compile(rf"(?:[a-z][a-z0-9+\-.]*:)?{_HIER}?{_TAIL}", re.I | re.A)
 _DURATION = re.compile(
@@ -44,7 +48,6 @@ _PUBLIC = (
     r"(?!(?:10|127)(?:\.[0-9]{1,3}){3})(?!(?:169\.254|192\.168)(?:\.[0-9]{1,3}){2})"
     rf"(?!172\.(?:1[6-9]|2[0-9]|3[01])(?:\.[0-9]{{1,3}}){{2}})(?!0|22[4-9]|2[3-9][0-9]){_IPV4}"
 )
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 #: longer strings are never valid addresses, and the patterns above take quadratic time for some of them
 _LONGEST = 4096
 
@@ -102,7 +105,7 @@ def _uri_reference(text: str) -> bool:
 
 def _int32(value: float | str) -> bool:
     if isinstance(value, str):
-        if not _NUMBER.fullmatch(value.strip()):
+        if not is_number(value.strip()):
             return not value.strip()  # JavaScript's Number("") is 0
         value = float(value)
     return value == int(value) and -(2**31) <= value < 2**31

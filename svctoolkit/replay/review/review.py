@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from svctoolkit.replay.review.accepted import Accepted
-from svctoolkit.replay.review.paths import matches, pattern_of
+from svctoolkit.replay.review.paths import matches, steps_of
 from svctoolkit.replay.tally.differences import SAME, Difference, json_type
 from svctoolkit.results.changes import Change
 
@@ -28,7 +28,7 @@ class Review:
         self.expired = tuple(entry for entry in accepted if is_over(entry))
         self.accepted = tuple(entry for entry in accepted if entry not in self.expired)
         for path in (*self.ignore, *self.tolerance):
-            pattern_of(path)
+            steps_of(path)
         self._verdicts: dict[str, str] = {}
 
     def reduce(self, how: Difference) -> tuple[Difference, list[str]]:

@@ -16,7 +16,7 @@ from svctoolkit.errors import ConfigError, did_you_mean
 from svctoolkit.replay.tally.differences import KINDS, STATUSES
 from svctoolkit.replay.tally.tally import Tally
 
-_TERM = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:(>=|<=|==|!=|>|<)\s*([\d.]+(?:[eE]-?\d+)?)\s*(%?))?\s*")
+_TERM = re.compile(r"\s*+([A-Za-z][\w-]*+)\s*+(?:(>=|<=|==|!=|>|<)\s*+([\d.]++(?:[eE]-?\d++)?)\s*+(%?))?\s*+")
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip

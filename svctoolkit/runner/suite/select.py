@@ -13,7 +13,7 @@ from svctoolkit.errors import ConfigError
 SUFFIXES = (".suite.yaml", ".suite.yml")
 _SKIPPED = {"__pycache__", "node_modules", "venv"}
 _KIND = rb"^kind:\s*[\"']?transformation\b(?!-)"
-_TOKEN = re.compile(r"\s*([()]|[^\s()]+)")
+_TOKEN = re.compile(r"[()]|[^\s()]++")
 Test: TypeAlias = Callable[[str], bool]
 Predicate: TypeAlias = Callable[[Test], bool]
 

@@ -34,8 +34,8 @@ _START = {
     "python": "def transformEvent(event, metadata):\n    return event\n",
 }
 _ENDINGS = {"javascript": ".js", "python": ".py"}
-_PYTHON = re.compile(r"^\s*(async\s+)?def\s+\w+\s*\(", re.M)
-_JAVASCRIPT = re.compile(r"^\s*(export|function|async\s+function|const|let|var)\s", re.M)
+_PYTHON = re.compile(r"^[^\S\n]*+(?:async\s++)?def\s++\w++\s*+\(", re.M)
+_JAVASCRIPT = re.compile(r"^[^\S\n]*+(?:export|function|async\s++function|const|let|var)\s", re.M)
 
 
 class Captured(Protocol):

@@ -31,4 +31,4 @@ def functions(language: Literal["javascript", "python"]) -> tuple[dict[str, str]
 def metadata() -> dict[str, None]:
     """The names of the event's metadata."""
     (block,) = _METADATA.findall(type_files()["transformation.d.ts"])
-    return dict.fromkeys(re.findall(r"(\w+)\?:", block))
+    return dict.fromkeys(re.findall(r"\b(\w++)\?:", block))

@@ -1,0 +1,36 @@
+"""Regular expressions that users write, searched with a limit of time.
+
+Their dialect is that of Python's `re`, which cannot be interrupted and holds the interpreter's lock. The package
+`regex` matches the same dialect, accepts a timeout, and releases the lock. The engines in linear time (RE2, Rust) lack
+look-around and back-references, which suites use.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import regex
+
+SECONDS: Final = 1.0  # CPU time of the process: a process that is suspended does not time out
+# What `regex` would read as fuzzy matching: a brace that does not begin a number of repetitions.
+_BRACE = re.compile(r"\\.|\{(?!\d*(?:,\d*)?\})", re.DOTALL)
+
+
+def search(pattern: str, text: str) -> bool:
+    """Whether the text contains a match. Raises `re.error` for an invalid pattern, `TimeoutError` after `SECONDS`.
+
+    >>> search("^o-[0-9]+", "o-17"), search("(?<!x)y", "xy")
+    (True, False)
+    """
+    return _compile(pattern).search(text, timeout=SECONDS, concurrent=True) is not None
+
+
+@lru_cache(maxsize=256)
+def _compile(pattern: str) -> regex.Pattern[Any]:
+    import regex  # imported late: only some suites and settings have patterns
+
+    re.compile(pattern)  # what `re` rejects is invalid, even if `regex` accepts it
+    return regex.compile(_BRACE.sub(lambda match: match[0] if match[0][0] == "\\" else r"\{", pattern))
