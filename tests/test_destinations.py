@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import inspect
 import json
@@ -168,8 +169,19 @@ def test_examples_hold(name: str) -> None:
 
 
 def modules(name: str) -> list[ModuleType]:
+    """The modules of a type's mapping. Those that only its simulation imports are tested in tests/simulations."""
     home = import_module(CATALOGUE[name].settings.__module__.removesuffix("._settings"))
-    return [home, *(import_module(f"{home.__name__}.{m.name}") for m in iter_modules(home.__path__))]
+    names = {f"{home.__name__}.{module.name}" for module in iter_modules(home.__path__)}
+    simulated = f"{home.__name__}.simulation"
+    shared = set(_imports(home)).union(*(_imports(import_module(other)) for other in names - {simulated}))
+    own = set(_imports(import_module(simulated))) - shared if simulated in names else set()
+    return [home, *(import_module(other) for other in sorted(names - own - {simulated}))]
+
+
+def _imports(module: ModuleType) -> Iterator[str]:
+    for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            yield str(node.module)
 
 
 def tables(value: Any) -> Iterator[Table]:
