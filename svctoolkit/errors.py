@@ -6,6 +6,7 @@ ToolkitError                   catch this to catch everything below
 │   ├── InvalidConfig          a destination's configuration does not fit its type
 │   ├── InvalidWorkspace       a workspace file or object
 │   │   └── WorkspaceWarning   a problem that does not affect the rest of a workspace: a warning; raised with `strict`
+│   │       └── WorkspaceNotes what is unknown in a workspace, or does not fit: one line per command
 │   ├── InvalidSuite           a suite file
 │   ├── InvalidPlan            a tracking plan, or a project of them
 │   ├── StoreError             a data plane's store cannot be read or written
@@ -120,6 +121,18 @@ class WorkspaceWarning(InvalidWorkspace, UserWarning):
     `Workspace.load` passes one warning with all problems to `warnings.warn`. If warnings are turned into errors, it is
     raised and can be caught as `InvalidWorkspace`.
     """
+
+
+class WorkspaceNotes(WorkspaceWarning):
+    """The notes on a workspace file: what is unknown here, or does not fit. `svctoolkit check` lists them.
+
+    `count` is their number; the text has the first 100. `names` are the entries of the workspace's `known` that accept
+    them (`GA4.sendUserId`).
+    """
+
+    def __init__(self, problems: str | Sequence[Problem], count: int = 1, names: Sequence[str] = ()) -> None:
+        super().__init__(problems)
+        self.count, self.names = count, tuple(dict.fromkeys(names))
 
 
 class InvalidSuite(ConfigError):

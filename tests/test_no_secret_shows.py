@@ -224,6 +224,9 @@ RUNS: dict[str, list[list[str]]] = {
     "record": [["record", "events.ndjson", "-o", "recorded.suite.yaml"]],
     "definitions": [["definitions", "WEBHOOK"]],
     "schema": [["schema", "workspace"]],
+    "check": [["check"], ["check", "other.yaml"]],
+    "doctor": [["doctor"]],
+    "completion": [["completion", "bash"], ["completion", "words", "--", "test", "destination", ""]],
     "init": [["init", "new"]],
     "tour": [["tour"], ["tour", "--event", "event.json"]],
     "import": [["import", "workspace.yaml", "-o", "imported"]],
@@ -255,7 +258,19 @@ def test_no_command_shows_a_secret(
     assert canaries_in(*files(shop)) == []
     assert (
         not RUNS[command]
-        or command in ("test", "transform", "definitions", "schema", "environments", "docs", "tour")
+        or command
+        in (
+            "test",
+            "transform",
+            "definitions",
+            "schema",
+            "environments",
+            "docs",
+            "tour",
+            "check",
+            "doctor",
+            "completion",
+        )
         or files(shop)
     )
 

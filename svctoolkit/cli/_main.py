@@ -19,6 +19,7 @@ from svctoolkit.errors import (
     UnknownName,
     Unsupported,
     UsageError,
+    WorkspaceNotes,
     WorkspaceWarning,
     did_you_mean,
 )
@@ -75,7 +76,7 @@ def _run(arguments: Sequence[str]) -> int:
     strict, environment = (args.strict, args.env) if command.loads_workspace else (False, None)
     trust = "1" if command.runs_code and args.trust_code else None
     with warnings.catch_warnings(), _variable("SVC_ENV", environment), _variable("SVCTOOLKIT_TRUST_CODE", trust):
-        warnings.showwarning = _show_warning  # type: ignore[assignment]
+        warnings.showwarning = _WarningPrinter()  # type: ignore[assignment]
         warnings.simplefilter("error" if strict else "always", WorkspaceWarning)
         return command.run(args)
 
@@ -97,10 +98,22 @@ def _variable(name: str, value: str | None) -> Iterator[None]:
             os.environ[name] = before
 
 
-def _show_warning(message: Warning | str, *_: object) -> None:
-    """Print a warning without the source line that Python would add."""
-    first, *others = map(_terminal.plain, str(message).splitlines())
-    _terminal.err("\n".join([f"note: {first}", *(f"  {line}" for line in others)]))
+class _WarningPrinter:
+    """Prints warnings without the source line that Python would add; notes on workspaces as one line per command."""
+
+    def __init__(self) -> None:
+        self._noted = False
+
+    def __call__(self, message: Warning | str, *_: object) -> None:
+        if isinstance(message, WorkspaceNotes):
+            if not self._noted:
+                file = os.path.relpath(message.problems[0].where.rsplit(":", 2)[0])
+                path = "" if file == "workspace.yaml" or not os.path.exists(file) else f" {file}"
+                _terminal.err(_terminal.plain(f"{_terminal.quantity(message.count, 'note')}: svctoolkit check{path}"))
+            self._noted = True
+            return
+        first, *others = map(_terminal.plain, str(message).splitlines())
+        _terminal.err("\n".join([f"note: {first}", *(f"  {line}" for line in others)]))
 
 
 def _help() -> str:

@@ -6,12 +6,13 @@ import io
 import subprocess
 import tarfile
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from svctoolkit.errors import UsageError
+from svctoolkit.errors import UsageError, WorkspaceNotes
 
 if TYPE_CHECKING:
     from svctoolkit.workspace import Workspace
@@ -37,7 +38,9 @@ def workspace_at(revision: str, file: Path) -> Workspace:
     with _check_out(revision, file.parent) as folder:
         if not (folder / file.name).is_file():
             raise UsageError(f"revision {revision} does not contain {file}")
-        workspace = Workspace.load(folder / file.name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", WorkspaceNotes)  # the user cannot open files of the checkout
+            workspace = Workspace.load(folder / file.name)
     workspace.folder = file.parent  # the checkout is deleted; cassettes are found in the current folder
     return workspace
 

@@ -22,7 +22,8 @@ class Flaw(NamedTuple):
     """An inconsistency at a path in the workspace file, or (`key`) at the key there.
 
     `missing` is the path of the item that a reference points to. `bearable`: it affects only one destination's type or
-    configuration, or a source's plan, and the rest of the workspace works.
+    configuration, or a source's plan, and the rest of the workspace works. `known`: the entry of the workspace's
+    `known` that accepts it.
     """
 
     path: tuple[str | int, ...]
@@ -30,6 +31,7 @@ class Flaw(NamedTuple):
     key: bool = False
     missing: tuple[str, ...] = ()
     bearable: bool = False
+    known: str = ""
 
 
 def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
@@ -38,6 +40,7 @@ def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
         yield from _ids(section, getattr(workspace, section))
     yield from _write_keys(workspace)
     yield from _connections(workspace)
+    unused = set(workspace.known) if types else set()
     for key, destination in workspace.destinations.items():
         reference = destination.transformation
         if reference is not None and reference not in workspace.transformations:
@@ -46,7 +49,14 @@ def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
         if destination.account is not None and destination.account not in workspace.accounts:
             yield _dangling(("destinations", key, "account"), "accounts", destination.account, workspace.accounts)
         if types:
-            yield from (flaw._replace(bearable=True) for flaw in _type(key, destination))
+            for flaw in _type(key, destination):
+                unused.discard(flaw.known)
+                if flaw.known not in workspace.known:
+                    yield flaw._replace(bearable=True)
+    for number, name in enumerate(workspace.known):
+        if name in unused:
+            text = f"no destination has an unknown {name!r}: remove it from `known`"
+            yield Flaw(("known", number), text, bearable=True)
     yield from _code(workspace)
     yield from _users(workspace)
     yield from _plans(workspace)
@@ -112,11 +122,14 @@ def _type(key: str, destination: Destination) -> Iterator[Flaw]:
         unknown = definitions.unknown_variables(kind, config)
     except KeyError:
         names = {*definitions.names(), *CATALOGUE.names()}
-        yield Flaw(("destinations", key, "type"), f"unknown destination type {kind!r}.{did_you_mean(kind, names)}")
+        text = f"unknown destination type {kind!r}.{did_you_mean(kind, names)}"
+        yield Flaw(("destinations", key, "type"), text, known=kind)
         return
     for name in unknown:
         near = did_you_mean(name, definitions.variables(kind))
-        yield Flaw((*path, name), f"{kind} has no configuration variable {name!r}.{near}", key=True)
+        yield Flaw(
+            (*path, name), f"{kind} has no configuration variable {name!r}.{near}", key=True, known=f"{kind}.{name}"
+        )
     reported = set(unknown)
     for message in _misfits(kind, {name: value for name, value in config.items() if name not in reported}):
         name = re.split(r"[:.\[\s]", message, maxsplit=1)[0]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from svctoolkit import plans, yamlfile
-from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, UnknownName, WorkspaceWarning
+from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, UnknownName, WorkspaceNotes
 from svctoolkit.secrets import Secret
 from svctoolkit.transformations import Limits
 from svctoolkit.workspace import _checks, _environments, _service, own_types
@@ -84,7 +84,9 @@ def workspace_of(
     if flaws and (strict or not all(flaw.bearable for flaw in flaws)):
         raise InvalidWorkspace(_problems(document, flaws))
     if flaws:
-        warnings.warn(WorkspaceWarning(_problems(document, flaws)), stacklevel=4)  # the caller of `load`
+        names = [flaw.known for flaw in flaws if flaw.known]
+        notes = WorkspaceNotes(_problems(document, flaws), len(flaws), names)
+        warnings.warn(notes, stacklevel=4)  # the caller of `load`
     return workspace
 
 
@@ -251,6 +253,7 @@ class _Builder:
             ),
             warehouses=WarehouseSettings(**msgspec.structs.asdict(shape.warehouses)),
             limits=Limits(**msgspec.structs.asdict(shape.limits)),
+            known=[*shape.known],
         )
 
     def _source(self, key: str, shape: SourceShape) -> Source:

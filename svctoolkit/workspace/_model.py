@@ -78,6 +78,7 @@ class Workspace(Displayed):
     data_plane: DataPlaneSettings = field(default_factory=DataPlaneSettings)
     warehouses: WarehouseSettings = field(default_factory=WarehouseSettings)
     limits: Limits = field(default_factory=Limits)  # of one call of a transformation
+    known: list[str] = field(default_factory=list)  # unknown types and variables (`GA4.sendUserId`) that are accepted
     environments: dict[str, Any] = field(default_factory=dict, repr=False)  # overrides, as written in the file
     folder: Path | None = field(default=None, repr=False)  # base of relative paths
     #: isolates user code: a sandbox process never serves two workspaces

@@ -105,6 +105,7 @@ class _Writer:
             "dataPlane": _data_plane(workspace.data_plane),
             "warehouses": _settings_of(workspace.warehouses, WarehousesShape),
             "limits": _settings_of(workspace.limits, LimitsShape),
+            "known": [*workspace.known],
             "environments": {
                 name: self._environment(workspace, name, members) for name, members in workspace.environments.items()
             },

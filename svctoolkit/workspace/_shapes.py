@@ -297,6 +297,9 @@ class WorkspaceShape(_Shape):
     data_plane: DataPlaneShape = msgspec.field(default_factory=DataPlaneShape)
     warehouses: WarehousesShape = msgspec.field(default_factory=WarehousesShape)
     limits: LimitsShape = msgspec.field(default_factory=LimitsShape)
+    known: Annotated[
+        list[Text], Meta(description="unknown types and variables that are accepted, such as GA4.sendUserId")
+    ] = []
     environments: dict[Text, EnvironmentShape] = {}
 
 

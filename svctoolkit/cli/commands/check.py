@@ -1,0 +1,117 @@
+"""`svctoolkit check`: everything about a workspace and its suites, without running them."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from svctoolkit.cli._command import Command, Exit
+from svctoolkit.errors import ConfigError, Problem, UsageError, WorkspaceNotes, WorkspaceWarning
+
+if TYPE_CHECKING:
+    from svctoolkit.workspace import Workspace
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", metavar="FILE", help="workspace file (default: workspace.yaml)")
+    parser.add_argument(
+        "--env", metavar="NAME", help="use this environment of the workspace (default: SVC_ENV, if set)"
+    )
+    parser.add_argument("--strict", action="store_true", help="exit with code 1 if there are notes")
+
+
+def _run(args: argparse.Namespace) -> int:
+    from svctoolkit.cli import _revision, _terminal
+    from svctoolkit.workspace import Workspace
+
+    file = _revision.file_of(args.file or "workspace.yaml")
+    if file is None:
+        where = args.file or "workspace.yaml"
+        raise UsageError(f"{where}: no such file" + ("" if args.file else "; give a workspace FILE"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", WorkspaceWarning)
+        workspace = Workspace.load(file, environment=args.env)
+    warned = [item.message for item in caught if isinstance(item.message, WorkspaceWarning)]
+    problems, suites = _suites(file)
+    notes = [*(str(problem) for message in warned for problem in message.problems), *_unused(workspace)]
+    for line in (f"{file}: {_contents(workspace)}", *_states(workspace), suites):
+        _terminal.out(_terminal.plain(line))
+    if problems:
+        _terminal.out(f"\n{_terminal.quantity(len(problems), 'problem')} in suites:")
+        _terminal.out("\n".join(f"  {_terminal.plain(str(problem))}" for problem in problems))
+    if notes:
+        _terminal.out(f"\n{_terminal.quantity(len(notes), 'note')}:")
+        _terminal.out("\n".join(f"  {_terminal.plain(note)}" for note in notes))
+        names = [name for message in warned if isinstance(message, WorkspaceNotes) for name in message.names]
+        if names:
+            _terminal.out(f"accept unknown types and variables in the workspace file with  known: [{', '.join(names)}]")
+    if not notes and not problems:
+        _terminal.out("\nno notes")
+    return Exit.FAILED if problems or (notes and args.strict) else Exit.OK
+
+
+def _contents(workspace: Workspace) -> str:
+    from svctoolkit.cli._terminal import quantity
+
+    counts: dict[str, Mapping[str, object]] = {
+        "source": workspace.sources,
+        "destination": workspace.destinations,
+        "transformation": workspace.transformations,
+        "tracking plan": workspace.tracking_plans,
+    }
+    return ", ".join(quantity(len(items), what) for what, items in counts.items() if items) or "empty"
+
+
+def _states(workspace: Workspace) -> Iterator[str]:
+    """Yield a line per destination: what happens to its events here, and what else is to be known."""
+    from svctoolkit.project.states import states
+
+    width = max(map(len, workspace.destinations), default=0)
+    types = max((len(destination.type) for destination in workspace.destinations.values()), default=0)
+    for key, state in states(workspace).items():
+        yield f"  {key:<{width}}  {workspace.destinations[key].type:<{types}}  {'; '.join((state.text, *state.notes))}"
+
+
+def _suites(workspace_file: Path) -> tuple[Sequence[Problem], str]:
+    """Return the problems of the suites next to the workspace file, and a line about them."""
+    from svctoolkit.cli._terminal import quantity
+    from svctoolkit.runner.suite.collect import collect
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", WorkspaceWarning)
+            suites, scenarios = collect([str(workspace_file.parent)])
+    except ConfigError as error:
+        return error.problems, "suites: some cannot be run"
+    if not suites:
+        return (), "suites: none"
+    return (), f"suites: {quantity(len(suites), 'file')}, {quantity(len(scenarios), 'scenario')}"
+
+
+def _unused(workspace: Workspace) -> Iterator[str]:
+    """Yield what the workspace defines and nothing uses."""
+    used = {destination.transformation for destination in workspace.destinations.values()}
+    yield from (
+        f"transformation {key!r}: no destination uses it" for key in workspace.transformations if key not in used
+    )
+    for key, source in workspace.sources.items():
+        if not any(connection.enabled for connection in source.connections):
+            yield f"source {key!r}: not connected to a destination"
+
+
+command = Command(
+    help="check a workspace and its suites without running them",
+    description="""
+        List what a workspace contains, what happens here to the events of each destination, whether its suites can be
+        run, and notes: unknown destination types and configuration variables, settings that do not fit, and what
+        nothing uses. Other commands mention notes in one line. Entries of `known` in the workspace file accept
+        unknown types and variables: known: [GA4.sendUserId].
+    """,
+    examples=("svctoolkit check", "svctoolkit check shop/workspace.yaml --strict", "svctoolkit check --env production"),
+    add_arguments=_add_arguments,
+    run=_run,
+    runs_code=True,
+)

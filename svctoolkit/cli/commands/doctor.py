@@ -1,0 +1,192 @@
+"""`svctoolkit doctor`: whether this machine has everything that svctoolkit needs."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from typing import Literal, NamedTuple
+
+from svctoolkit import __version__
+from svctoolkit.cli._command import Command, Exit
+
+_PACKAGE = "svctoolkit"
+_DEVELOPMENT = ("test", "bench")  # extras for work on svctoolkit itself
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*([^;]*)(?:;(.*))?")
+_EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
+_SIGNS = {"ok": "✓", "missing": "✗", "note": "–"}
+
+
+class Finding(NamedTuple):
+    """One line of the report: `missing` is essential, `note` is not."""
+
+    state: Literal["ok", "missing", "note"]
+    name: str
+    text: str
+
+
+def _run(_args: argparse.Namespace) -> int:
+    from svctoolkit.cli import _terminal
+
+    findings = [*_python(), *_packages(), *_sandbox(), *_languages(), *_store()]
+    width = max(len(finding.name) for finding in findings)
+    colours = {"ok": "green", "missing": "red", "note": "dim"}
+    for state, name, text in findings:
+        sign = _terminal.style(_SIGNS[state], colours[state])
+        first, *others = _terminal.plain(text).splitlines() or [""]
+        _terminal.out(f"{sign} {name:<{width}}  {first}")
+        for line in others:
+            _terminal.out(f"  {'':<{width}}  {line}")
+    missing = [finding.name for finding in findings if finding.state == "missing"]
+    _terminal.out(f"\nmissing: {', '.join(missing)}" if missing else "\neverything essential is here")
+    return Exit.FAILED if missing else Exit.OK
+
+
+def _python() -> Iterator[Finding]:
+    yield Finding("ok", "svctoolkit", __version__)
+    least = _lowest(str(metadata.metadata(_PACKAGE)["Requires-Python"])) if _is_installed(_PACKAGE) else ()
+    text = f"{platform.python_version()} ({sys.executable})"
+    if sys.version_info[: len(least)] < least:
+        yield Finding("missing", "Python", f"{text}; {'.'.join(map(str, least))} or newer is required")
+    else:
+        yield Finding("ok", "Python", text)
+    yield Finding("ok", "system", f"{platform.system()} {platform.release()} {platform.machine()}")
+
+
+def _packages() -> Iterator[Finding]:
+    """Yield the required packages in one line if they are all there, and a line per optional group."""
+    if not _is_installed(_PACKAGE):
+        yield Finding("note", "packages", "svctoolkit is not installed as a package, so its requirements are unknown")
+        return
+    groups: dict[str, list[tuple[str, str]]] = {"": []}
+    for requirement in metadata.requires(_PACKAGE) or ():
+        match = _REQUIREMENT.match(requirement)
+        if match is None:
+            continue
+        extra = _EXTRA.search(match[3] or "")
+        if match[3] and extra is None:  # for other systems or versions of Python
+            continue
+        group = extra[1] if extra else ""
+        if group not in _DEVELOPMENT and match[1].lower() != _PACKAGE:
+            groups.setdefault(group, []).append((match[1], match[2].strip()))
+    for group, packages in groups.items():
+        wrong = [text for name, wanted in packages if (text := _problem(name, wanted))]
+        if not wrong:
+            yield Finding("ok", group or "packages", ", ".join(f"{name} {_version(name)}" for name, _ in packages))
+        elif group:
+            yield Finding("note", group, f"{'; '.join(wrong)} (pip install 'svctoolkit[{group}]')")
+        else:
+            yield Finding("missing", "packages", "; ".join(wrong))
+
+
+def _problem(name: str, wanted: str) -> str:
+    """Why a package does not fit; an empty text if it does."""
+    if not _is_installed(name):
+        return f"{name} is not installed"
+    least = _lowest(wanted)
+    older = _numbers(_version(name))[: len(least)] < least
+    return f"{name} {_version(name)} is too old ({wanted})" if older else ""
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _version(name: str) -> str:
+    return metadata.version(name)
+
+
+def _lowest(wanted: str) -> tuple[int, ...]:
+    match = re.search(r">=\s*([\d.]+)", wanted)
+    return _numbers(match[1]) if match else ()
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(map(int, match[0].split("."))) if match else ()
+
+
+def _sandbox() -> Iterator[Finding]:
+    """Yield whether user code can run here: without the essential layers, only trusted code does."""
+    from svctoolkit.errors import ToolkitError
+    from svctoolkit.transformations import code_is_trusted, layers
+
+    try:
+        sandbox = layers()
+    except (ToolkitError, OSError) as error:
+        yield Finding("missing", "sandbox", f"cannot be started: {error}")
+        return
+    missing = [f"missing: {name.replace('_', ' ')}: {what}" for name, what in sandbox.missing.items()]
+    count = f"{len(sandbox.active)} of {len(sandbox.active) + len(missing)} layers"
+    if sandbox.essential:
+        yield Finding("ok" if not missing else "note", "sandbox", "\n".join([count, *missing]))
+        return
+    trusted = code_is_trusted()
+    why = "code is trusted, so it runs" if trusted else "transformations run only if you trust them: --trust-code"
+    yield Finding("note" if trusted else "missing", "sandbox", "\n".join([f"{count}; {why}", *missing]))
+
+
+def _languages() -> Iterator[Finding]:
+    """Yield for each language whether a transformation in it runs."""
+    from svctoolkit.errors import ToolkitError
+    from svctoolkit.transformations import Limits
+    from svctoolkit.workspace import Workspace
+
+    codes = {
+        "JavaScript": "export function transformEvent(event) { return event; }",
+        "Python": "def transformEvent(event, metadata):\n    return event\n",
+    }
+    for language, code in codes.items():
+        workspace = Workspace("doctor", limits=Limits(trust=True))
+        probe = workspace.transformation("probe", code=code, language=language.lower())  # type: ignore[arg-type]
+        name = f"{language} code"
+        try:
+            problem = str(probe.run({"type": "track"}).error or "")
+        except (ToolkitError, OSError) as error:
+            problem = str(error)
+        yield Finding("missing", name, problem) if problem else Finding("ok", name, "a transformation runs")
+
+
+def _store() -> Iterator[Finding]:
+    """Yield whether a data plane can keep its events on disk."""
+    import sqlite3
+    import tempfile
+    from pathlib import Path
+
+    try:
+        with tempfile.TemporaryDirectory(prefix="svctoolkit-") as folder:
+            connection = sqlite3.connect(Path(folder) / "probe.db")
+            try:
+                (mode,) = connection.execute("pragma journal_mode=wal").fetchone()
+                connection.execute("create table probe (value)")
+            finally:
+                connection.close()
+    except (OSError, sqlite3.Error) as error:
+        yield Finding("missing", "store", f"cannot write a SQLite file in the folder for temporary files: {error}")
+        return
+    text = f"SQLite {sqlite3.sqlite_version}"
+    yield (
+        Finding("ok", "store", text)
+        if mode == "wal"
+        else Finding("note", "store", f"{text}, without a write-ahead log")
+    )
+
+
+command = Command(
+    help="check that this machine has what svctoolkit needs",
+    description="""
+        Report Python, packages and optional groups, the layers of the sandbox for transformations, whether JavaScript
+        and Python code runs, and the store. The exit code is 1 if something essential is missing. Include the output
+        when you report a bug: it contains no settings and no secrets.
+    """,
+    examples=("svctoolkit doctor",),
+    run=_run,
+    runs_code=True,
+)

@@ -1,0 +1,190 @@
+"""`check`, `doctor`, `completion`; and that other commands mention notes on a workspace in one line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from svctoolkit import Workspace
+from svctoolkit.cli import main
+from svctoolkit.cli.commands import doctor
+from svctoolkit.errors import WorkspaceNotes
+
+FILE = """
+sources:
+  web: {destinations: [hook, ga]}
+  app: {destinations: []}
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/, isDefaultMapping: true}}
+  ga: {type: GA4, config: {apiSecret: s, measurementId: G-1, typesOfClient: gtag, sendUserId: true}}
+  tags: {type: GTM, config: {containerID: GTM-1}}
+  new: {type: NEWTHING}
+transformations: {unused: {language: python, code: "def transformEvent(e, m): return e"}}
+"""
+KNOWN = "known: [WEBHOOK.isDefaultMapping, GA4.sendUserId, NEWTHING]\n"
+SUITE = """
+workspace: workspace.yaml
+scenarios:
+  - {name: one, destination: hook, event: {type: track, event: E, userId: u}, expect: {dest_transform: {method: POST}}}
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "workspace.yaml").write_text(FILE)
+    (tmp_path / "one.suite.yaml").write_text(SUITE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_check_lists_everything_about_a_workspace(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Contents, what happens at each destination, suites, and notes with their places; they fail only with --strict."""
+    codes = main(["check"]), main(["check", "--strict"])
+
+    said = capsys.readouterr().out
+    assert codes == (0, 1)
+    assert "workspace.yaml: 2 sources, 4 destinations, 1 transformation\n" in said
+    assert "  hook  WEBHOOK   runs\n" in said
+    assert "  tags  GTM       Google Tag Manager has device mode only" in said
+    assert "suites: 1 file, 1 scenario\n" in said
+    assert "workspace.yaml:6:69: WEBHOOK has no configuration variable 'isDefaultMapping'" in said
+    assert "unknown destination type 'NEWTHING'" in said
+    assert "transformation 'unused': no destination uses it" in said
+    assert "source 'app': not connected to a destination" in said
+    assert "known: [WEBHOOK.isDefaultMapping, GA4.sendUserId, NEWTHING]" in said
+
+
+def test_other_commands_mention_notes_in_one_line(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever number there are, and however often a command loads the workspace."""
+    (shop / "suites").mkdir()
+    (shop / "suites" / "two.suite.yaml").write_text(SUITE.replace("workspace.yaml", "../workspace.yaml"))
+
+    for arguments in (["run"], ["test", "destination", "hook", "--sample", "track"], ["schema", "workspace"]):
+        main(arguments)
+        noted = [line for line in capsys.readouterr().err.splitlines() if "note" in line]
+        assert noted == ([] if arguments[0] == "schema" else ["svctoolkit: 3 notes: svctoolkit check"])
+
+
+def test_known_accepts_unknown_types_and_variables(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Then nothing mentions them, also with --strict; an entry that accepts nothing is a note itself."""
+    (shop / "workspace.yaml").write_text(FILE + KNOWN)
+    assert main(["run", "--strict"]) == 0
+    assert "note" not in capsys.readouterr().err
+    text = Workspace.load("workspace.yaml").dumps()
+    assert Workspace.loads(text, environ={"GA_API_SECRET": "s"}).known == ["WEBHOOK.isDefaultMapping", "GA4.sendUserId", "NEWTHING"]
+
+    (shop / "workspace.yaml").write_text(FILE + KNOWN.replace("]", ", GA4.gone]"))
+    with pytest.warns(WorkspaceNotes) as warned:
+        Workspace.load("workspace.yaml")
+    main(["check"])
+    assert "no destination has an unknown 'GA4.gone': remove it from `known`" in capsys.readouterr().out
+    assert (warned[0].message.count, warned[0].message.names) == (1, ())  # type: ignore[union-attr]
+
+
+def test_check_fails_for_suites_that_cannot_be_run(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the place of each problem, next to everything else."""
+    (shop / "one.suite.yaml").write_text(SUITE.replace("destination: hook", "destination: hok"))
+
+    assert main(["check"]) == 1
+    said = capsys.readouterr().out
+    assert "1 problem in suites:" in said
+    assert "one.suite.yaml:4:17: unknown destination 'hok'. Did you mean 'hook'?" in said
+    assert main(["check", "nowhere.yaml"]) == 4
+
+
+def test_doctor_finds_nothing_missing_where_the_tests_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """Versions, optional groups, code in both languages, and the store."""
+    code = main(["doctor", "--trust-code"])
+
+    said = capsys.readouterr().out
+    assert code == 0, said
+    for text in ("Python ", "sandbox ", "JavaScript code  a transformation runs", "SQLite", "everything essential"):
+        assert text in said
+
+
+def test_doctor_names_what_is_missing_and_too_old(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An essential package fails it, an optional one is a note with the command that installs it."""
+    wanted = ["msgspec>=99", "nowhere-to-be-found>=1", "httpx>=0.1", "duckdb>=9999; extra == 'warehouse'"]
+    monkeypatch.setattr(metadata, "requires", lambda _name: wanted)
+
+    code = main(["doctor", "--trust-code"])
+
+    said = capsys.readouterr().out
+    assert code == 1
+    assert f"msgspec {metadata.version('msgspec')} is too old (>=99); nowhere-to-be-found is not installed" in said
+    assert "(pip install 'svctoolkit[warehouse]')" in said
+    assert said.rstrip().endswith("missing: packages")
+    assert doctor._numbers("2026.8.0rc1") == (2026, 8, 0)
+
+
+def words(*begun: str) -> list[str]:
+    from svctoolkit.cli._completion import candidates
+    from svctoolkit.cli._main import COMMANDS
+
+    return candidates(begun, COMMANDS)
+
+
+def test_completion_knows_commands_options_and_names(shop: Path) -> None:
+    """Of the catalogue, the workspace, its environments and suites; nothing where files are expected."""
+    (shop / "workspace.staging.yaml").write_text("{}")
+
+    assert words("re") == ["record", "replay"]
+    assert words("plan", "in") == ["infer"]
+    assert words("run", "--sh") == ["--shard", "--shuffle"]
+    assert words("run", "--report", "j") == ["json", "junit"]
+    assert words("definitions", "FACEBOOK_P") == ["FACEBOOK_PIXEL"]
+    assert words("test", "") == ["destination", "source"]
+    assert words("test", "--stage", "send_to_destination=on", "destination", "") == ["ga", "hook", "new", "tags"]
+    assert words("test", "source", "w") == ["web"]
+    assert words("test", "source", "web", "--env", "") == ["staging"]
+    assert words("run", "one.suite.yaml::") == ["one.suite.yaml::one"]
+    assert words("run", "one.su") == words("serve", "--workspace", "") == words("nothing", "") == []
+
+
+def test_completion_of_a_broken_workspace_is_silent(shop: Path) -> None:
+    """A Tab never prints an error into the command line."""
+    (shop / "workspace.yaml").write_text("destinations: [")
+    (shop / "one.suite.yaml").write_text("scenarios: 5")
+
+    assert words("test", "destination", "") == words("run", "one.suite.yaml::") == []
+    (shop / "workspace.yaml").unlink()
+    assert words("test", "destination", "") == []
+
+
+def test_the_script_for_bash_completes(shop: Path) -> None:
+    """Also after colons, at which bash splits words."""
+    bash = which("bash")
+    if bash is None:
+        pytest.skip("no bash on this machine")
+    lines = [
+        'eval "$(svctoolkit completion bash)"',
+        'complete_line() { COMP_LINE="$1"; COMP_POINT=${#COMP_LINE}; _svctoolkit; echo "${COMPREPLY[*]}"; }',
+        'complete_line "svctoolkit test destination h"',
+        'complete_line "svctoolkit run one.suite.yaml::"',
+        'complete_line "svctoolkit defin"',
+    ]
+    folder = Path(sys.executable).parent
+    done = subprocess.run(
+        [bash, "--norc", "-c", "\n".join(lines)],
+        cwd=shop, env={"PATH": f"{folder}:/usr/bin:/bin"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    assert done.stdout.splitlines() == ["hook", "one", "definitions"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_has_a_script_that_it_accepts(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Checked by the shell itself where it is installed."""
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert "svctoolkit completion words --" in script
+    if found := which(shell):
+        subprocess.run([found, "-n", "/dev/stdin"], input=script, text=True, check=True)
+    assert main(["completion", "csh"]) == 4
