@@ -76,7 +76,8 @@ def test_known_accepts_unknown_types_and_variables(shop: Path, capsys: pytest.Ca
     assert main(["run", "--strict"]) == 0
     assert "note" not in capsys.readouterr().err
     text = Workspace.load("workspace.yaml").dumps()
-    assert Workspace.loads(text, environ={"GA_API_SECRET": "s"}).known == ["WEBHOOK.isDefaultMapping", "GA4.sendUserId", "NEWTHING"]
+    again = Workspace.loads(text, environ={"GA_API_SECRET": "s"})
+    assert again.known == ["WEBHOOK.isDefaultMapping", "GA4.sendUserId", "NEWTHING"]
 
     (shop / "workspace.yaml").write_text(FILE + KNOWN.replace("]", ", GA4.gone]"))
     with pytest.warns(WorkspaceNotes) as warned:

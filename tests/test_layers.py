@@ -114,7 +114,9 @@ ROOMS = {
         "standard _program _pool _load worker"
     ),
     "runner": "expect suite coverage planes attempts report record _display run over_http",
-    "cli": "_command _terminal _parser _completion _main _inputs _revision _log _reports _result _violations _site commands",
+    "cli": (
+        "_command _terminal _parser _completion _main _inputs _revision _log _reports _result _violations _site commands"
+    ),
 }
 
 #: The one exception from "there is no cycle". Users look for `load`, `save`, `check` and `transformation` on the class
