@@ -8,11 +8,9 @@ look-around and back-references, which suites use.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    import regex
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Final
 
 SECONDS: Final = 1.0  # CPU time of the process: a process that is suspended does not time out
 # What `regex` would read as fuzzy matching: a brace that does not begin a number of repetitions.
@@ -25,12 +23,15 @@ def search(pattern: str, text: str) -> bool:
     >>> search("^o-[0-9]+", "o-17"), search("(?<!x)y", "xy")
     (True, False)
     """
-    return _compile(pattern).search(text, timeout=SECONDS, concurrent=True) is not None
+    return _search(pattern)(text) is not None
 
 
 @lru_cache(maxsize=256)
-def _compile(pattern: str) -> regex.Pattern[Any]:
-    import regex  # imported late: only some suites and settings have patterns
-
-    re.compile(pattern)  # what `re` rejects is invalid, even if `regex` accepts it
-    return regex.compile(_BRACE.sub(lambda match: match[0] if match[0][0] == "\\" else r"\{", pattern))
+def _search(pattern: str) -> Callable[[str], object]:
+    plain = re.compile(pattern)  # what `re` rejects is invalid, even if `regex` accepts it
+    try:
+        import regex  # imported late: only some suites and settings have patterns
+    except ModuleNotFoundError:  # an environment that is older than this dependency: without a limit
+        return plain.search
+    limited = regex.compile(_BRACE.sub(lambda match: match[0] if match[0][0] == "\\" else r"\{", pattern))
+    return partial(limited.search, timeout=SECONDS, concurrent=True)

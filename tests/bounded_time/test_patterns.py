@@ -16,7 +16,7 @@ from tests.bounded_time.patterns import Use, attacks, dynamic, uses
 
 #: Where a pattern is not a constant, and what limits it instead.
 DYNAMIC = {
-    "patterns._compile": "only compiles; searched with a limit of time",
+    "patterns._search": "only compiles; searched with a limit of time",
     "mapping.agents._first_match": "1000 characters of a user agent, and each is parsed once",
     "plans.formats.rudder_cli._catalog.reference_id": "a file of a tracking plan, not an event",
     "plans.schema.formats._pattern": "4096 characters; tested below",

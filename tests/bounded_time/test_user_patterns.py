@@ -15,6 +15,7 @@ from svctoolkit.replay.review import paths
 from svctoolkit.runner import differences
 from tests.bounded_time.growth import superlinear
 
+pytest.importorskip("regex")
 ENDLESS = "^(a|aa)+$"
 TEXT = "a" * 80 + "!"
 
