@@ -41,6 +41,7 @@ class Input(Protocol):
 
 def input_of(events: Events) -> Input:
     """Return the input for `events`. Raises `ConfigError` if it is not a supported type or cannot be opened."""
+    # The order of these tests matters: strings are iterables, and frames have `received` if a column is called that.
     if isinstance(events, (str, Path)):
         return Files([events])
     if isinstance(events, Mapping):
@@ -108,6 +109,7 @@ class Files:
             for piece in FORMATS[name].split(opened):
                 line = piece.first if isinstance(piece, Piece) else line
                 yield piece, opened.position()
+            # Everything before the damage was read; the rest of the file is one rejected part.
             if opened.damage:
                 yield Reject(place(opened.name, line), opened.damage), opened.position()
         finally:
@@ -118,10 +120,12 @@ def _files_at(named: str | Path) -> list[tuple[Place, str]]:
     if is_url(str(named)):
         files = remote_files(str(named))
         formats = [(file, format_by_ending(file.name)) for file in files]
+        # A single file must have a known format; a glob may match others, which are skipped.
         if len(files) == 1:
             format_of(files[0].name)  # raises an error that lists the known formats
         return [(file, name) for file, name in formats if name]
     path = Path(named)
+    # A file may really be called `orders[1].json`.
     if has_magic(str(named)) and not path.exists():
         return [(file, name) for file in local_glob(str(named)) if (name := format_by_ending(file.name))]
     if str(path) == STDIN:

@@ -144,30 +144,35 @@ class _Service:
         except UnknownName as error:
             raise RequestError(404, {"message": str(error)}) from error
 
-    async def _wait(self, wanted: Expectation, keys: list[str]) -> Verdict:
+    async def _wait(self, expectation: Expectation, keys: list[str]) -> Verdict:
         """Compare after every change while no event is in progress, until the expectation is met or the time is up."""
-        engine, deadline, number = self._engine, monotonic() + wanted.timeout, -1
-        run = wanted.run or None
+        engine, deadline, number = self._engine, monotonic() + expectation.timeout, -1
+        run = expectation.run or None
 
         def something_new() -> bool:
+            # Compare only after a change: the comparison reads the whole run, and waiting clients would load the CPU.
             return engine.pending.is_idle(run) and engine.journal.feed.number != number
 
+        # A destination may have been enabled just before this request.
         engine.wake()
         with engine.hurry(run):
             while True:
                 settled = await engine.notifier.wait_async(something_new, max(0.0, deadline - monotonic()))
+                # Read before the comparison, so that a change during it causes another one.
                 number = engine.journal.feed.number
                 if settled:
-                    received, verdict = await asyncio.to_thread(_compare, engine, wanted, keys)
-                    if verdict.verdict == "passed" and received >= wanted.received:
+                    received, verdict = await asyncio.to_thread(_compare, engine, expectation, keys)
+                    if verdict.verdict == "passed" and received >= expectation.received:
                         return verdict
                 elif engine.notifier.closed or monotonic() >= deadline:
                     break
-        received, verdict = await asyncio.to_thread(_compare, engine, wanted, keys)
+        received, verdict = await asyncio.to_thread(_compare, engine, expectation, keys)
         if not engine.pending.is_idle(run):
-            return _too_early(wanted, f"after {wanted.timeout:g} s: {engine.pending.describe(run)}", verdict)
-        if received < wanted.received:
-            return _too_early(wanted, f"after {wanted.timeout:g} s: {received} of {wanted.received} events", verdict)
+            return _too_early(expectation, f"after {expectation.timeout:g} s: {engine.pending.describe(run)}", verdict)
+        if received < expectation.received:
+            return _too_early(
+                expectation, f"after {expectation.timeout:g} s: {received} of {expectation.received} events", verdict
+            )
         return verdict
 
     async def scenario(self, request: Request) -> Response:
@@ -200,20 +205,20 @@ def _check(expected: Mapping[str, Json], destinations: Collection[str]) -> None:
             refuse(f"expect.{'.'.join(map(str, (name, *path)))}: {problem}")
 
 
-def _compare(engine: Engine, wanted: Expectation, keys: Sequence[str]) -> tuple[int, Verdict]:
+def _compare(engine: Engine, expectation: Expectation, keys: Sequence[str]) -> tuple[int, Verdict]:
     """Return the number of received events, and the result of the comparison."""
-    view = View(engine, wanted.run or None)
-    places = keys or _destinations(engine, view, wanted.expect)
+    view = View(engine, expectation.run or None)
+    places = keys or _destinations(engine, view, expectation.expect)
     everywhere = run_results(view, places)
-    results = shape_results(everywhere, wanted.expect)
-    if "violations" in wanted.expect:
+    results = shape_results(everywhere, expectation.expect)
+    if "violations" in expectation.expect:
         results["violations"] = violation_records(view)
     hide = engine.masker().mask
-    differences = [difference.shorten(hide) for difference in _differences(wanted.expect, everywhere, results)]
+    differences = [difference.shorten(hide) for difference in _differences(expectation.expect, everywhere, results)]
     records = [DifferenceRecord([*d.path], d.expected, d.got, str(d)) for d in differences]
     why = [hide(str(cause)) for cause in causes(everywhere)] if differences else []
     message = "; ".join(record.message for record in records)
-    return len(view.received), Verdict("failed" if differences else "passed", message, wanted.run, records, why)
+    return len(view.received), Verdict("failed" if differences else "passed", message, expectation.run, records, why)
 
 
 def _destinations(engine: Engine, view: View, expected: Mapping[str, Any]) -> list[str]:
@@ -234,10 +239,10 @@ def _differences(
             yield from comparison.member(name).differences(value, results.get(name, MISSING))
 
 
-def _too_early(wanted: Expectation, text: str, verdict: Verdict) -> Verdict:
+def _too_early(expectation: Expectation, text: str, verdict: Verdict) -> Verdict:
     """Return the verdict of a comparison that timed out before all events had arrived and finished."""
-    first = DifferenceRecord(["received"], f"{wanted.received} events, none in progress", text, text)
-    return Verdict("failed", text, wanted.run, [first, *verdict.differences], verdict.causes)
+    first = DifferenceRecord(["received"], f"{expectation.received} events, none in progress", text, text)
+    return Verdict("failed", text, expectation.run, [first, *verdict.differences], verdict.causes)
 
 
 __all__ = ["Expectation", "Verdict", "operations"]

@@ -146,6 +146,7 @@ class Calls:
             self._refuse_call(error)
             return ""
         call = self._call(kind, texts.get("name", ""), "properties", content, options, checked)
+        # An empty identity rather than none: the event must not inherit the user of this machine.
         identity = call.identity or Identity(checked.anonymous_id, checked.user_id, visitor={})
         if self._settings.enabled:
             full = call._replace(identity=identity, category=texts.get("category", ""))
@@ -188,8 +189,11 @@ class Calls:
             self._refuse_call(error)
             return ""
         if not self._settings.enabled:
+            # Even a disabled client returns an ID, so that code that stores it keeps working.
             return details.message_id or new_id()
         try:
+            # Values are converted here, in the caller's thread: the application may change its objects right after the
+            # call.
             call = self._call(kind, name, member, content, checked, details)
         except Exception as error:  # noqa: BLE001 - failing objects of the application (__iter__...) must not break it
             self._runtime.tell_fault(error)
@@ -202,6 +206,7 @@ class Calls:
     def _call(self, kind: str, name: str, member: str, content: _Values, options: Options, details: Details) -> Call:
         if self._properties and kind in _WITH_PROPERTIES:
             content = {**self._properties, **(content or {})}
+        # As in RudderStack's mobile SDKs, which repeat the name of a screen in its properties.
         if kind == "screen" and name:
             content = {**(content or {}), "name": name}
         if kind == "page":

@@ -45,6 +45,7 @@ class Engine:
         self.turnstile = Turnstile(_PATIENCE)
         path, source = queue_path(settings, embedded=self.embedded), fingerprint(write_key)
         same_file = before is not None and before.database.path == path
+        # One object per file: two connections of one process would block each other's writes.
         self.database: Database = before.database if before is not None and same_file else Database(path, reporter)
         limit, clock = settings.db_threshold_count, settings.clock
         self.queue = Queue(self.database, reporter, source=source, origin=origin, limit=limit, clock=clock)
@@ -61,6 +62,7 @@ class Engine:
             synchronize=self._synchronize,
             on_config=self._use_config,
         )
+        # Device mode can start at once, with the configuration of the last run.
         self.dispatcher.use_cache()
         self.worker = Worker(self.dispatcher, reporter, lambda: self.database.gate.lent(), embedded=self.embedded)
         process.at_fork(self, before=Engine._before_fork, parent=Engine._after_fork_in_parent, child=Engine._after_fork)
@@ -71,6 +73,7 @@ class Engine:
             self.dispatcher.tick()
             return
         self.worker.start()
+        # No thread can be started (interpreter shutdown): do not let `initialize().wait()` hang.
         if not self.worker.alive:
             self.dispatcher.ready.set()
         if self.settings.factories:
@@ -80,6 +83,7 @@ class Engine:
         """Stop the threads, store what is left, close the file. Later calls reopen and restart everything."""
         self.turnstile.try_run(self.recorder.save_session)
         self.device.stop(timeout)
+        # Only if the thread has ended: it may be using the file.
         if self.worker.stop(timeout):
             self.queue.close()
             if isinstance(self._transport, HttpTransport):
@@ -102,6 +106,7 @@ class Engine:
     def flush(self, timeout: float, *, patient: bool = True) -> bool:
         """Send waiting events to the data plane, then to device mode. Return whether the data plane got all of them."""
         deadline = time.monotonic() + timeout
+        # Calls that a signal handler has postponed are part of what must be flushed.
         self.turnstile.catch_up_interrupting()
         delivered = self.worker.flush(timeout, patient=patient)
         if self.settings.factories:
@@ -124,6 +129,7 @@ class Engine:
             self._reporter.error(StorageError(text), LogLevel.WARN, topic="other keys")
 
     def _synchronize(self, changed: bool) -> str:
+        # `try_run`: if a call is inside the recorder right now, the next tick synchronizes.
         self.turnstile.try_run(lambda: self.recorder.synchronize(changed))
         return self.recorder.identity.anonymous_id
 

@@ -58,13 +58,16 @@ class Runtime:
         return engine.dispatcher.ready
 
     def _replace(self, client: object, settings: Settings, key: str, options: Options) -> Engine:
+        # Calls during the replacement are postponed, like those before `initialize`.
         before, self.engine = self.engine, None
         if before is not None:
             before.close(1.0)
         engine = Engine(client, settings, key, options, self._reporter, self._origin, before)
         numbers, counts = engine.queue.numbers()
+        # Events that an earlier run left in the file, so that the counts of `stats` balance.
         self._carried += numbers.waiting + numbers.parked - _remaining(counts, self._carried)
         early = [self._early.popleft() for _ in range(len(self._early))]
+        # Identity and opt-out that were set before the first event also apply to the launch events.
         first_event = next((place for place, call in enumerate(early) if call.is_event), len(early))
         opted_out = [call.opt_out for call in early if call.opt_out is not None]
         for call in early[:first_event]:
@@ -136,6 +139,7 @@ class Runtime:
     def _postpone(self, call: _Early) -> None:
         if len(self._early) < _EARLY_CALLS:
             self._early.append(call)
+        # Only events count as dropped; other calls just have no effect.
         elif call.is_event:
             self._reporter.drop("too many before initialize", [], 1, unstored=True)
         engine = self.engine
@@ -156,6 +160,7 @@ class Runtime:
 
     def _at_exit(self) -> None:
         engine = self.engine
+        # Without a running worker nothing was recorded since the last flush, so exit immediately.
         if engine is not None and engine.worker.alive:
             self.shutdown(_EXIT_SECONDS, patient=False)
 

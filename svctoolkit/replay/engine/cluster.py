@@ -142,6 +142,7 @@ def run(job: Job, collection: Any, scheduler: Any, listener: Listener | None) ->
         told = _losses_told("Run it again") if "distributed" in sys.modules else nullcontext()
         with told:
             tallies = _gather(pairs, Meter(listener, len(pairs)))
+        # `from_delayed` needs at least one partition, even if the run was interrupted at once.
         parts = [pairs[number][1] for number in sorted(tallies)] or [dask.delayed(frame)([], kinds)]
         rows = dd.from_delayed(parts, meta=frame([], kinds), verify_meta=False)
     total = Sum()

@@ -70,6 +70,7 @@ class Ledger:
     def add(self, records: Sequence[Record], outcomes: Iterable[tuple[Outcome, Outcome, Difference]]) -> None:
         """Add events, with their outcomes on both sides and the difference."""
         for record, (before, after, how) in zip(records, outcomes, strict=True):
+            # The event reaches neither side's destination: there is nothing to compare.
             if before.status == after.status == "off":
                 continue
             head = self._book.head(record)
@@ -108,6 +109,7 @@ class Ledger:
             ended = (record, after.passage) if after.passage is not None and after.status != "delivered" else None
             kind, group = self._add(head, (how.kind, "", old, new), texts[0], texts[1], listed, ended)
             _name_rules(group, before, after)
+            # No difference to look at, but the whole payload is new at this destination, and so is its personal data.
             if kind == "newly delivered":
                 self._expose({kind: group}, {kind: delivered_personal_data(after.output)})
             return kind
@@ -115,6 +117,7 @@ class Ledger:
         groups: dict[_Key, Group | None] = {}
         exposed: dict[_Key, list[str]] = {}
         for change, clear in zip(how.changes, changes, strict=True):
+            # Grouped by types, not by values: `number -> text` in a thousand events is one finding.
             key = _key(change, clear, before, after, fixed=change.path in how.fixed)
             exposed.setdefault(key, []).extend(new_personal_data(change, before.output))
             if key not in kinds:
@@ -125,6 +128,7 @@ class Ledger:
                 if group is not None and {json_type(clear.before), json_type(clear.after)} == {"number"}:
                     group.measure(clear.before, clear.after)
         self._expose(groups, exposed)
+        # One change that nobody has accepted is enough to report the event.
         return "accepted" if set(kinds.values()) == {"accepted"} else "changed"
 
     def _expose(self, groups: Mapping[Any, Group | None], exposed: Mapping[Any, Sequence[str]]) -> None:

@@ -42,6 +42,7 @@ Pool = Callable[[], AbstractContextManager[Executor]]
 def run(job: Job, source: Input, meter: Meter, *, folder: Folder | None = None, pool: Pool | None, width: int) -> Run:
     """Run all chunks, at most `width` at a time. Ctrl-C stops the run; the result has everything done so far."""
     keeper = _Keeper(folder, meter)
+    # With `resume`, chunks that are in the folder already only need to be counted.
     earlier = {tally.number: tally for tally in folder.tallies()} if folder else {}
     chunks = _missing(source, earlier, keeper)
     complete = True
@@ -57,6 +58,7 @@ def run(job: Job, source: Input, meter: Meter, *, folder: Folder | None = None, 
     finally:
         with suppress(KeyboardInterrupt):  # a second Ctrl-C
             meter.finish(interrupted=not complete)
+    # Not interruptible: a half-written list of rejects would make the folder unusable for `resume`.
     with suppress(KeyboardInterrupt), uninterrupted():
         keeper.finish()
     return Run(keeper.total, keeper.rows, complete)
@@ -106,6 +108,7 @@ class _Keeper:
 
     def _take(self, tally: Tally, rows: Any) -> None:
         self._waiting[tally.number] = (tally, rows)
+        # In order, because groups keep their first examples: with another order, the same run would report others.
         while self._next in self._waiting:
             self._put(*self._waiting.pop(self._next))
             self._next += 1
@@ -132,6 +135,7 @@ class _Keeper:
 
 def _spread(job: Job, chunks: Iterator[Chunk], keeper: _Keeper, pool: Pool, width: int) -> None:
     """Keep `width` chunks in progress. When a pool loses its workers, a new pool gets their chunks."""
+    # The job is pickled once. Workers keep it under the token, instead of unpickling it for every chunk.
     token, payload = secrets.token_hex(8), serialize(job)
     lost: deque[Chunk] = deque()
     for attempt in range(_RESTARTS + 1):
@@ -142,10 +146,12 @@ def _spread(job: Job, chunks: Iterator[Chunk], keeper: _Keeper, pool: Pool, widt
                     _feed(workers, (token, payload), chunks, lost, under_way, keeper, width)
                 except BaseException:
                     for future in under_way:
+                        # Otherwise leaving the pool waits for every chunk that was submitted.
                         future.cancel()
                     raise
             return
         except BrokenProcessPool:
+            # A killed worker breaks the whole pool, so all chunks in progress are lost, not only its own.
             lost.extend(under_way.values())
             if attempt == _RESTARTS:
                 raise ToolkitError(
@@ -166,6 +172,7 @@ def _feed(
     exhausted = False
     while True:
         while len(under_way) < width and not exhausted:
+            # Lost chunks first: results after them wait in memory until they are done.
             chunk = lost.popleft() if lost else next(chunks, None)
             if chunk is None:
                 exhausted = True

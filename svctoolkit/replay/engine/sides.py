@@ -37,6 +37,7 @@ def select(sides: Sequence[Workspace], destinations: Sequence[str] | None, sourc
         if not any(_has(side.destinations, key) for side in sides):
             raise UnknownName("destination", key, [name for side in sides for name in side.destinations])
     chosen: dict[str, bool] = {}
+    # The later side first: it decides the order of the results.
     for side in reversed(sides):
         for destination in _candidates(side, destinations, source):
             if destination.enabled:
@@ -64,6 +65,7 @@ def _check(side: Workspace, destination: Destination) -> None:
     """Check everything but the user code, whose errors are reported for each event."""
     if destination.transformation is not None:
         side.transformation(destination.transformation)
+    # Reports wrong settings before the first event. User code is not loaded here, to keep a dry start fast.
     route(side, replace(destination, transformation=None), UserCode(side, Recorder(limit=0)))
 
 
@@ -178,6 +180,7 @@ class Side:
         to = self.route(key)
         if to is None or not self._reaches(to, source):
             return None
+        # For the second run of `before`, which finds out what varies by itself.
         if again and isinstance(to.code, Memo):
             to.code.forget()
         sender = self._sender(transport_of(to, self._transport))
@@ -200,6 +203,7 @@ class Side:
         if source.key not in self._links:
             self._links[source.key] = self.workspace.plan_link(source)
         link = self._links[source.key]
+        # Compared by identity: the same batch of events goes to every destination, one after the other.
         if self._checked[0] is not events:
             names = (str(event.get("messageId")) for event in events)
             self._checked = events, [check(event, link, name) for event, name in zip(events, names, strict=True)]
@@ -270,6 +274,7 @@ def _all(items: Mapping[str, Any]) -> Iterable[Any]:
 def _function(transformation: Transformation) -> list[str]:
     if transformation.function is None:
         return []
+    # The bytecode and constants, because a notebook cell that runs again creates a new function of the same name.
     code = getattr(transformation.function, "__code__", None)
     return (
         [getattr(transformation.function, "__qualname__", ""), *_constants(code)]

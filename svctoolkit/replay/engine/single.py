@@ -46,11 +46,13 @@ def _count(
     for result in passage.results:
         for loss in result.losses:
             _add_loss(engine, destination, record, loss, masker)
+    # Delivered events are only counted; everything else belongs to a group with examples.
     if fate.status == "delivered":
         return
     head = engine.head(record)
     reason = engine.words(fate.reason, masker)
     event = head["event_name"] or head["event_type"]
+    # Without a cause (an older store, a plain exception), equal messages are one group.
     path, rule, alike = "", "", text_template(reason)
     if fate.cause is not None:
         cause = map_texts(fate.cause, partial(_mask_words, engine, masker))
@@ -94,6 +96,7 @@ def _rows(engine: Engine, record: Record, passage: Passage, of: Route) -> None:
             for name, value in _cause_columns(cause, of.destination.type).items():
                 columns[name].append(value)
             outputs.append(None if output is None else engine.text(output, masker))
+    # No stage has a row for these outcomes, so the event would be missing from the frame.
     if not passage.results or passage.fate.status in ("filtered", "unmapped"):
         _settled_row(engine, passage.fate, of)
     added = len(items) - before

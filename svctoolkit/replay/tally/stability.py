@@ -26,6 +26,7 @@ def settle(whole: Difference, first: Outcome, second: Outcome, after: Outcome) -
     """
     if whole.kind == "same":
         return whole, []
+    # The outcome itself varies (a random failure). The second run happens to match, so compare with that one.
     if first.status != second.status and second.status == after.status:
         settled, varying = settle(difference(second, after), second, first, after)
         return settled, [*varying, Change("fate", first.status, after.status)]
@@ -58,6 +59,7 @@ def look(value: Json) -> tuple[Json, list[int]]:
     """Return the format of a value, and the lengths of its parts: the words of a string, or the digits of a number."""
     kind = json_type(value)
     if kind == "text" and not _NUMBER.fullmatch(value):
+        # `o-2026-01` and `o-2025-12` have the same format `x-x-x`: separators count, characters do not.
         return (kind, _RUN.sub("x", value)), [len(run) for run in _RUN.findall(value)]
     if kind == "text":
         return (kind, "number", "." in value), [len(str(int(abs(float(value)))))]
@@ -70,6 +72,7 @@ def _alike(one: tuple[Any, list[int]], other: tuple[Any, list[int]]) -> bool:
     """Return whether the formats are equal and the lengths similar: random numbers vary in length."""
     if one[0] != other[0]:
         return False
+    # Random numbers vary in their number of digits, and base64 in the length between separators.
     return all(abs(a - b) <= max(2, max(a, b) // 4) for a, b in zip(one[1], other[1], strict=True))
 
 
@@ -84,6 +87,7 @@ def is_fixed(change: Change, noise: Sequence[Change], runs: Sequence[Outcome]) -
 def _is_clock(change: Change, later: Any) -> bool:
     """Return whether the two values of a change and a later one could come from a slow clock."""
     values = (change.before, change.after, later)
+    # A clock that stands still between two fast runs looks constant, but it is not a fixed value.
     if all(map(_is_time, values)) and len({type(value) for value in values}) == 1:
         return bool(change.before <= change.after <= later)
     return False
@@ -92,4 +96,5 @@ def _is_clock(change: Change, later: Any) -> bool:
 def _is_time(value: Any) -> bool:
     if isinstance(value, str):
         return _DATE.match(value) is not None
+    # Seconds since 1973, up to milliseconds in the year 5138.
     return json_type(value) == "number" and 1e8 < value < 1e14

@@ -45,6 +45,7 @@ def attempt(
 ) -> Outcome:
     """Run one scenario, ignoring its skip and xfail: the status is `passed`, `failed` or `error`."""
     began = clock()
+    # A random part: the same scenario may run several times (--repeat, --jobs) on one plane.
     run = f"{scenario.id}-{secrets.token_hex(4)}"
     outcomes: list[StepOutcome] = []
     requests: dict[str, int] = {}
@@ -63,6 +64,7 @@ def attempt(
     failed = any(step.differences for step in outcomes)
     status = "error" if reason else "failed" if failed else "passed"
     if status == "passed":
+        # Only a passed scenario has used all of its snapshots; unused ones are reported as stale.
         snapshots.complete.add(scenario.suite.snapshot_folder / scenario.id)
     return Outcome(scenario, status, tuple(outcomes), reason, (clock() - began) * 1000, run, requests, checked)  # type: ignore[arg-type]
 
@@ -157,29 +159,32 @@ class _Attempt:
                         *idle_ignores(self.scenario, self.outcomes),
                     ]
                 )
+                # After a failure, an invariant may just not have been reached.
                 if not any(step.differences for step in self.outcomes):
                     self._add([*idle_invariants(self.scenario, self.checked)])
         finally:
             if self.scenario.recorder:
+                # Teardown must not meet scripted faults.
                 self.plane.script(self.run, dict.fromkeys(self.scenario.recorder, ()))
             self._hooks("teardown", self.scenario.teardown)
             self.plane.forget(self.run)
 
     def _hooks(self, when: Literal["setup", "teardown"], steps: Sequence[Step]) -> bool:
         """Run the steps of `setup` or `teardown` and return whether all passed. Only failures are reported."""
-        well = True
+        ok = True
         for step in steps:
             outcome = self._perform(step, f"{self.run}/{when}", prefix=f"{when}.")
             if outcome.differences:
                 labelled = [replace(d, text=f"{when}: {d}") for d in outcome.differences]
                 self.outcomes.append(replace(outcome, differences=labelled, hook=when))
-                well = False
-        return well
+                ok = False
+        return ok
 
     def _steps(self) -> bool:
         """Return whether every step could run, whatever its outcome."""
         several = len(self.scenario.steps) > 1
         for number, step in enumerate(self.scenario.steps, 1):
+            # A run of its own for each step, so that a step's expectations do not see the events of another.
             run, prefix = (f"{self.run}/{number}", f"step{number}.") if several else (self.run, "")
             self.outcomes.append(self._perform(step, run, prefix=prefix))
             if any(d.expectation[:1] == ("capture",) or d.path == ("limit",) for d in self.outcomes[-1].differences):
@@ -200,43 +205,45 @@ class _Attempt:
             result = _send_or_verify(self.scenario, step, self.plane, run, self._remaining())
         except StillWaiting as error:
             return StepOutcome(step, {}, [self._too_long(str(error))])
-        spent = (self.clock() - began) * 1000
+        elapsed_ms = (self.clock() - began) * 1000
         for key, count in result.request_counts().items():
             self.requests[key] = self.requests.get(key, 0) + count
         results = result.results(step.expect)
         results |= simulated_results(self.scenario, step, self.plane, run)
         hide = self.scenario.suite.masker.mask
         found = list(self._differences(step, result, results, prefix))
-        ends = result.causes() if found else ()
+        failed_events = result.causes() if found else ()
         found = causes_first(
-            found, results, ends, self.scenario.suite.workspace.destinations, _target(self.scenario, step)
+            found, results, failed_events, self.scenario.suite.workspace.destinations, _target(self.scenario, step)
         )
         differing = [d.shorten(hide) for d in found]
         if "capture" in step.expect:
             differing += self._capture(step, results, result.results(EVERYTHING))
-            ends = ends or (result.causes() if differing else ())
-        return StepOutcome(step, results, differing, result.answer, spent, ends)
+            failed_events = failed_events or (result.causes() if differing else ())
+        return StepOutcome(step, results, differing, result.answer, elapsed_ms, failed_events)
 
     def _differences(self, step: Step, result: Result, results: dict[str, Any], prefix: str) -> Iterator[Difference]:
         yield from result.unexpected_failures(step.expect)
         suite = self.scenario.suite
         store = ScenarioSnapshots(self.snapshots, suite.snapshot_folder, f"{self.scenario.id}.{prefix}", suite.masker)
+        # Defaults such as "the status is 200" apply unless the scenario mentions the member.
         expected = {**result.default_expectation(step.expect), **step.expect}
         comparison = Comparison(ignore=self.scenario.ignore, snapshots=store)
         violations = results.get("violations", ())
+        # An unmentioned violation fails only if the suite forbids them; the lines of the rules are added here.
         if expected.get("violations", [] if violations else None) == []:
             written = "violations" in expected
             yield from forbidden_violations(self.scenario, step, violations, written=written)
-        for name, wanted in expected.items():
+        for name, expectation in expected.items():
             if (
                 name in ("capture", *SIMULATED)
-                or (name == "failed" and wanted == ANY)
-                or (name == "violations" and wanted == [])
+                or (name == "failed" and expectation == ANY)
+                or (name == "violations" and expectation == [])
             ):
                 continue
             value, exact = results.get(name, MISSING), name in self.scenario.exact
-            value = exact_part(value, wanted, name, suite.workspace.destinations) if exact else value
-            yield from comparison.member(name, exact=exact).differences(wanted, value)
+            value = exact_part(value, expectation, name, suite.workspace.destinations) if exact else value
+            yield from comparison.member(name, exact=exact).differences(expectation, value)
         yield from held_differences(self.scenario, step, results)
         yield from broken_invariants(self.scenario, step, result.everywhere, results, self.checked)
 
@@ -257,6 +264,7 @@ class _Attempt:
         missing = []
         for name, path in step.expect["capture"].items():
             value = at(everything, path)
+            # Captures may name results in either form: complete, or as this step's expectations see them.
             value = at(results, path) if value is MISSING else value
             if value is MISSING:
                 missing.append(Difference(("capture", name), tuple(path.split(".")), "a value to capture", "nothing"))
@@ -287,9 +295,9 @@ class _Attempt:
         """
         if self.scenario.limit is None:
             return
-        spent = self.clock() - self._began
-        if spent > self.limit:
-            yield self._too_long(f"{spent:.3g} s")
+        elapsed = self.clock() - self._began
+        if elapsed > self.limit:
+            yield self._too_long(f"{elapsed:.3g} s")
 
 
 def _send_or_verify(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float) -> Result:

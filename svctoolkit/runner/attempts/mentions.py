@@ -41,6 +41,7 @@ class Mentions(Generic[T]):
         variants: Callable[[Sequence[T]], Iterable[Mapping[str, Json]]],
     ) -> None:
         self._expected, self._variants = expected, variants
+        # Computed once: every failure is compared with this.
         self._now = self._differing(results)
 
     def unmentioned(self, failures: Mapping[Key, Sequence[T]]) -> Iterator[Key]:
@@ -49,8 +50,10 @@ class Mentions(Generic[T]):
         Failures with the same key are alike: `$contains` covers all of them.
         """
         for key, alike in failures.items():
-            said = [self._is_mentioned([failure]) for failure in alike]
-            if not all(said) and (any(said) or not self._is_mentioned(alike)):
+            mentioned = [self._is_mentioned([failure]) for failure in alike]
+            # A list without `$contains` mentions only all alike failures together: removing one already changes the
+            # number.
+            if not all(mentioned) and (any(mentioned) or not self._is_mentioned(alike)):
                 yield key
 
     def _is_mentioned(self, failures: Sequence[T]) -> bool:
@@ -61,9 +64,9 @@ class Mentions(Generic[T]):
         comparison = Comparison(snapshots=_Whole())
         return {
             (d.expectation, d.path, str(d) if {*d.path[-1:]} & _OWN or "$length" in d.expectation[-1:] else "")
-            for name, wanted in self._expected.items()
+            for name, expectation in self._expected.items()
             if name != "capture"
-            for d in comparison.member(name).differences(wanted, results.get(name, MISSING))
+            for d in comparison.member(name).differences(expectation, results.get(name, MISSING))
         }
 
 

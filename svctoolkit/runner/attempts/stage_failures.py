@@ -27,7 +27,7 @@ _MEMBERS = {
     "dest_transform": "dest_transformed_payload",
     "send_to_destination": "destination_response",
 }
-_MENDED = {"reason": MISSING, "value": {}, "status": 200}
+_FIXED = {"reason": MISSING, "value": {}, "status": 200}
 _OTHERWISE = {"reason": OTHER_REASON, "value": {"error": OTHER_REASON}, "status": OTHER_STATUS}
 _SUCCESS: Final = {"success": True}  # the recorder's default response
 
@@ -52,6 +52,7 @@ def stage_failures(body: Json, keys: Mapping[str, str], target: str) -> Iterator
             continue
         place: Place = (index,) if several else ()
         key = keys.get(str(result.get("destinationId")), target)
+        # A destination that could not be tested at all, such as an unsupported type.
         if isinstance(result.get("error"), str):
             yield StageFailure(Cause(key, "failed", "routing", result["error"]), (*place, "error"), "reason")
             continue
@@ -65,6 +66,7 @@ def _of_entry(entry: Mapping[str, Any], key: str) -> Iterator[StageFailure]:
     for stage in STAGES:
         member = _MEMBERS[stage]
         for index, value in enumerate(stage_values(entry, stage) or ()):
+            # Exactly one member: a payload or an event may have a member `error` of its own.
             error = value.get("error") if isinstance(value, Mapping) and len(value) == 1 else None
             if isinstance(error, str):
                 place = (member, index) if isinstance(entry[member], list) else (member,)
@@ -82,11 +84,11 @@ def _refuses(answer: Mapping[str, Any]) -> bool:
 
 def variants(body: Json, failures: Sequence[StageFailure]) -> Iterator[Json]:
     """Yield the body without these failures, and with others in their place."""
-    for values in (_MENDED, _OTHERWISE):
+    for values in (_FIXED, _OTHERWISE):
         changed = body
         for failure in failures:
             changed = with_value(changed, failure.place, values[failure.kind])
-            if values is _MENDED and failure.kind == "status":  # the reason goes with the status: `{success: false}`
+            if values is _FIXED and failure.kind == "status":  # the reason goes with the status: `{success: false}`
                 *entry, _, index = failure.place
                 changed = with_value(changed, (*entry, _MEMBERS["send_to_destination"], index), _SUCCESS)
         yield changed

@@ -80,6 +80,7 @@ class Planes:
         try:
             yield plane
         finally:
+            # A plane that still has events under way would leak them into the next scenario.
             if plane.reset() and not scenario.live:
                 with self._lock:
                     self._free[_pool(scenario)].append(plane)
@@ -117,6 +118,7 @@ class Planes:
         if entry is None:
             fresh = suite, EmbeddedPlane(workspace, self._start_loops, coverage=self._coverage)
             with self._lock:
+                # Two threads may have created one: the first to arrive wins. The other one has not been started yet.
                 entry = self._planes.setdefault(id(workspace), fresh)
         return entry[1]
 

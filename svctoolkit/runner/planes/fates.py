@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _LEFT_OUT = ("filtered", "dropped")
 _FINE = (*_LEFT_OUT, "delivered", "unmapped")
 _FATE = ("destination", "status", "by", "reason", "attempts", "transformed", "rule", "cause")
-_BREACH = ("violation", "type", "name", "property", "path", "message", "place", "dropped")
+_VIOLATION = ("violation", "type", "name", "property", "path", "message", "place", "dropped")
 _DELIVERY = ("destination", "attempt", "status", "payload", "response", "headers", "error")
 
 
@@ -41,6 +41,7 @@ def results_of_records(
     fates: Iterable[Mapping[str, Json]], deliveries: Sequence[Mapping[str, Json]], keys: Sequence[str]
 ) -> dict[str, Json]:
     """Return the same from records of `/inspect/fates` and `/inspect/deliveries`; each fate has its `event`."""
+    # In the order of the events, not of their results: expectations of lists must not depend on timing.
     ordered = sorted(fates, key=lambda fate: int(fate["number"]))
     events = dict.fromkeys((fate.get("event") or {}).get("messageId") for fate in ordered)
     places = {message_id: place for place, message_id in enumerate(events)}
@@ -48,6 +49,7 @@ def results_of_records(
     requests = {key: [d for d in deliveries if d["destination"] == key] for key in keys}
     return {
         "user_transform": {key: [e for f in by_key[key] for e in _transform_output(f)] for key in keys},
+        # Retries repeat the payload.
         "dest_transform": {key: [d["payload"] for d in requests[key] if d["attempt"] == 1] for key in keys},
         "dropped": {key: [_drop(f) for f in by_key[key] if f["status"] in _LEFT_OUT] for key in keys},
         "failed": {key: [_failure(f, requests[key]) for f in by_key[key] if f["status"] not in _FINE] for key in keys},
@@ -67,7 +69,7 @@ def violation_record(found: Mapping[str, Json]) -> dict[str, Json]:
 
 def violation_records(view: View) -> list[dict[str, Json]]:
     """Return the violations in a view."""
-    return [violation_record({name: getattr(found, name) for name in _BREACH}) for found in view.violations]
+    return [violation_record({name: getattr(found, name) for name in _VIOLATION}) for found in view.violations]
 
 
 class EventPlace(int):
@@ -110,7 +112,9 @@ class RequestRecord(dict[str, Any]):
 
 def _attempts(fates: Sequence[Mapping[str, Any]], requests: Sequence[Mapping[str, Any]]) -> int:
     """Return how often the destination was tried: per event, or per request if events share requests."""
+    # A shared request counts as an attempt of each of its events, so their sum would be too large.
     if any(len(_event_ids(request)) > 1 for request in requests):
+        # An event with several payloads is one attempt; `part` numbers its requests.
         return sum(not request["part"] for request in requests)
     return sum(fate["attempts"] for fate in fates)
 
@@ -134,6 +138,7 @@ def _failure(fate: Mapping[str, Any], requests: Sequence[Mapping[str, Any]]) -> 
     statuses = [r["status"] for r in requests if "messageId" not in r or message_id in _event_ids(r)]
     failure = {name: fate.get(name) for name in ("by", "destination", "event", "attempts")}
     failure |= {"error": fate.get("reason"), "fate": fate["status"]}
+    # A failure in an earlier stage has no response, even if an attempt before it had one.
     failure |= {"status": statuses[-1]} if statuses and fate["by"] == "send_to_destination" else {}
     cause = cause_from_json(fate["cause"]) if fate.get("cause") else None
     return with_cause(failure, cause, str(fate.get("rule", "")))
@@ -161,6 +166,7 @@ def _transform_output(fate: Mapping[str, Any]) -> Sequence[Any]:
     """Return the events after the user transformation; without one, the event itself if it got that far."""
     if fate.get("transformed") is not None:
         return list(fate["transformed"])
+    # Filtered before the transformation: it never ran.
     return [] if fate["status"] == "filtered" else [fate.get("event")]
 
 

@@ -48,6 +48,7 @@ class _Remote(Planes):
         Raises `DeliveryError` if it is down or rejects the login.
         """
         self._plane.request("GET", "/destination-definitions/WEBHOOK", {}, b"")
+        # Any other answer, such as 404 for the unknown destination, shows that the login was accepted.
         if login and self._plane.test("/v0/testDestination/nobody", b"{}", "").status in (401, 403):
             raise DeliveryError("the login was rejected: check --email and SVC_TOKEN", code="ELOGIN")
 
@@ -82,6 +83,7 @@ class RemotePlane:
 
         self.base_url = base_url.rstrip("/")
         self.authorization = basic(email, token)
+        # Redirects are not followed: they would carry the credentials to another host.
         self._client = httpx.Client(timeout=_SECONDS, follow_redirects=False, trust_env=True)
 
     def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
@@ -148,6 +150,7 @@ class RemotePlane:
         while after is not None:
             page = self._inspect(kind, run=run, after=after, limit=1000).body
             records += page["items"]
+            # A broken server could otherwise keep this loop running forever.
             if page["next"] is not None and page["next"] <= after:
                 raise ValueError(f"the page after {after} refers to itself")
             after = page["next"]
@@ -157,6 +160,7 @@ class RemotePlane:
         answer = self.request("GET", f"/inspect/{what}?{urlencode(query)}", {"authorization": self.authorization}, b"")
         if answer.status == 404:
             raise self._unclear("it is not a svctoolkit data plane")
+        # 504 is an answer here: the run is still in progress at the timeout.
         if answer.status not in (200, 504):
             raise self._unclear(f"it responded with status {answer.status}")
         if not isinstance(answer.body, Mapping):

@@ -28,6 +28,7 @@ class Recorder:
     ) -> None:
         self._queue, self._settings, self._reporter, self._on_reset = queue, settings, reporter, on_reset
         self._states = queue.states
+        # Several processes may start at once: the first one decides.
         device_id = self._states.write_once("device_id", settings.new_id())
         self.identity = stored_identity(self._states.read("identity"), device_id)
         self.opted_out = self._states.read("opt_out") == "true"
@@ -45,11 +46,13 @@ class Recorder:
         if self.opted_out or identity.opted_out:
             self._reporter.drop("opted out", [], 1, unstored=True)
             return
+        # On a copy: the identity is only changed after the event has passed every check.
         changed, previous = self._identity_after(call, identity)
         rendered = self._text.render(call, changed, previous, "" if call.identity else self._session.context())
         body = self._inspect(rendered)
         if body is None:
             return
+        # The limit of the service; a larger event would make the data plane reject its whole batch.
         if len(body) > EVENT_BYTES:
             self._reporter.drop("too large", [body], unstored=True)
             return
@@ -59,6 +62,7 @@ class Recorder:
             self._context.forget(changed)
             identity.take(changed)
             self._save_identity(identity, own=call.identity is None)
+        # `before_send` may have changed the user, so such events count as possibly anybody's.
         user = "" if call.identity is None or self._settings.before_send else _ids(changed, previous)
         self._queue.add(body, call.at, user, for_devices=bool(self._settings.factories))
         self._reporter.log(LogLevel.VERBOSE, "%s stored, %d bytes", call.kind, len(body))

@@ -55,6 +55,7 @@ class Access:
             finally:
                 gate.leave()
                 self._on_leave()
+            # Outside the gate, so that calls of the application get in between.
             time.sleep(0.005)
         return otherwise
 

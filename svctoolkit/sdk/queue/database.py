@@ -72,6 +72,7 @@ class Database:
     def connection(self) -> sqlite3.Connection:
         """Return the open connection, or raise `StorageError`. After a failure, do not try again for a second."""
         if self._connection is None:
+            # On a missing or read-only disk, every event would otherwise try to open the file again.
             if time.monotonic() < self._closed_until:
                 raise StorageError(f"{self.path} cannot be opened")
             try:
@@ -85,6 +86,7 @@ class Database:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """One write transaction. If it raises `StorageError` or `sqlite3.Error`, it was rolled back."""
         connection = self.connection()
+        # Signal handlers look at this: they must not use the connection inside an open transaction.
         self.gate.exclusive = True
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -128,6 +130,7 @@ class Database:
                 copying.start()
             except RuntimeError:  # the interpreter is shutting down: no new threads
                 self._copy()
+            # Kept after the thread has ended, too: the next call then copies the rest.
             self._copying = copying
         elif not self._copying.is_alive():
             self._copying = None
@@ -142,6 +145,7 @@ class Database:
                 return
             if self._checkpointer is None:
                 self._checkpointer = _connect(self.path, timeout=5.0)
+            # PASSIVE never waits for readers or writers, so no call of the application is delayed.
             self._checkpointer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         except sqlite3.Error:
             return  # the writer's own checkpoint at 32 MB takes over
@@ -211,6 +215,7 @@ class Database:
         if _inode(self.path) != self._inode:  # another process was faster
             return
         aside = f"{self.path}.damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
+        # Together, or a new file would be combined with the old log.
         for suffix in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 os.replace(self.path + suffix, aside + suffix)
@@ -241,6 +246,7 @@ def _set_up(connection: sqlite3.Connection) -> bool:
     connection.execute("PRAGMA synchronous=NORMAL")
     # Some builds of SQLite overwrite every freed page, which costs more than the rest of a delivery.
     connection.execute("PRAGMA secure_delete=FAST").fetchall()
+    # 32 MB: only a fallback, since `checkpoint` copies much earlier without blocking a call.
     connection.execute("PRAGMA wal_autocheckpoint=8000")
     connection.execute(f"PRAGMA journal_size_limit={_LOG_BYTES}")
     is_new: bool = connection.execute("SELECT count(*) FROM sqlite_master WHERE name='state'").fetchone() == (0,)

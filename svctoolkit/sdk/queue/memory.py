@@ -45,6 +45,7 @@ class Memory:
     def hand_in(self, event: MemoryEvent) -> bytes | None:
         """Put an event into the inbox. If the inbox was full, drop its oldest event and return that one's JSON."""
         self._inbox.append(event)
+        # Without a lock: a deque's operations are atomic, and this may run in a signal handler.
         if len(self._inbox) > LIMIT:
             with suppress(IndexError):
                 return self._inbox.popleft().body
@@ -61,6 +62,7 @@ class Memory:
 
     def append(self, event: MemoryEvent) -> None:
         self._last_id -= 1
+        # Negative, so that they never collide with ids of the file.
         event.id = self._last_id
         self._events.append(event)
 

@@ -65,6 +65,7 @@ class Spool:
         `user` is the event's user: see `claims`.
         """
         gate = self._database.gate
+        # A call never waits longer than this: whatever holds the gate, the application goes on.
         if self._is_slow or not gate.enter(MOMENT):
             self._hand_in(MemoryEvent(at, body, user, for_devices=for_devices))
         else:
@@ -84,6 +85,8 @@ class Spool:
         """
         is_slow = self._is_slow
         if is_slow:
+            # On a slow disk the call waits briefly for the rescue thread, so that durability is lost only when it must
+            # be.
             event.stored = Latch()
         surplus = self._memory.hand_in(event)
         if surplus is not None:
@@ -93,6 +96,7 @@ class Spool:
             event.stored.wait(MOMENT)
 
     def _sort_inbox(self) -> None:
+        # `enter(0)`: if another thread is inside, it sorts the inbox when it leaves.
         while self._memory.unsorted and not self._is_slow and self._database.gate.enter(0):
             try:
                 self._try_to_disk()
@@ -107,6 +111,7 @@ class Spool:
         try:
             self._try_to_disk()
             is_done = self._memory.is_empty and not self._memory.unsorted
+            # Only a fast write that emptied the memory proves that calls may write by themselves again.
             if is_done and time.monotonic() - began < _SLOW_SECONDS:
                 self._is_slow = False
         finally:
@@ -118,6 +123,7 @@ class Spool:
     def _store(self, body: bytes, at: float, user: str, for_devices: bool) -> None:
         began = time.monotonic()
         try:
+            # Older events first, or this one would overtake them on disk.
             if self._memory.unsorted or not self._memory.is_empty:
                 self._to_disk()
             try:
@@ -130,6 +136,7 @@ class Spool:
             self._memory.append(MemoryEvent(at, body, user, for_devices=for_devices))
             self._reporter.stored += 1
             self._drop_surplus()
+            # Another process holds the lock for longer than a call can wait.
             if is_busy(error):
                 self._slow_down()
         if time.monotonic() - began > _SLOW_SECONDS:
