@@ -51,8 +51,10 @@ class Channel:
         `TransformationError` is for a frame of more than `most` bytes, or of another call.
         """
         size, answered = _HEAD.unpack(self._exactly(_HEAD.size, deadline))
+        # A late answer of an earlier call, or a forged one: neither may be taken for this event's result.
         if answered != number:
             raise unreadable()
+        # Checked before any of it is read, so that a worker cannot fill the host's memory.
         if size > most:
             raise TransformationError(f"the output is larger than {most} bytes", kind="output")
         return bytes(self._exactly(size, deadline))
@@ -71,6 +73,7 @@ class Channel:
     def _exactly(self, size: int, deadline: float) -> memoryview:
         """Return the next `size` bytes, in a reused buffer."""
         if len(self._buffer) < size:
+            # Kept and reused: allocating megabytes for every answer costs more than copying them.
             self._buffer = bytearray(size)
         content = memoryview(self._buffer)[:size]
         complete = 0
@@ -83,6 +86,7 @@ class Channel:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 raise TimeoutError
+            # Wakes up regularly to check V8's memory, which the kernel does not limit.
             self._socket.settimeout(min(remaining, _WATCH_SECONDS) if self._watch else remaining)
             try:
                 count = self._socket.recv_into(space)
@@ -116,6 +120,7 @@ class Words:
     def text(self) -> str:
         """Return what has arrived since the last call."""
         try:
+            # At most a pipe's capacity: code that prints without end only fills the pipe.
             return os.read(self._read, 1 << 16).decode("utf-8", "replace")
         except OSError:
             return ""

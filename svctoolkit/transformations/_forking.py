@@ -98,6 +98,7 @@ class ForkingWorker(Worker):
 
     def _call(self, letter: bytes, content: bytes, limits: Limits, replies: Replies) -> Answer:
         with self._control():
+            # Usually forked already, while the previous call ran: a fork takes most of a millisecond.
             child = self._next or self._fork()
             self._next = None
             try:
@@ -105,6 +106,7 @@ class ForkingWorker(Worker):
             except BaseException:
                 child.close()  # no other reference to it is left
                 raise
+        # The time limit starts when the child is locked down, so that a slow machine does not shorten it.
         deadline = time.monotonic() + limits.time
         try:
             child.channel.send(child.number, letter, content, deadline)
@@ -162,6 +164,8 @@ class ForkingWorker(Worker):
         if not child.ended:
             child.close()
             with contextlib.suppress(ClosedError, TimeoutError, OSError):  # the next call will notice
+                # Killed by the parent: only it may wait for its child, and the host must not signal a reused process
+                # id.
                 self._tell(b"K", child.number)
 
     def _verify_child(self, child: _Child) -> None:
@@ -170,6 +174,7 @@ class ForkingWorker(Worker):
         Done once per worker: all its children are locked by the same steps, and end if one of them fails.
         """
         process = decode(self._hear(b"F", child.number), ControlAnswer, ANY_SIZE).child
+        # The child reports that it is locked down before it sees any code.
         child.channel.receive(0, time.monotonic() + _CONTROL_SECONDS, 16)
         if not self._verified and (lost := unconfirmed_of_child(process, self.layers)):
             text = f"a child reports locks that the kernel does not show: {', '.join(lost)}"

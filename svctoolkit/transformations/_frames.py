@@ -142,6 +142,7 @@ def event(text: msgspec.Raw, limits: Limits) -> dict[str, Json] | str:
 def _check_size(frame: bytes, limits: Limits) -> None:
     if len(frame) <= limits.output_values:  # every value has at least one character, and counting is slow
         return
+    # An upper bound without parsing: Python objects take many times the space of their JSON.
     if frame.count(b",") + frame.count(b"[") + frame.count(b"{") > limits.output_values:
         text = f"the output has more than {limits.output_values} values"
         raise TransformationError(text, name="RangeError", kind="output")
@@ -161,6 +162,7 @@ def _repair(frame: bytes, limits: Limits) -> Any:
     try:
         value = json.loads(frame, parse_constant=_refuse_constant)
         text = json.dumps(value, ensure_ascii=False)
+        # Through UTF-16, where a lone surrogate is a single unit that can be replaced.
         return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
     except RecursionError:
         raise _too_deep(limits) from None
@@ -173,6 +175,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _check_depth(value: Any, limits: Limits) -> None:
+    # Level by level instead of recursively: the depth is what is in doubt.
     level: Sequence[Any] = [value]
     for _ in range(limits.output_depth):
         level = [

@@ -31,6 +31,7 @@ class Pool:
 
     def __init__(self, language: str, size: int, without: Collection[str] = ()) -> None:
         self.language, self.size, self._without = language, size, without
+        # Two workers are left for other code, even if every call of one transformation hangs.
         self._most_of_one = max(1, size - 2)
         self._free: list[Worker] = []  # least recently used first
         self._busy: dict[int, str] = {}  # program of each busy worker
@@ -57,6 +58,7 @@ class Pool:
             if worker is None:
                 worker = self._start(program)
             check(worker.layers, trust=program.limits.trust)
+            # Loading compiles the program; a worker that has it skips that.
             if worker.program != program.digest:
                 program.load(worker)
             yield worker
@@ -80,11 +82,14 @@ class Pool:
             while True:
                 self._drop_dead()
                 usable = [w for w in reversed(self._free) if w.program == program.digest]
+                # The most recently used one first: its memory is warm, and unused ones can end.
                 worker = next((w for w in usable if w.is_ready), None) or next(iter(usable), None)
                 same = list(self._busy.values()).count(program.digest)
                 if worker is None and same >= self._most_of_one:
                     self._changed.wait(_PATIENCE)  # code that hangs must leave workers to other code
                     continue
+                # Extra workers only for code that has none at all: otherwise a busy machine would start ever more
+                # processes.
                 most = 2 * self.size if not same and time.monotonic() > patience else self.size
                 if worker is None and self._count < most and (most == self.size or not self._free):
                     self._count += 1
@@ -135,6 +140,7 @@ class Pool:
                 self._starter.submit(self._run_start, starting, program.limits.memory)
             worker = starting.result()
         except BaseException:
+            # Too late to cancel: end the worker as soon as it has started, or it would run on unused.
             if not starting.cancel():
                 starting.add_done_callback(_end)  # after an interrupt nothing else refers to it
             raise
@@ -160,6 +166,7 @@ class Pool:
     def _give_back(self, worker: Worker | None) -> None:
         with self._changed:
             self._busy.pop(id(worker), None)
+            # Extra workers do not stay: they were for a moment when others hung.
             if worker is not None and self._count > self.size:
                 worker.end()  # beyond `size`
             if worker is not None and not worker.ended:

@@ -85,12 +85,16 @@ class Process:
         }
         with interrupts_blocked():  # the process is in a new session only once it has started
             self._process = subprocess.Popen(
+                # Isolated, without site packages: nothing of the user's environment is imported before the locks.
                 [sys.executable, "-I", "-S", "-B", str(_MAIN), json.dumps(config)],
                 stdin=subprocess.PIPE if windows else subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._words.descriptor,
+                # Windows cannot create sockets without SYSTEMROOT; nothing else is passed on.
                 env={name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ},
+                # Not the project's folder, which could contain modules or secrets.
                 cwd=os.path.abspath(os.sep),
+                # Ctrl-C in the terminal must reach the host only, which then ends its workers.
                 start_new_session=True,
                 pass_fds=() if windows else (theirs.fileno(),),
             )
@@ -130,6 +134,7 @@ class Process:
 
     def _check_memory(self) -> None:
         """Raise `TransformationError` if the process uses more memory than user code may."""
+        # 64 MB on top: V8 needs memory besides the heap of user code.
         if self._resident_bytes() > self._resident_at_start + (self.memory + 64 << 20):
             raise _out_of_memory(self.memory)
 

@@ -41,6 +41,7 @@ class Requests:
             futures = [pool.submit(self._reply, request, deadline) for request in requests]
             return [future.result(max(0.0, deadline - time.monotonic())) for future in futures]
         finally:
+            # A request that hangs must not delay the error of the call.
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _reply(self, request: Request, deadline: float) -> dict[str, Any]:

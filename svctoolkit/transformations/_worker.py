@@ -140,6 +140,7 @@ def answer_of(channel: Channel, number: int, deadline: float, limits: Limits, re
         requests += len(answer.calls)
         if not answer.calls:
             raise unreadable()
+        # An endless loop of requests would otherwise keep the host busy until the time limit.
         if requests > limits.calls:
             text = f"more than {limits.calls} requests in one call of the transformation"
             raise TransformationError(text, kind="output")

@@ -69,6 +69,7 @@ def _combinations(axes: Mapping[str, list[Any]], place: tuple[str | int, ...]) -
 def _labels(values: list[Any]) -> list[str]:
     plain = [isinstance(v, (str, int, float)) or v is None for v in values]
     slugs = [_SLUG.sub("-", "null" if v is None else str(v)).strip("-") for v in values]
+    # Compared in lower case: ids also name snapshot folders, and some file systems ignore case.
     if all(plain) and all(0 < len(s) <= 40 for s in slugs) and len({s.lower() for s in slugs}) == len(slugs):
         return slugs
     return [str(n + 1) for n in range(len(values))]

@@ -26,6 +26,7 @@ class Fixtures:
         self._entries: Mapping[str, Any] = document.data.get("fixtures", {})
         self._document, self._folder, self._problems = document, folder, problems
         self._values: dict[str, Any] = {}
+        # Most suites have no fixtures, and walking every value of a large suite takes time.
         self._needed = "$use" in document.text
         self._open: list[str] = []
         self.files: list[Path] = []
@@ -41,6 +42,7 @@ class Fixtures:
         for name, entry in self._entries.items():
             if name not in used and not (_is_file(entry) and (self._folder / entry).is_file()):
                 self._of(name, ["fixtures", name])
+        # Restored, because checking a fixture marks what it refers to as used.
         self.used = used
 
     def apply(self, value: Json, place: Sequence[str | int]) -> Json:
@@ -50,6 +52,7 @@ class Fixtures:
         if isinstance(value, dict):
             if "$use" in value:
                 return self._use(value, place)
+            # `$literal` protects its content, also from `$use`.
             members = {k: v if k == "$literal" else self.apply(v, (*place, k)) for k, v in value.items()}
             return members if any(members[k] is not v for k, v in value.items()) else value
         if isinstance(value, list):
@@ -90,6 +93,7 @@ class Fixtures:
             return {}
         self.used.add(name)
         if name not in self._values:
+            # A stack of what is being loaded, to detect circles.
             self._open.append(name)
             self._values[name] = self._load(self._entries[name], ["fixtures", name])
             self._open.pop()
@@ -141,6 +145,7 @@ def _with(value: Any, path: list[str], new: Any) -> Any:
         return new
     step, rest = path[0], path[1:]
     if isinstance(value, list):
+        # `more=1`: `$set` may append one element to a list.
         index = _index(value, step, more=1)
         inner = _with(value[index] if index < len(value) else {}, rest, new)
         return [*value[:index], inner, *value[index + 1 :]]

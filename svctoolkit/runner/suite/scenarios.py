@@ -54,6 +54,7 @@ class ScenarioBuilder:
         self.problems += suite_problems(self.suite)
         for index, raw in enumerate(self.data["scenarios"]):
             self.suite.scenarios += self._scenarios(("scenarios", index), raw, scope)
+        # Only after all scenarios are built: any of them may use a fixture.
         self.fixtures.check_unused()
         self.problems += _same_ids(self.suite)
         self.suite.files += self.fixtures.files
@@ -66,12 +67,14 @@ class ScenarioBuilder:
             if not NAME.fullmatch(name):
                 message = f"{name!r} is not a valid variable name"
                 self.problems.append(self.document.problem(["vars", name], message, key=True))
+            # Variables of the command line win, even over ones that would be invalid.
             if name in spec:
                 scope = scope.extend({name: spec[name]})
                 continue
             value = self.fixtures.apply(written, ("vars", name))
             self.problems += scope.unknown(value, self.document, ("vars", name))
             scope = scope.extend({name: scope.apply(value)})
+        # Variables that only the command line sets come last, and may be used by scenarios.
         return scope.extend({name: value for name, value in spec.items() if name not in scope.values})
 
     def _scenarios(self, place: Place, scenario_entry: Mapping[str, Any], variables: Variables) -> Iterator[Scenario]:
@@ -97,6 +100,7 @@ class ScenarioBuilder:
         for row in rows:
             self.problems += variables.unknown(row.values, self.document, row.place)
             values = variables.apply(row.values)
+            # A row of `cases` may skip itself; in a matrix these names are ordinary axes.
             own = {key: values[key] for key in ("skip", "xfail") if key in values} if "cases" in raw else {}
             tags = values.get("tags", []) if "cases" in raw else []
             tagged = {**body, **own, "tags": [*raw.get("tags", []), *tags]}
@@ -121,6 +125,7 @@ class ScenarioBuilder:
             return None
         wrong = list(scenario_problems(scenario, spec))
         self.problems += wrong
+        # All problems of all scenarios are collected, so one bad scenario does not hide the others' mistakes.
         return None if wrong else scenario
 
     def _own_variables(self, place: Place, raw: Mapping[str, Any], id: str, variables: Variables) -> Variables:
@@ -130,6 +135,7 @@ class ScenarioBuilder:
         now = datetime.now(UTC)
         with suppress(ValueError, TypeError):  # an invalid time is reported with its position by the checks
             now = datetime.fromisoformat(time) if time else now
+        # Ids depend on the scenario, not on the order of the run, so that --shuffle and -k change nothing.
         seed = f"{self.suite.name}::{id}" if ids == "sequence" else ""
         variables = variables.with_moments(Moments(now if now.tzinfo else now.replace(tzinfo=UTC), seed))
         for name, value in raw.get("vars", {}).items():
@@ -150,6 +156,7 @@ class ScenarioBuilder:
         spec: _format.Scenario,
         steps: tuple[Step, ...],
     ) -> Scenario:
+        # By destination: a scenario's script replaces the suite's for that destination only.
         answers = {**self.data.get("recorder", {}), **(raw.get("recorder") or {})}
         scripts = msgspec.convert(variables.apply(answers), _format.RecorderScript)
         freeze = spec.freeze if spec.freeze is not UNSET else self._freeze()
@@ -220,9 +227,11 @@ class ScenarioBuilder:
             scope = variables.with_later(later)
             self._check_names(written, scope, at)
             own = {} if "request" in written or "transformation" in written else inherited
+            # A step that names one of them must not inherit the other, or it would have both.
             if {"source", "destination"} & written.keys():
                 own = {k: v for k, v in own.items() if k not in ("source", "destination")}
             steps.append(self._step(at, self._with_defaults({**own, **written}), scope))
+            # What this step captures exists only for the steps after it.
             later |= _capture_names(written)
         self._check_names({k: v for k, v in raw.items() if k != "steps"}, variables.with_later(later), place)
         live = {"live": raw["live"]} if "live" in raw else {}
@@ -237,6 +246,7 @@ class ScenarioBuilder:
         except msgspec.ValidationError as error:
             raise InvalidSuite(_type_problem(error, self.document, place, place)) from error
         pending = None
+        # Uses a captured value: converted again when the value is known.
         if variables.later and variables.pending(raw):
             pending = ({k: v for k, v in raw.items() if k in only}, variables)
         return Step(spec, values.get("expect", {}), place, pending)
@@ -250,6 +260,7 @@ class ScenarioBuilder:
         """Return the steps of `setup` or `teardown`, of the suite and the scenario. A plain event is sent."""
         steps = []
         sources = [((when,), self.data.get(when, [])), ((*place, when), raw.get(when, []))]
+        # Teardown mirrors setup: the scenario's own first, then the suite's.
         for at, items in sources if when == "setup" else reversed(sources):
             for n, item in enumerate(items):
                 where = (*at, n)
@@ -324,5 +335,6 @@ def _same_ids(suite: Suite) -> Iterator[Problem]:
 
 def _slug(name: str) -> str:
     """Return a name as an id that is easy to type: letters, digits and hyphens."""
+    # Accents become plain letters: ids are typed on a command line.
     plain = unicodedata.normalize("NFKD", names_in(name)).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9_.]+", "-", plain).strip("-.")
