@@ -98,7 +98,7 @@ def test_an_imported_project_passes_and_detects_changes(tmp_path: Path) -> None:
 
 
 def test_an_import_ignores_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SVC_ENV is about another workspace; an export has no environments, and `import` no option for one."""
+    """SVC_ENV is about another workspace; an export has no environments, ."""
     export(tmp_path, configuration())
     monkeypatch.setenv("SVC_ENV", "production")
 
@@ -106,7 +106,7 @@ def test_an_import_ignores_the_environment(tmp_path: Path, monkeypatch: pytest.M
     refused = svctoolkit("import", "workspaceConfig.json", "-o", "shop2", "--env", "x", cwd=tmp_path)
 
     assert (imported.returncode, imported.stderr) == (0, "")
-    assert "unknown option --env of svctoolkit import" in refused.stderr
+    assert "--env x: expected NAME=FILE" in refused.stderr
 
 
 def test_secrets_of_an_export_are_in_one_private_file(tmp_path: Path) -> None:

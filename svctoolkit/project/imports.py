@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from svctoolkit import runner
-from svctoolkit.errors import WorkspaceWarning
+from svctoolkit.errors import Problem, WorkspaceWarning
 from svctoolkit.project import code, source_suites, states, suites
 from svctoolkit.project.accounts import add_accounts
+from svctoolkit.project.environments import add_environment
 from svctoolkit.project.files import FileNames, check_free, move_all
 from svctoolkit.project.names import key_by_name
 from svctoolkit.project.report import Report
@@ -34,6 +35,7 @@ def import_workspace(
     *,
     workspace_id: str = "",
     code_paths: Sequence[Path] = (),
+    others: Mapping[str, Path] | None = None,
     with_suites: bool = True,
     strict: bool = False,
     ci: System | None = None,
@@ -50,16 +52,14 @@ def import_workspace(
     destination that runs and for each transformation without a destination, with snapshots of the current output for
     sample events, and one for each source with a plan, with planned events.
 
-    `ci` adds a workflow that runs them without secrets.
+    `others` are further exports by the name of the environment that each becomes, such as of a production workspace.
+    `ci` adds a workflow that runs the suites without secrets.
 
     Raises `ConfigError` if the export cannot be read (with `strict`, also for unknown types or variables) or a file
     already exists, `ToolkitError` if a file cannot be written.
     """
-    workspace, unknown = read(path, workspace_id, strict, environ)
     check_free(folder, ["workspace.yaml"], _HINT)
-    missing = code.fill(workspace, code.search(list(code_paths) or code.places_beside(path)))
-    key_by_name(workspace)
-    add_accounts(workspace)
+    workspace, unknown, missing = read_all(path, workspace_id, code_paths, others or {}, strict=strict, environ=environ)
     with tempfile.TemporaryDirectory(prefix="svctoolkit-") as temporary:
         draft = Path(temporary)
         _write_workspace(workspace, draft)
@@ -69,6 +69,35 @@ def import_workspace(
         (draft / "IMPORT.md").write_text(f"# What runs here\n\n```text\n{summary.text()}\n```\n", encoding="utf-8")
         files = move_all(draft, folder, hint=_HINT)
     return replace(summary, files=files, scenarios=scenarios)
+
+
+def read_all(
+    path: Path,
+    workspace_id: str,
+    code_paths: Sequence[Path],
+    others: Mapping[str, Path],
+    *,
+    strict: bool,
+    environ: Mapping[str, str],
+) -> tuple[Workspace, list[Problem], list[str]]:
+    """Return the workspace with its code and environments, what is unknown in it, and the code that is missing."""
+    workspace, unknown, missing = _read_one(path, workspace_id, code_paths, strict=strict, environ=environ)
+    for name, export in others.items():
+        other, more, lacking = _read_one(export, "", code_paths, strict=strict, environ=environ)
+        notes = add_environment(workspace, name, other)
+        unknown += [*more, *(Problem(note, str(export)) for note in notes)]
+        missing += [f"{item} of {name}" for item in lacking]
+    add_accounts(workspace)
+    return workspace, unknown, missing
+
+
+def _read_one(
+    path: Path, workspace_id: str, code_paths: Sequence[Path], *, strict: bool, environ: Mapping[str, str]
+) -> tuple[Workspace, list[Problem], list[str]]:
+    workspace, unknown = read(path, workspace_id, strict, environ)
+    missing = code.fill(workspace, code.search(list(code_paths) or code.places_beside(path)))
+    key_by_name(workspace)
+    return workspace, unknown, missing
 
 
 def _write_workspace(workspace: Workspace, draft: Path) -> None:

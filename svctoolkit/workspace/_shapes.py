@@ -257,6 +257,9 @@ class EnvironmentSourceShape(_Shape):
 
     enabled: bool | None = None
     write_key: Text | None = None
+    destinations: Annotated[
+        list[Text | ConnectionShape] | None, Meta(description="keys of destinations, in place of those of the source")
+    ] = None
 
 
 class EnvironmentDestinationShape(_Shape):
@@ -264,6 +267,7 @@ class EnvironmentDestinationShape(_Shape):
 
     enabled: bool | None = None
     config: Annotated[dict[str, Any], Meta(description="variables that override those of the destination")] = {}
+    transformation: Annotated[str | None, Meta(description="key of another transformation, or null for none")] = None
 
 
 class EnvironmentShape(_Shape):

@@ -55,8 +55,18 @@ def differences(
 def _settings(workspace: Workspace) -> dict[str, Any]:
     """Return everything that an environment can override."""
     return {
-        "sources": {key: {"enabled": s.enabled, "writeKey": s.write_key} for key, s in workspace.sources.items()},
-        "destinations": {key: {"enabled": d.enabled, "config": d.config} for key, d in workspace.destinations.items()},
+        "sources": {
+            key: {
+                "enabled": s.enabled,
+                "writeKey": s.write_key,
+                "destinations": {c.destination: c.enabled for c in s.connections},
+            }
+            for key, s in workspace.sources.items()
+        },
+        "destinations": {
+            key: {"enabled": d.enabled, "config": d.config, "transformation": d.transformation}
+            for key, d in workspace.destinations.items()
+        },
         "credentials": {key: Secret(str(_plain(value))) for key, value in workspace.credentials.items()},
         "delivery": asdict(workspace.delivery),
         "dataPlane": asdict(workspace.data_plane),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
+from svctoolkit.cli import _inputs
 from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import UsageError
 
@@ -40,6 +43,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ci", choices=("github", "gitlab"), help="also write a workflow that runs the suites, without secrets"
     )
+    parser.add_argument(
+        "--env",
+        metavar="NAME=FILE",
+        action="append",
+        default=[],
+        help="export of another workspace, such as of production, which becomes an environment; may be repeated",
+    )
     parser.add_argument("--no-suites", action="store_true", help="do not write starter suites")
     parser.add_argument(
         "--strict", action="store_true", help="reject unknown destination types and configuration variables"
@@ -68,6 +78,19 @@ def _export(args: argparse.Namespace, folder: Path) -> Path:
     return rudderstack.fetch(folder, tokens, args.api_url or rudderstack.REGIONS[args.region], export=path)
 
 
+def _others(texts: Sequence[str]) -> dict[str, Path]:
+    """Return the exports of environments by name."""
+    others = {}
+    for text in texts:
+        name, file = _inputs.assignment("--env", text, "NAME=FILE")
+        if not re.fullmatch(r"[\w-]+", name):
+            raise UsageError(f"--env {text}: the name of an environment has letters, digits, - and _")
+        if not Path(file).is_file():
+            raise UsageError(f"--env {text}: no such file: {file}")
+        others[name] = Path(file)
+    return others
+
+
 def _import(args: argparse.Namespace, path: Path) -> int:
     from svctoolkit.cli import _terminal
     from svctoolkit.project import import_workspace
@@ -79,6 +102,7 @@ def _import(args: argparse.Namespace, path: Path) -> int:
         workspace_id=args.workspace_id,
         code_paths=[Path(code) for code in args.code],
         with_suites=not args.no_suites,
+        others=_others(args.env),
         strict=args.strict,
         ci=args.ci,
     )
@@ -107,6 +131,7 @@ command = Command(
     """,
     examples=(
         "svctoolkit import workspaceConfig.json -o shop --ci github",
+        "svctoolkit import dev.json --env prod=prod.json -o shop",
         "svctoolkit import --from rudderstack -o shop",
         "svctoolkit import namespace.json --workspace-id 2RdemoWorkspace --code exports/ -o shop",
     ),
