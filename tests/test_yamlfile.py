@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, InvalidSuite
+from svctoolkit.yamlfile import REMOVED
 from tests.pace import within
 
 json_values = st.recursive(
@@ -396,3 +397,48 @@ def test_the_schema_is_closed():
     assert made["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert made["$defs"]["Thing"]["additionalProperties"] is False
     assert made["$defs"]["Thing"]["required"] == ["thingId"]
+
+
+_KEY = st.sampled_from(["a", "b", "no", "x y", "1"])
+_VALUE = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.sampled_from(["NO", "on: x", "# x", "", "two\nlines", "$(env:A)"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_KEY, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    data=st.dictionaries(_KEY, _VALUE, min_size=1, max_size=4),
+    path=st.lists(_KEY, min_size=1, max_size=3).map(tuple),
+    value=_VALUE | st.just(REMOVED),
+)
+def test_an_edit_changes_one_value_and_nothing_else(data: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    """As if the value was set in the data; a path through something else than an object is refused."""
+    text = yamlfile.dump(data)
+    expected = owner = json.loads(json.dumps(data))
+    for step in path[:-1]:
+        if owner.get(step) is None and value is not REMOVED:
+            owner[step] = {}
+        owner = owner.get(step) or {} if owner.get(step) in (None, {}) and value is REMOVED else owner[step]
+        if not isinstance(owner, dict):
+            with pytest.raises(ConfigError):
+                yamlfile.edit(text, {path: value})
+            return
+    if value is REMOVED:
+        owner.pop(path[-1], None)
+    else:
+        owner[path[-1]] = value
+
+    edited = yamlfile.load(yamlfile.edit(text, {path: value})).data or {}
+    assert _without_empty(edited) == _without_empty(expected)
+
+
+def _without_empty(value: Any) -> Any:
+    """An object that loses its last member may disappear."""
+    if not isinstance(value, dict):
+        return value
+    members = {key: _without_empty(inner) for key, inner in value.items()}
+    return {key: inner for key, inner in members.items() if inner != {}}

@@ -18,6 +18,7 @@ from svctoolkit.project import code, source_suites, states, suites
 from svctoolkit.project.accounts import add_accounts
 from svctoolkit.project.environments import add_environment
 from svctoolkit.project.files import FileNames, check_free, move_all
+from svctoolkit.project.lock import NAME, lock_of
 from svctoolkit.project.names import key_by_name
 from svctoolkit.project.report import Report
 from svctoolkit.project.source_suites import Draft
@@ -62,7 +63,8 @@ def import_workspace(
     workspace, unknown, missing = read_all(path, workspace_id, code_paths, others or {}, strict=strict, environ=environ)
     with tempfile.TemporaryDirectory(prefix="svctoolkit-") as temporary:
         draft = Path(temporary)
-        _write_workspace(workspace, draft)
+        write_workspace(workspace, draft)
+        _write_texts({NAME: lock_of(draft).text()}, draft)
         summary = Report(workspace, states.states(workspace), missing, unknown)
         scenarios = _write_suites(workspace, summary.states, draft, environ) if with_suites else 0
         _write_texts(workflow_files(ci), draft)
@@ -100,7 +102,8 @@ def _read_one(
     return workspace, unknown, missing
 
 
-def _write_workspace(workspace: Workspace, draft: Path) -> None:
+def write_workspace(workspace: Workspace, draft: Path) -> None:
+    """Write workspace.yaml, code, plans, `.env` and `.gitignore` of a project to a folder."""
     workspace.folder = draft
     names = FileNames()
     for item in workspace.transformations.values():

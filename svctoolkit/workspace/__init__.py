@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from svctoolkit.json_types import Json
 from svctoolkit.workspace._code import UserCode
+from svctoolkit.workspace._env_file import load_env, save_env
 from svctoolkit.workspace._items import (
     Account,
     Connection,
@@ -45,7 +46,9 @@ __all__ = [
     "config_secrets",
     "configuration_of",
     "file_secrets",
+    "load_env",
     "mask_output",
+    "save_env",
     "schema",
 ]
 
