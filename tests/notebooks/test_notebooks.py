@@ -112,7 +112,7 @@ def test_a_notebook_has_title_text_and_exercise(notebook: Path) -> None:
     code = [text for kind, text in cells if kind == "code"]
 
     assert cells[0][1].startswith(f"# {notebook.name.partition('_')[0]} ")
-    assert "## Something to try" in cells[-1][1]
+    assert "## Try it yourself" in cells[-1][1]
     assert len(cells) - len(code) >= len(code) / 2
     assert max(len(text.splitlines()) for text in code) <= 25
 
