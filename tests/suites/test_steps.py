@@ -195,6 +195,11 @@ FULL = "stages: {user_transform: true, dest_transform: true, send_to_destination
             "expect: {send_to_destination: {status: 404}}",
             [],
         ),
+        (
+            f"destination: a, {VERIFY}, recorder: {{a: [{{status: 404, body: {{success: false}}}}]}}, {FULL}, "
+            "expect: {send_to_destination: {response: {success: false}}}",
+            [],
+        ),
     ],
 )
 def test_verified_events(scenario: str, said: list[str]) -> None:
