@@ -266,6 +266,11 @@ FAILED = "plain: failed in user_transform: ValueError: no n"
             "expect: {user_transform: {event: X}, dest_transform: {method: POST}}",
             [FAILED],
         ),
+        (
+            f"destination: gone, {VERIFY}, exact: [user_transform], "
+            "expect: {user_transform: [{event: X}, {event: Y}]}",
+            [DROPPED],
+        ),
     ],
 )
 def test_what_follows_from_a_failed_stage_is_not_reported(scenario: str, said: list[str]) -> None:
