@@ -115,7 +115,7 @@ ROOMS = {
     ),
     "runner": "expect suite coverage planes attempts report record _display run over_http",
     "cli": (
-        "_command _terminal _parser _completion _main _inputs _revision _log "
+        "_command _terminal _parser _completion _main _inputs _exports _revision _log "
         "_reports _result _violations _site commands"
     ),
 }

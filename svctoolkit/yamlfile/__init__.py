@@ -26,7 +26,7 @@ def dump(data: Json) -> str:
 
 
 def edit(text: str, changes: Mapping[tuple[str, ...], Json], *, name: str = "") -> str:
-    """Return the text of a file with values at paths of keys replaced, added, or removed (`REMOVED`).
+    r"""Return the text of a file with values at paths of keys replaced, added, or removed (`REMOVED`).
 
     Comments, order and everything else stay. Raises `ConfigError` if a path leads through anything but an object.
 
