@@ -66,6 +66,13 @@ def _display_modules(module: str) -> Iterator[str]:
         module = module.rpartition(".")[0]
 
 
+def printable(text: str) -> str:
+    """`text` with control characters escaped, so that data cannot control a terminal. Line breaks are kept."""
+    if text.isprintable():  # fast path: nearly all texts are, and there may be hundreds of long ones
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
 def shorten(value: Json, width: int) -> str:
     """A string, or another value as JSON, truncated to `width` characters with an ellipsis."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -6,7 +6,7 @@ import json
 
 from svctoolkit import display
 from svctoolkit.display import Html
-from svctoolkit.displayed import shows
+from svctoolkit.displayed import printable, shows
 from svctoolkit.json_types import Json
 from svctoolkit.results import blocks
 from svctoolkit.results._deliveries import SharedDeliveries
@@ -24,7 +24,7 @@ def text(result: DestinationResult) -> str:
     """Return the destination, then one line per stage: status, time, and the output, cut to one line."""
     head = f"{result.destination_name} ({result.destination or result.destination_id})"
     losses = [f"  warning: {result.masker.text(str(loss))}" for entry in result.data for loss in entry.losses]
-    return "\n".join([head, *(_line(row) for row in rows([result])), *losses])
+    return printable("\n".join([head, *(_line(row) for row in rows([result])), *losses]))
 
 
 @shows(EventResult, "text")

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from svctoolkit.causes import Cause, CodeError, Refusal, Rejection, map_texts
-from svctoolkit.displayed import Displayed, shorten
+from svctoolkit.displayed import Displayed, printable, shorten
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.results._entries import DestinationEntries, EventResult
@@ -127,7 +127,8 @@ class Failures(Displayed, ArrowOut, Sequence[Failure]):
         for destination, stage, _, name, count, _, _, values, _, template, where, example, decides in self.groups():
             notes = (("at", where), ("values", values), ("decided by setting", decides if decides != where else ""))
             more = "".join(f"; {word} {text}" for word, text in notes if text)
-            lines.append(f"  {count:,} of {name} at {destination}, {stage}: {template}{more} (such as {example})")
+            line = f"  {count:,} of {name} at {destination}, {stage}: {template}{more} (such as {example})"
+            lines.append(printable(line).replace("\n", "\\n"))
         return "\n".join(lines)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -34,7 +35,7 @@ class Result(msgspec.Struct):
     events: list[msgspec.Raw] | None = None
     error: Failure | None = None
     logs: list[tuple[str, str]] = []
-    dropped: int = 0
+    dropped: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class Request(msgspec.Struct):
@@ -160,7 +161,7 @@ def _value(text: bytes, limits: Limits) -> Any:
 def _repair(frame: bytes, limits: Limits) -> Any:
     """Replace lone surrogates, which JavaScript allows and UTF-8 does not, with U+FFFD."""
     try:
-        value = json.loads(frame, parse_constant=_refuse_constant)
+        value = json.loads(frame, parse_constant=_refuse_constant, parse_float=_finite)
         text = json.dumps(value, ensure_ascii=False)
         # Through UTF-16, where a lone surrogate is a single unit that can be replaced.
         return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
@@ -172,6 +173,13 @@ def _repair(frame: bytes, limits: Limits) -> Any:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):  # 1e400: Python's decoder accepts what no number of JavaScript can be
+        raise ValueError(f"{digits[:20]} is too large")
+    return number
 
 
 def _check_depth(value: Any, limits: Limits) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +18,9 @@ from svctoolkit.transformations._frames import Request
 
 _AT_ONCE = 8
 _LONGEST_URL = 1 << 16
+_FRAMING = ("content-length", "transfer-encoding")  # computed; both at once would let one request contain another
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NO_HEADER_VALUE = re.compile(r"[^\t\x20-\x7e\x80-\xff]")
 
 
 class _InvalidRequestError(ToolkitError):
@@ -109,5 +113,19 @@ def _request(args: Sequence[Any], timeout: float) -> FetchRequest:
     body = options.get("body")
     data = b"" if body is None else (body if isinstance(body, str) else json.dumps(body)).encode("utf-8", "replace")
     headers = options.get("headers")
-    fields = {str(name): str(value) for name, value in headers.items()} if isinstance(headers, dict) else {}
+    fields = _fields(headers) if isinstance(headers, dict) else {}
     return FetchRequest(str(options.get("method") or "GET").upper(), url.strip(), fields, data, timeout)
+
+
+def _fields(headers: Mapping[str, Json]) -> dict[str, str]:
+    """Return the headers to send. The host follows from the URL, and the length from the body."""
+    fields = {str(name): str(value) for name, value in headers.items() if str(name).lower() not in _FRAMING}
+    for name, value in fields.items():
+        if name.lower() == "host":
+            raise _InvalidRequestError("the header Host cannot be set: it follows from the url")
+        if not _TOKEN.fullmatch(name):
+            raise _InvalidRequestError(f"{name[:80]!r} is not a valid header name")
+        if bad := _NO_HEADER_VALUE.search(value):
+            place = f"U+{ord(bad[0]):04X} at position {bad.start()}"
+            raise _InvalidRequestError(f"the header {name} contains {place}, which HTTP forbids")
+    return fields

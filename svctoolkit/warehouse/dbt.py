@@ -10,6 +10,7 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.warehouse.warehouse import Warehouse
 
 _NAME = re.compile(r"[^a-z0-9_]+")
+_JINJA = re.compile(r"\{(?=[{%#])")  # the opening of an expression, a statement or a comment
 
 
 def export(warehouses: Mapping[str, Warehouse], folder: Path | str) -> list[Path]:
@@ -88,7 +89,9 @@ def _sources(warehouses: Mapping[str, Warehouse]) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Return a string for YAML: in quotes, with JSON's escapes."""
+    """Return a string for YAML: in quotes, with JSON's escapes. dbt renders its values as Jinja templates, and names of
+    fields come from events, so braces are written as templates that render to braces.
+    """
     import json
 
-    return json.dumps(text, ensure_ascii=False)
+    return json.dumps(_JINJA.sub("{{ '{' }}", text), ensure_ascii=False)

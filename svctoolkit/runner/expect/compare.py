@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from svctoolkit.displayed import printable
 from svctoolkit.errors import did_you_mean
 from svctoolkit.json_types import LEAVES, Json
 from svctoolkit.runner.expect.difference import Difference, Path
@@ -186,13 +187,6 @@ def is_matchers(value: Mapping[Json, Json]) -> bool:
         if not (isinstance(key, str) and key[:1] == "$" and key[1:] in MATCHERS):
             return False
     return bool(value)
-
-
-def printable(text: str) -> str:
-    """Escape control characters except line breaks: a destination's response must not control the terminal."""
-    if text.isprintable():  # fast path: nearly all texts are, and there may be hundreds of long ones
-        return text
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def json_line(value: Json) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from svctoolkit.displayed import printable
 from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
-from svctoolkit.runner.expect.compare import printable
 from svctoolkit.runner.report.text import reasons
 
 _FEW = 3  # other differences of a scenario in a group

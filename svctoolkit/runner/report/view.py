@@ -9,8 +9,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.display import Excerpt, Html, box, message, more, pill, section, table, tree
+from svctoolkit.displayed import printable
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
-from svctoolkit.runner.expect.compare import printable
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.report.reporters import _data
 from svctoolkit.runner.report.text import explanation, hints

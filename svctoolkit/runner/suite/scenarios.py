@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from svctoolkit.displayed import printable
 from svctoolkit.errors import ConfigError, InvalidSuite, Problem
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.compare import printable
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.checks import scenario_problems, suite_problems
 from svctoolkit.runner.suite.fixtures import Fixtures

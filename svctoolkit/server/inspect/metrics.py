@@ -26,7 +26,7 @@ class Metrics:
 
     def count(self, path: str, status: int, seconds: float) -> None:
         """Count one answered request, by the first part of its path, so that clients cannot create many labels."""
-        area = path.split("/", 2)[1]
+        area = path.removeprefix("/").partition("/")[0]
         with self._lock:
             self._requests[area if area in _AREAS else "other", status] += 1
             self._buckets[bisect_left(_BUCKETS, seconds)] += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -14,6 +15,7 @@ from svctoolkit.server.test_api.definitions import Definitions
 from svctoolkit.server.test_api.routes import TestApi
 from svctoolkit.server.web import auth
 from svctoolkit.server.web.docs import Docs
+from svctoolkit.server.web.hardening import Hardening
 from svctoolkit.server.web.operation import Handler, Operation
 from svctoolkit.server.web.responses import ERROR_HANDLERS
 from svctoolkit.server.web.threads import Lanes
@@ -38,7 +40,9 @@ def app(
     operations = [*TestApi(runs, Lanes(timeout=timeout)).operations(), *Definitions().operations()]
     own = [_route(operation, workspace) for operation in operations]
     docs = Docs([*operations, *documented]).routes()
-    application = Starlette(routes=[*routes, *own, *docs], exception_handlers=ERROR_HANDLERS)
+    application = Starlette(
+        routes=[*routes, *own, *docs], exception_handlers=ERROR_HANDLERS, middleware=[Middleware(Hardening)]
+    )
     application.router.redirect_slashes = False
     application.state.pipeline = runs
     return application

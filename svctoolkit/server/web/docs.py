@@ -35,7 +35,8 @@ class Docs:
 
         here = files(__package__)
         style, script = ((here / name).read_text("utf-8") for name in ("docs.css", "docs.js"))
-        policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; connect-src 'self'"
+        policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; connect-src 'self'; "
+        policy += "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         headers = {"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff"}
         return HTMLResponse(page(self._document, style, script), headers=headers)
 

@@ -12,8 +12,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from svctoolkit.secrets import MASK
+from svctoolkit.server.web.hardening import OPEN_PATHS
 
-_OPEN = ("/v1/", "/beacon/", "/pixel/", "/sourceConfig", "/health", "/version", "/rsaMetrics")
 _METHODS = ("GET", "POST", "HEAD")
 _LOG = logging.getLogger("svctoolkit.access")
 Count = Callable[[str, int, float], None]
@@ -34,7 +34,7 @@ class Gate:
             await self.app(scope, receive, send)
             return
         started, answered = perf_counter(), [0]
-        origin, open_to_all = _origin(scope), scope["path"].startswith(_OPEN)
+        origin, open_to_all = _origin(scope), scope["path"].startswith(OPEN_PATHS)
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -18,8 +18,8 @@ class Guard:
     """Access control for inspection and changes.
 
     A bearer token or the Basic credentials of a user open everything. Without them, inspection is possible only if the
-    server listens on loopback, and then neither from a web page, which would send its `Origin`, nor under a foreign
-    host name whose DNS points here.
+    server listens on loopback, and then neither from another web page, which browsers mark with `Origin` or
+    `Sec-Fetch-Site`, nor under a foreign host name whose DNS points here.
     """
 
     def __init__(self, workspace: Workspace, token: str, loopback: bool) -> None:
@@ -40,7 +40,7 @@ class Guard:
         async def guard_first(request: Request) -> Response:
             if "authorization" in request.headers or not self._loopback:
                 self._check(request)
-            elif "origin" in request.headers or not _names_loopback(request.url.hostname or ""):
+            elif _is_foreign(request) or not _names_loopback(request.url.hostname or ""):
                 message = "credentials are required, except for programs on this machine at a loopback address"
                 raise RequestError(401, {"message": message})
             return await handle(request)
@@ -52,6 +52,15 @@ class Guard:
         if scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token.encode()):
             return
         auth.person(request, self._workspace)
+
+
+def _is_foreign(request: Request) -> bool:
+    """Whether another web page caused the request. It could not read the answer, but it could make this server work
+    and measure how long that takes.
+    """
+    site = request.headers.get("sec-fetch-site", "none")
+    is_link = site == "same-site" and request.headers.get("sec-fetch-mode") == "navigate"
+    return "origin" in request.headers or not (site in ("none", "same-origin") or is_link)
 
 
 def _names_loopback(host: str) -> bool:

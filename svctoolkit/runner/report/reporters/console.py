@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from svctoolkit.displayed import printable
 from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome, Started
-from svctoolkit.runner.expect.compare import printable
 from svctoolkit.runner.report.reporters._contract import Output
 from svctoolkit.runner.suite.model import Suite
 
