@@ -64,6 +64,9 @@ class ToolkitError(Exception):
         return {"text/plain": f"{name}: {self}", "text/html": f'<p role="alert"><b>✗ {name}:</b> {text}</p>'}
 
 
+_MOST_NAMES = 5  # of variables in a warning
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One problem in the user's input.
@@ -133,6 +136,18 @@ class WorkspaceNotes(WorkspaceWarning):
     def __init__(self, problems: str | Sequence[Problem], count: int = 1, names: Sequence[str] = ()) -> None:
         super().__init__(problems)
         self.count, self.names = count, tuple(dict.fromkeys(names))
+
+
+class UnsetVariables(UserWarning):
+    """Environment variables of secrets are not set, and have placeholders, because nothing is sent."""
+
+    def __init__(self, file: str, names: Sequence[str]) -> None:
+        others = len(names) - _MOST_NAMES
+        listed = ", ".join(names[:_MOST_NAMES]) + (f" and {others} more" if others > 0 else "")
+        plural = "variables are" if len(names) > 1 else "variable is"
+        super().__init__(
+            f"{file}: {len(names)} environment {plural} not set, with placeholders because nothing is sent: {listed}"
+        )
 
 
 class InvalidSuite(ConfigError):

@@ -17,20 +17,10 @@ from typing import Any
 from urllib.parse import unquote, unquote_plus
 
 from svctoolkit.json_types import LEAVES, Json
-from svctoolkit.secrets import MASK, Secret
+from svctoolkit.secrets import MASK, Secret, is_secret_header, is_secret_name
 
-CREDENTIAL_HEADERS = frozenset(
-    {"authorization", "proxy-authorization", "cookie", "set-cookie", "www-authenticate", "x-auth-token", "x-api-key"}
-)
 #: A URL after its scheme. A search for the scheme as well would start at every letter of a long text.
 _URL = re.compile(r"://(?:(?P<userinfo>[^/?#\s\"'<>]*)@)?(?P<rest>[^\s\"'<>]*)")
-#: A parameter's whole name, or its last word: `api_key`, `access-token`, `X-Amz-Signature`, `userToken`, but `monkey`.
-_SECRET_NAME = re.compile(
-    r"(?:.*(?:[-_.]|(?-i:(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]))))?"
-    r"(?:(?:api|access|secret|private|auth|app|client|consumer|license|subscription|write)?[-_]?"
-    r"key|token|secret|password|passwd|pwd|pass|auth|authorization|credentials?|sig|signature|jwt|bearer)",
-    re.IGNORECASE | re.DOTALL,
-)
 #: Hosts whose URLs are credentials, and the part of the path that is not secret.
 _CREDENTIAL_PATHS = re.compile(
     r"(?P<known>(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)"
@@ -45,17 +35,6 @@ _CREDENTIAL_PATHS = re.compile(
 _PARAMETER_LISTS = re.compile(r"([?#])")
 _DELIMITERS = frozenset("?#")
 _SHORT = 500  # characters
-_LONGEST_NAME = 200  # characters of a name; a longer text is not one
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether a parameter or header with this name is a credential."""
-    return len(name) <= _LONGEST_NAME and _is_secret_name(name)
-
-
-@lru_cache(4096)
-def _is_secret_name(name: str) -> bool:
-    return _SECRET_NAME.fullmatch(unquote_plus(name)) is not None
 
 
 def url_secrets(text: str) -> Iterator[str]:
@@ -104,7 +83,7 @@ def _mask_short_text(text: str) -> str:
 
 def mask_headers(headers: Mapping[str, Json]) -> dict[str, Json]:
     """Headers of a request or response with the values of credential headers masked."""
-    return {name: MASK if _is_credential(name) and value else value for name, value in headers.items()}
+    return {name: MASK if is_secret_header(name) and value else value for name, value in headers.items()}
 
 
 def header_secrets(value: Json) -> Iterator[str]:
@@ -117,7 +96,7 @@ def header_secrets(value: Json) -> Iterator[str]:
             if type(member) in LEAVES:
                 continue
             if str(name).lower() == "headers" and isinstance(member, Mapping):
-                texts = [text for key, text in member.items() if _is_credential(str(key)) and isinstance(text, str)]
+                texts = [text for key, text in member.items() if is_secret_header(str(key)) and isinstance(text, str)]
                 yield from texts
                 yield from (text.partition(" ")[2] for text in texts)
             else:
@@ -168,7 +147,7 @@ def _mask_members(value: dict[str, Any]) -> dict[str, Any]:
 
 def _mask_place(place: str, member: Any) -> Any:
     if place == "headers" and isinstance(member, Mapping):
-        return mask_headers(member) if any(map(_is_credential, map(str, member))) else member
+        return mask_headers(member) if any(map(is_secret_header, map(str, member))) else member
     if place in ("url", "endpoint") and isinstance(member, str):
         safe = mask_url(member)
         return member if safe == member else safe
@@ -176,11 +155,6 @@ def _mask_place(place: str, member: Any) -> Any:
         names = [key for key, value in member.items() if value and is_secret_name(str(key))]
         return {**member, **dict.fromkeys(names, MASK)} if names else member
     return mask_http(member)
-
-
-@lru_cache(4096)
-def _is_credential(header: str) -> bool:
-    return header.lower() in CREDENTIAL_HEADERS or (header.lower() != "idempotency-key" and is_secret_name(header))
 
 
 def _mask(url: re.Match[str]) -> str:

@@ -118,7 +118,7 @@ def test_secrets_of_an_export_are_in_one_private_file(tmp_path: Path) -> None:
     assert holding == {".env"}
     assert stat.S_IMODE((tmp_path / "shop" / ".env").stat().st_mode) == 0o600
     names = (tmp_path / "shop" / ".env.example").read_text().split()
-    assert names == ["ORDERS_HOOK_HEADERS_0_TO=", "GA4_API_SECRET=", "AMPLITUDE_API_KEY=", "CREDENTIALS_CRM="]
+    assert names == ["ORDERS_HOOK_HEADERS_X_KEY=", "GA4_API_SECRET=", "AMPLITUDE_API_KEY=", "CREDENTIALS_CRM="]
     assert ".env" in (tmp_path / "shop" / ".gitignore").read_text().split()
     assert not any(secret in report.text() for secret in SECRETS)
 

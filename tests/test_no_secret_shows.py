@@ -233,6 +233,7 @@ RUNS: dict[str, list[list[str]]] = {
     "docs": [["docs"], ["docs", "security"]],
     "environments": [["environments", "base", "odd", "--workspace", "other.yaml"]],
     "notebooks": [["notebooks", "copies", "--no-open"]],
+    "secrets": [["secrets", "scan", "."]],  # which are in the inputs
     "serve": [],  # waits for Ctrl-C: see `test_every_output_is_masked`
 }  # fmt: skip
 
@@ -270,6 +271,7 @@ def test_no_command_shows_a_secret(
             "check",
             "doctor",
             "completion",
+            "secrets",
         )
         or files(shop)
     )

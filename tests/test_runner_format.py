@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from svctoolkit import runner
 from svctoolkit.cli import main
 from svctoolkit.delivery import HttpRequest, HttpResponse
-from svctoolkit.errors import ConfigError
+from svctoolkit.errors import ConfigError, UnsetVariables
 from svctoolkit.runner import Outcome
 from svctoolkit.runner.attempts import live as _live
 from svctoolkit.runner.suite.cases import csv_rows
@@ -114,13 +114,30 @@ def test_environment_variables_and_secrets(write: Callable[..., Path]) -> None:
     assert 'got "key=••••"' in runner.explanation(outcome)
 
 
-def test_missing_environment_variables_are_reported(write: Callable[..., Path]) -> None:
-    """With the name and advice."""
-    scenario = "  - {name: a, event: {type: track, a: $(env:NOPE), b: $(secret:NOPE)}, expect: {status: 200}}\n"
+def test_a_public_variable_must_be_set(write: Callable[..., Path]) -> None:
+    """The problem names the variable, and says what to do."""
+    scenario = "  - {name: a, event: {type: track, a: $(var:NOPE), b: x $(var:NOPE)}, expect: {status: 200}}\n"
     found = problems(write(scenario), environ={})
 
     assert ["NOPE is not set" in problem for problem in found] == [True, True]
-    assert "$(env:NOPE:-default)" in found[0]
+    assert "$(var:NOPE:-default)" in found[0]
+
+
+def test_a_secret_variable_that_is_not_set_has_a_placeholder(write: Callable[..., Path]) -> None:
+    """The same one in the event and in the expectation, with one warning; a live scenario insists on the value."""
+    expected = body("{a: $(env:NOPE), b: x <NOPE>}")
+    event = "{type: track, a: $(env:NOPE), b: x $(secret:NOPE)}"
+    scenario = f"  - {{name: a, event: {event}, expect: {expected}}}\n"
+    with pytest.warns(UnsetVariables, match="1 environment variable is not set.*: NOPE$"):
+        (outcome,) = outcomes(write(scenario), environ={"NOPE": ""})
+    assert outcome.ok
+
+    live = scenario.replace("- {name: a,", "- {name: a, live: {destination: hook},")
+    with pytest.warns(UnsetVariables):
+        suite = runner.load(write(live), environ={})
+    with runner.open_planes(live=True) as planes:
+        (outcome, *_) = (notice for notice in runner.run(suite.scenarios, planes) if isinstance(notice, runner.Outcome))
+    assert (outcome.status, "NOPE" in outcome.reason) == ("error", True)
 
 
 def test_variables_of_the_command_line_take_precedence(

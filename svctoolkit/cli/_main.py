@@ -17,6 +17,7 @@ from svctoolkit.errors import (
     RequestError,
     ToolkitError,
     UnknownName,
+    UnsetVariables,
     Unsupported,
     UsageError,
     WorkspaceNotes,
@@ -78,6 +79,7 @@ def _run(arguments: Sequence[str]) -> int:
     with warnings.catch_warnings(), _variable("SVC_ENV", environment), _variable("SVCTOOLKIT_TRUST_CODE", trust):
         warnings.showwarning = _WarningPrinter()  # type: ignore[assignment]
         warnings.simplefilter("error" if strict else "always", WorkspaceWarning)
+        warnings.simplefilter("once", UnsetVariables)
         return command.run(args)
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import tarfile
 import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from svctoolkit.errors import UsageError, WorkspaceNotes
+from svctoolkit.errors import InvalidWorkspace, Problem, UnsetVariables, UsageError, WorkspaceNotes
 
 if TYPE_CHECKING:
     from svctoolkit.workspace import Workspace
@@ -29,20 +31,39 @@ def file_of(ref: str) -> Path | None:
 
 
 def workspace_at(revision: str, file: Path) -> Workspace:
-    """The workspace in `file` as of a git revision.
+    """The workspace in `file` as of a git revision, with the secrets of the current folder's `.env`.
 
     Raises `UsageError` if the revision or the file in it does not exist, `InvalidWorkspace` for an invalid workspace.
     """
-    from svctoolkit.workspace import Workspace
+    from svctoolkit.workspace import Workspace, load_env
 
-    with _check_out(revision, file.parent) as folder:
+    environ = load_env(file.parent, os.environ)
+    with _check_out(revision, file.parent) as folder, _own_paths(folder, file.parent, revision):
         if not (folder / file.name).is_file():
             raise UsageError(f"revision {revision} does not contain {file}")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", WorkspaceNotes)  # the user cannot open files of the checkout
-            workspace = Workspace.load(folder / file.name)
+        workspace = Workspace.load(folder / file.name, environ=environ)
     workspace.folder = file.parent  # the checkout is deleted; cassettes are found in the current folder
     return workspace
+
+
+@contextmanager
+def _own_paths(checkout: Path, folder: Path, revision: str) -> Iterator[None]:
+    """Report problems of files in the checkout under the paths of the same files in the user's folder."""
+
+    def name(problem: Problem) -> Problem:
+        where, message = (text.replace(f"{checkout}{os.sep}", prefix) for text in (problem.where, problem.message))
+        return replace(problem, message=f"{message} (in revision {revision})", where=where)
+
+    prefix = "" if folder == Path() else f"{folder}{os.sep}"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except InvalidWorkspace as error:
+            raise InvalidWorkspace([name(problem) for problem in error.problems]) from None
+    for warning in caught:
+        if not isinstance(warning.message, (UnsetVariables, WorkspaceNotes)):  # as for the current workspace
+            warnings.warn(warning.message, stacklevel=3)
 
 
 @contextmanager

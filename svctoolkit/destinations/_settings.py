@@ -14,7 +14,7 @@ from svctoolkit.errors import InvalidConfig, MappingError, Problem
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import dynamic, javascript_text, text
-from svctoolkit.secrets import Secret, reveal
+from svctoolkit.secrets import Secret, is_credential, is_secret_header, reveal
 
 
 class Rows(msgspec.Struct, frozen=True, rename={"from_": "from"}):
@@ -25,10 +25,17 @@ class Rows(msgspec.Struct, frozen=True, rename={"from_": "from"}):
 
 
 class SecretRows(msgspec.Struct, frozen=True, rename={"from_": "from"}):
-    """One row of a two-column form whose right column is secret: the headers of a request."""
+    """One row of a two-column form whose right column may be secret: the headers of a request.
+
+    `is_secret` says whether name or value look like a credential.
+    """
 
     from_: str = ""
     to: Secret = Secret("")
+
+    @property
+    def is_secret(self) -> bool:
+        return is_secret_header(self.from_) or is_credential(self.to.reveal())
 
 
 class Tags(tuple[str, ...]):
@@ -54,6 +61,8 @@ S = TypeVar("S", bound=Settings)
 def _secrets(value: Any) -> Iterator[str]:
     if isinstance(value, Secret):
         yield value.reveal()
+    elif isinstance(value, SecretRows) and not value.is_secret:
+        return
     elif isinstance(value, msgspec.Struct):
         for name in value.__struct_fields__:
             yield from _secrets(getattr(value, name))

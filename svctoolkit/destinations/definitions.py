@@ -26,7 +26,7 @@ from svctoolkit.destinations._variable import Variable
 from svctoolkit.errors import InvalidConfig, Problem, UnknownName, Unsupported, did_you_mean
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.json_types import Json
-from svctoolkit.secrets import Secret
+from svctoolkit.secrets import Secret, is_credential, is_secret_header
 from svctoolkit.url_secrets import url_secrets
 
 if TYPE_CHECKING:
@@ -264,7 +264,10 @@ def secret_keys(type: str) -> list[str]:
 
 
 def protect(type: str, config: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a copy of `config` in which secret strings, and URLs that contain a secret, are `Secret` objects."""
+    """Return a copy of `config` in which secret strings, and URLs that contain a secret, are `Secret` objects.
+
+    A row of headers is secret only if its name or its value looks like a credential.
+    """
     paths = [key.split(".") for key in secret_keys(type)]
     return {name: _protect(value, [p[1:] for p in paths if p[0] == name]) for name, value in config.items()}
 
@@ -273,11 +276,20 @@ def _protect(value: Any, below: list[list[str]]) -> Any:
     if isinstance(value, (list, tuple)):
         return [_protect(item, below) for item in value]
     if isinstance(value, Mapping):
+        if _is_plain_row(value, below):
+            below = []
         # an empty path means that everything below is secret
         inner = {key: [p[1:] if p else p for p in below if not p or p[0] == key] for key in value}
         return {key: _protect(member, inner[key]) for key, member in value.items()}
     is_secret = isinstance(value, str) and value and ([] in below or any(url_secrets(value)))
     return Secret(value) if is_secret else value
+
+
+def _is_plain_row(value: Mapping[str, Any], below: list[list[str]]) -> bool:
+    """Whether this is a header without a credential, such as `X-Team: data`: a row whose right column may be secret."""
+    if below != [["to"]] or not isinstance(value.get("to"), str):
+        return False
+    return not is_secret_header(str(value.get("from", ""))) and not is_credential(value["to"])
 
 
 @cache
@@ -331,10 +343,10 @@ def _texts(value: Any, path: list[str]) -> Iterator[str]:
         for item in value:
             yield from _texts(item, path)
     elif path:
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and not _is_plain_row(value, [path]):
             yield from _texts(value.get(path[0]), path[1:])
     elif isinstance(value, Secret):
-        yield value.reveal()
+        yield from value.texts()
     elif isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):  # a whole object is secret, or the value is kept by source type

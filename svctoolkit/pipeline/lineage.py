@@ -15,6 +15,7 @@ from svctoolkit.pipeline.leaves import GONE, differing_leaves, leaves, of_other_
 from svctoolkit.pipeline.reruns import OpenPayload, Run, Way, freeze, other_routes, payloads_of, refusing, run_all
 from svctoolkit.pipeline.route import Route
 from svctoolkit.results.lineage import Destiny, Lineage, Loss, Origin, Path, dotted_path, merge
+from svctoolkit.secrets import Masker
 from svctoolkit.url_secrets import mask_http
 from svctoolkit.workspace import Source
 
@@ -74,10 +75,14 @@ def measure(event: Mapping[str, Json], route: Route, context: Context, source: S
     shown_event = leaves(route.masker.mask(dict(event)))
     return Lineage(
         route.destination.key,
-        [_origin(field, value, effects, settings, coded) for field, value in _masked_fields(base, way)],
+        [_origin(route.masker, field, value, effects, settings, coded) for field, value in _masked_fields(base, way)],
         [
             _destiny(
-                *(effect, shown_event.get(effect.path), len(base.payloads), _lost_at(effect, route)),
+                route.masker,
+                effect,
+                shown_event.get(_mask_path(effect.path, route.masker)),
+                len(base.payloads),
+                _lost_at(effect, route),
                 settings.losing.get(effect.path, ()),
             )
             for effect in effects
@@ -94,21 +99,27 @@ def _measure_stopped(
     """
     at: Loss = "dest_transform" if base.items else "user_transform"
     reached = base._replace(payloads=list(base.items or ()), in_tables=False)
-    mask, has_code = way.route.masker.mask, way.route.code is not None
-    shown_event, destinies, effects = leaves(mask(dict(event))), [], []
+    masker, has_code = way.route.masker, way.route.code is not None
+    shown_event, destinies, effects = leaves(masker.mask(dict(event))), [], []
     kinds = run_all([replace_at(event, path, of_other_kind(value)) for (path, value), *_ in trials], way)
     for ((path, value), *runs), of_kind in zip(trials, kinds, strict=True):
         effect = _effect(path, value, reached, *(run._replace(payloads=list(run.items or ())) for run in runs))
         stops = any(run.items if at == "user_transform" else run.payloads for run in (*runs, of_kind))
         lost_at: Loss = "" if stops else "user_transform" if has_code and effect.unseen else at
         went = effect if has_code else effect._replace(into=set(), decides=set())
-        destinies.append(_destiny(went, shown_event.get(path), len(reached.payloads), lost_at, stops=stops))
+        shown = shown_event.get(_mask_path(path, masker))
+        destinies.append(_destiny(masker, went, shown, len(reached.payloads), lost_at, stops=stops))
         effects.append(effect)
     before, nothing = leaves(dict(event)), _Settings({}, {})
-    masked = [leaves(mask(dict(item))) for item in reached.payloads]
+    masked = [leaves(masker.mask(dict(item))) for item in reached.payloads]
     origins = [
         _origin(
-            (n, path), masked[n].get(path), effects, nothing, {(n, path)} if before.get(path, GONE) != value else ()
+            masker,
+            (n, path),
+            masked[n].get(_mask_path(path, masker)),
+            effects,
+            nothing,
+            {(n, path)} if before.get(path, GONE) != value else (),
         )
         for n, item in enumerate(reached.payloads if has_code else ())
         for path, value in leaves(item).items()
@@ -119,11 +130,12 @@ def _measure_stopped(
 
 def _masked_fields(base: Run, way: Way) -> Iterator[tuple[_Field, Any]]:
     """Yield the fields of the payloads with secrets masked."""
-    payloads = payloads_of(base.items or (), way, lambda payload: mask_http(way.route.masker.mask(payload)))
+    masker = way.route.masker
+    payloads = payloads_of(base.items or (), way, lambda payload: mask_http(masker.mask(payload)))
     for number, (payload, fields) in enumerate(zip(payloads, base.payloads, strict=True)):
         masked = leaves(payload)
         for path in leaves(fields):
-            yield (number, path), masked.get(path)
+            yield (number, path), masked.get(_mask_path(path, masker))
 
 
 def measure_many(
@@ -179,6 +191,7 @@ def _with_tables_of(base: OpenPayload, rows: OpenPayload) -> OpenPayload:
 
 
 def _origin(
+    masker: Masker,
     field: _Field,
     shown: Any,
     effects: Sequence[_Effect],
@@ -187,11 +200,11 @@ def _origin(
 ) -> Origin:
     return Origin(
         field[0] + 1,
-        dotted_path(field[1]),
+        _dotted(field[1], masker),
         shown,
-        tuple(dotted_path(effect.path) for effect in effects if field in effect.into),
+        tuple(_dotted(effect.path, masker) for effect in effects if field in effect.into),
         tuple(
-            [dotted_path(effect.path) for effect in effects if field in effect.decides]
+            [_dotted(effect.path, masker) for effect in effects if field in effect.decides]
             + [f"config.{dotted_path(p)}" for p, (into, about) in settings.effects.items() if field in about - into]
         ),
         tuple(dotted_path(path) for path, (into, _) in settings.effects.items() if field in into),
@@ -206,17 +219,34 @@ def _lost_at(effect: _Effect, route: Route) -> Loss:
 
 
 def _destiny(
-    effect: _Effect, shown: Any, payloads: int, lost_at: Loss, lost_by: Iterable[str] = (), *, stops: bool = False
+    masker: Masker,
+    effect: _Effect,
+    shown: Any,
+    payloads: int,
+    lost_at: Loss,
+    lost_by: Iterable[str] = (),
+    *,
+    stops: bool = False,
 ) -> Destiny:
     into, decides = (
-        tuple(_name(field, payloads > 1) for field in sorted(f, key=str)) for f in (effect.into, effect.decides)
+        tuple(_name(field, payloads > 1, masker) for field in sorted(f, key=str)) for f in (effect.into, effect.decides)
     )
-    path = dotted_path(effect.path)
+    path = _dotted(effect.path, masker)
     return Destiny(path, shown, into, decides, lost_at, effect.required and not stops, tuple(lost_by), stops)
 
 
-def _name(field: _Field, several: bool) -> str:
-    return f"{field[0] + 1}: {dotted_path(field[1])}" if several else dotted_path(field[1])
+def _name(field: _Field, several: bool, masker: Masker) -> str:
+    path = _dotted(field[1], masker)
+    return f"{field[0] + 1}: {path}" if several else path
+
+
+def _dotted(path: Path, masker: Masker) -> str:
+    return dotted_path(_mask_path(path, masker))
+
+
+def _mask_path(path: Path, masker: Masker) -> Path:
+    """Return the path in the masked value: a key may be a secret."""
+    return tuple(masker.key(step) if isinstance(step, str) else step for step in path)
 
 
 def _settings(

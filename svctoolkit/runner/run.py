@@ -108,6 +108,9 @@ def _judge(scenario: Scenario, planes: Planes, snapshots: Snapshots, clock: Call
     reason = skip_reason(scenario, planes)
     if reason:
         return Outcome(scenario, "skipped", reason=reason)
+    if scenario.live and (unset := scenario.suite.environment.unset):
+        reason = f"live: environment variables are not set: {', '.join(unset)}"
+        return Outcome(scenario, "error", reason=reason)
     outcome = attempt(scenario, planes, snapshots=snapshots, clock=clock)
     if not scenario.xfail or outcome.status == "error":
         return outcome

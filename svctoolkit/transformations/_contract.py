@@ -42,6 +42,11 @@ class Output(Displayed, msgspec.Struct, frozen=True):
     by_metadata: bool = False
 
 
+def shorten(text: str, longest: int) -> str:
+    """Return a text of at most `longest` characters; an ellipsis marks a cut, where the masker looks for secrets."""
+    return text if len(text) <= longest else f"{text[:longest]}…"
+
+
 def cause_of(error: TransformationError) -> CodeError:
     """Return the error as data, for results and stores."""
     file, line, column = error.at or ("", 0, 0)

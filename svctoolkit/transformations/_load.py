@@ -20,6 +20,7 @@ from svctoolkit.transformations._contract import (
     Log,
     Metadata,
     Output,
+    shorten,
 )
 from svctoolkit.transformations._frames import Answer, Request, Result, encode
 from svctoolkit.transformations._frames import event as decode_event
@@ -246,7 +247,7 @@ def _batch_outputs(returned: list[Any], outputs: list[Output], events: Sequence[
         if isinstance(item, dict):
             events_of[owner].append((at, item))
         else:
-            errors[owner] = _of_event(TransformationError(str(item)[:200], name="TypeError"), events[owner])
+            errors[owner] = _of_event(TransformationError(shorten(str(item), 200), name="TypeError"), events[owner])
     return [
         Output(tuple(e for _, e in mine), error, output.logs, tuple(at for at, _ in mine))
         for mine, error, output in zip(events_of, errors, outputs, strict=True)

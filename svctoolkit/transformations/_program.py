@@ -10,11 +10,11 @@ from functools import cached_property
 
 from svctoolkit.errors import TransformationError, did_you_mean
 from svctoolkit.transformations import standard
-from svctoolkit.transformations._contract import Library, Limits
+from svctoolkit.transformations._contract import Library, Limits, shorten
 from svctoolkit.transformations._frames import Failure, LoadAnswer, Place, Unit
 from svctoolkit.transformations._worker import Worker
 
-_LONGEST, _LONGEST_STACK = 2000, 4000  # characters of an error
+_LONGEST, _LONGEST_STACK, _LONGEST_NAME = 2000, 4000, 100  # characters of an error
 #: The entry point's parameter list, and the name of the second parameter.
 _PARAMETERS = re.compile(
     r"\btransform(?:Event|Batch)?\b[\s=]*(?:async\b\s*)?(?:function\b\s*)?\(\s*[\w$]+\s*(?:,\s*([\w$]+)\s*)?\)"
@@ -105,7 +105,7 @@ class Program:
             error.kind = "syntax" if error.name == "SyntaxError" else "error"
             return error
         if answer.entry_point is not None and not answer.entry_point.name:
-            text, file = answer.entry_point.problem[:500], next(iter(self._sources))
+            text, file = shorten(answer.entry_point.problem, 500), next(iter(self._sources))
             return TransformationError(text, name="Error", at=(file, 0, 0), kind="syntax")
         return None
 
@@ -113,7 +113,7 @@ class Program:
         """Return V8's report: the position, the line, and a caret under the mistake."""
         report = _SYNTAX.match(text)
         if report is None:
-            return TransformationError(text.strip()[:500], name="SyntaxError", kind="syntax")
+            return TransformationError(shorten(text.strip(), 500), name="SyntaxError", kind="syntax")
         script, number, name, message, before = report.groups()
         file = self._scripts.get(script, next(iter(self._sources)))
         # the function that V8 compiles has three lines before the user's code
@@ -126,7 +126,7 @@ class Program:
                 message = "Unexpected token '}'"
         elif line == 1:
             column -= self._head(file)
-        return self._error(name, message[:_LONGEST], (file, line, max(1, column)))
+        return self._error(name, shorten(message, _LONGEST), (file, line, max(1, column)))
 
     def _head(self, file: str) -> int:
         return next((unit.head for unit in self.units if unit.file == file), 0)
@@ -139,15 +139,17 @@ class Program:
         """Return the error from a worker's description, with its position in the user's files."""
         if failure is None:
             return TransformationError("the transformation failed", name="Error")
-        message = failure.message[:_LONGEST]
+        message = shorten(failure.message, _LONGEST)
         if failure.plain:
             message = f"{message or '(nothing)'} (not an Error; throw an Error to see where)"
         at, function = failure.at, failure.function
         if at is None:
             at, function = self._first_frame(failure.stack[:_LONGEST_STACK])
         at, line = self._place(at)
-        name = failure.name[:100] or "Error"
-        return TransformationError(message, name=name, at=at, function=function[:100], source_line=line)
+        name = shorten(failure.name, _LONGEST_NAME) or "Error"
+        return TransformationError(
+            message, name=name, at=at, function=shorten(function, _LONGEST_NAME), source_line=line
+        )
 
     def _first_frame(self, stack: str) -> tuple[Place | None, str]:
         """Return the innermost position in the user's files in a V8 stack, and the function there."""

@@ -21,6 +21,7 @@ from svctoolkit.workspace._items import (
 )
 from svctoolkit.workspace._model import Workspace
 from svctoolkit.workspace._output import mask_output
+from svctoolkit.workspace._secrets import config_names
 from svctoolkit.workspace._service import configuration_of
 from svctoolkit.workspace._settings import Calls, DataPlaneSettings, Delivery, PlaneLimits, Throttle, WarehouseSettings
 
@@ -43,6 +44,7 @@ __all__ = [
     "UserCode",
     "WarehouseSettings",
     "Workspace",
+    "config_names",
     "config_secrets",
     "configuration_of",
     "file_secrets",

@@ -14,13 +14,19 @@ NAME = ".env"
 
 
 def load_env(folder: Path, environ: Mapping[str, str]) -> Mapping[str, str]:
-    """Return `environ`, with the folder's `.env` as fallback. Raises `InvalidWorkspace` if that cannot be read."""
+    """Return `environ`, with the folder's `.env` as fallback for variables that are not set, or empty.
+
+    An empty value in `.env` counts as not set. Raises `InvalidWorkspace` if the file cannot be read.
+    """
     try:
         values = _values(folder / NAME)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InvalidWorkspace(f"cannot be read: {reason}", where=str(folder / NAME)) from error
-    return ChainMap(dict(environ), values) if values else environ
+    values = {name: value for name, value in values.items() if value}
+    if not values:
+        return environ
+    return ChainMap({name: value for name, value in environ.items() if value or name not in values}, values)
 
 
 def _values(file: Path) -> dict[str, str]:

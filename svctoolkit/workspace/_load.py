@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from svctoolkit import plans, yamlfile
-from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, UnknownName, WorkspaceNotes
+from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, UnknownName, UnsetVariables, WorkspaceNotes
 from svctoolkit.secrets import Secret
 from svctoolkit.transformations import Limits
 from svctoolkit.workspace import _checks, _environments, _service, own_types
@@ -32,7 +32,7 @@ from svctoolkit.workspace._items import (
     Transformation,
     account_and_declarations,
 )
-from svctoolkit.workspace._references import has_reference, resolve
+from svctoolkit.workspace._references import has_reference, not_set, resolve
 from svctoolkit.workspace._settings import Calls, DataPlaneSettings, Delivery, PlaneLimits, Throttle, WarehouseSettings
 from svctoolkit.workspace._shapes import (
     AccountShape,
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from svctoolkit.workspace._model import Workspace
 
 _Path: TypeAlias = tuple[str | int, ...]
+_NO_TOKEN = "0" * 64  # the hash of no known token
 
 
 def load_file(
@@ -75,18 +76,22 @@ def workspace_of(
 
     If only types and configurations of destinations are invalid, issue a `WorkspaceWarning` instead, unless `strict`.
     """
+    unset: dict[str, _Path] = {}
     with yamlfile.without_collector():
         if _service.describes(document):
             document = _service.configuration_of(document)
             workspace, flaws = _service.workspace_of(document, kind)
         else:
-            workspace, flaws = _from_file(document, kind, folder, environ)
+            workspace, flaws, unset = _from_file(document, kind, folder, environ)
     if flaws and (strict or not all(flaw.bearable for flaw in flaws)):
         raise InvalidWorkspace(_problems(document, flaws))
     if flaws:
         names = [flaw.known for flaw in flaws if flaw.known]
         notes = WorkspaceNotes(_problems(document, flaws), len(flaws), names)
         warnings.warn(notes, stacklevel=4)  # the caller of `load`
+    if unset:
+        workspace.set_unset({name: document.problem(path, not_set(name)) for name, path in unset.items()})
+        warnings.warn(UnsetVariables(document.name, [*unset]), stacklevel=4)
     return workspace
 
 
@@ -96,8 +101,12 @@ def _problems(document: Document, flaws: Sequence[Flaw]) -> list[Problem]:
 
 def _from_file(
     document: Document, kind: type[Workspace], folder: Path | None, environ: Mapping[str, str]
-) -> tuple[Workspace, list[Flaw]]:
-    """Return the workspace without members of the wrong shape, and the flaws in file order."""
+) -> tuple[Workspace, list[Flaw], dict[str, _Path]]:
+    """Return the workspace without members of the wrong shape, the flaws in file order, and the variables of secrets
+    that are not set, with the first place of each.
+
+    In a delivery mode that sends requests, a variable that is not set is a flaw.
+    """
     misfits = yamlfile.misfits(document.data, schema())
     flaws = [Flaw(tuple(m.path), m.message, key=m.at_key) for m in misfits]
     if len(flaws) > yamlfile.MAX_PROBLEMS:
@@ -107,7 +116,21 @@ def _from_file(
     workspace = builder.workspace(msgspec.convert(rest.data, WorkspaceShape))
     workspace.folder = folder
     workspace.environments = rest.data.get("environments", {})
-    return workspace, _in_order(document, [*flaws, *_others(rest, builder.flaws, workspace)])
+    unset = builder.unset
+    if unset and _may_send(workspace):
+        builder.flaws += [Flaw(path, not_set(name)) for path, name in unset]
+        unset = []
+    places: dict[str, _Path] = {}
+    for path, name in unset:
+        places.setdefault(name, rest.original(path))
+    return workspace, _in_order(document, [*flaws, *_others(rest, builder.flaws, workspace)]), places
+
+
+def _may_send(workspace: Workspace) -> bool:
+    try:
+        return workspace.sends
+    except UnknownName:  # an unknown delivery mode, which is reported, may be a misspelt `live`
+        return True
 
 
 def _in_order(document: Document, flaws: Sequence[Flaw]) -> list[Flaw]:
@@ -190,12 +213,21 @@ def _follows(flaw: Flaw, paths: set[_Path]) -> bool:
     return bool(above & paths) or flaw.missing in paths or flaw.missing[:1] in paths
 
 
+def _is_url(path: _Path) -> bool:
+    """Whether the setting at a path is a URL, by its name."""
+    return str(path[-1]).lower().endswith(("url", "endpoint", "geolocation"))
+
+
 class _Builder:
-    """Builds the objects from a file of the right shape. `flaws` has problems with the environment and other files."""
+    """Builds the objects from a file of the right shape. `flaws` has problems with the environment and other files.
+
+    `unset` has the places of variables of secrets that are not set.
+    """
 
     def __init__(self, kind: type[Workspace], folder: Path | None, environ: Mapping[str, str]) -> None:
         self._kind = kind
         self.flaws: list[Flaw] = []
+        self.unset: list[tuple[_Path, str]] = []
         self._folder, self._environ = folder or Path(), environ
 
     def workspace(self, shape: WorkspaceShape) -> Workspace:
@@ -277,10 +309,14 @@ class _Builder:
             self._forward(shape.forward, ("sources", key, "forward")) if shape.forward else None,
         )
 
-    def _forward(self, shape: ForwardShape, path: tuple[str, ...]) -> Forward:
+    def _forward(self, shape: ForwardShape, path: tuple[str, ...]) -> Forward | None:
+        """Return what forwards a source's requests; None without its secrets, because a placeholder would be sent."""
         key = self._resolve(shape.write_key, (*path, "writeKey"))
         secret = key if isinstance(key, Secret) else Secret(key)
-        return Forward(self._resolve(shape.url, (*path, "url")), secret, shape.answer)
+        url = self._resolve(shape.url, (*path, "url"))
+        if secret.unset or (isinstance(url, Secret) and url.unset):
+            return None
+        return Forward(url, secret, shape.answer)
 
     def _tracking_plan(self, key: str, shape: TrackingPlanShape) -> TrackingPlan:
         """Load a tracking plan. Problems in its files are reported with positions in those files."""
@@ -316,6 +352,8 @@ class _Builder:
         token = self._resolve(written, path)
         if not isinstance(token, Secret):
             return Person.with_token(email, token)
+        if token.unset:  # nobody can log in with a placeholder
+            return Person(email, _NO_TOKEN, token.origin)
         if not token:
             self._flaw(path, "the token is empty: anyone could log in")
         return Person.with_token(email, token.reveal(), written=token.origin)
@@ -332,10 +370,13 @@ class _Builder:
 
     def _resolve(self, text: str, path: _Path) -> str | Secret:
         try:
-            return resolve(text, self._environ)
+            value = resolve(text, self._environ, url=_is_url(path))
         except ValueError as error:
             self._flaw(path, str(error))
             return text
+        if isinstance(value, Secret):
+            self.unset += [(path, name) for name in value.unset]
+        return value
 
     def _code(self, shape: LibraryShape, path: _Path) -> tuple[Language | None, str, Path | None, str]:
         """Return language, code, file and version."""

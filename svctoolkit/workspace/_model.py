@@ -13,10 +13,9 @@ from svctoolkit.displayed import Displayed, render
 from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, did_you_mean
 from svctoolkit.json_types import Json
 from svctoolkit.plans import Link
-from svctoolkit.secrets import Masker, Secret, secret_texts
+from svctoolkit.secrets import Masker, Secret
 from svctoolkit.simulations import LEVELS, Level, is_simulated
 from svctoolkit.transformations import Limits, Scope
-from svctoolkit.url_secrets import config_url_secrets
 from svctoolkit.workspace._items import (
     LANGUAGES,
     Account,
@@ -31,7 +30,7 @@ from svctoolkit.workspace._items import (
     account_and_declarations,
 )
 from svctoolkit.workspace._lookup import by_key, code_of, link_of, lookup
-from svctoolkit.workspace._secrets import KnownSecrets
+from svctoolkit.workspace._secrets import KnownSecrets, secret_names, secret_state, secret_texts, unset_variables
 from svctoolkit.workspace._settings import DataPlaneSettings, Delivery, WarehouseSettings
 
 if TYPE_CHECKING:
@@ -85,6 +84,7 @@ class Workspace(Displayed):
     scope: Scope = field(default_factory=Scope, init=False, repr=False, compare=False)
     _transports: dict[Path, Transport] = field(default_factory=dict, init=False, repr=False, compare=False)
     _known: KnownSecrets = field(default_factory=KnownSecrets, init=False, repr=False, compare=False)
+    _unset: dict[str, Problem] = field(default_factory=dict, init=False, repr=False, compare=False)  # by variable
 
     @classmethod
     def load(
@@ -342,8 +342,11 @@ class Workspace(Displayed):
     def transport(self, recorder: Recorder, *, loopback: bool = True) -> Transport:
         """Return the transport of the current delivery mode: `recorder`, the live network, or the cassette.
 
-        `loopback`: see `svctoolkit.delivery.live.transport_for`. Raises `ConfigError` for an invalid cassette file.
+        `loopback`: see `svctoolkit.delivery.live.transport_for`. Raises `ConfigError` for an invalid cassette file, and
+        `InvalidWorkspace` if requests would be sent with placeholders.
         """
+        if self._unset and self.sends and (unset := unset_variables(self) & self._unset.keys()):
+            raise InvalidWorkspace([problem for name, problem in self._unset.items() if name in unset])
         return self.delivery_mode.transport(self.delivery_setting(recorder, loopback=loopback))
 
     def delivery_setting(self, recorder: Recorder | None = None, *, loopback: bool = True) -> Setting:
@@ -371,6 +374,7 @@ class Workspace(Displayed):
         """Return a copy in another delivery mode, which shares everything else with this one."""
         copy = replace(self, delivery=replace(self.delivery, mode=mode))
         copy.scope = self.scope  # share the sandbox workers, as the code is the same
+        copy.set_unset(self._unset)
         return copy
 
     @property
@@ -378,17 +382,33 @@ class Workspace(Displayed):
         """Whether requests may leave the machine."""
         return self.delivery_mode.sends(self.delivery_setting())
 
+    @property
+    def unset(self) -> list[str]:
+        """The environment variables that were not set when this workspace was loaded, and have placeholders."""
+        return [*self._unset]
+
+    def set_unset(self, problems: Mapping[str, Problem]) -> None:
+        """Set which environment variables have placeholders: problems to report before anything is sent."""
+        self._unset = dict(problems)
+
+    def secret_names(self) -> Iterator[tuple[str, str]]:
+        """Yield each secret after its name: that of its environment variable, or of its setting (`hook.apiKey`).
+
+        Variables that are not set have their placeholder.
+        """
+        return secret_names(self)
+
     def secrets(self) -> Iterator[str]:
         """Return all secret strings: those in configurations, accounts and credentials.
 
         Includes former secrets of this workspace, because recorded requests may still contain them.
         """
-        return iter(self._known.update(self._secret_state(), self._secrets_of_now)[0])
+        return iter(self._known.update(secret_state(self), lambda: secret_texts(self))[0])
 
     @property
     def masker(self) -> Masker:
         """Masks all `secrets()`. The same object as long as they do not change."""
-        return self._known.update(self._secret_state(), self._secrets_of_now)[1]
+        return self._known.update(secret_state(self), lambda: secret_texts(self))[1]
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle all credentials as secrets, including those in clear text."""
@@ -399,24 +419,6 @@ class Workspace(Displayed):
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
-
-    def _secret_state(self) -> tuple[Any, ...]:
-        """Return a value that changes when the secrets do."""
-        configs = [(destination.type, destination.config) for destination in self.destinations.values()]
-        accounts = [[*account.secrets()] for account in self.accounts.values()]
-        forwards = [source.forward for source in self.sources.values()]
-        return configs, accounts, dict(self.credentials), self.delivery.geolocation, forwards
-
-    def _secrets_of_now(self) -> Iterator[str]:
-        for destination in self.destinations.values():
-            yield from destination.secrets()
-        for account in self.accounts.values():
-            yield from account.secrets()
-        yield from secret_texts([source.forward.write_key for source in self.sources.values() if source.forward])
-        yield from secret_texts(self.credentials)
-        yield from (text for text in self.credentials.values() if isinstance(text, str))
-        yield from secret_texts(self.delivery.geolocation)
-        yield from config_url_secrets([*self.credentials.values(), self.delivery.geolocation])
 
     def display_text(self) -> str:
         """Return a tree: each source with the destinations that it is connected to."""

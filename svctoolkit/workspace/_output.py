@@ -32,19 +32,23 @@ def mask_output(output: Output, masker: Masker) -> Output:
     """Return `output` with the secrets in its error and its log masked."""
     if output.error is None and not output.logs:
         return output
-    logs = tuple(replace(log, text=masker.text(log.text)) for log in output.logs)
+    logs = tuple(replace(log, text=masker.cut_text(log.text)) for log in output.logs)
     return msgspec.structs.replace(output, error=output.error and mask_error(output.error, masker), logs=logs)
 
 
 def mask_error(error: TransformationError, masker: Masker) -> TransformationError:
-    if masker.text(f"{error} {error.source_line}") == f"{error} {error.source_line}":
+    """Return `error` with the secrets in its texts masked."""
+    texts = (error.message, error.name, error.function, error.source_line)
+    masked = tuple(map(masker.cut_text, texts))
+    if masked == texts:
         return error
+    message, name, function, line = masked
     return TransformationError(
-        masker.text(error.message),
-        name=masker.text(error.name),
+        message,
+        name=name,
         at=error.at,
-        function=error.function,
-        source_line=masker.text(error.source_line),
+        function=function,
+        source_line=line,
         kind=error.kind,
         event_id=error.event_id,
     )

@@ -10,19 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from svctoolkit.secrets import Secret
+from svctoolkit.secrets import Secret, placeholder
 
 _OPENING = re.compile(r"(?<!\$)(\$++)\((?:env|var):")
 _REFERENCE = re.compile(r"\$\((env|var):([A-Za-z_][A-Za-z0-9_]*)(?::-([^)]*))?\)")
 
 
-def resolve(text: str, environ: Mapping[str, str]) -> str | Secret:
+def resolve(text: str, environ: Mapping[str, str], *, url: bool = False) -> str | Secret:
     """Return the resolved string, as a `Secret` (with `text` as its origin) if it contains `$(env:NAME)`.
 
-    Raises `ValueError` that says what is wrong with a reference.
+    A secret variable that is not set, or empty, gets a placeholder, and is in `unset` of the secret; `url` says that
+    the string is a URL. Raises `ValueError` that says what is wrong with a reference.
     """
     texts: list[str] = []
-    pieces: list[str] = []
+    pieces: dict[str, str] = {}
+    unset: dict[str, str] = {}
     end = 0
     for opening in _OPENING.finditer(text):
         if opening.start() < end:
@@ -35,20 +37,31 @@ def resolve(text: str, environ: Mapping[str, str]) -> str | Secret:
         reference = _REFERENCE.match(text, opening.start())
         if reference is None:
             raise ValueError("invalid reference: write $(env:NAME) or $(env:NAME:-default); $$(env: is plain text")
-        texts.append(_value(reference[2], reference[3], environ))
+        kind, name, default = reference.groups()
+        value = _value(name, default, environ)
+        if kind == "env" and not value and default is None:
+            value = unset[name] = placeholder(name, url=url and reference.span() == (0, len(text)))
+        elif kind == "env":
+            pieces[name] = value or ""
+        if value is None:
+            raise ValueError(not_set(name, "var"))
+        texts.append(value)
         end = reference.end()
-        if reference[1] == "env":
-            pieces.append(texts[-1])
     whole = "".join([*texts, text[end:]])
-    return Secret(whole, origin=text, pieces=pieces) if pieces else whole
+    return Secret(whole, origin=text, pieces=pieces, unset=unset) if pieces or unset else whole
 
 
-def _value(name: str, default: str | None, environ: Mapping[str, str]) -> str:
+def not_set(name: str, kind: str = "env") -> str:
+    """Return the message for a variable without a value."""
+    return f"the environment variable {name} is not set: set it, or write $({kind}:{name}:-default)"
+
+
+def _value(name: str, default: str | None, environ: Mapping[str, str]) -> str | None:
     value = environ.get(name)
     if default is not None:
         value = value or default
     if value is None:
-        raise ValueError(f"the environment variable {name} is not set: set it, or write $(env:{name}:-default)")
+        return None
     if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
         raise ValueError(f"the environment variable {name} is not UTF-8")
     return value

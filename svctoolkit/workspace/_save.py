@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -17,7 +18,7 @@ import msgspec
 from svctoolkit import yamlfile
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import InvalidWorkspace, Problem
-from svctoolkit.secrets import Secret
+from svctoolkit.secrets import Secret, json_credentials
 from svctoolkit.transformations import Limits
 from svctoolkit.url_secrets import url_secrets
 from svctoolkit.workspace._env_file import save_env
@@ -184,20 +185,35 @@ class _Writer:
 
     def _config(self, value: Any, path: str) -> Any:
         if isinstance(value, Secret):
-            return value.origin if has_reference(value.origin) else self._reference(value.reveal(), path)
+            return value.origin if has_reference(value.origin) else self._references(value.reveal(), path)
         if isinstance(value, str):
             is_secret = path.startswith("credentials.") or any(url_secrets(value))
-            return self._reference(value, path) if is_secret and value else escape(value)
+            return self._references(value, path) if is_secret and value else escape(value)
         if isinstance(value, Mapping):
-            return {key: self._config(inner, f"{path}.{key}") for key, inner in value.items()}
+            members = {key: f"{path}.{key}" for key in value}
+            if value.keys() == {"from", "to"}:  # the variable of a header has the header's name
+                members["to"] = f"{path.rpartition('.')[0]}.{value['from']}"
+            return {key: self._config(inner, members[key]) for key, inner in value.items()}
         if isinstance(value, (list, tuple)):
             return [self._config(inner, f"{path}.{i}") for i, inner in enumerate(value)]
         return value
 
+    def _references(self, secret: str, path: str) -> str:
+        """Return a secret as a new reference. Of a JSON object, only its credentials become references."""
+        text = escape(secret)
+        for names, credential in json_credentials(secret):
+            spelled = {json.dumps(credential)[1:-1], json.dumps(credential, ensure_ascii=False)[1:-1]}
+            written = next((spelling for spelling in spelled if f'"{spelling}"' in text), None)
+            if written is None:  # with other escapes
+                return self._reference(secret, path)
+            text = text.replace(f'"{written}"', f'"{self._reference(written, ".".join([path, *names]))}"')
+        return text if text != escape(secret) else self._reference(secret, path)
+
     def _reference(self, secret: str, path: str) -> str:
         """Return a new reference for a secret in clear text: `$(env:HOOK_API_KEY)`."""
         words = [word for word in path.split(".") if word not in ("destinations", "config")]
-        base = name = re.sub(r"\W+", "_", "_".join(map(_snake, words))).upper().strip("_")
+        base = re.sub(r"\W+", "_", "_".join(map(_snake, words)), flags=re.ASCII).upper().strip("_")
+        base = name = base if base[:1].isalpha() else f"SECRET_{base}"
         number = 1
         while self.environment.setdefault(name, secret) != secret:
             number += 1

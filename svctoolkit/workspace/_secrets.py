@@ -1,13 +1,30 @@
-"""The secrets of a workspace, including former ones."""
+"""The secrets of a workspace, including former ones, and their names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
-from svctoolkit.secrets import Masker
+from svctoolkit import secrets
+from svctoolkit.destinations import definitions
+from svctoolkit.json_types import Json
+from svctoolkit.secrets import Masker, Secret
+from svctoolkit.url_secrets import config_url_secrets, url_secrets
+from svctoolkit.workspace._items import Account, Destination, Source
+from svctoolkit.workspace._settings import Delivery
+
+
+class Configured(Protocol):
+    """The parts of a workspace that may have secrets."""
+
+    sources: dict[str, Source]
+    destinations: dict[str, Destination]
+    accounts: dict[str, Account]
+    credentials: dict[str, Secret | str]
+    delivery: Delivery
+
 
 _MOST = 10_000  # the number of requests that the recorder keeps
 _lock = Lock()
@@ -38,3 +55,73 @@ class KnownSecrets:
                 # a copy, because a configuration may be changed in place, and would then be equal to itself
                 entry = self._known = deepcopy(state), texts, Masker.of(texts)
         return entry[1], entry[2]
+
+
+# Any: compared, and nothing else
+def secret_state(workspace: Configured) -> tuple[Any, ...]:
+    """Return a value that changes when the secrets of a workspace do."""
+    configs = [(destination.type, destination.config) for destination in workspace.destinations.values()]
+    accounts = [[*account.secrets()] for account in workspace.accounts.values()]
+    forwards = [source.forward for source in workspace.sources.values()]
+    return configs, accounts, dict(workspace.credentials), workspace.delivery.geolocation, forwards
+
+
+def secret_texts(workspace: Configured) -> Iterator[str]:
+    """Yield the secrets of the current configuration."""
+    for destination in workspace.destinations.values():
+        yield from destination.secrets()
+    for account in workspace.accounts.values():
+        yield from account.secrets()
+    yield from secrets.secret_texts(
+        [source.forward.write_key for source in workspace.sources.values() if source.forward]
+    )
+    yield from secrets.secret_texts(workspace.credentials)
+    yield from (text for text in workspace.credentials.values() if isinstance(text, str))
+    yield from secrets.secret_texts(workspace.delivery.geolocation)
+    yield from config_url_secrets([*workspace.credentials.values(), workspace.delivery.geolocation])
+
+
+def secret_names(workspace: Configured) -> Iterator[tuple[str, str]]:
+    """See `Workspace.secret_names`."""
+    for key, destination in workspace.destinations.items():
+        yield from config_names(key, destination.type, destination.config)
+    for key, account in workspace.accounts.items():
+        yield from _names_in(f"accounts.{key}", [account.secret, *account.renewals])
+    for key, value in workspace.credentials.items():
+        yield from _names_in(f"credentials.{key}", value if isinstance(value, Secret) else Secret(value))
+    for key, source in workspace.sources.items():
+        yield from _names_in(f"sources.{key}.forward", source.forward.write_key if source.forward else None)
+    yield from _names_in("delivery.geolocation", workspace.delivery.geolocation)
+
+
+def config_names(key: str, type: str, config: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+    """Yield the secrets in a configuration of the destination `key`, or in overrides of one, after their names."""
+    yield from _names_in(key, definitions.protect(type, config))
+
+
+def unset_variables(workspace: Configured) -> set[str]:
+    """Return the names of the variables that have a placeholder instead of a value."""
+    configs = [destination.config for destination in workspace.destinations.values()]
+    accounts = [[account.secret, *account.renewals] for account in workspace.accounts.values()]
+    values = [configs, accounts, workspace.credentials, workspace.delivery.geolocation]
+    return {name for _, secret in _secrets_in("", values) for name in secret.unset}
+
+
+def _names_in(path: str, value: Json) -> Iterator[tuple[str, str]]:
+    for setting, secret in _secrets_in(path, value):
+        named = [*secret.named(setting)]
+        yield from named
+        if named and not secret.unset:
+            yield from ((named[0][0], text) for text in url_secrets(secret.reveal()))
+
+
+def _secrets_in(path: str, value: Json) -> Iterator[tuple[str, Secret]]:
+    """Yield every secret in a JSON value with its dotted path."""
+    if isinstance(value, Secret):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, member in value.items():
+            yield from _secrets_in(f"{path}.{key}", member)
+    elif isinstance(value, (list, tuple)):
+        for number, item in enumerate(value):
+            yield from _secrets_in(f"{path}.{number}", item)

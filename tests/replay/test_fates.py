@@ -177,13 +177,13 @@ def test_events_filtered_by_a_change_are_newly_dropped() -> None:
 def test_a_mapping_can_use_the_account_of_its_destination() -> None:
     """As in the data plane: a type with OAuth delivers."""
     shop = Workspace("shop")
-    shop.account("ads", secret={"accessToken": "t0k3n"})
+    shop.account("ads", secret={"accessToken": "t0k3n-of-ads"})
     shop.destination("crm", "REDDIT", config={"accountId": "t2_1", "version": "v2"}, account="ads")
     event = {**order(1), "context": {"traits": {"email": "a@b.example"}}}
     result = replay([event], shop)
 
     assert dict(result.counts["crm"]) == {"delivered": 1}
-    assert "t0k3n" not in result.frame().to_csv()
+    assert "t0k3n-of-ads" not in result.frame().to_csv()
     assert "Bearer ••••" in result.frame().output.iloc[-1]
 
 

@@ -225,7 +225,9 @@ class _Attempt:
     def _differences(self, step: Step, result: Result, results: dict[str, Any], prefix: str) -> Iterator[Difference]:
         yield from result.unexpected_failures(step.expect)
         suite = self.scenario.suite
-        store = ScenarioSnapshots(self.snapshots, suite.snapshot_folder, f"{self.scenario.id}.{prefix}", suite.masker)
+        store = ScenarioSnapshots(
+            self.snapshots, suite.snapshot_folder, f"{self.scenario.id}.{prefix}", suite.named_secrets
+        )
         # Defaults such as "the status is 200" apply unless the scenario mentions the member.
         expected = {**result.default_expectation(step.expect), **step.expect}
         comparison = Comparison(ignore=self.scenario.ignore, snapshots=store)

@@ -14,7 +14,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.compare import Comparison, differences
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.failed import Failed
-from svctoolkit.secrets import Masker
+from svctoolkit.secrets import NamedSecrets
 
 Update: TypeAlias = Literal["none", "new", "all"]
 
@@ -50,12 +50,13 @@ class ScenarioSnapshots:
     run: Snapshots
     folder: Path
     prefix: str
-    masker: Masker
+    secrets: NamedSecrets
 
     def differences(self, name: str, actual: Json, comparison: Comparison) -> Iterator[Difference]:
         path = self.folder / f"{self.prefix}{name}.json"
         self.run.files_in_use.add(path)
-        value = self.masker.mask(_without_ignored(actual, comparison))
+        actual = _without_ignored(actual, comparison)
+        value = self.secrets.mask(actual)
         try:
             golden = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -67,7 +68,7 @@ class ScenarioSnapshots:
         except (OSError, ValueError) as error:
             yield comparison.difference(f"a snapshot in {path}", value, got=f"a file that cannot be read: {error}")
             return
-        differing = differences({"$exact": {"$literal": golden}}, value)
+        differing = differences({"$exact": {"$literal": golden}}, self.secrets.align(golden, actual))
         if differing and self.run.update == "all":
             self._write(path, value)
             return

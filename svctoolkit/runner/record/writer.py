@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from svctoolkit import yamlfile
-from svctoolkit.destinations import definitions
 from svctoolkit.errors import ConfigError, Problem
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Stages
@@ -21,8 +20,8 @@ from svctoolkit.runner.record.personal import Pseudonyms
 from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.format import WORKSPACE_KEYS
 from svctoolkit.runner.suite.load import suite_of
-from svctoolkit.secrets import Masker, Secret, reveal, secret_texts
-from svctoolkit.workspace import Workspace
+from svctoolkit.secrets import NamedSecrets, Secret, reveal
+from svctoolkit.workspace import Workspace, config_names
 
 _TIME = "2026-01-01T12:00:00Z"
 #: Fields that SDKs and the data plane add to every event: they vary, and are generated again when a scenario runs.
@@ -142,8 +141,8 @@ def verify_suite(
     values = {"destinationConfig": _escape(reveal(config))} if config else {}
     results = _run_alone({**head, "scenarios": [{**scenario, **values, **_NOT_REFUSED}]}, workspace)
     whole = {**target.config, **(config or {})}
-    secrets = [*workspace.secrets(), *secret_texts(whole), *definitions.secret_values(target.type, whole)]
-    expect = _escape(_expected_answer(results, Masker(secrets)))
+    secrets = NamedSecrets([*workspace.secret_names(), *config_names(target.key, target.type, whole)])
+    expect = _escape(_expected_answer(results, secrets))
     return {**head, "scenarios": [{**scenario, **written, "expect": expect}]}
 
 
@@ -156,15 +155,15 @@ def _references(value: Any) -> Any:
     return [_references(inner) for inner in value] if isinstance(value, list) else _escape(value)
 
 
-def _expected_answer(results: Mapping[str, Any], masker: Masker) -> dict[str, Any]:
+def _expected_answer(results: Mapping[str, Any], secrets: NamedSecrets) -> dict[str, Any]:
     """Return the expectation of a response like this one."""
     if results["status"] != 200:
-        return {"status": results["status"], "error": _expectation(results["error"], masker)}
+        return {"status": results["status"], "error": _expectation(results["error"], secrets)}
     if "error" in results:
-        return {"error": _expectation(results["error"], masker)}
+        return {"error": _expectation(results["error"], secrets)}
     without = {"error": NO_TRANSFORMATION}
     stages = {name: results[name] for name in STAGES if results.get(name, without) != without}
-    return {name: _expectation(_without_empty(value), masker) for name, value in stages.items()}
+    return {name: _expectation(_without_empty(value), secrets) for name, value in stages.items()}
 
 
 def _without_empty(value: Any) -> Any:
@@ -195,20 +194,20 @@ def _with_expectation(head: dict[str, Any], scenario: dict[str, Any], workspace:
     """Return the scenario with its current results as the expectation."""
     suite = {**head, "scenarios": [{**scenario, "expect": _ANYTHING}]}
     results = _escape(_run_alone(suite, workspace))
-    masker = Masker(workspace.secrets())
+    secrets = NamedSecrets(workspace.secret_names())
     if results["response"]["status"] != 200:
         return {**scenario, "expect": {"response": {k: results["response"][k] for k in ("status", "body")}}}
     delivered = results["delivered"]
     if isinstance(delivered, dict):
         expect: dict[str, Any] = {
-            "delivered": {key: [_request(r, masker) for r in requests] for key, requests in delivered.items()}
+            "delivered": {key: [_request(r, secrets) for r in requests] for key, requests in delivered.items()}
         }
     else:
-        expect = {"delivered": [_request(r, masker) for r in delivered]}
+        expect = {"delivered": [_request(r, secrets) for r in delivered]}
     for name, members in (("dropped", ("destination", "by", "reason")), ("failed", ("destination", "by", "error"))):
         records = _records(results[name])
         if records:  # a recorded failure must fail again, until it is fixed and removed here
-            expect[name] = [{member: _expectation(record[member], masker) for member in members} for record in records]
+            expect[name] = [{member: _expectation(record[member], secrets) for member in members} for record in records]
     return {**scenario, "expect": expect}
 
 
@@ -227,19 +226,21 @@ def _run_alone(suite: Mapping[str, Any], workspace: Workspace) -> dict[str, Any]
     return outcome.steps[0].results
 
 
-def _request(request: Mapping[str, Any], masker: Masker) -> dict[str, Any]:
+def _request(request: Mapping[str, Any], secrets: NamedSecrets) -> dict[str, Any]:
     """Return the expectation of a request. Values that contain a secret are only expected to exist."""
-    return {name: _expectation(request[name], masker) for name in ("method", "url", "body")}
+    return {name: _expectation(request[name], secrets, name) for name in ("method", "url", "body")}
 
 
-def _expectation(value: Any, masker: Masker) -> Any:
+def _expectation(value: Any, secrets: NamedSecrets, name: str = "") -> Any:
+    """Return the expectation of a value, which is that of the member `name`."""
     if isinstance(value, dict):
-        if any(name[:1] == "$" and is_reserved(name[1:]) for name in value):
-            return {"$literal": {key: inner for key, inner in value.items() if masker.mask(inner) == inner}}
-        return {key: _expectation(inner, masker) for key, inner in value.items()}
+        if any(key[:1] == "$" and is_reserved(key[1:]) for key in value):
+            public = {key: inner for key, inner in value.items() if secrets.mask({key: inner}) == {key: inner}}
+            return {"$literal": public}
+        return {key: _expectation(inner, secrets, key) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_expectation(inner, masker) for inner in value]
-    return {"$type": "string"} if masker.mask(value) != value else value
+        return [_expectation(inner, secrets) for inner in value]
+    return {"$type": "string"} if secrets.mask({name: value}) != {name: value} else value
 
 
 def _escape(value: Any) -> Any:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from svctoolkit import yamlfile
-from svctoolkit.errors import InvalidSuite
+from svctoolkit.errors import InvalidSuite, UnsetVariables
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.model import Suite, calls_of
 from svctoolkit.runner.suite.scenarios import ScenarioBuilder
 from svctoolkit.runner.suite.variables import Environment, Variables, with_names
-from svctoolkit.workspace import Workspace
+from svctoolkit.workspace import Workspace, load_env
 from svctoolkit.yamlfile import Document
 
 
@@ -84,6 +85,8 @@ def _fill(suite: Suite, variables: Mapping[str, Any]) -> Suite:
     builder.load(variables)
     if builder.problems:
         raise InvalidSuite(yamlfile.cap(dict.fromkeys(builder.problems)))  # rows of one scenario repeat its problems
+    if unset := [name for name in suite.environment.unset if name not in suite.workspace.unset]:
+        warnings.warn(UnsetVariables(suite.name, unset), stacklevel=3)
     return suite
 
 
@@ -117,6 +120,7 @@ def _workspace(
     file = path.parent / written
     if not file.is_file():
         raise InvalidSuite(document.problem(["workspace"], f"no such file: {written} (looked for {file})"))
+    environment.values = load_env(file.parent, environment.values)
     loaded = scope.get(file.resolve())
     if loaded is None:
         loaded = scope[file.resolve()] = Workspace.load(file, environ=environment.values)

@@ -15,9 +15,9 @@ from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.variables import Environment, Variables
-from svctoolkit.secrets import Masker
+from svctoolkit.secrets import Masker, NamedSecrets
 from svctoolkit.url_secrets import header_secrets
-from svctoolkit.workspace import Calls, Workspace, config_secrets, file_secrets
+from svctoolkit.workspace import Calls, Workspace, config_names, config_secrets, file_secrets
 from svctoolkit.yamlfile import Document, display_name
 
 Place: TypeAlias = tuple[str | int, ...]
@@ -64,13 +64,25 @@ class Suite(Displayed):
     def masker(self) -> Masker:
         """Masks the secrets of the workspace, of environment variables that the suite uses, and of the file itself."""
         written = [*file_secrets(self.document.data), *header_secrets(self.document.data)]
-        return Masker.of([*self.workspace.secrets(), *self.environment.secrets, *written, *self._overrides()])
+        overrides = (text for _, type_, config in self._overrides() for text in config_secrets(type_, config))
+        return Masker.of([*self.workspace.secrets(), *self.environment.secrets.values(), *written, *overrides])
 
-    def _overrides(self) -> Iterator[str]:
-        """Yield the secrets in settings that steps override for a destination."""
+    @cached_property
+    def named_secrets(self) -> NamedSecrets:
+        """The same secrets with their names, for snapshots."""
+        written = [*file_secrets(self.document.data), *header_secrets(self.document.data)]
+        overrides = (named for override in self._overrides() for named in config_names(*override))
+        variables = [*self.environment.secrets.items(), *self.environment.unset.items()]
+        return NamedSecrets(
+            [*variables, *self.workspace.secret_names(), *overrides, *(("suite", text) for text in written)]
+        )
+
+    def _overrides(self) -> Iterator[tuple[str, str, Mapping[str, Json]]]:
+        """Yield key, type and settings of each destination whose settings steps override."""
         for step in (step for scenario in self.scenarios for step in scenario.steps):
             if isinstance(step.spec.destinationConfig, dict):
-                yield from config_secrets(self._type_of(step.spec.destination), step.spec.destinationConfig)
+                key = str(step.spec.destination)
+                yield key, self._type_of(key), step.spec.destinationConfig
 
     def _type_of(self, key: object) -> str:
         types = (d.type for d in self.workspace.destinations.values() if key in (d.key, d.id))

@@ -16,6 +16,7 @@ from typing import Any
 from svctoolkit.errors import Problem, did_you_mean
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite.moments import PATTERN, Moments
+from svctoolkit.secrets import placeholder
 from svctoolkit.yamlfile import Document
 
 Path = tuple[str | int, ...]
@@ -25,10 +26,14 @@ _REFERENCE = re.compile(rf"\$(\$?)\(((?:env|var|secret):[^():]+(?::-[^()]*)?|(?:
 
 @dataclass(slots=True)
 class Environment:
-    """Environment variables. `secrets` collects the values that were read as `$(env:NAME)` or `$(secret:NAME)`."""
+    """Environment variables. `secrets` collects the values of `$(env:NAME)` and `$(secret:NAME)` by name.
+
+    A secret variable that is not set, or empty, has a placeholder, which `unset` collects.
+    """
 
     values: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
-    secrets: set[str] = field(default_factory=set, repr=False)
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
+    unset: dict[str, str] = field(default_factory=dict)
 
     def get(self, reference: str) -> str | None:
         """Return the value of `env:NAME`, `env:NAME:-default`, `var:NAME` or `secret:NAME`; None if it is not set."""
@@ -36,8 +41,12 @@ class Environment:
         name, has_default, default = rest.partition(":-")
         value = self.values.get(name)
         if value and kind != "var":  # a default is in the file, so it is not a secret
-            self.secrets.add(value)
-        return value or (default if has_default else None)
+            self.secrets[name] = value
+        if value or has_default:
+            return value or default
+        if kind == "var":
+            return None
+        return self.unset.setdefault(name, placeholder(name))
 
 
 class Variables:
@@ -127,11 +136,10 @@ class Variables:
 
     def _wrong(self, name: str) -> str:
         if name.startswith(("env:", "var:", "secret:")):
-            variable = name.partition(":")[2].partition(":-")[0]
             if self.environment.get(name) is not None:
                 return ""
-            default = "" if name.startswith("secret:") else f", or write $({name}:-default)"
-            return f"the environment variable {variable} is not set: set it{default}"
+            variable = name.partition(":")[2]
+            return f"the environment variable {variable} is not set: set it, or write $({name}:-default)"
         if name in self.values or name in self.later or (self.moments and self.moments.value(name)):
             return ""
         if self.moments and re.fullmatch(PATTERN, name):

@@ -27,6 +27,7 @@ originalSourceId trackingPlanId trackingPlanVersion sourceTpConfig mergedTpConfi
 sourceTaskRunId recordId messageId messageIds rudderId receivedAt eventName eventType sourceDefinitionId
 destinationDefinitionId transformationId transformationVersionId
 """.split()  # noqa: SIM905
+_LONGEST, _LONGEST_NAME = 2001, 101  # characters of an error; the host marks what is longer than one less
 _FUNCTIONS = ("transformEvent", "transformBatch")
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=True).encode
 
@@ -257,7 +258,7 @@ class Call:
 def failure(error: BaseException, files: list[str]) -> dict[str, Any]:
     """Describe an error, with its position in the user's files."""
     try:
-        message = str(error)[:2000]
+        message = str(error)[:_LONGEST]
     except Exception:  # noqa: BLE001 - an error's own __str__ may fail as well
         message = "(the error's text cannot be shown)"
     at: list[Any] | None = None
@@ -272,7 +273,7 @@ def failure(error: BaseException, files: list[str]) -> dict[str, Any]:
                 column = list(code.co_positions())[trace.tb_lasti // 2][2]
                 at, function = [code.co_filename, trace.tb_lineno, (column or 0) + 1], code.co_name
             trace = trace.tb_next
-    return {"name": type(error).__name__[:100], "message": message, "at": at, "function": function}
+    return {"name": type(error).__name__[:_LONGEST_NAME], "message": message, "at": at, "function": function}
 
 
 def _entry_point(names: Mapping[str, Any]) -> str:

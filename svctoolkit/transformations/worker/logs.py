@@ -42,7 +42,7 @@ class Logs:
         *lines, rest = (self._line + text[:_WRITE_SIZE]).split("\n")
         for line in lines:
             self.add(level, line)
-        self._line = rest[: self._limits["log_line"]]
+        self._line = rest[: self._limits["log_line"] + 1]  # one more, so that a cut is marked
 
     def end_line(self) -> None:
         if self._line:

@@ -1,7 +1,7 @@
 """`$snapshot: true`: exactly the value in the snapshot file for this place. `$snapshot: NAME` names the file.
 
 `svctoolkit run --update` writes it (`--update=new` only if it is missing). Ignored paths are left out of the snapshot,
-and secrets are masked.
+and secrets are replaced by `{{secret:NAME}}`, which stands for any value.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"delivered": {"$snapshot": True}}, {"delivered": []}): print(found)
