@@ -357,7 +357,7 @@ def test_only_folders_are_types() -> None:
         ({}, "Webhook config: webhookUrl: is required"),
         ({"webhookUrll": "x"}, "webhookUrl: is required; there is 'webhookUrll' instead"),
         ({"webhookUrl": None}, "webhookUrl: is required"),
-        ({"webhookUrl": [7]}, "webhookUrl: expected a string, got a list"),
+        ({"webhookUrl": 7}, "webhookUrl: expected a string, got a number"),
         ({**HOOK, "headers": "x"}, "headers: expected a list, got a string"),
         ({**HOOK, "headers": [{"from": []}]}, "headers[0].from: expected a string, got a list"),
         ({**HOOK, "headers": [{"from": "a", "to": {"b": 1}}]}, "headers[0].to: expected a string, got an object"),

@@ -200,7 +200,7 @@ def test_an_untestable_destination_does_not_stop_the_others() -> None:
         (lambda p: p.test_source("wbe", EVENT), UnknownName, "Did you mean 'web'"),
         (lambda p: p.test_destination("hook", {}), InvalidMessageType, "message type missing"),
         (lambda p: p.test_destination("hook", EVENT, config={"webhookUlr": "x"}), InvalidConfig, "webhookUrl"),
-        (lambda p: p.test_destination("hook", EVENT, config={"webhookUrl": [3]}), InvalidConfig, "webhookUrl"),
+        (lambda p: p.test_destination("hook", EVENT, config={"webhookUrl": 3}), InvalidConfig, "webhookUrl"),
     ],
 )
 def test_mistakes_of_the_caller_are_raised(call: Callable[[Pipeline], Any], error: type, text: str) -> None:

@@ -505,7 +505,7 @@ def test_an_unreadable_code_file_is_a_problem(tmp_path: Path):
 def test_objects_are_checked_like_files():
     """With dotted paths; no other exception is raised."""
     workspace = Workspace("w")
-    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": [3], "headerz": []})
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": 3, "headerz": []})
     web = workspace.source("web", destinations=["hook"])
     web.connections.append(Connection("hok"))
     workspace.destination("hook").transformation = "nope"
@@ -520,7 +520,7 @@ def test_objects_are_checked_like_files():
         "sources.web.destinations.1.destination: unknown destination 'hok'. Did you mean 'hook'?",
         "destinations.hook.transformation: unknown transformation 'nope'.",
         "destinations.hook.config.headerz: WEBHOOK has no configuration variable 'headerz'. Did you mean 'headers'?",
-        "destinations.hook.config.webhookUrl: webhookUrl: expected a string, got a list",
+        "destinations.hook.config.webhookUrl: webhookUrl: expected a string, got a number",
         "users.0.email: an e-mail address must not contain a colon",
         "users.0.token: a hashed token is 'sha256:' and 64 hexadecimal digits",
         "delivery.mode: must be one of cassette, live, record. Did you mean 'live'?",
@@ -593,7 +593,7 @@ def test_unknown_parts_are_kept_with_a_warning(tmp_path: Path):
     shape = configuration()
     hook = shape["sources"][0]["destinations"][0]
     odd = {**hook, "id": "odd", "name": "Odd", "destinationDefinition": {"name": "WEBHOK"}}
-    value = {**hook, "id": "wrong", "name": "Wrong", "config": {"webhookUrl": [3], "webhookUlr": "x"}}
+    value = {**hook, "id": "wrong", "name": "Wrong", "config": {"webhookUrl": 3, "webhookUlr": "x"}}
     shape["sources"][0]["destinations"] += [odd, value]
     file = tmp_path / "workspaceConfig.json"
     file.write_text(json.dumps(shape, indent=1))
@@ -608,7 +608,7 @@ def test_unknown_parts_are_kept_with_a_warning(tmp_path: Path):
     assert len(warned) == 1
     assert "unknown destination type 'WEBHOK'. Did you mean 'WEBHOOK'?" in text
     assert "WEBHOOK has no configuration variable 'webhookUlr'. Did you mean 'webhookUrl'" in text
-    assert "webhookUrl: expected a string, got a list" in text
+    assert "webhookUrl: expected a string, got a number" in text
     assert all(re.match(r".*workspaceConfig\.json:\d+:\d+: ", line) for line in text.splitlines())
     assert again.destination("odd").type == "WEBHOK"
     assert (again.destinations, again.sources) == (workspace.destinations, workspace.sources)

@@ -116,7 +116,8 @@ def settings_from(title: str, kind: type[S], config: Mapping[str, Json]) -> S:
     """Return the typed settings. Raises `InvalidConfig`.
 
     A variable that is null or an empty string is not set, but an optional string (`str | None`) may be empty.
-    A number, true or false where a string is expected becomes one, as RudderStack does: `pixelId: 123` is "123".
+    A number, true or false where a string is expected becomes one, as RudderStack does: `pixelId: 123` is "123". Only
+    the variables of addresses (`webhookUrl`) must be strings.
     """
     may_be_empty = _optional_strings(kind)
     values = {k: v for k, v in config.items() if v is not None and (v != "" or k in may_be_empty)}
@@ -151,7 +152,9 @@ def _with_strings(values: Mapping[str, Json], kind: type[msgspec.Struct]) -> dic
     """Return the values with strings in place of numbers and booleans where a string is expected, also in rows."""
     hints = get_type_hints(kind)
     fields = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
-    texts = {name: _as_string(values[name], hints[field]) for name, field in fields if name in values}
+    # a number as an ID is only unquoted, but as an address it is a mistake
+    named = [(name, field) for name, field in fields if name in values and not name.lower().endswith("url")]
+    texts = {name: _as_string(values[name], hints[field]) for name, field in named}
     return {**values, **texts}
 
 
