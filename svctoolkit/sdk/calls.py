@@ -196,7 +196,7 @@ class Calls:
             # call.
             call = self._call(kind, name, member, content, checked, details)
         except Exception as error:  # noqa: BLE001 - failing objects of the application (__iter__...) must not break it
-            self._runtime.tell_fault(error)
+            self._runtime.report_fault(error)
             self._reporter.drop("unreadable", [], 1, unstored=True)
             self._reporter.publish()
             return ""

@@ -210,7 +210,7 @@ class ServiceClient(Displayed, Calls):
 
     # Internal
 
-    def tell(self, error: ToolkitError) -> None:
+    def report(self, error: ToolkitError) -> None:
         """Report a fault outside this client to `on_error`; the first of its kind is logged, too."""
         self._reporter.error(error, topic=str(error))
         self._reporter.publish()

@@ -98,7 +98,7 @@ class Runtime:
         try:
             return question(engine)
         except Exception as error:  # noqa: BLE001 - a fault of the client must not break the application
-            self.tell_fault(error)
+            self.report_fault(error)
             return otherwise
         finally:
             self._reporter.publish()
@@ -128,7 +128,7 @@ class Runtime:
         self.ask(None, lambda engine: engine.close(1.0))
         return delivered
 
-    def tell_fault(self, error: Exception) -> None:
+    def report_fault(self, error: Exception) -> None:
         self._reporter.error(DeliveryError(f"internal fault: {type(error).__name__}: {error}", code="EINTERNAL"))
 
     def _run(self, engine: Engine, work: Callable[[Engine], None]) -> None:
@@ -156,7 +156,7 @@ class Runtime:
         try:
             work(engine)
         except Exception as error:  # noqa: BLE001 - as in `ask`
-            self.tell_fault(error)
+            self.report_fault(error)
 
     def _at_exit(self) -> None:
         engine = self.engine

@@ -78,9 +78,9 @@ class ForkingWorker(Worker):
                 self._end_child(self._next)  # forked from another program
                 self._next = None
             number = next(self._numbers)
-            self._tell(b"L", number, content)
+            self._command(b"L", number, content)
             try:
-                answer = decode(self._hear(b"L", number, limits.time), LoadAnswer, ANY_SIZE)
+                answer = decode(self._answer_to(b"L", number, limits.time), LoadAnswer, ANY_SIZE)
             except TimeoutError:  # some code takes CPython forever to compile
                 self.end()
                 raise timeout(limits) from None
@@ -134,11 +134,11 @@ class ForkingWorker(Worker):
             self.end()
             raise
 
-    def _tell(self, letter: bytes, number: int, content: bytes = b"", attached: Sequence[int] = ()) -> None:
+    def _command(self, letter: bytes, number: int, content: bytes = b"", attached: Sequence[int] = ()) -> None:
         self.channel.send(number, letter, content, time.monotonic() + _CONTROL_SECONDS, attached)
         self._expected.append((letter, number))
 
-    def _hear(self, letter: bytes, number: int, seconds: float = _CONTROL_SECONDS) -> bytes:
+    def _answer_to(self, letter: bytes, number: int, seconds: float = _CONTROL_SECONDS) -> bytes:
         """Return the parent's answer to this. Earlier answers come first; those about another child are kept."""
         while (letter, number) not in self._answers:
             if not self._expected:  # the command was not sent
@@ -152,7 +152,7 @@ class ForkingWorker(Worker):
     def _fork(self) -> _Child:
         child = _Child(next(self._numbers))
         try:
-            self._tell(b"F", child.number, attached=child.descriptors)
+            self._command(b"F", child.number, attached=child.descriptors)
             child.hand_over()
         except BaseException:
             child.close()
@@ -166,14 +166,14 @@ class ForkingWorker(Worker):
             with contextlib.suppress(ClosedError, TimeoutError, OSError):  # the next call will notice
                 # Killed by the parent: only it may wait for its child, and the host must not signal a reused process
                 # id.
-                self._tell(b"K", child.number)
+                self._command(b"K", child.number)
 
     def _verify_child(self, child: _Child) -> None:
         """Wait until the child is locked down, and verify it from outside.
 
         Done once per worker: all its children are locked by the same steps, and end if one of them fails.
         """
-        process = decode(self._hear(b"F", child.number), ControlAnswer, ANY_SIZE).child
+        process = decode(self._answer_to(b"F", child.number), ControlAnswer, ANY_SIZE).child
         # The child reports that it is locked down before it sees any code.
         child.channel.receive(0, time.monotonic() + _CONTROL_SECONDS, 16)
         if not self._verified and (lost := unconfirmed_of_child(process, self.layers)):
@@ -188,7 +188,7 @@ class ForkingWorker(Worker):
         poll = select.poll()  # accepts descriptors of any number
         poll.register(child.words, select.POLLIN)
         with contextlib.suppress(ClosedError, TimeoutError, OSError):
-            self._tell(b"S", child.number)
+            self._command(b"S", child.number)
             while (remaining := until - time.monotonic()) > 0:
                 poll.poll(remaining * 1000)
                 text += child.words.text()
@@ -201,7 +201,7 @@ class ForkingWorker(Worker):
         words = child.words.text()
         self._end_child(child)
         with self._control():
-            status = decode(self._hear(b"K", child.number), ControlAnswer, ANY_SIZE).status
+            status = decode(self._answer_to(b"K", child.number), ControlAnswer, ANY_SIZE).status
         return cause_of_death(status, words, self.language, self.memory)
 
     def end(self) -> None:

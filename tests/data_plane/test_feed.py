@@ -24,7 +24,7 @@ def feed_of(chunks: list[tuple[str, int]], capacity: int) -> Feed:
     """A feed of chunks of changes `{"n": number, "run": run}`; the first is number 1."""
     feed, number = Feed(lambda: Masker(["s3cr3t"]), lambda: capacity), 0
     for run, size in chunks:
-        feed.tell("fate", [{"n": number + n + 1, "run": run, "key": "s3cr3t"} for n in range(size)], dict)
+        feed.publish("fate", [{"n": number + n + 1, "run": run, "key": "s3cr3t"} for n in range(size)], dict)
         number += size
     return feed
 
@@ -97,15 +97,15 @@ def test_a_listener_gets_changes_only_while_it_listens() -> None:
     def listener(kind: str, changes: list[dict[str, Any]]) -> None:
         heard.append((kind, changes))
 
-    feed.tell("fate", [3], describe)
+    feed.publish("fate", [3], describe)
     assert (feed.watched, described) == (False, [])
     feed.listen(listener)
     assert feed.watched
-    feed.tell("fate", [4, 5], describe)
-    feed.tell("fate", [], describe)
+    feed.publish("fate", [4, 5], describe)
+    feed.publish("fate", [], describe)
     feed.close()
     feed.unlisten(listener)
-    feed.tell("fate", [6], describe)
+    feed.publish("fate", [6], describe)
 
     assert heard == [("fate", [{"n": 4, "run": ""}, {"n": 5, "run": ""}]), ("end", [{}])]
     assert (feed.number, feed.watched) == (6, False)

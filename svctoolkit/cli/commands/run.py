@@ -138,7 +138,7 @@ def _once(args: argparse.Namespace, loaded: list[Suite]) -> int:
         return Exit.OK
     if not chosen:
         _terminal.err(_why_nothing(scenarios, args))
-        # a change that affects no scenario is no failure, in CI and before a commit
+        # a change that affects no scenario is not a failure, in CI and before a commit
         return Exit.OK if args.changed and scenarios else Exit.NOTHING
     if args.list:
         _terminal.out("\n".join(f"{s.name}  {_terminal.plain(s.title)}" for s in chosen))

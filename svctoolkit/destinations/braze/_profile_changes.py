@@ -80,7 +80,7 @@ def _set(visit: Visit, attributes: dict[str, Any], name: str, value: Any, place:
 
 
 def _text(visit: Visit, name: str, value: str, place: int) -> str | None:
-    """Return a text as it is kept; None if it is not kept."""
+    """Return a string as it is stored; None if it is not stored."""
     if name == "email" and value != value.lower() and visit.report("bz.attr.email", TABLE, place, value=value):
         return value.lower()
     if name == "country":

@@ -21,7 +21,7 @@ _QUANTIFIER = re.compile(r"\{[0-9]+(?:,[0-9]*)?\}")
 
 @lru_cache(maxsize=2048)
 def search(pattern: str) -> Callable[[str], bool]:
-    """Return a function that tells whether a string has a match. Raises `ValueError` for an invalid pattern.
+    """Return a function that returns whether a string has a match. Raises `ValueError` for an invalid pattern.
 
     It returns False if the search takes too many steps, or if the string is not valid Unicode.
     """

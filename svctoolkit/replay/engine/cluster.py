@@ -38,7 +38,7 @@ def pool(scheduler: Any) -> tuple[Callable[[], AbstractContextManager[Executor]]
 
     @contextmanager
     def opened() -> Iterator[Executor]:
-        with _client(scheduler) as client, _losses_told():
+        with _client(scheduler) as client, _translate_losses():
             executor: Executor = client.get_executor(pure=False)
             yield executor
 
@@ -64,7 +64,7 @@ _WITH_OUT = "A run with `out` can be continued with `resume`"
 
 
 @contextmanager
-def _losses_told(advice: str = _WITH_OUT) -> Iterator[None]:
+def _translate_losses(advice: str = _WITH_OUT) -> Iterator[None]:
     """Raise `ToolkitError` when Dask gives up: a task that keeps killing its workers, or a lost scheduler."""
     from distributed import KilledWorker
 
@@ -139,8 +139,8 @@ def run(job: Job, collection: Any, scheduler: Any, listener: Listener | None) ->
         _check_cluster()
         partitions = collection.to_delayed()
         pairs = dask.persist(*(partition(token, payload, events, number) for number, events in enumerate(partitions)))
-        told = _losses_told("Run it again") if "distributed" in sys.modules else nullcontext()
-        with told:
+        translation = _translate_losses("Run it again") if "distributed" in sys.modules else nullcontext()
+        with translation:
             tallies = _gather(pairs, Meter(listener, len(pairs)))
         # `from_delayed` needs at least one partition, even if the run was interrupted at once.
         parts = [pairs[number][1] for number in sorted(tallies)] or [dask.delayed(frame)([], kinds)]
@@ -164,12 +164,12 @@ def _gather(pairs: Sequence[Any], meter: Meter) -> dict[int, Tally]:
             tallies = dict(enumerate(dask.compute(*(pair[0] for pair in pairs))))
             for number, tally in tallies.items():
                 meter.add(tally.events, tally.rejected, number + 1)
-            meter.tell()
+            meter.report()
         for future in _as_completed(futures):
             number = futures[future]
             tallies[number] = pairs[number][0].compute()
             meter.add(tallies[number].events, tallies[number].rejected, len(tallies))
-            meter.tell()
+            meter.report()
     except KeyboardInterrupt:
         interrupted = True
         for future, number in futures.items():

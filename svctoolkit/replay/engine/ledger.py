@@ -128,7 +128,7 @@ class Ledger:
                 if group is not None and {json_type(clear.before), json_type(clear.after)} == {"number"}:
                     group.measure(clear.before, clear.after)
         self._expose(groups, exposed)
-        # One change that nobody has accepted is enough to report the event.
+        # One change that is not accepted is enough to report the event.
         return "accepted" if set(kinds.values()) == {"accepted"} else "changed"
 
     def _expose(self, groups: Mapping[Any, Group | None], exposed: Mapping[Any, Sequence[str]]) -> None:

@@ -94,13 +94,13 @@ class _Keeper:
                 rows = None
             self._take(tally, rows)
             self._meter.add(tally.events, tally.rejected, chunk.position)
-        self._meter.tell()
+        self._meter.report()
 
     def add_earlier(self, tally: Tally, position: int) -> None:
         with uninterrupted():
             self._meter.add_earlier(tally.events, tally.rejected, position)
             self._take(tally, None)
-        self._meter.tell()
+        self._meter.report()
 
     def reject(self, reject: Reject) -> None:
         """Add a part of the input that could not be cut into chunks."""

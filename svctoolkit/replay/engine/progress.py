@@ -56,7 +56,7 @@ class Meter:
         self, listener: Listener | None, total: int | None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._listener, self._total, self._clock = listener, total, clock
-        self._started = self._told = clock()
+        self._started = self._reported = clock()
         self._events = self._rejected = self._position = 0
         self._resumed_events = self._resumed_position = 0
 
@@ -71,10 +71,10 @@ class Meter:
         self._rejected += rejected
         self._position = max(self._position, position)
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Report to the listener, if the last report was long enough ago."""
-        if self._listener is not None and self._clock() - self._told >= _EVERY:
-            self._told = self._clock()
+        if self._listener is not None and self._clock() - self._reported >= _EVERY:
+            self._reported = self._clock()
             self._listener(self.now())
 
     def finish(self, *, interrupted: bool = False) -> None:

@@ -87,7 +87,7 @@ def is_fixed(change: Change, noise: Sequence[Change], runs: Sequence[Outcome]) -
 def _is_clock(change: Change, later: Any) -> bool:
     """Return whether the two values of a change and a later one could come from a slow clock."""
     values = (change.before, change.after, later)
-    # A clock that stands still between two fast runs looks constant, but it is not a fixed value.
+    # A clock that does not advance between two fast runs looks constant, but it is not a fixed value.
     if all(map(_is_time, values)) and len({type(value) for value in values}) == 1:
         return bool(change.before <= change.after <= later)
     return False

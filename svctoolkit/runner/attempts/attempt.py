@@ -184,7 +184,7 @@ class _Attempt:
         """Return whether every step could run, whatever its outcome."""
         several = len(self.scenario.steps) > 1
         for number, step in enumerate(self.scenario.steps, 1):
-            # A run of its own for each step, so that a step's expectations do not see the events of another.
+            # Each step has its own run, so that a step's expectations do not see the events of another.
             run, prefix = (f"{self.run}/{number}", f"step{number}.") if several else (self.run, "")
             self.outcomes.append(self._perform(step, run, prefix=prefix))
             if any(d.expectation[:1] == ("capture",) or d.path == ("limit",) for d in self.outcomes[-1].differences):

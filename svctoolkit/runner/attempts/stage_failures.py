@@ -66,7 +66,7 @@ def _of_entry(entry: Mapping[str, Any], key: str) -> Iterator[StageFailure]:
     for stage in STAGES:
         member = _MEMBERS[stage]
         for index, value in enumerate(stage_values(entry, stage) or ()):
-            # Exactly one member: a payload or an event may have a member `error` of its own.
+            # Exactly one member: a payload or an event may have a member `error`, too.
             error = value.get("error") if isinstance(value, Mapping) and len(value) == 1 else None
             if isinstance(error, str):
                 place = (member, index) if isinstance(entry[member], list) else (member,)

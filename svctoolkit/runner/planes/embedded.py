@@ -252,9 +252,9 @@ class EmbeddedPlane:
         self._script = run, answers  # also for a data plane that starts later
         for served in (self._data_plane, self._runs):
             if served is not None:
-                self._tell(served.recorder)
+                self._set_answers(served.recorder)
 
-    def _tell(self, recorder: Recorder) -> None:
+    def _set_answers(self, recorder: Recorder) -> None:
         """Give the recorder the responses of this scenario."""
         run, answers = self._script
         for key, script in answers.items():
@@ -273,7 +273,7 @@ class EmbeddedPlane:
                     coverage=self._coverage,
                     simulated=self._simulated,
                 )
-                self._tell(self._runs.recorder)
+                self._set_answers(self._runs.recorder)
             return self._runs
 
     @property
@@ -303,7 +303,7 @@ class EmbeddedPlane:
                     simulated=self._simulated,
                     **self._clock_and_ids(),
                 )
-                self._tell(self._data_plane.recorder)
+                self._set_answers(self._data_plane.recorder)
             return self._data_plane
 
     def _clock_and_ids(self) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def record(
     suite, or appended to an existing one, except those that it already has.
 
     Items that are not events are left out and listed in `skipped`. Nothing is delivered. Raises `ConfigError` if there
-    is no event or the file cannot be extended, and `UnknownName` for an unknown source.
+    is not an event or the file cannot be extended, and `UnknownName` for an unknown source.
     """
     if isinstance(events, DataPlane):
         workspace, events = workspace or events.workspace, events.received

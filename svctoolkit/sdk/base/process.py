@@ -43,13 +43,13 @@ def _end() -> None:
 
 
 def _forking(moment: int) -> Callable[[], None]:
-    def tell() -> None:
+    def notify() -> None:
         for member, calls in list(_FORKS.items()):
             call = calls[moment]
             if call is not None:
                 call(member)
 
-    return tell
+    return notify
 
 
 atexit.register(_end)

@@ -83,7 +83,9 @@ class Client:
         self.service = ServiceClient(**settings)
         self._sync_mode = sync_mode
         if segments.get("oauth_client_id"):
-            self.service.tell(ConfigError("OAuth is not supported: requests are authenticated by the write key alone"))
+            self.service.report(
+                ConfigError("OAuth is not supported: requests are authenticated by the write key alone")
+            )
         self.service.initialize(key)
 
     def identify(

@@ -50,7 +50,7 @@ class Access:
                 return self.attempt(work)
             except FAILURES as error:
                 if not is_busy(error) or time.monotonic() > deadline:
-                    self.tell(error)
+                    self.report(error)
                     return otherwise
             finally:
                 gate.leave()
@@ -85,7 +85,7 @@ class Access:
             self.database.is_replaced = False
         return connection
 
-    def tell(self, error: Exception) -> None:
+    def report(self, error: Exception) -> None:
         """Report an error once until the next success, not once per event. Only log it if the file is just locked."""
         if self._troubled or is_busy(error):
             self._reporter.log(LogLevel.DEBUG, "the queue cannot be written: %s", error)

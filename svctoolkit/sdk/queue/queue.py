@@ -68,7 +68,7 @@ class Queue(Spool):
                 # Another process holds the write lock: it sends its own events, so this one can wait for its turn.
                 if is_busy(error):
                     raise
-                self._access.tell(error)
+                self._access.report(error)
             # The file is not writable. Send what can be read: it is older than the events in memory.
             rows = contents.oldest(connection, kind, self.source, self._undeleted.rows[kind], limit)
             return Batch(claims.within_size(rows), kind, "") if rows else None

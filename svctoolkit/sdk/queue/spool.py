@@ -132,7 +132,7 @@ class Spool:
                 self._access.attempt(lambda connection: self._insert(connection, body, at, user, for_devices))
             self._access.recover()
         except FAILURES as error:
-            self._access.tell(error)
+            self._access.report(error)
             self._memory.append(MemoryEvent(at, body, user, for_devices=for_devices))
             self._reporter.stored += 1
             self._drop_surplus()
@@ -206,7 +206,7 @@ class Spool:
         try:
             self._to_disk()
         except FAILURES as error:
-            self._access.tell(error)
+            self._access.report(error)
 
     def _delete_oldest(self) -> None:
         """Drop the oldest events, except claimed ones, which may already be delivered.
@@ -220,7 +220,7 @@ class Spool:
         try:
             rows = self._database.connection().execute(statement, values).fetchall()
         except FAILURES as error:
-            self._access.tell(error)
+            self._access.report(error)
             return
         self.count -= len(rows)
         bodies = [body for (body,) in rows]

@@ -167,7 +167,7 @@ class Sender:
             return False
         elif len(rows) == 1:
             outcome.parked.append(Parked(*rows[0], answer.status, answer.text))
-            self._tell_parked(rows[0][1], answer)
+            self._report_parked(rows[0][1], answer)
         else:
             lane.halve()
         return True
@@ -207,7 +207,7 @@ class Sender:
         scheme, _, rest = self.url.partition("://")
         return f"{scheme}://{rest.rpartition('@')[2]}"
 
-    def _tell_parked(self, body: bytes, answer: Answer) -> None:
+    def _report_parked(self, body: bytes, answer: Answer) -> None:
         id = json.loads(body).get("messageId", "")
         text = f"{self.where} refused event {id} ({answer.text}); it is parked"
         error = DeliveryError(text, code="EREFUSED", status=answer.status)

@@ -80,7 +80,7 @@ class Worker:
             return
         try:
             if self._thread is None:
-                # A new latch per thread: a thread that was told to stop must not be revived by a later start.
+                # A new latch per thread: a thread that was asked to stop must not be revived by a later start.
                 self._stop = Latch()
                 thread = threading.Thread(target=self._run, args=(self._stop,), name="svctoolkit-sdk", daemon=True)
                 thread.start()

@@ -75,7 +75,7 @@ class Tracking:
             user = self._user_id(raw) if self._user_id else None
             return "" if user is None else str(user).strip()
         except Exception as error:  # noqa: BLE001 - the application's code; the request must not fail because of it
-            self.client.tell(EventError(f"user_id failed: {type(error).__name__}: {error}"))
+            self.client.report(EventError(f"user_id failed: {type(error).__name__}: {error}"))
             return ""
 
     def set_cookie(self, anonymous_id: str, *, secure: bool) -> tuple[str, str]:

@@ -82,7 +82,7 @@ class Feed:
         """Whether there is a reader or listener at the moment."""
         return bool(self.readers or self._listeners)
 
-    def tell(self, kind: str, rows: Sequence[Json], describe: Describe) -> None:
+    def publish(self, kind: str, rows: Sequence[Json], describe: Describe) -> None:
         """Add changes. `describe` turns a row into JSON when a reader needs it; the JSON must have a `run`."""
         if not rows:
             return

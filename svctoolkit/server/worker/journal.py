@@ -56,30 +56,30 @@ class Journal:
         self._count("received", ((event.source,) for event in events if event.repeats is None))
         if repeated := [event for event in events if event.repeats is not None]:
             self._count("repeated", ((event.source,) for event in repeated))
-        self.feed.tell("received", events, change)
+        self.feed.publish("received", events, change)
         if checks:
             self._count("checks", ((check.plan, _check_outcome(check)) for check in checks))
         if violations:
             self._count("violations", ((violation.source, violation.violation) for violation in violations))
-            self.feed.tell("violation", violations, change)
+            self.feed.publish("violation", violations, change)
         if settled := [fate for fate in fates if fate.status != "pending"]:
             self._settle(settled)
         if self.feed.watched:  # only live readers need to see where events are queued
-            self.feed.tell("fate", [fate for fate in fates if fate.status == "pending"], _queued)
+            self.feed.publish("fate", [fate for fate in fates if fate.status == "pending"], _queued)
 
     def reject(self, rejected: Rejected) -> None:
         self._count("rejected", [(rejected.source, str(rejected.status))])
-        self.feed.tell("rejected", [without_contents(rejected)], change)
+        self.feed.publish("rejected", [without_contents(rejected)], change)
 
     def deliver(self, deliveries: Sequence[Delivery], fates: Sequence[Fate]) -> None:
         """Record finished attempts: their requests, and the fates of the events."""
         self._count("deliveries", ((delivery.destination, str(delivery.status)) for delivery in deliveries))
-        self.feed.tell("delivery", [*map(without_contents, deliveries)], change)
+        self.feed.publish("delivery", [*map(without_contents, deliveries)], change)
         self._settle([*map(without_contents, fates)])
 
     def _settle(self, fates: Sequence[Fate]) -> None:
         self._count("fates", ((fate.destination, fate.status) for fate in fates if fate.status != "pending"))
-        self.feed.tell("fate", fates, change)
+        self.feed.publish("fate", fates, change)
 
     def _count(self, kind: str, items: Iterable[tuple[str, ...]]) -> None:
         with self._lock:

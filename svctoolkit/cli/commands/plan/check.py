@@ -41,13 +41,13 @@ def _run(args: argparse.Namespace) -> int:
         for notice in notices(survey, args.events[0], perf_counter() - started):
             for reporter in reporters:
                 reporter(notice)
-    _tell(survey, rejects)
+    _print(survey, rejects)
     if not survey.checked:
         return Exit.NOTHING
     return Exit.FAILED if survey.violated > args.max_violations or rejects else Exit.OK
 
 
-def _tell(survey: Survey, rejects: list[Reject]) -> None:
+def _print(survey: Survey, rejects: list[Reject]) -> None:
     dropped = f", {survey.dropped} would be dropped" if survey.dropped else ""
     _terminal.err(f"{_terminal.quantity(survey.checked, 'event')}, {survey.violated} with violations{dropped}")
     for reason, count in survey.unchecked.items():

@@ -1,4 +1,4 @@
-"""Users with so many waiting events at one destination that the later ones stay in the store."""
+"""Users with too many waiting events at a destination: their later events stay in the store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Overflow:
     def __init__(self) -> None:
         self._last: dict[str, int] = {}  # by user: the last event that is, or was, in memory
         self._wanted: set[str] = set()  # users whose events in memory are settled
-        # The router and the store may both hand over an event. This tells which ones came from the store first.
+        # The router and the store may both hand over an event. This records which ones came from the store first.
         self._loaded: dict[str, int] = {}  # by user: the last event loaded before it came from the router
 
     def leave(self, owner: str, last: int) -> None:
