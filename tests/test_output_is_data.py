@@ -44,7 +44,8 @@ def test_printing_a_result_does_not_control_the_terminal() -> None:
     code = f"export function transformEvent(event) {{ throw new Error({json.dumps(EVIL)}); }}"
     hook = {"type": "WEBHOOK", "config": {"webhookUrl": "https://hook.example"}, "transformation": "bad"}
     transformation = {"language": "javascript", "code": code}
-    workspace = Workspace.loads(json.dumps({"transformations": {"bad": transformation}, "destinations": {"hook": hook}}))
+    file = {"transformations": {"bad": transformation}, "destinations": {"hook": hook}}
+    workspace = Workspace.loads(json.dumps(file))
     result = Pipeline(workspace).test_destination("hook", track("Order", user_id="u"))
 
     for text in (repr(result), str(result), repr(result.failures()), result.failures().display_text()):
