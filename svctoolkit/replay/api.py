@@ -98,6 +98,7 @@ def compare(
     """
     if after is None:
         return _compare_outputs(events, before, options)
+    # An iterator is used up after the first run, so nothing can be run again.
     again = None if isinstance(events, Iterator) else Again(partial(_diff, events, before, after, options))
     return Comparison(**_run(events, (before, after), complete(options)), _warehouses=again)
 
@@ -183,6 +184,7 @@ def _run_input(events: Events, job: Job, options: Options) -> dict[str, Any]:
         folder = _folder(Path(out), job, source.identity() if resume else _identity(source), resume)
         if not folder.is_current:
             folder.adopt([digest_of(chunk) for chunk in source.chunks() if isinstance(chunk, Chunk)])
+        # A resumed run uses the time of the first one, or its rows would differ from the earlier ones.
         job = dataclasses.replace(job, now=folder.header["now"])
     meter = Meter(listener(options["progress"]), source.total)
     run = pool.run(job, source, meter, folder=folder, pool=workers, width=width)
@@ -233,6 +235,7 @@ def _pool(job: Job, workers: int, scheduler: Any) -> tuple[pool.Pool | None, int
         raise ConfigError("a transport only works in this process: use workers=1 and no scheduler with it")
     if scheduler is not None:
         return cluster_pool(scheduler)
+    # Two chunks per worker: one runs while the next one is on its way.
     return (None, 1) if workers == 1 else (lambda: processes(workers), 2 * workers)
 
 

@@ -124,6 +124,7 @@ class DataPlane(View):
         if tls:
             tls.check()
         self._tls = tls
+        # Bound before anything starts, so that `url` is known and a port in use fails at once.
         self._socket = serving.listening_at(host, port) if listen else None
         self.url = serving.url_of(self._socket, "https" if tls else "http") if self._socket else ""
         self.loopback = self._socket is None or serving.is_loopback(self._socket)
@@ -237,6 +238,7 @@ class DataPlane(View):
         """
         chosen = run or None
         with self._engine.hurry(chosen):
+            # Most drains end within milliseconds; waking every lane first would cost more than the wait.
             if self._engine.await_idle(chosen, min(_SOON, timeout)):
                 return
             self._engine.wake()  # a destination may have been enabled without notice
@@ -349,6 +351,7 @@ class DataPlane(View):
             if self._reloader:
                 self._reloader.stop()
             atexit.unregister(self.stop)
+            # First release waiting threads and readers, then the loop that serves them, then the workers.
             self._engine.close()
             self._loop.close()
             if self._socket:
@@ -395,6 +398,7 @@ class DataPlane(View):
             await self._ended.wait()
             return
         self._server = serving.uvicorn_server(self.asgi, self._tls)
+        # `stop` may be called before the server exists; it would then never see `should_exit`.
         if self._ended.is_set():
             return
         await self._server.serve(sockets=[self._socket])

@@ -27,6 +27,7 @@ class Memo:
 
     def run(self, events: Sequence[Mapping[str, Json]], metadata: Sequence[Metadata]) -> list[Output]:
         """Run the code, unless this is the same call as the last one; see `Runnable`."""
+        # Metadata only matters if the code has read it.
         if not self._knows(events) or (self._asks and metadata != self._metadata):
             self._outputs = self.code.run(events, metadata)
             self._events, self._metadata = list(events), metadata

@@ -92,11 +92,13 @@ class Columns:
         for column, cell in cells.items():
             value = plain(cell)
             if value is not None:
+                # Paths are split once per column, not once per row.
                 put(event, self._paths.setdefault(column, _path(str(column))), value)
         return event
 
 
 def _json_cell(cells: Mapping[str, Any]) -> Any:
+    # A table with one column is a log of JSON lines, whatever the column is called.
     names = tuple(cells) if len(cells) == 1 else _JSON_NAMES
     for name in names:
         cell = cells.get(name)

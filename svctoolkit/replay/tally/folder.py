@@ -88,9 +88,11 @@ class Folder:
             for file in (self.path / "rows").glob(".moving-*"):  # left by an interrupted run
                 file.unlink()
             for file in (self.path / "done").glob("*.json"):
+                # Counts first: a part without counts is not done, so an interruption here only costs a rerun.
                 if not (file.stem.isdecimal() and int(file.stem) in stays):
                     file.unlink()
             for tally in moves:
+                # Through a temporary name, because the new number may still belong to another part.
                 self._rows(tally.number).rename(self.path / "rows" / f".moving-{numbers[tally.digest]:06d}")
             for file in (self.path / "rows").glob("part-*.parquet"):
                 if file not in {self._rows(number) for number in stays}:
@@ -116,6 +118,7 @@ class Folder:
 
     def add(self, tally: Tally, rows: bytes) -> None:
         """Store a part. When this returns, the chunk is done."""
+        # Rows before counts: the counts mark the part as done.
         self._write(self._rows(tally.number), rows)
         self._write(self.path / "done" / f"{tally.number:06d}.json", as_json(tally))
 

@@ -94,6 +94,7 @@ class Collector:
         from svctoolkit.destinations import CATALOGUE, definitions
 
         for key, destination in suite.workspace.destinations.items():
+            # No scenario could ever cover these, so they would only lower the percentage.
             if definitions.reason_unsent(destination.type, destination.config, suite.workspace.delivery.mode):
                 continue
             self._groups["destinations"].count(key, False)
@@ -147,6 +148,7 @@ class Collector:
 
     def _count_existing(self, group: str, item: str) -> None:
         counts = self._groups[group]
+        # Names that only appear in events still count; other items must exist in the workspace.
         if item in counts.missing or group == "event names":
             counts.count(item, True)
 
@@ -263,6 +265,7 @@ def _leaves(expected: Any, actual: Any, path: tuple[str, ...]) -> Iterator[tuple
         looks = True
     if isinstance(actual, Mapping) and actual:
         for key, value in actual.items():
+            # Below a matcher such as `$exact`, everything counts as checked.
             inner = _LOOKED if looks else expected.get(key) if isinstance(expected, Mapping) else None
             yield from _leaves(inner, value, (*path, str(key)))
     elif isinstance(actual, list) and actual:

@@ -99,11 +99,13 @@ def record_suite(
     for received in events:
         sender = workspace.source(received.source or source or next(iter(workspace.sources), "")).key
         event = _without_generated(received.event)
+        # One scenario per shape: a thousand equal page views would test the same thing a thousand times.
         shape = f"{sender} {event.get('type')} {event.get('event') or event.get('name')} {_shape(event)}"
         if shape not in scenarios:
             name = " ".join(str(p) for p in (event.get("type"), event.get("event") or event.get("name") or "") if p)
             names[name] = names.get(name, 0) + 1
             title = name if names[name] == 1 else f"{name} {names[name]}"
+            # Replaced before it runs, so that the expected results contain the replacements, too.
             sent = event if personal else pseudonyms.replace(event)
             scenarios[shape] = {"name": _escape(title), "source": sender, "send": _escape(sent)}
     head = {"version": 1, "freeze": {"time": _TIME, "ids": "sequence"}}
@@ -138,6 +140,7 @@ def verify_suite(
     written = {"destinationConfig": _references(config)} if config else {}
     if not expected:
         return {**head, "scenarios": [{**scenario, **written, **_NOT_REFUSED}]}
+    # This run needs the real secrets; what is written has references instead.
     values = {"destinationConfig": _escape(reveal(config))} if config else {}
     results = _run_alone({**head, "scenarios": [{**scenario, **values, **_NOT_REFUSED}]}, workspace)
     whole = {**target.config, **(config or {})}
@@ -234,12 +237,14 @@ def _request(request: Mapping[str, Any], secrets: NamedSecrets) -> dict[str, Any
 def _expectation(value: Any, secrets: NamedSecrets, name: str = "") -> Any:
     """Return the expectation of a value, which is that of the member `name`."""
     if isinstance(value, dict):
+        # A payload with a key such as `$set` would be read as a matcher.
         if any(key[:1] == "$" and is_reserved(key[1:]) for key in value):
             public = {key: inner for key, inner in value.items() if secrets.mask({key: inner}) == {key: inner}}
             return {"$literal": public}
         return {key: _expectation(inner, secrets, key) for key, inner in value.items()}
     if isinstance(value, list):
         return [_expectation(inner, secrets) for inner in value]
+    # A recorded suite must not contain a secret, and must pass on a machine with another value.
     return {"$type": "string"} if secrets.mask({name: value}) != {name: value} else value
 
 

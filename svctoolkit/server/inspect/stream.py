@@ -26,6 +26,7 @@ class ChangeStream(Response):
 
     def __init__(self, engine: Engine, run: str | None, after: int | None) -> None:
         super().__init__(media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        # Starlette sets it for an empty body; a stream has no length.
         del self.headers["content-length"]
         self._notifier, self._feed, self._run = engine.notifier, engine.journal.feed, run
         self._after = self._feed.number if after is None else after

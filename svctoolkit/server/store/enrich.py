@@ -25,6 +25,7 @@ def identity(value: Json) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else _json(value)
+    # Zero-width characters and control codes make two spellings of one user; nearly no id has any.
     if not text.isprintable():
         text = "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cf"))
     return text.strip()
@@ -47,6 +48,7 @@ def rudder_id(user_id: str, anonymous_id: str) -> str:
     """Return the MD5 of both ids as a UUID of version 4."""
     text = f"{user_id}:{anonymous_id}".encode("utf-8", "surrogatepass")
     digest = hashlib.md5(text, usedforsecurity=False).hexdigest()
+    # The bits that mark a UUID's variant, as the gateway sets them.
     variant = _VARIANT[int(digest[16], 16) & 3]
     return f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:]}"
 
@@ -80,6 +82,7 @@ def enrich(
     now = iso(received)
     original = event["originalTimestamp"] = _time(event.get("originalTimestamp")) or now
     sent = event["sentAt"] = _time(event.get("sentAt")) or now
+    # The difference is the time that the event waited at the client, whatever its clock shows.
     wrong_clock = original != sent
     event["timestamp"] = _time(event.get("timestamp")) or (
         _correct_time(received, original, sent) if wrong_clock else now
@@ -94,6 +97,7 @@ def _time(value: Any) -> str:
     time = moment(value)
     if time is None:
         return ""
+    # Already in this format, as nearly always: skip the formatting.
     return str(value) if _WRITTEN(value) else iso(time)
 
 

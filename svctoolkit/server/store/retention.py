@@ -49,16 +49,20 @@ class Pruner:
     def _prune(self, to: sqlite3.Connection, newest: int) -> None:
         self._times += 1
         if self._times % _ROUND == 0:
+            # Events that were pending in an earlier round may be settled by now.
             self._done_to = 0
         retention = self._retention()
         limit = self._clock().timestamp() - retention.seconds
+        # Whichever limit is stricter: number or age.
         last = max(newest - retention.events, to.execute(_AGED, (limit,)).fetchone()[0] or 0)
         first = to.execute("select min(seq) from events where seq > ?", (self._done_to,)).fetchone()[0]
         if first is not None and first <= last:
+            # A small part per transaction, because the writer is the only one and requests wait for it.
             last = min(last, first + _AT_ONCE)
             for table in ("carried", "deliveries", "violations", "checks", "fates", "events"):
                 settled = _SETTLED.format(table)
                 to.execute(f"delete from {table} where seq between ? and ? and {settled}", (first, last))
+            # A block is only deleted as a whole, when none of its events is pending any more.
             to.execute(_EMPTY_BLOCKS, (last, last))
             self._done_to = last
         to.execute(f"delete from rejected where seq <= ({_BEYOND})")

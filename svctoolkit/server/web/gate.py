@@ -45,6 +45,7 @@ class Gate:
 
         scope.setdefault("state", {})
         try:
+            # Answered here: a preflight carries no credentials, so it must not reach the login checks.
             if open_to_all and scope["method"] == "OPTIONS" and origin:
                 await _preflight(scope, sending)
             else:
@@ -66,7 +67,9 @@ def _origin(scope: Scope) -> str:
 
 def _allow(headers: MutableHeaders, origin: str) -> None:
     headers["Access-Control-Allow-Origin"] = origin
+    # SDKs in browsers send cookies; with credentials, the origin must be named, `*` is not allowed.
     headers["Access-Control-Allow-Credentials"] = "true"
+    # Without this, a page's SDK cannot read how long to wait.
     headers["Access-Control-Expose-Headers"] = "Retry-After"
     headers.add_vary_header("Origin")
 

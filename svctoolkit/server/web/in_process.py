@@ -55,6 +55,7 @@ async def call(app: ASGIApp, method: str, path: str, headers: Mapping[str, str],
     async def receive() -> Message:
         if unread:
             return unread.pop()
+        # An ASGI server reports a disconnect only after the response, so this does the same.
         await finished.wait()
         return {"type": "http.disconnect"}
 
@@ -101,6 +102,7 @@ class Loop:
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Run `work` in the loop. Raises `ToolkitError` if the loop has ended."""
         if self._loop.is_closed():
+            # Otherwise Python warns that the coroutine was never awaited.
             work.close()
             raise ToolkitError("this data plane is stopped")
         return asyncio.run_coroutine_threadsafe(work, self._loop)

@@ -52,6 +52,7 @@ class Checks:
 
     def _link(self, block: Block) -> Link | None:
         """Return the plan of a block's source. Looked up once for all of its events."""
+        # Compared by identity: the router hands over the events of a block one after the other.
         if self._linked[0] is not block:
             source = self._workspace.sources.get(block.source)
             self._linked = block, None if source is None else self._workspace.plan_link(source)

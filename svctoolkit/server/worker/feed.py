@@ -93,6 +93,7 @@ class Feed:
             while len(self._chunks) > 1 and self._next - self._chunks[0].end >= self._capacity():
                 self._chunks.popleft()
         if self._listeners:
+            # Outside the lock: a listener may call back into the data plane.
             changes = [describe(row) for row in rows]
             self._call(kind, changes)
 
@@ -126,10 +127,12 @@ class Feed:
             chunks = list(self._some(after, most))
         frames: list[bytes] = []
         number = after + missed
+        # Building a masker takes time, and usually another reader has encoded these changes already.
         masker = self._masker() if any(not chunk.frames for chunk in chunks) else None
         for chunk in chunks:
             if not chunk.frames and masker is not None:
                 chunk.encode(masker)
+            # The reader may have read the first part of this chunk before.
             start = max(0, number + 1 - chunk.first)
             numbered = zip(chunk.frames[start:], chunk.runs[start:], strict=True)
             frames += [frame for frame, of_run in numbered if run in (None, of_run)]

@@ -44,8 +44,10 @@ def prepare(
 
 def _prepare(task: Task, results: Sequence[EventResult], route: Route, *, masked: bool) -> Outcome | None:
     task.transformed = transformed_events(results, route, masked=masked)
+    # Kept with the task: a retry sends the same jobs and does not run the user's code again.
     task.jobs = [job for result in results for job in _jobs(task, result, route)]
     fates = (refusal_fate(result) for result in results)
+    # Remembered even if other outputs of this event have jobs: the event fails once they are done.
     task.failure = next((fate for fate in fates if fate is not None and fate.status == "failed"), None)
     if task.jobs:
         return None

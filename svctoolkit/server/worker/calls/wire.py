@@ -29,6 +29,7 @@ class Wire:
         self._route, self._clock, self._masked = route, clock, masked
         self.sender = Sender(self._carry, timeout=pipeline.workspace.delivery.timeout)
         self._limit = pipeline.workspace.data_plane.limits.answer
+        # Set per request: the sender's interface has only the request, but the recorder needs its run and events.
         self._run, self._events = "", tuple[str, ...]()
         self._large: str | None = None  # the start of an answer that is too large to store
         self._pipeline = pipeline
@@ -63,6 +64,7 @@ class Wire:
             "milliseconds": round(answer.milliseconds, 3) if answer.network_failure or answer.error is None else 0.0,
         }
         if self._masked:
+            # Masked before it is packed for the store: the file outlives the workspace that knows the secrets.
             data = mask_http(self._route.masker.mask(data))
         return Exchange(tasks, tasks[0].attempts + 1, part, answer.status, self._clock().timestamp(), data)
 
@@ -75,6 +77,7 @@ class Wire:
         return answer
 
     def _answer(self, request: HttpRequest, timeout: float) -> HttpResponse:
+        # A real transport, or a cassette: neither knows runs, and simulated servers only exist behind the recorder.
         if not isinstance(self._transport, Recorder):
             return self._transport(request, timeout=timeout)
         return self._transport.exchange(
@@ -114,5 +117,6 @@ def _request_members(request: HttpRequest) -> dict[str, Any]:
     try:
         body = request.body.decode()
     except UnicodeDecodeError:
+        # JSON has no bytes; the prefix tells readers of `/inspect` what it is.
         body = "base64:" + base64.b64encode(request.body).decode()
     return {"method": request.method, "url": request.url, "headers": dict(request.headers), "body": body}
