@@ -6,7 +6,8 @@ print(report.text())
 sources, rudderstack    read exports, from files or the API     code, tracking    find the user's code, and plans
 environments            two exports as one workspace            names, accounts   readable keys, placeholder accounts
 states, report          what runs locally, and what does not    files, lock       write all files, or none
-suites, source_suites   starter suites                          literals, probes  values that code and settings react to
+suites, source_suites,  starter suites, and their snapshots     literals, probes  values that code and settings react to
+suite_files
 drift                   apply a newer export                    workflows         CI
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from svctoolkit.errors import ConfigError, Problem, ToolkitError
@@ -27,6 +27,13 @@ class FileNames:
             name = f"{base}-{number}"
         self._given.add(name)
         return name
+
+
+def write_texts(texts: Mapping[str, str], folder: Path) -> None:
+    """Write files by their names in a folder."""
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def check_free(folder: Path, names: Sequence[Path | str], hint: str) -> None:

@@ -6,26 +6,22 @@ import os
 import shlex
 import shutil
 import tempfile
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from svctoolkit import runner
-from svctoolkit.errors import Problem, WorkspaceWarning
-from svctoolkit.project import code, source_suites, states, suites
+from svctoolkit.errors import Problem
+from svctoolkit.project import code, states
 from svctoolkit.project.accounts import add_accounts
 from svctoolkit.project.environments import add_environment
-from svctoolkit.project.files import FileNames, check_free, move_all
+from svctoolkit.project.files import FileNames, check_free, move_all, write_texts
 from svctoolkit.project.lock import NAME, lock_of
 from svctoolkit.project.names import key_by_name
 from svctoolkit.project.report import Report
-from svctoolkit.project.source_suites import Draft
 from svctoolkit.project.sources import read
-from svctoolkit.project.states import State
+from svctoolkit.project.suite_files import SuiteFiles, Written
 from svctoolkit.project.workflows import GITIGNORE, System, workflow_files
-from svctoolkit.workspace import Library, Source, Transformation, Workspace
+from svctoolkit.workspace import Library, Transformation, Workspace
 
 _HINT = "give another folder: svctoolkit import FILE -o FOLDER"
 
@@ -64,13 +60,14 @@ def import_workspace(
     with tempfile.TemporaryDirectory(prefix="svctoolkit-") as temporary:
         draft = Path(temporary)
         write_workspace(workspace, draft)
-        _write_texts({NAME: lock_of(draft).text()}, draft)
+        write_texts({NAME: lock_of(draft).text()}, draft)
         summary = Report(workspace, states.states(workspace), missing, unknown)
-        scenarios = _write_suites(workspace, summary.states, draft, environ) if with_suites else 0
-        _write_texts(workflow_files(ci), draft)
+        written = SuiteFiles(workspace, draft, environ).write(summary.states) if with_suites else Written()
+        summary = replace(summary, scenarios=written.scenarios, varying=written.varying)
+        write_texts(workflow_files(ci), draft)
         (draft / "IMPORT.md").write_text(f"# What runs here\n\n```text\n{summary.text()}\n```\n", encoding="utf-8")
         files = move_all(draft, folder, hint=_HINT)
-    return replace(summary, files=files, scenarios=scenarios)
+    return replace(summary, files=files)
 
 
 def read_all(
@@ -141,82 +138,6 @@ def _write_code(item: Transformation | Library, file: Path, draft: Path) -> None
     item.file = file.with_name(f"{file.name}.{'py' if item.language == 'python' else 'js'}")
     (draft / item.file).parent.mkdir(parents=True, exist_ok=True)
     (draft / item.file).write_text(item.code, encoding="utf-8", newline="\n")
-
-
-def _write_suites(workspace: Workspace, by_key: Mapping[str, State], draft: Path, environ: Mapping[str, str]) -> int:
-    """Write suites for what runs, and take their snapshots. Return the number of scenarios."""
-    texts, names = {}, FileNames()
-    for key, state in by_key.items():
-        if state.kind in states.TESTED:
-            text = suites.suite(workspace, workspace.destinations[key])
-            if text:
-                texts[f"suites/{names.of(key)}.suite.yaml"] = text
-    for key in workspace.transformations:
-        if text := suites.transformation_suite(workspace, key):
-            texts[f"suites/{names.of(key)}.suite.yaml"] = text
-    for key in workspace.sources:
-        if text := suites.plan_suite(workspace, key):
-            texts[f"suites/{names.of(f'{key}-as-planned')}.suite.yaml"] = text
-    drafts = source_drafts(workspace)
-    of_sources = {key: f"suites/{names.of(f'from-{key}')}.suite.yaml" for key in drafts}
-    texts |= {name: suites.source_suite(workspace.sources[key], drafts[key]) for key, name in of_sources.items()}
-    if not texts:
-        return 0
-    _write_texts(suites.samples() | texts, draft)
-    written = _written_workspace(draft, environ)
-    with runner.open_planes() as planes:
-        for key, name in of_sources.items():
-            expectations = _expectations(workspace.sources[key], drafts[key], draft / name, written, environ, planes)
-            _write_texts({name: suites.source_suite(workspace.sources[key], drafts[key], expectations)}, draft)
-        scenarios = [s for name in texts for s in _scenarios(draft / name, written, environ)]
-        for _ in runner.run(scenarios, planes, snapshots=runner.Snapshots("new")):
-            pass
-    return len(scenarios)
-
-
-def source_drafts(workspace: Workspace) -> dict[str, list[Draft]]:
-    """Return the scenarios of each source that has some, without expectations."""
-    samples = suites.sample_events()
-    of_sources = {key: source_suites.drafts(workspace, source, samples) for key, source in workspace.sources.items()}
-    return {key: drafts for key, drafts in of_sources.items() if drafts}
-
-
-def _expectations(
-    source: Source,
-    drafts: Sequence[Draft],
-    file: Path,
-    written: dict[Path, Workspace],
-    environ: Mapping[str, str],
-    planes: runner.Planes,
-) -> list[dict[str, Any]]:
-    """Run the scenarios of a source once, and return what to expect of each."""
-    scenarios = _scenarios(file, written, environ)[: len(drafts)]
-    outcomes = [notice for notice in runner.run(scenarios, planes) if isinstance(notice, runner.Outcome)]
-    keys = [connection.destination for connection in source.connections if connection.enabled]
-    return [
-        draft.expectation(outcome.steps[0].results, keys) if outcome.steps else dict(source_suites.ANYTHING)
-        for draft, outcome in zip(drafts, outcomes, strict=True)
-    ]
-
-
-def _scenarios(file: Path, written: dict[Path, Workspace], environ: Mapping[str, str]) -> list[runner.Scenario]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WorkspaceWarning)
-        return list(runner.load(file, workspaces=written, environ=environ).scenarios)
-
-
-def _written_workspace(draft: Path, environ: Mapping[str, str]) -> dict[Path, Workspace]:
-    file = draft / "workspace.yaml"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WorkspaceWarning)  # the report lists unknown types and variables
-        # without SVC_ENV, which applies to other workspaces
-        return {file.resolve(): Workspace.load(file, environ=environ, environment="")}
-
-
-def _write_texts(texts: Mapping[str, str], draft: Path) -> None:
-    for name, text in texts.items():
-        (draft / name).parent.mkdir(parents=True, exist_ok=True)
-        (draft / name).write_text(text, encoding="utf-8")
 
 
 def _assignments(text: str) -> list[str]:

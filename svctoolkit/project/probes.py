@@ -21,7 +21,9 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Stages
 from svctoolkit.pipeline.fates import Passage, pass_many
 from svctoolkit.pipeline.leaves import leaves, open_payload
+from svctoolkit.pipeline.rules import connection_mode
 from svctoolkit.project.literals import code_literals, settings_literals
+from svctoolkit.secrets import reveal
 from svctoolkit.workspace import Destination, Source, Workspace
 
 _STAGES = Stages(user_transform=True, dest_transform=True, send_to_destination=False)
@@ -49,16 +51,22 @@ class Prober:
         self._known = {str(step) for event in samples.values() for path in leaves(dict(event)) for step in path}
         self._known |= {*samples}
         self._blocked = [name for names in workspace.data_plane.event_blocking.values() for name in names]
+        self._done: set[tuple[str, Json, str]] = set()
 
     def effective(self, source: Source, destination: Destination, types: Sequence[str]) -> list[Probe]:
-        """Return the probes that change what becomes of an event at a destination. Empty if it cannot run."""
+        """Return the probes that change what becomes of an event at a destination. Empty if it cannot run.
+
+        Also empty if it was probed for a source that is treated alike, so that each text is tried once.
+        """
+        treated = destination.key, connection_mode(reveal(destination.config), source.type), source.category
+        if treated in self._done:
+            return []
+        self._done.add(treated)
         probes = [probe for type in types for probe in self._probes(destination, type)][:_MOST]
-        events = [_with(self._samples[p.type], p.path, p.text) for p in probes]
-        controls = [
-            [_with(self._samples[p.type], p.path, form(p.text)) for p in probes] for form in (_unmentioned, _different)
-        ]
+        forms = (str, _unmentioned, _different)
+        batches = [[_with(self._samples[p.type], p.path, form(p.text)) for p in probes] for form in forms]
         try:
-            ran = [self._run(source, destination, batch) for batch in (events, *controls)]
+            ran = [self._run(source, destination, batch) for batch in batches]
         except ToolkitError:
             return []
         effective = [

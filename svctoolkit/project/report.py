@@ -10,6 +10,8 @@ from svctoolkit.errors import Problem
 from svctoolkit.project.states import State
 from svctoolkit.workspace import Source, TrackingPlan, Workspace
 
+_WIDEST = 24  # characters of the column with keys; longer ones move the rest of their line
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -17,7 +19,7 @@ class Report:
 
     `states` says what will happen to the events of each destination (by key); `missing` lists code that was not found,
     `unknown` unsupported parts of the export with their positions, `files` the written files. `scenarios` is the number
-    of generated scenarios.
+    of generated scenarios, `varying` what they ignore, by suite, because it differs from run to run.
     """
 
     workspace: Workspace
@@ -26,6 +28,7 @@ class Report:
     unknown: Sequence[Problem] = ()
     files: Sequence[Path] = field(default_factory=list)
     scenarios: int = 0
+    varying: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def text(self) -> str:
         """Return the report for a terminal: one line per destination, then what is left to do."""
@@ -41,16 +44,20 @@ class Report:
         for key, plan in workspace.tracking_plans.items():
             checked = [s.key for s in workspace.sources.values() if _checks(workspace, s, plan)]
             yield f"  tracking plan {key}: {len(plan.chosen.rules)} events; checks {', '.join(checked) or 'no source'}"
-        width = max(map(len, self.states), default=0)
+        width = min(max(map(len, self.states), default=0), _WIDEST)
         for key, state in self.states.items():
             yield f"  {key:<{width}}  {workspace.destinations[key].type:<20}  {state.text}"
-            yield from (f"  {'':<{width}}  {'':<20}  - {note}" for note in state.notes)
+            yield from (f"    - {note}" for note in state.notes)
         for kind, blocked in workspace.data_plane.event_blocking.items():
             yield f"  blocked for all destinations: {kind} events named {', '.join(map(repr, blocked))}"
         if self.missing:
             yield ""
             yield "code missing from the export; add it with --code FILE_OR_FOLDER, named by id or version:"
             yield from (f"  {name}" for name in self.missing)
+        if self.varying:
+            yield ""
+            yield "ignored by suites, because it differs from run to run:"
+            yield from (f"  {suite}: {', '.join(paths)}" for suite, paths in self.varying.items())
         if self.unknown:
             yield ""
             yield "not supported here (kept unchanged), or missing from the export:"

@@ -63,8 +63,16 @@ class Draft:
         return expect
 
 
-def drafts(workspace: Workspace, source: Source, samples: Mapping[str, Mapping[str, Json]]) -> list[Draft]:
-    """Return the scenarios of a source, from sample events by type (`$use` refers to them). Empty if nothing runs."""
+def drafts(workspace: Workspace, samples: Mapping[str, Mapping[str, Json]]) -> dict[str, list[Draft]]:
+    """Return the scenarios of each source that has some, by its key, from sample events by type (for `$use`)."""
+    prober = Prober(workspace, {kind: odd_sample(sample) for kind, sample in samples.items()})
+    of_sources = {key: _of_source(workspace, source, samples, prober) for key, source in workspace.sources.items()}
+    return {key: found for key, found in of_sources.items() if found}
+
+
+def _of_source(
+    workspace: Workspace, source: Source, samples: Mapping[str, Mapping[str, Json]], prober: Prober
+) -> list[Draft]:
     connected = [workspace.destinations[c.destination] for c in source.connections if c.enabled]
     types = [kind for kind in EVENT_TYPES if any(kind in accepted_types(d) for d in connected if d.enabled)]
     if not source.enabled or not types:
@@ -72,7 +80,7 @@ def drafts(workspace: Workspace, source: Source, samples: Mapping[str, Mapping[s
     common = "track" if "track" in types else types[0]
     written = [
         *_of_types(types, samples),
-        *_of_texts(workspace, source, connected, types, samples),
+        *_of_texts(prober, source, connected, types, samples),
         *_of_consents(connected, source, common),
         *_of_integrations(common),
     ]
@@ -133,14 +141,13 @@ def _odd(value: Any) -> Any:
 
 
 def _of_texts(
-    workspace: Workspace,
+    prober: Prober,
     source: Source,
     connected: Sequence[Destination],
     types: Sequence[str],
     samples: Mapping[str, Mapping[str, Json]],
 ) -> Iterator[Draft]:
     """Yield a scenario for each text that changes what becomes of an event, and one for another spelling of names."""
-    prober = Prober(workspace, {kind: odd_sample(sample) for kind, sample in samples.items()})
     probes = dict.fromkeys(
         probe
         for destination in connected

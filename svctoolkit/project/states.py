@@ -65,9 +65,8 @@ def _state(workspace: Workspace, destination: Destination) -> State:
     code = workspace.transformations.get(destination.transformation or "")
     if code is not None and not code.code:
         return State("waits", f"waits for the code of transformation {code.name!r}")
-    notes = tuple(_connection_notes(workspace, destination))
+    notes = (*_code_notes(workspace, destination), *_connection_notes(workspace, destination))
     try:
-        title = definitions.get(destination.type).display_name
         if is_warehouse(destination.type):
             return State("warehouse", "warehouse: events become rows of tables (`svctoolkit warehouse`)", notes)
         reason = definitions.reason_unmapped(destination.type)
@@ -83,8 +82,7 @@ def _state(workspace: Workspace, destination: Destination) -> State:
     needs = needs_of(destination)
     notes = (*_need_notes(workspace, destination, needs), *notes)
     if needs.endpoint:
-        text = f"mapped, but not delivered here: RudderStack looks up {title}'s endpoint while it delivers"
-        return State("mapped only", text, notes)
+        return State("mapped only", "mapped, not delivered: RudderStack looks up the endpoint on delivery", notes)
     return State("runs", "runs", notes)
 
 
@@ -107,6 +105,17 @@ def _need_notes(workspace: Workspace, destination: Destination, needs: Needs) ->
             yield f"delivers with the OAuth account {account.key!r}: live requests need its real {names}"
     if needs.hosts:
         yield f"looks things up at {', '.join(needs.hosts)}; here the recorder answers"
+
+
+def _code_notes(workspace: Workspace, destination: Destination) -> Iterator[str]:
+    """Yield what the destination's transformation fails with, if it fails for every sample event."""
+    if destination.transformation in workspace.transformations:
+        code = workspace.transformation(destination.transformation)
+        errors = [code.run(events.sample(type)).error for type in events.EVENT_TYPES]
+        first = next((error for error in errors if error is not None), None)
+        if first is not None and all(errors):
+            reason = workspace.masker.text(str(first)).splitlines()[0]
+            yield f"its transformation fails for every sample event: {reason}"
 
 
 def _connection_notes(workspace: Workspace, destination: Destination) -> Iterator[str]:

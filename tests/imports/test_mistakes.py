@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -55,3 +56,44 @@ def test_at_least_twenty_of_twenty_three_mistakes_are_caught(shop: Path) -> None
     print(f"{sum(caught.values())} of {len(MISTAKES)} mistakes are caught; missed: {missed}")
     assert (len(MISTAKES), len(CODE)) == (23, 15)
     assert len(missed) <= 3, missed
+
+
+CLOCK = """\
+import random
+import time
+
+
+def transformEvent(event, metadata):
+    context = event.setdefault("context", {})
+    context["processed_at"] = time.time()
+    context["sample"] = random.random()
+    return event
+"""
+
+
+def test_what_differs_from_run_to_run_is_ignored_and_a_failing_transformation_is_reported(tmp_path: Path) -> None:
+    """Code that reads a clock or random numbers does not fail its suite in the next run; the rest is still compared."""
+    code = [("tf1", CLOCK), ("tf2", "def transformEvent(event, metadata):\n    return event['missing']\n")]
+    hook = {"config": {"webhookUrl": "https://h.example"}, "destinationDefinition": {"name": "WEBHOOK"}}
+    destinations = [
+        {
+            **hook,
+            "id": f"d{n}",
+            "name": f"Hook {n}",
+            "transformations": [{"id": id, "code": text, "language": "python"}],
+        }
+        for n, (id, text) in enumerate(code)
+    ]
+    source = {"id": "s1", "name": "Web", "writeKey": "k1", "destinations": destinations}
+    (tmp_path / "export.json").write_text(json.dumps({"workspaceId": "w", "sources": [source]}))
+
+    report = import_workspace(tmp_path / "export.json", tmp_path / "shop", environ={})
+    first = run(tmp_path / "shop")
+    file = next((tmp_path / "shop" / "transformations").glob("tf1*"))
+    file.write_text(CLOCK.replace('"sample"', '"simple"'))
+
+    assert report.varying["suites/hook-0.suite.yaml"] == ["context.processed_at", "context.sample"]
+    assert "differs from run to run:\n  suites/hook-0.suite.yaml: context.processed_at, context.sample" in report.text()
+    (note,) = report.states["hook-1"].notes
+    assert note.startswith("its transformation fails for every sample event: KeyError: 'missing'")
+    assert (first, run(tmp_path / "shop")) == (0, 1)
