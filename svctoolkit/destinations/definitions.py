@@ -49,6 +49,7 @@ __all__ = [
     "reason_unsent",
     "secret_keys",
     "secret_values",
+    "suggestion",
     "unknown_variables",
     "variables",
 ]
@@ -87,14 +88,27 @@ def get(name: str) -> Definition:
     if stored is None and name in CATALOGUE:
         return definition(name, CATALOGUE[name])
     if stored is None:
-        raise UnknownName("destination type", name, names(), hint=_hint(name))
+        raise UnknownName("destination type", name, names(), hint=suggestion(name))
     return stored
 
 
-def _hint(title: str) -> str:
-    """Suggest the types with that display name, ignoring case, spaces and punctuation."""
-    types = [item for item in all() if _letters(item.display_name) == _letters(title)]
-    return "".join(f" Did you mean {item.name!r} ({item.display_name})?" for item in types)
+def suggestion(title: str) -> str:
+    """Return ` Did you mean 'MP' (Mixpanel)?` for text that is nearly a name or display name; else an empty text.
+
+    Case, spaces and punctuation do not matter, and one word of the name is enough: `facebok`.
+    """
+    import difflib  # 15 ms, and only mistakes need it
+
+    types: dict[str, dict[str, Definition]] = {}
+    for item in all():
+        words = re.findall(r"[^\W_]{4,}", f"{item.name} {item.display_name}")
+        for text in (item.name, item.display_name, *words):
+            types.setdefault(_letters(text), {})[item.name] = item
+    sought = _letters(title)
+    close = [sought] if sought in types else difflib.get_close_matches(sought, list(types), n=1, cutoff=0.75)
+    items = types[close[0]].values() if close else ()
+    found = sorted(items, key=lambda item: _letters(item.name) != close[0])[:_MOST_SUGGESTED]
+    return f" Did you mean {' or '.join(f'{item.name!r} ({item.display_name})' for item in found)}?" if found else ""
 
 
 def _letters(text: str) -> str:
@@ -157,6 +171,7 @@ def unknown_variables(type: str, config: Mapping[str, Json]) -> list[str]:
     return [key for key in config if key not in names]
 
 
+_MOST_SUGGESTED = 3
 _MOST = 50  # unknown variables that are reported one by one
 
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Self
 
 from svctoolkit.displayed import Displayed, render
-from svctoolkit.errors import ToolkitError
+from svctoolkit.errors import InvalidCall, ToolkitError
 from svctoolkit.sdk.base.ready import Ready
 from svctoolkit.sdk.base.reporter import Stats
 from svctoolkit.sdk.base.settings import Configuration, LogLevel, SpecifiedConfiguration, settings
@@ -172,9 +172,11 @@ class ServiceClient(Displayed, Calls):
         return ScreenView(self._record_screen_view, text("screen_view", "name", name))
 
     def scope(
-        self, *, anonymous_id: str, user_id: str = "", context: Mapping[str, object] | None = None
+        self, *, anonymous_id: str = "", user_id: str = "", context: Mapping[str, object] | None = None
     ) -> AbstractContextManager[None]:
         """Inside the `with`, calls apply to this user instead of the installation's: for servers with many users.
+
+        One of the two ids is required: a server often knows only the user. Raises `InvalidCall` without one.
 
         Each thread and task has its own scope. Nothing is kept afterwards: `identify`, `reset` and `opt_out` inside
         apply to this scope only. Events have no session and no context of this machine; `context` describes the user's
@@ -182,7 +184,9 @@ class ServiceClient(Displayed, Calls):
         """
         return self._identity_scope(_visitor(anonymous_id, user_id, context))
 
-    def enter_scope(self, *, anonymous_id: str, user_id: str = "", context: Mapping[str, object] | None = None) -> None:
+    def enter_scope(
+        self, *, anonymous_id: str = "", user_id: str = "", context: Mapping[str, object] | None = None
+    ) -> None:
         """Like `scope`, until the current `contextvars` context ends: for servers with one context per request."""
         self._scope.set(_visitor(anonymous_id, user_id, context))
 
@@ -235,7 +239,10 @@ class ServiceClient(Displayed, Calls):
 
 
 def _visitor(anonymous_id: str, user_id: str, context: Mapping[str, object] | None) -> Identity:
-    identity = Identity(text("scope", "anonymous_id", anonymous_id), visitor=dict(context or {}))
+    if not anonymous_id and not user_id:
+        raise InvalidCall("scope: give user_id or anonymous_id")
+    anonymous = text("scope", "anonymous_id", anonymous_id) if anonymous_id else ""
+    identity = Identity(anonymous, visitor=dict(context or {}))
     if user_id:
         identity.user_id = text("scope", "user_id", user_id)
     return identity

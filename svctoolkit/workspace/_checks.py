@@ -122,7 +122,8 @@ def _type(key: str, destination: Destination) -> Iterator[Flaw]:
         unknown = definitions.unknown_variables(kind, config)
     except KeyError:
         names = {*definitions.names(), *CATALOGUE.names()}
-        text = f"unknown destination type {kind!r}.{did_you_mean(kind, names)}"
+        near = did_you_mean(kind, names) or definitions.suggestion(kind)
+        text = f"unknown destination type {kind!r}.{near}"
         yield Flaw(("destinations", key, "type"), text, known=kind)
         return
     for name in unknown:

@@ -44,7 +44,7 @@ def apply(document: Document, name: str, path: Path | None) -> Document:
     """
     names = names_of(document, path)
     if name not in names:
-        raise UnknownName("environment", name, names, where=document.name)
+        raise UnknownName("environment", name, names, where=document.name, hint=_hint(name, names, path))
     inside = document.data.get("environments", {})
     layers = []
     if isinstance(inside, Mapping) and isinstance(inside.get(name), Mapping):
@@ -58,6 +58,14 @@ def apply(document: Document, name: str, path: Path | None) -> Document:
             raise InvalidWorkspace(problems)
         document = document.overlay(_merge(document.data, layer.data), layer)
     return document
+
+
+def _hint(name: str, names: list[str], path: Path | None) -> str:
+    """Return which environments exist, and how to add one."""
+    file = "" if path is None else f", or a file {file_of(path, name).name} next to it"
+    existing = f"Environments: {', '.join(names)}." if names else "The workspace has no environments."
+    near = did_you_mean(name, names)
+    return f"{near} {existing} To add one, write `environments: {{{name}: {{...}}}}` in the workspace file{file}."
 
 
 def _unknown(document: Document, layer: Document) -> Iterator[tuple[str, str, str]]:

@@ -44,7 +44,9 @@ def without_collector() -> Iterator[None]:
 
 
 # A key in block or flow style, with or without quotes.
-_KEY = re.compile(r"""(?:^|[{,])[ \t]*(?:-[ \t]+)*(?:[\w.$<>-]+|"[^"]*"|'[^']*')[ \t]*:(?=[ \t]|$)""")
+_KEY = re.compile(
+    r"""(?:^|[{,])[ \t]*(?:-[ \t]+)*(?:[\w.$<>-]+[ \t]*:(?=[ \t]|$)|"[^"]*"[ \t]*:|'[^']*'[ \t]*:(?=[ \t]|$))"""
+)  # in JSON, nothing has to follow the colon
 _COVER = "\u2022"
 
 

@@ -59,13 +59,14 @@ def _run(args: argparse.Namespace) -> int:
         types = _select(args)
         if not types:
             raise UsageError(
-                f"no destination type matches {args.search!r}"
+                f"no destination type matches {args.search!r}.{definitions.suggestion(args.search)}"
                 if args.search
                 else "no destination type matches these filters"
             )
         text = json.dumps([d.to_dict() for d in types], indent=2) if args.json else "\n".join(_list_types(types))
     else:
-        definition = definitions.get(args.name.upper())
+        name = args.name.upper()
+        definition = definitions.get(name if name in definitions.names() else args.name)
         text = (
             json.dumps(definition.to_dict(), ensure_ascii=False, indent=2)
             if args.json

@@ -30,6 +30,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     event.add_argument(
         "--sample", metavar="NAME", help="built-in sample event: track, identify, page, screen, group, alias..."
     )
+    event.add_argument(
+        "--as-is", action="store_true", help="do not add what an SDK and the gateway add (messageId, times, ...)"
+    )
     here = parser.add_argument_group("target")
     here.add_argument("--workspace", metavar="FILE", help="workspace file (default: workspace.yaml)")
     here.add_argument("--base-url", metavar="URL", help="test on a remote service through its Test API")
@@ -65,6 +68,8 @@ def _run(args: argparse.Namespace) -> int:
     if args.what == "source" and args.config:
         raise UsageError("--config applies to destinations only: a source has no configuration")
     stages, config, event = _stages(args), _inputs.settings(args.config), _inputs.event(args.event, args.sample)
+    if args.event and not args.as_is:
+        _inputs.report_added(_inputs.complete(event))
     with _target(args) as target:
         if args.what == "destination":
             single = target.test_destination(args.id, event, stages=stages, config=config or None, force=args.force)

@@ -37,6 +37,8 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.pipeline import Pipeline
 
     event = _inputs.event(args.event, None if args.event else "track")
+    if args.event:
+        _inputs.report_added(_inputs.complete(event))
     pipeline = Pipeline(_workspace())
     refusals = dict(_refusals(pipeline, event))
     sent = {d.name: pipeline.lineage(key, event) for key, d in pipeline.workspace.destinations.items()}

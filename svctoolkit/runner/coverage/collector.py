@@ -215,18 +215,27 @@ def _event(name: str, arguments: Any) -> dict[str, Any]:
     return {"type": name, "event": next(iter(as_list(arguments)), None)}
 
 
+_NAMES = ("eventName", "rsEventName", "rudderEventName")  # members of rows, with the name of an event
+_OTHERS = ("propert", "attribute", "merch", "eventtypeto")  # `eventProperties`, `eventTypeToTopicMap`...
+
+
 def _event_names(config: Any) -> Iterator[str]:
     """Yield the event names in a configuration: in allow and deny lists, and in mappings of names."""
     if isinstance(config, Mapping):
         for key, value in config.items():
-            if key == "eventName" and isinstance(value, str) and value.strip():
+            if key in _NAMES and isinstance(value, str) and value.strip():
                 yield value.strip()
-            elif "event" in str(key).lower() and isinstance(value, list):
+            elif _maps_names(str(key).lower()) and isinstance(value, list):
                 yield from (row["from"] for row in value if isinstance(row, Mapping) and _is_name(row.get("from")))
             yield from _event_names(value)
     elif isinstance(config, list):
         for value in config:
             yield from _event_names(value)
+
+
+def _maps_names(variable: str) -> bool:
+    """Return whether a variable (in lower case) maps event names, not properties or types of events."""
+    return "event" in variable and not any(word in variable for word in _OTHERS)
 
 
 def _is_name(value: Any) -> bool:

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.test_api.definitions import Definitions
+from svctoolkit.server.test_api.event_tests import check_query
 from svctoolkit.server.test_api.routes import TestApi
 from svctoolkit.server.web import auth
 from svctoolkit.server.web.docs import Docs
@@ -49,8 +50,19 @@ def app(
 
 
 def _route(operation: Operation, workspace: Workspace) -> Route:
-    handle = operation.handle if operation.login != "person" else _protect(operation.handle, workspace)
+    handle = _with_known_query(operation)
+    handle = handle if operation.login != "person" else _protect(handle, workspace)
     return Route(operation.path, handle, methods=[operation.method], name=operation.id)
+
+
+def _with_known_query(operation: Operation) -> Handler:
+    known = [parameter.name for parameter in operation.parameters if parameter.where == "query"]
+
+    async def check_first(request: Request) -> Response:
+        check_query(request.query_params, known)
+        return await operation.handle(request)
+
+    return check_first
 
 
 def _protect(handle: Handler, workspace: Workspace) -> Handler:

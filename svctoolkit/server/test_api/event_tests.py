@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 from urllib.parse import parse_qs, unquote
 
 from svctoolkit import events
-from svctoolkit.errors import ToolkitError
+from svctoolkit.errors import ToolkitError, did_you_mean
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Stages
 from svctoolkit.results import DestinationResult, SourceResult
@@ -82,6 +82,14 @@ class Tests:
         return Test(run, f"source {source.id}", size * len(connected) <= _QUICK_BODY and _quick(stages, connected))
 
 
+def check_query(given: Iterable[str], known: Collection[str]) -> None:
+    """Refuse a misspelt query parameter. Others are ignored, as RudderStack does. Raises `RequestError` (400)."""
+    for name in given:
+        near = did_you_mean(name, known) if name not in known else ""
+        if near:
+            refuse(f"unknown query parameter {name!r}.{near}")
+
+
 def ask(pipeline: Pipeline, path: str, body: bytes) -> Answer | None:
     """Return the Test API's answer to a POST of `body` to `path`, without HTTP and for no run.
 
@@ -92,7 +100,9 @@ def ask(pipeline: Pipeline, path: str, body: bytes) -> Answer | None:
     tests = Tests(pipeline)
     make = {"testDestination": tests.destination, "testSource": tests.source}[operation]
     try:
-        test = make(unquote(id), decode_object(body), len(body), parse_qs(query).get("force", []), "")
+        given = parse_qs(query, keep_blank_values=True)
+        check_query(given, ("force",))
+        test = make(unquote(id), decode_object(body), len(body), given.get("force", []), "")
         if not test.quick:
             return None
         result = test.run()

@@ -279,7 +279,10 @@ def failure(error: BaseException, files: list[str]) -> dict[str, Any]:
 def _entry_point(names: Mapping[str, Any]) -> str:
     functions = [name for name in _FUNCTIONS if callable(names.get(name))]
     if len(functions) != 1:
-        raise TypeError(f"Expected one of {','.join(_FUNCTIONS)}. Found {','.join(functions)}")
+        own = {name for name, f in names.items() if isinstance(f, types.FunctionType) and f.__globals__ is names}
+        others = sorted(own)  # without fetch and other functions that every transformation has
+        defined = f". The code defines {', '.join(others)[:200]}" if others and not functions else ""
+        raise TypeError(f"Expected one of {','.join(_FUNCTIONS)}. Found {','.join(functions)}{defined}")
     return functions[0]
 
 
