@@ -61,7 +61,7 @@ def test_the_tour_shows_a_result_for_a_plain_event(shop: Path, capsys: pytest.Ca
     said = capsys.readouterr()
     assert "Google Analytics" in said.out
     assert "rejects the event" not in said.out
-    assert "messageId, anonymousId, originalTimestamp, sentAt, timestamp, receivedAt" in said.err
+    assert "messageId, anonymousId, originalTimestamp, sentAt" in " ".join(said.out.split())
 
 
 def test_an_event_without_a_type_is_not_completed(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,7 +69,7 @@ def test_an_event_without_a_type_is_not_completed(shop: Path, capsys: pytest.Cap
     (shop / "plain.json").write_text('{"userId": "u1"}')
 
     assert main(["test", "destination", "hook", "--event", "plain.json"]) != 0
-    assert "added" not in capsys.readouterr().err
+    assert "added" not in str(capsys.readouterr())
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,12 +55,16 @@ def complete(event: dict[str, Json], *, now: Callable[[], datetime] = lambda: da
     return added
 
 
-def report_added(names: Sequence[str]) -> None:
-    """Print what was added to an event, apart from the result."""
+def report_added(names: Sequence[str], *, in_output: bool = True) -> None:
+    """Print what was added to an event: before the result, or to standard error if that is for programs."""
     if names:
         from svctoolkit.cli import _terminal
 
-        _terminal.err(f"added to the event, as an SDK and the gateway do: {', '.join(names)}")
+        text = f"added to the event, as an SDK and the gateway do: {', '.join(names)}"
+        if in_output:
+            _terminal.out(_terminal.style("\n".join(textwrap.wrap(text, _terminal.width())), "dim"))
+        else:
+            _terminal.err(text)
 
 
 def settings(assignments: Sequence[str]) -> dict[str, Json]:

@@ -105,6 +105,8 @@ def suggestion(title: str) -> str:
         for text in (item.name, item.display_name, *words):
             types.setdefault(_letters(text), {})[item.name] = item
     sought = _letters(title)
+    if sought not in types and (near := did_you_mean(title, names())):
+        return near
     close = [sought] if sought in types else difflib.get_close_matches(sought, list(types), n=1, cutoff=0.75)
     items = types[close[0]].values() if close else ()
     found = sorted(items, key=lambda item: _letters(item.name) != close[0])[:_MOST_SUGGESTED]

@@ -6,6 +6,7 @@ import argparse
 import platform
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from importlib import metadata
 from typing import Literal, NamedTuple
@@ -36,7 +37,10 @@ def _run(_args: argparse.Namespace) -> int:
     colours = {"ok": "green", "missing": "red", "note": "dim"}
     for state, name, text in findings:
         sign = _terminal.style(_SIGNS[state], colours[state])
-        first, *others = _terminal.plain(text).splitlines() or [""]
+        room = max(20, _terminal.width() - width - 4)
+        first, *others = [
+            part for line in text.splitlines() for part in textwrap.wrap(_terminal.plain(line), room)
+        ] or [""]
         _terminal.out(f"{sign} {name:<{width}}  {first}")
         for line in others:
             _terminal.out(f"  {'':<{width}}  {line}")

@@ -69,7 +69,7 @@ def _run(args: argparse.Namespace) -> int:
         raise UsageError("--config applies to destinations only: a source has no configuration")
     stages, config, event = _stages(args), _inputs.settings(args.config), _inputs.event(args.event, args.sample)
     if args.event and not args.as_is:
-        _inputs.report_added(_inputs.complete(event))
+        _inputs.report_added(_inputs.complete(event), in_output=not args.json)
     with _target(args) as target:
         if args.what == "destination":
             single = target.test_destination(args.id, event, stages=stages, config=config or None, force=args.force)
