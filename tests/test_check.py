@@ -117,7 +117,7 @@ def test_doctor_names_what_is_missing_and_too_old(
 
     code = main(["doctor", "--trust-code"])
 
-    said = capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
     assert code == 1
     assert f"msgspec {metadata.version('msgspec')} is too old (>=99); nowhere-to-be-found is not installed" in said
     assert "(pip install 'svctoolkit[warehouse]')" in said
