@@ -293,7 +293,7 @@ def test_unknown_types_get_a_suggestion() -> None:
 
 def test_secret_values_are_found_in_any_form() -> None:
     """`headers.to` points into rows; a value may be a `Secret`, or stored by source type."""
-    headers = [{"from": "x-a", "to": "one"}, {"from": "x-b", "to": Secret("two")}, {"from": "x-c"}, "odd"]
+    headers = [{"from": "x-api-key", "to": "one"}, {"from": "x-b", "to": Secret("two")}, {"from": "x-c"}, "odd"]
 
     assert defs.secret_values("WEBHOOK", {"webhookUrl": "https://a.example", "headers": headers}) == ["one", "two"]
     assert defs.secret_values("HTTP", {"password": "p", "bearerToken": {"web": "b"}, "username": "u"}) == ["p", "b"]

@@ -395,6 +395,18 @@ def test_custom_fields_with_dots_in_their_names_are_nested(type: str, config: di
     assert event == before
 
 
+@pytest.mark.parametrize(("config", "source"), [({"advertiserId": ""}, "src=;"), ({}, "")])
+def test_an_optional_setting_may_be_empty(config: dict[str, Any], source: str) -> None:
+    """An empty advertiser ID is written into the URL; a missing one is not."""
+    activity = {"activityTag": "act0", "conversionEvents": [{"eventName": "Order"}]}
+    event = {"type": "track", "event": "Order", "messageId": "m-1"}
+    event |= {"context": {"device": {"advertisingId": "ad-1"}, "userAgent": "Shop/2.1"}}
+
+    (payload,) = CATALOGUE["DCM_FLOODLIGHT"].payloads(event, {**config, **activity})
+
+    assert payload["endpoint"] == f"https://ad.doubleclick.net/ddm/activity/{source}cat=act0;dc_rdid=ad-1;ord=m-1"
+
+
 @pytest.mark.parametrize(("written", "text"), [(123, "123"), (1.5, "1.5"), (True, "true"), (False, "false")])
 def test_a_text_setting_reads_a_number_or_boolean_as_rudderstack_does(written: object, text: str) -> None:
     """`projectID: 123` in YAML is the text "123", in rows of forms as well."""
