@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from svctoolkit.displayed import printable
 from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
-from svctoolkit.runner.report.text import reasons
+from svctoolkit.runner.expect.difference import Difference
 
 _FEW = 3  # other differences of a scenario in a group
 _MOST = 20  # scenarios of a group that are listed
+_ARRIVALS = (("delivered",), ("attempts",))
 _CODE = ("user_transform", "transformation")  # stages whose error names the line of code, whatever the destination
 
 
@@ -67,12 +68,17 @@ def _failures(step: StepOutcome) -> Iterator[Cause]:
 
 
 def _others(outcome: Outcome) -> Iterator[str]:
-    """Yield the reasons of a scenario beyond those that name a cause."""
+    """Yield how a scenario differs otherwise. That a failed event did not arrive follows from its cause."""
     for step in outcome.steps:
-        causes: Sequence[str] = [str(cause) for cause in step.causes]
-        for _, text in reasons(step) if step.differences else ():
-            if text not in causes:
-                yield _mask(outcome, text)
+        failed = any(_failures(step))
+        for difference in step.differences:
+            is_cause = difference.path == ("failed",) and difference.text
+            if not is_cause and not (failed and _is_absence(difference)):
+                yield _mask(outcome, str(difference))
+
+
+def _is_absence(difference: Difference) -> bool:
+    return difference.path[:1] in _ARRIVALS and difference.got.startswith(("nothing", "0", "[]"))
 
 
 def _mask(outcome: Outcome, text: str) -> str:

@@ -59,8 +59,9 @@ def _page(
         suites.setdefault(scenario["file"], []).append(scenario)
     ordered = sorted(suites.items(), key=lambda suite: not any(map(_is_bad, suite[1])))
     in_full = _names_in_full(outcomes)
+    folded = {outcome.scenario.name for group in groups for outcome in group.outcomes}  # the group explains them
     main = "".join(map(_group, groups))
-    main += "".join(_suite(file, scenarios, in_full) for file, scenarios in ordered)
+    main += "".join(_suite(file, scenarios, in_full, folded) for file, scenarios in ordered)
     main += _coverage(coverage) if coverage else ""
     if len(in_full) < len(outcomes):
         note = f"Payloads are shown for the first {_MOST:,} passed scenarios."
@@ -118,14 +119,16 @@ def _group(group: Group) -> str:
     return display.fragment(Html(display.message(group.title, "error") + display.more("Which scenarios", lines)))
 
 
-def _suite(file: str, outcomes: list[dict[str, Any]], in_full: set[str]) -> str:
+def _suite(file: str, outcomes: list[dict[str, Any]], in_full: set[str], folded: set[str]) -> str:
     ordered = sorted(outcomes, key=lambda scenario: not _is_bad(scenario))
     title = f"<h2>{escape(outcomes[0]['suite'])} <small>{escape(file)}</small></h2>"
-    scenarios = "".join(_scenario(scenario, in_full=scenario["name"] in in_full) for scenario in ordered)
+    scenarios = "".join(
+        _scenario(s, in_full=s["name"] in in_full, is_open=_is_bad(s) and s["name"] not in folded) for s in ordered
+    )
     return f'<section class="suite">{title}{scenarios}</section>'
 
 
-def _scenario(scenario: dict[str, Any], *, in_full: bool) -> str:
+def _scenario(scenario: dict[str, Any], *, in_full: bool, is_open: bool) -> str:
     status = scenario["status"]
     tags = "".join(f"<i>{escape(tag)}</i>" for tag in scenario["tags"])
     head = (
@@ -133,8 +136,8 @@ def _scenario(scenario: dict[str, Any], *, in_full: bool) -> str:
         f"<small>{escape(scenario['id'])} · {scenario['milliseconds']:.1f} ms</small></span></summary>"
     )
     body = "".join(map(display.html, _body(scenario))) if in_full else display.html(scenario["reason"])
-    is_open = " open" if _is_bad(scenario) else ""
-    return f'<details class="scenario" data-status="{status}"{is_open}>{head}{display.fragment(Html(body))}</details>'
+    state = " open" if is_open else ""
+    return f'<details class="scenario" data-status="{status}"{state}>{head}{display.fragment(Html(body))}</details>'
 
 
 def _body(scenario: dict[str, Any]) -> Iterator[Html]:
