@@ -130,8 +130,8 @@ def settings_from(title: str, kind: type[S], config: Mapping[str, Json]) -> S:
     try:
         return _convert(_with_strings(values, kind), kind)
     except msgspec.ValidationError as error:
-        said = config_problem(str(error), kind, values)
-        raise InvalidConfig(Problem(said, where=f"{title} config")) from error
+        problem = config_problem(str(error), kind, values)
+        raise InvalidConfig(Problem(problem, where=f"{title} config")) from error
     except UnicodeEncodeError as error:
         raise InvalidConfig(Problem("a string ends in a lone surrogate", where=f"{title} config")) from error
 

@@ -60,6 +60,7 @@ def run(
     except KeyboardInterrupt:
         interrupted = True
     finally:
+        # Ends the threads of a parallel run, also after `fail_fast` or an interrupt.
         outcomes.close()
     if collector:
         collector.lines(planes.lines())
@@ -85,6 +86,7 @@ def _side_by_side(
 ) -> Generator[Outcome]:
     from concurrent.futures import Future, ThreadPoolExecutor
 
+    # A lock per group: a thread that waits for its group holds a worker, but the order stays simple.
     groups = {scenario.serial: Lock() for scenario in scenarios if scenario.serial}
 
     def attempt_one(scenario: Scenario) -> Outcome:
@@ -98,6 +100,8 @@ def _side_by_side(
         with uninterrupted():  # an interrupt here would leave a thread that the pool does not join
             futures: list[Future[Outcome]] = [pool.submit(attempt_one, scenario) for scenario in scenarios]
         for future in futures:
+            # In the order of the suite, although scenarios finish in another one: reports must not differ from run to
+            # run.
             yield future.result()
     finally:
         pool.shutdown(cancel_futures=True)
@@ -112,8 +116,10 @@ def _judge(scenario: Scenario, planes: Planes, snapshots: Snapshots, clock: Call
         reason = f"live: environment variables are not set: {', '.join(unset)}"
         return Outcome(scenario, "error", reason=reason)
     outcome = attempt(scenario, planes, snapshots=snapshots, clock=clock)
+    # A broken scenario shows nothing about the known bug, so it is not an expected failure.
     if not scenario.xfail or outcome.status == "error":
         return outcome
+    # Passing means that the bug is fixed: remove `xfail`.
     if outcome.ok:
         return replace(outcome, status="failed", steps=(), reason=scenario.xfail)
     return replace(outcome, status="xfailed", reason=scenario.xfail)

@@ -67,6 +67,7 @@ class Tee:
         async def hold(message: Message) -> None:
             answer.append(message)
 
+        # Our own answer is held back, because the client may be given the other one instead.
         await self.app(scope, copy, hold)
         source = self._workspace.sources.get(scope["state"].get("source", ""))
         if source is not None and source.forward is not None:
@@ -141,6 +142,7 @@ def _request(scope: Scope, body: bytes, to: Forward) -> HttpRequest:
 
 def _messages(answer: HttpResponse) -> list[Message]:
     """Return the answer as our own, without the headers of its connection and without cookies."""
+    # A list of what may pass, not of what may not: cookies and connection headers belong to the other host.
     kept = ("content-type", "retry-after")
     headers = [
         (name.encode(), value.encode("latin-1", "replace"))

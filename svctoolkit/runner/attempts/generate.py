@@ -37,8 +37,11 @@ def generate(step: Step, perform: Callable[[Step, int], StepOutcome]) -> StepOut
     @seed(spec.seed)
     @settings(
         max_examples=spec.runs,
+        # Nothing is remembered between runs: the same suite must give the same result on every machine.
         database=None,
+        # An event may take as long as the scenario allows; Hypothesis's own limit is 200 ms.
         deadline=None,
+        # One failure is enough for a scenario, and the search for others would send many more events.
         report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
         phases=(Phase.generate, Phase.shrink),

@@ -32,6 +32,7 @@ def simulated_results(scenario: Scenario, step: Step, plane: Plane, run: str) ->
     forbidden = is_forbidden(scenario)
     if not forbidden and not any(name in step.expect for name in NAMES):
         return {}
+    # All simulated destinations, because `lost: forbid` is about losses anywhere.
     held = {key: plane.held(run, key) for key in simulated_destinations(scenario.suite.workspace)}
     lost = [loss for state in held.values() for loss in state["losses"] if loss["run"] in (run, "")]
     return {"holds": held if "holds" in step.expect else {}, "lost": lost}
@@ -102,6 +103,7 @@ def _rows(
         at = place.member(index)  # type: ignore[arg-type]  # a place in a list
         if any(at.matches(wanted, row) for row in rows):
             continue
+        # "No such row" helps little: show the row that was probably meant, and how it differs.
         nearest = min(rows, key=lambda row: _distance(at, wanted, row), default=None)
         if nearest is None:
             text = f"{key}: no {table} held{_because(held, table)}"
@@ -122,6 +124,7 @@ def _distance(place: Comparison, wanted: Any, row: Any) -> int:
 def _because(held: Mapping[str, Any], table: str) -> str:
     """Return the losses and changes that may be the cause, those of the table first."""
     found = [*held["losses"], *(change for change in held["changes"] if change["what"] == "moved")]
+    # Stable: losses of this table first, each group in the order in which they happened.
     found.sort(key=lambda loss: loss["table"] != table)
     texts = [*dict.fromkeys(loss["text"] for loss in found)][:_REASONS]
     return "".join(f"; {text}" for text in texts)

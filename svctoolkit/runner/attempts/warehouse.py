@@ -50,6 +50,7 @@ def warehouse_results(
         for step in _runs(run):
             results = plane.run_results(step, [destination.key], limit)
             _stage(item, results["dest_transform"][destination.key], results["user_transform"][destination.key])
+            # Step by step, because the first value of a column decides its type: one load would give another result.
             item.sync()
         return item
 
@@ -161,8 +162,10 @@ def _like(wanted: Any, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
     remaining = list(rows)
     ordered = []
     for row in expected:
+        # Rows have no order in a table, so each expected row picks the first one that it matches.
         place = next((n for n, actual in enumerate(remaining) if _matches(row, _cells(actual, row))), None)
         if place is None:
+            # Nothing matches: compare with any row that is left, so that the message shows a value.
             place = 0 if remaining else None
         if place is not None:
             ordered.append(_cells(remaining.pop(place), row))

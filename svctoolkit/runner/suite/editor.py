@@ -41,6 +41,7 @@ def editor_schema() -> Schema:
     """Return the JSON Schema (2020-12) of a suite file for editors, which is larger than the one for loading suites."""
     from svctoolkit.workspace import schema as workspace_schema
 
+    # A deep copy: the schema for loading is cached, and this one is changed below.
     whole: Schema = json.loads(json.dumps(schema()))
     shapes = json.loads(json.dumps(workspace_schema()))["$defs"]
     definitions = whole["$defs"]
@@ -119,6 +120,7 @@ def _slips() -> Iterator[str]:
     """Yield patterns for names that differ from a matcher's by one letter, or by capitals."""
     for name in MATCHERS:
         yield "".join(f"[{letter}{letter.upper()}]" for letter in name)
+        # Short names such as `$all` are one letter away from too many ordinary keys.
         for at in range(len(name)) if len(name) > 3 else ():
             yield f"{name[:at]}.{name[at + 1 :]}"
             yield f"{name[:at]}{name[at + 1 :]}"

@@ -37,6 +37,7 @@ def find(paths: Iterable[Path], *, projects: bool = False) -> Iterator[Path]:
             what = " or a rudder/v1 transformation" if projects else ""
             raise ConfigError(f"{path} is not a suite{what}: the name of a suite must end with {' or '.join(SUFFIXES)}")
         for file in [path] if path.is_file() else _below(path, projects):
+            # `svctoolkit run suites suites/orders.suite.yaml` must not run a suite twice.
             if (real := file.resolve()) not in visited:
                 visited.add(real)
                 yield file
@@ -44,6 +45,7 @@ def find(paths: Iterable[Path], *, projects: bool = False) -> Iterator[Path]:
 
 def _below(folder: Path, projects: bool) -> Iterator[Path]:
     for here, folders, files in os.walk(folder):
+        # In place: `os.walk` then skips the others.
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _SKIPPED)
         for name in sorted(files):
             path = Path(here, name)
@@ -55,6 +57,7 @@ def is_project(path: Path) -> bool:
     """Return whether a file is a transformation of a rudder/v1 project, by its first lines."""
     try:
         with path.open("rb") as file:
+            # Not parsed: a repository may contain large YAML files of other tools.
             start = file.read(2000)
     except OSError:
         return False

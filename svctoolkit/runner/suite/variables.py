@@ -92,12 +92,14 @@ class Variables:
 
     def _text(self, text: str) -> Any:
         alone = _REFERENCE.fullmatch(text)
+        # The whole string is one reference: keep the type, so that a number stays a number.
         if alone and not alone[1]:
             return self._value(alone[2], text)
         return _REFERENCE.sub(self._inside, text)
 
     def _inside(self, match: re.Match[str]) -> str:
         if match[1]:
+            # `$$(name)`: drop one dollar sign and leave the rest.
             return match[0][1:]
         value = self._value(match[2], match[0])
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -106,6 +108,7 @@ class Variables:
         if name.startswith(("env:", "var:", "secret:")):
             value = self.environment.get(name)
             return otherwise if value is None else value
+        # Checked before `values`: a captured value of the same name wins once it exists.
         if name in self.later:
             return otherwise
         if name in self.values:

@@ -59,6 +59,7 @@ def totals(engine: Engine) -> Totals:
 def newest(engine: Engine, chosen: Selection, limit: int) -> list[Arrival]:
     """Return at most `limit` of the newest arrivals, newest first; with `after` of the selection, the next ones."""
     store = engine.store
+    # A file's writer may be a few milliseconds behind; a client that has its 200 expects to see the event.
     store.flush()
     lines = _stored.arrivals(store, chosen, limit)
     seqs = [line.seq for line in lines]

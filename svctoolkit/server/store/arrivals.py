@@ -60,12 +60,14 @@ def arrivals(store: Store, chosen: Selection, limit: int) -> list[Arrival]:
         rows += _refusals(store, chosen, limit)
     if chosen.after is None:
         return sorted(rows, reverse=True)[:limit]
+    # With `after`, the oldest ones after it come first, or a reader that lags would skip some.
     return sorted(sorted(rows)[:limit], reverse=True)
 
 
 def _events(store: Store, chosen: Selection, limit: int) -> list[Arrival]:
     conditions, values = _conditions(chosen, "run", "source", "type", "name")
     if not chosen.full_scan:
+        # First, so that SQLite starts from the primary key and never scans the whole table.
         conditions.insert(0, f"seq > (select max(seq) from events) - {_WITHIN}")
     if chosen.user:
         conditions.append("(user = ? or anonymous = ?)")

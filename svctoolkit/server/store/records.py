@@ -106,6 +106,7 @@ class Records(Generic[R]):
         order = self._newest_first if newest_first else self._kind.order
         sql = f"{self._sql} where {number} > ? and {number} < ? and {self._where} order by {order} limit ?"
         records = [self._kind.read(row) for row in self._store.read(sql, [after, before, *self._values, limit])]
+        # Several records may share a number (an event at several destinations): never cut between them.
         if len(records) == limit and "," in order:
             last = getattr(records[-1], self._kind.number)
             together = f"{self._sql} where {number} = ? and {self._where} order by {order}"
@@ -144,6 +145,7 @@ def _where(kind: Kind[Any], wanted: Sequence[str]) -> tuple[str, Sequence[str]]:
     """Return the condition for these members of a filter, and the members that supply its values, in order."""
     conditions = [(name, _condition(kind, name)) for name in wanted]
     text = " and ".join(condition for _, condition in conditions) or "1"
+    # A condition may use its value twice.
     return text, [name for name, condition in conditions for _ in range(condition.count("?"))]
 
 
@@ -171,6 +173,7 @@ def _condition(kind: Kind[Any], name: str) -> str:
         return "exists (select 1 from violations v where v.seq = o.seq) = ?"
     column = kind.column(name)
     if not column:
+        # False: a filter that this kind cannot have matches nothing, instead of being ignored.
         return "0"
     return f"cast({column} as text) = ?" if name == "status" else f"{column} = ?"
 

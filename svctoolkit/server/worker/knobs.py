@@ -37,6 +37,7 @@ class Knobs:
             return self._backoff
         delivery = self._workspace.delivery
         state = delivery.profile, tuple(delivery.backoff.items())
+        # Asked several times per event, so it is only built again when the settings have changed.
         if self._own_backoff is None or self._own_backoff[0] != state:
             self._own_backoff = state, backoff_of(delivery.profile, delivery.backoff)
         return self._own_backoff[1]

@@ -48,6 +48,7 @@ class JUnit:
             ET.SubElement(properties, "property", {"name": "file", "value": suite.name})
             for outcome in outcomes:
                 _case(element, suite, outcome)
+            # Empty, but required by Ant's schema.
             ET.SubElement(element, "system-out")
             ET.SubElement(element, "system-err")
         ET.indent(root)
@@ -62,6 +63,7 @@ def _numbers(outcomes: Sequence[Outcome]) -> dict[str, str]:
         "tests": len(outcomes),
         "failures": counts["failed"],
         "errors": counts["error"],
+        # JUnit has no expected failures; as failures they would turn a CI job red.
         "skipped": counts["skipped"] + counts["xfailed"],
     }
     return {**{name: str(value) for name, value in numbers.items()}, "time": f"{seconds:.3f}"}
@@ -77,6 +79,7 @@ def _case(parent: ET.Element, suite: Suite, outcome: Outcome) -> None:
     elif not outcome.ok:
         why = _text(suite, explanation(outcome))
         kind = "failure" if outcome.status == "failed" else "error"
+        # CI shows the message in lists, and the text on the page of the test.
         element = ET.SubElement(case, kind, {"message": why.partition("\n")[0], "type": outcome.status})
         element.text = f"{_text(suite, scenario.title)}\n{why}"
 
