@@ -87,6 +87,20 @@ def test_known_accepts_unknown_types_and_variables(shop: Path, capsys: pytest.Ca
     assert (warned[0].message.count, warned[0].message.names) == (1, ())  # type: ignore[union-attr]
 
 
+def test_check_mentions_variables_that_are_not_set(
+    shop: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are no notes: a machine without secrets passes --strict."""
+    monkeypatch.delenv("NOT_SET_HERE", raising=False)
+    text = FILE.replace("apiSecret: s,", "apiSecret: $(env:NOT_SET_HERE),").replace("  app: {destinations: []}\n", "")
+    (shop / "workspace.yaml").write_text(text.partition("transformations:")[0] + KNOWN)
+
+    assert main(["check", "--strict"]) == 0
+    said = capsys.readouterr()
+    assert "1 environment variable is not set" in said.out
+    assert "no notes" in said.out
+
+
 def test_check_fails_for_suites_that_cannot_be_run(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the place of each problem, next to everything else."""
     (shop / "one.suite.yaml").write_text(SUITE.replace("destination: hook", "destination: hok"))

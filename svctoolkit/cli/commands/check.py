@@ -32,12 +32,13 @@ def _run(args: argparse.Namespace) -> int:
         where = args.file or "workspace.yaml"
         raise UsageError(f"{where}: no such file" + ("" if args.file else "; give a workspace FILE"))
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", WorkspaceWarning)
+        warnings.simplefilter("always")
         workspace = Workspace.load(file, environment=args.env)
     warned = [item.message for item in caught if isinstance(item.message, WorkspaceWarning)]
     problems, suites = _suites(file)
     notes = [*(str(problem) for message in warned for problem in message.problems), *_unused(workspace)]
-    for line in (f"{file}: {_contents(workspace)}", *_states(workspace), suites):
+    others = [f"note: {item.message}" for item in caught if not isinstance(item.message, WorkspaceWarning)]
+    for line in (f"{file}: {_contents(workspace)}", *_states(workspace), suites, *others):
         _terminal.out(_terminal.plain(line))
     if problems:
         _terminal.out(f"\n{_terminal.quantity(len(problems), 'problem')} in suites:")
@@ -82,7 +83,7 @@ def _suites(workspace_file: Path) -> tuple[Sequence[Problem], str]:
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", WorkspaceWarning)
+            warnings.simplefilter("ignore")  # the same as for the workspace
             suites, scenarios = collect([str(workspace_file.parent)])
     except ConfigError as error:
         return error.problems, "suites: some cannot be run"
