@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from svctoolkit.project.states import needs_of
-from svctoolkit.workspace import Account, Workspace
+import re
 
-_PLACEHOLDER = "placeholder-{}"
+from svctoolkit.project.states import needs_of
+from svctoolkit.secrets import Secret
+from svctoolkit.workspace import Account, Workspace
 
 
 def add_accounts(workspace: Workspace) -> None:
-    """Give each destination whose mapping asks for tokens an account with placeholders, unless it has one.
+    """Give each destination whose mapping asks for tokens an account without them, unless it has one.
 
-    So its events are mapped here; delivery to the real destination needs real tokens.
+    Its tokens are environment variables that are not set: events are mapped with placeholders, and delivery to the real
+    destination needs the real ones.
     """
     for key, destination in workspace.destinations.items():
         tokens = needs_of(destination).tokens if destination.account is None else ()
         if tokens:
-            workspace.accounts[key] = Account(key, {name: _PLACEHOLDER.format(name) for name in tokens})
+            names = {name: re.sub(r"\W+", "_", f"{key}_{name}").upper() for name in tokens}
+            secret = {name: Secret(f"<{variable}>", origin=f"$(env:{variable})") for name, variable in names.items()}
+            workspace.accounts[key] = Account(key, secret)
             destination.account = key

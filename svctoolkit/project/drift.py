@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from svctoolkit import yamlfile
-from svctoolkit.errors import WorkspaceWarning
+from svctoolkit.errors import UnsetVariables, WorkspaceWarning
 from svctoolkit.json_types import Json
 from svctoolkit.project.imports import read_all, write_workspace
 from svctoolkit.project.lock import NAME, WORKSPACE, Lock, digest, lock_of, read_lock
@@ -148,6 +148,7 @@ def _check(project: Path, text: str, files: Mapping[str, str], environ: Mapping[
     """Raise `InvalidWorkspace` if the workspace with these files would be invalid."""
     with tempfile.TemporaryDirectory(prefix="svctoolkit-") as temporary, warnings.catch_warnings():
         warnings.simplefilter("ignore", WorkspaceWarning)
+        warnings.simplefilter("ignore", UnsetVariables)
         copy = Path(temporary)
         present = {name: (project / name).read_text("utf-8") for name in lock_of(project).files}
         for name, content in (present | dict(files)).items():

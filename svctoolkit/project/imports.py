@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import shlex
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -110,9 +110,9 @@ def write_workspace(workspace: Workspace, draft: Path) -> None:
     _copy_plans(workspace, draft)
     workspace.save(draft / "workspace.yaml", env_file=True)
     (draft / ".gitignore").write_text(GITIGNORE, encoding="utf-8")
-    values = draft / ".env"
-    if values.exists():
-        variables = [line.partition("=")[0] for line in _assignments(values.read_text("utf-8"))]
+    text = (draft / "workspace.yaml").read_text("utf-8")
+    variables = dict.fromkeys(re.findall(r"(?<!\$)\$\(env:(\w+)", text))
+    if variables:
         (draft / ".env.example").write_text("".join(f"{name}=\n" for name in variables), encoding="utf-8")
 
 
@@ -138,8 +138,3 @@ def _write_code(item: Transformation | Library, file: Path, draft: Path) -> None
     item.file = file.with_name(f"{file.name}.{'py' if item.language == 'python' else 'js'}")
     (draft / item.file).parent.mkdir(parents=True, exist_ok=True)
     (draft / item.file).write_text(item.code, encoding="utf-8", newline="\n")
-
-
-def _assignments(text: str) -> list[str]:
-    """Return the assignments in a `.env`; values may have several lines."""
-    return [word for word in shlex.split(text, comments=True) if "=" in word]

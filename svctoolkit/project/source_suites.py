@@ -51,6 +51,11 @@ class Draft:
         """Return the scenario in the format of a suite."""
         return {"name": self.name, "source": source.key, "send": self.send, "expect": expect}
 
+    def snapshots(self, expect: Mapping[str, Json]) -> list[str]:
+        """Return the destinations whose requests an expectation has snapshots of."""
+        delivered = expect["delivered"]
+        return [*delivered["$only"]] if self.snapshot and delivered else []
+
     def expectation(self, results: Mapping[str, Json], destinations: Sequence[str]) -> dict[str, Json]:
         """Return the expectation of the current results: which destinations get it, and which refuse it."""
         by_key = _by_destination(results["delivered"], destinations)

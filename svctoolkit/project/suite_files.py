@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from svctoolkit import runner, yamlfile
-from svctoolkit.errors import WorkspaceWarning
+from svctoolkit.errors import UnsetVariables, WorkspaceWarning
 from svctoolkit.project import source_suites, suites
 from svctoolkit.project.files import FileNames, write_texts
 from svctoolkit.project.source_suites import Draft
@@ -41,7 +42,9 @@ class SuiteFiles:
         drafts = source_suites.drafts(self._workspace, suites.sample_events())
         of_sources = {key: self._file(f"from-{key}") for key in drafts}
         sources = self._workspace.sources
-        texts |= {name: suites.source_suite(sources[key], drafts[key]) for key, name in of_sources.items()}
+        texts |= {
+            name: suites.source_suite(self._workspace, sources[key], drafts[key]) for key, name in of_sources.items()
+        }
         if not texts:
             return Written()
         write_texts(suites.samples() | texts, self._draft)
@@ -49,7 +52,8 @@ class SuiteFiles:
         with runner.open_planes() as planes:
             for key, name in of_sources.items():
                 expectations = self._expectations(sources[key], drafts[key], name, served, planes)
-                write_texts({name: suites.source_suite(sources[key], drafts[key], expectations)}, self._draft)
+                text = suites.source_suite(self._workspace, sources[key], drafts[key], expectations)
+                write_texts({name: text}, self._draft)
             scenarios = [scenario for name in texts for scenario in self._scenarios(name, served)]
             _run(scenarios, planes, runner.Snapshots("new"))
             varying = self._ignore_varying(scenarios, served, planes)
@@ -93,13 +97,12 @@ class SuiteFiles:
         for outcome in _run(scenarios, planes, runner.Snapshots()):
             if not outcome.ok:
                 paths = [_tail(difference.path) for difference in outcome.differences]
-                if any(step.kind == "send" for step in outcome.scenario.steps):
-                    paths.append("headers.content-length")  # of another body, even if it was equally long by chance
                 varying.setdefault(self._name(outcome.scenario.suite.path), []).extend(paths)
         for name, paths in varying.items():
             varying[name] = list(dict.fromkeys(path for path in paths if path))
             data = yamlfile.load(self._draft / name).data
-            self._rewrite(name, {**data, "ignore": varying[name]} if varying[name] else data)
+            ignored = [*dict.fromkeys([*data.get("ignore", []), *varying[name]])]
+            self._rewrite(name, {**data, "ignore": ignored} if ignored else data)
             again = self._scenarios(name, served)
             _run(again, planes, runner.Snapshots("all"))
             failed = {o.scenario.name for o in _run(again, planes, runner.Snapshots()) if not o.ok}
@@ -121,16 +124,23 @@ class SuiteFiles:
         return path.resolve().relative_to(self._draft.resolve()).as_posix()
 
     def _scenarios(self, name: str, served: dict[Path, Workspace]) -> list[runner.Scenario]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", WorkspaceWarning)
+        with _without_notes():
             return list(runner.load(self._draft / name, workspaces=served, environ=self._environ).scenarios)
 
     def _served(self) -> dict[Path, Workspace]:
         """Return the workspace as it was written, by its file; without SVC_ENV, which applies to other workspaces."""
         file = self._draft / "workspace.yaml"
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", WorkspaceWarning)  # the report lists unknown types and variables
+        with _without_notes():
             return {file.resolve(): Workspace.load(file, environ=self._environ, environment="")}
+
+
+@contextmanager
+def _without_notes() -> Iterator[None]:
+    """Ignore notes about unknown types and variables, and unset secrets: the report lists them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WorkspaceWarning)
+        warnings.simplefilter("ignore", UnsetVariables)
+        yield
 
 
 def _run(

@@ -127,7 +127,7 @@ PRE_COMMIT = f"""\
 repos:
   - repo: {_SOURCE}
     rev: main
-    hooks: [{{id: svctoolkit-validate}}, {{id: svctoolkit-run}}]
+    hooks: [{{id: svctoolkit-validate}}, {{id: svctoolkit-run}}, {{id: svctoolkit-secrets}}]
 """
 
 GITIGNORE = "# values of secrets\n.env\n# results of runs and reports\n.svctoolkit/\nbuild/\n"

@@ -15,6 +15,8 @@ from svctoolkit.secrets import reveal
 from svctoolkit.workspace import Workspace, environments
 from tests.imports import acme
 
+pytestmark = pytest.mark.filterwarnings("ignore::svctoolkit.errors.UnsetVariables")
+
 
 def production() -> dict[str, Any]:
     """The same workspace as `acme`, as production has it: other ids, settings, connections and code."""

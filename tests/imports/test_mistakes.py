@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -40,9 +41,11 @@ def is_caught(shop: Path, mistake: Mistake) -> bool:
         file.write_text(right)
 
 
-def test_the_imported_project_passes_and_a_few_mistakes_are_caught(shop: Path) -> None:
-    """A misspelt event name, a routing change and a consent change, each in a passing project."""
-    assert run(shop) == 0
+def test_the_imported_project_passes_and_a_few_mistakes_are_caught(shop: Path, tmp_path: Path) -> None:
+    """A misspelt event name and a consent change, each in a passing project. It passes without `.env`, too."""
+    clone = shutil.copytree(shop, tmp_path / "clone", ignore=shutil.ignore_patterns(".env"))
+
+    assert (run(shop), run(clone)) == (0, 0)
     few = [m for m in MISTAKES if m.name in ("another spelling of the dropped event", "another consent id")]
     assert [is_caught(shop, mistake) for mistake in few] == [True, True]
 

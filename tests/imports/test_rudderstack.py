@@ -18,6 +18,8 @@ from svctoolkit.cli import main
 from svctoolkit.workspace import Workspace
 from tests.imports import acme
 
+pytestmark = pytest.mark.filterwarnings("ignore::svctoolkit.errors.UnsetVariables")
+
 WORKSPACE_TOKEN, ACCESS_TOKEN = "2WtWorkspaceToken8k", "2AtAccessToken77q"
 EVENTS = [
     {"id": f"ev_{n}", "name": name, "eventType": "track", "identitySection": "", "rules": {

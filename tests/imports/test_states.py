@@ -12,6 +12,8 @@ from svctoolkit.project import Report, import_workspace
 from svctoolkit.replay import replay
 from tests.imports import acme
 
+pytestmark = pytest.mark.filterwarnings("ignore::svctoolkit.errors.UnsetVariables")
+
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:

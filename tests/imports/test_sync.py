@@ -16,7 +16,10 @@ from svctoolkit.secrets import reveal
 from svctoolkit.workspace import Workspace
 from tests.imports import acme
 
-pytestmark = pytest.mark.filterwarnings("ignore::svctoolkit.errors.WorkspaceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::svctoolkit.errors.WorkspaceWarning"),
+    pytest.mark.filterwarnings("ignore::svctoolkit.errors.UnsetVariables"),
+]
 
 
 @pytest.fixture
