@@ -159,7 +159,7 @@ class PlanState:
             share = "never" if total and not came else f"{came:,} of {total:,}"
             kind = " or ".join(field.types) or "any"
             rows.append((field.name, kind, "required" if field.required else "", limits_text(field), share))
-        return display.table(("property", "type", "required", "values", "came in"), rows, caption=f"Planned: {title}")
+        return display.table(("property", "type", "required", "values", "received"), rows, caption=f"Planned: {title}")
 
     def findings(self, title: str = "") -> Html:
         """The violations of one event name or of all, the most frequent first."""
