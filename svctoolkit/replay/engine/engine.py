@@ -162,6 +162,7 @@ class Engine:
         )
 
     def _batches(self, records: Iterable[Record]) -> Iterator[Batch]:
+        # By source, because rules and tracking plans belong to a source: a batch never mixes two.
         waiting: dict[str, list[Record]] = {}
         for record in records:
             source = self.job.source or record.source
@@ -206,6 +207,7 @@ class Engine:
         """Return a value as JSON text, with secrets masked, and personal data if the job says so."""
         if self.job.personal:
             value = personal.replace(value, personal.mask)
+        # Masking JSON text is much faster than masking the value, but only works for plain JSON.
         text, plainly = encode(value)
         for masker in maskers:
             text = masker.mask_json(text) if plainly else encode(masker.mask(decode(text)))[0]
@@ -219,6 +221,7 @@ class Engine:
 
     def head(self, record: Record) -> dict[str, str]:
         """Return the columns that identify the event of a row, the same for all destinations."""
+        # By identity: the same record goes to every destination, and masking its columns takes time.
         columns = self._heads.get(id(record))
         if columns is None:
             columns = self._heads[id(record)] = self._head(record)
@@ -264,6 +267,7 @@ def context_of(record: Record, now: datetime, lookup: Lookup | None = None) -> C
 
 
 def _time(event: Mapping[str, Any], otherwise: datetime) -> datetime:
+    # The time of receipt first: mappings with a time limit would refuse old events by today's clock.
     for name in ("receivedAt", "timestamp", "originalTimestamp"):
         text = event.get(name)
         if isinstance(text, str):
@@ -276,4 +280,5 @@ def _time(event: Mapping[str, Any], otherwise: datetime) -> datetime:
 
 
 def _id(place: str, numbers: Iterator[int]) -> str:
+    # Derived, not random: two replays of the same file must not differ in ids.
     return str(uuid5(NAMESPACE_URL, f"{place}#{next(numbers)}"))

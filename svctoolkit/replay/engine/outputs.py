@@ -97,6 +97,7 @@ def _outcome(rows: Iterable[_Row]) -> Outcome:
     events: list[Any] = []
     for row in rows:
         status = _text(row.get("status"))
+        # The first row of each status has the reason.
         ends.setdefault(status, row)
         text = _text(row.get("output"))
         if not text:
@@ -106,6 +107,7 @@ def _outcome(rows: Iterable[_Row]) -> Outcome:
             output.append(_value(text, row))
         elif stage == "user_transform":
             events.append(_value(text, row))
+    # In this order: an event that failed after a dropped item has failed.
     for end in _ENDS:
         if end in ends:
             return _ended(end, output, ends[end])

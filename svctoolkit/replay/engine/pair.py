@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 def runner(engine: Engine) -> Callable[[str, Batch], None]:
     before, after = engine.sides
+    # If both sides have the same code, it runs once, and random values in it cannot cause differences.
     shared = {key: after.share(key, before) for key in engine.job.destinations}
 
     def run(destination: str, batch: Batch) -> None:
@@ -33,7 +34,9 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
         if not shared[destination] or before.identity(destination, source) != after.identity(destination, source):
             new = _outcomes(engine, after, destination, batch, events)
         with engine.timer("compare"):
+            # Identical objects, if the later side was not run at all because nothing about it has changed.
             differences = [SAME if o is n else difference(o, n) for o, n in zip(old, new, strict=True)]
+        # Only now run `before` again: without differences there is no noise to remove.
         if any(d.kind != "same" for d in differences):
             run_before = partial(_outcomes, engine, before, destination, batch, events, again=True)
             run_after = partial(_outcomes, engine, after, destination, batch, events, again=True)

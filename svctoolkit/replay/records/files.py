@@ -60,6 +60,7 @@ class InputFile:
         data = bytearray()
         while len(data) < size and not self.damage:
             try:
+                # In small steps, so that what was read before the damage is not lost with it.
                 step = self._stream.read(min(_STEP, size - len(data)))
             except (OSError, EOFError, zlib.error) as error:
                 self.damage = f"the file is damaged from here on: {error}"
@@ -94,6 +95,7 @@ def walk(path: Path) -> list[Path]:
     """
     paths: list[Path] = []
     for folder, folders, files in os.walk(path):
+        # In place: `os.walk` then skips the others.
         folders[:] = [name for name in folders if _is_read(name)]
         paths += (Path(folder) / name for name in files if _is_read(name))
     return sorted(paths, key=lambda file: file.parts)

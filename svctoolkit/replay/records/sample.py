@@ -21,6 +21,7 @@ def sample_of(records: Iterable[Record], share: float, count: Callable[[str], No
     their values; it is the `stratum` of a record. `count` is called with the stratum of every record, sampled or not.
     """
     forms: dict[Any, str] = {}
+    # A hash below the bound is in the sample: a smaller share is always a subset of a larger one.
     bound = int(share * 2**64)
     for record in records:
         form = (record.event.get("event"), shape(record.event))

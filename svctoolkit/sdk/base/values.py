@@ -39,6 +39,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 def event_json(value: Json, where: str, refuse: Callable[[EventError], None]) -> str:
     """Return `value` as JSON text that encodes to UTF-8. `refuse` is called for each field that had to be left out."""
     try:
+        # The fast path: plain JSON values need no conversion. Anything else fails here.
         text = _encode(value)
         text.encode()
     except Exception:  # noqa: BLE001 - odd values, and objects of the host that fail at anything
@@ -91,6 +92,7 @@ class _Converter:
 
     def _container(self, value: Any, where: str, identity: int | None = None) -> Any:
         identity = id(value) if identity is None else identity
+        # Only containers that are open: the same object twice side by side is fine.
         if identity in self._open:
             return self._leave_out(where, "the value contains itself")
         if len(self._open) >= _DEEPEST:

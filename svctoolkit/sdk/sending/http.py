@@ -51,6 +51,7 @@ class HttpTransport:
         try:
             self._write(place, target, request)
         except (HTTPException, OSError, ValueError) as error:
+            # Raised in `answer`, so that all failures of a request take one path.
             failure = error
 
         def answer() -> Response:
@@ -84,6 +85,7 @@ class HttpTransport:
 
     def _write(self, place: Place, target: str, request: Request) -> None:
         connection = self._connections.get(place) or self._connect(place, request.timeout)
+        # A flush with a deadline may reuse a connection that was opened with a longer timeout.
         connection.timeout = request.timeout
         if connection.sock is not None:
             connection.sock.settimeout(request.timeout)
@@ -113,6 +115,7 @@ class HttpTransport:
 
         scheme, netloc, _ = place
         host = urlsplit(f"//{netloc}")
+        # Asked for each connection: applications set proxies at run time.
         proxy = None if proxy_bypass(host.hostname or "") else getproxies().get(scheme)
         if proxy:
             through = urlsplit(proxy if "//" in proxy else f"//{proxy}")

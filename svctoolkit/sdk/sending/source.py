@@ -111,6 +111,7 @@ class SourceConfigs:
 
     def fetch(self) -> SourceConfig:
         """Fetch and cache the configuration. Raises `DeliveryError`, with `code` EKEY if the write key is unknown."""
+        # A data plane of this package serves the configuration itself, so tests need no control plane.
         control = self._settings.control_plane_url or self._settings.data_plane_url
         version = ".".join(map(str, sys.version_info[:2]))
         url = f"{control}/sourceConfig?p=python&v={__version__}&bv={version}"
@@ -129,5 +130,6 @@ class SourceConfigs:
             config = source_config(response.body)
         except ValueError as error:
             raise DeliveryError(f"the source configuration cannot be read: {error}", code="ENOCONFIG") from error
+        # Only a valid configuration replaces the cached one.
         self._queue.states.write(_STATE, response.body.decode("utf-8", "replace"))
         return config

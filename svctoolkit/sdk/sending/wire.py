@@ -59,6 +59,7 @@ def _whole_answer(start: bytes) -> tuple[Response, bool] | None:
         return None
     status, keeps, headers = _known_head(start[: end.end()])
     length = headers.get("content-length", "")
+    # The general parser handles these; here only the usual, complete response.
     if status < 200 or status in _WITHOUT_BODY or "transfer-encoding" in headers or not length.isdecimal():
         return None
     body = start[end.end() :][: int(length)]
@@ -81,7 +82,9 @@ def _answer(stream: BinaryIO) -> tuple[Response, bool]:
         body = _exactly(stream, min(int(length), _LONGEST_ANSWER))
         keeps = keeps and len(body) == int(length)
     else:
+        # Without a length, the body ends when the server closes the connection.
         body, keeps = stream.read(_LONGEST_ANSWER), False
+    # The rest of a longer answer is still in the connection, so it cannot be reused.
     return Response(status, headers, body), keeps and len(body) < _LONGEST_ANSWER
 
 
