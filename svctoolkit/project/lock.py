@@ -1,4 +1,4 @@
-"""What the last import or sync wrote, to tell changes of the export from edits of the project: `import.lock.json`.
+"""What the last import or sync wrote, to distinguish changes of the export from edits of the project: `import.lock.json`.
 
 It contains the generated workspace.yaml as data, with references in place of secrets, and hashes of code and plans.
 """
@@ -33,14 +33,14 @@ class Lock:
 
 
 def lock_of(folder: Path) -> Lock:
-    """Return the lock of a project as it is now."""
+    """Return the lock of a project in its present state."""
     files = [path for name in _FOLDERS for path in sorted((folder / name).rglob("*")) if path.is_file()]
     hashes = {path.relative_to(folder).as_posix(): digest(path) for path in files}
     return Lock(yamlfile.load(folder / WORKSPACE).data, hashes)
 
 
 def digest(path: Path) -> str:
-    """Return the SHA-256 of a file; empty if there is none."""
+    """Return the SHA-256 of a file; empty if it does not exist."""
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
@@ -51,7 +51,9 @@ def read_lock(folder: Path) -> Lock:
         data = json.loads(path.read_text("utf-8"))
         return Lock(dict(data["workspace"]), dict(data["files"]))
     except FileNotFoundError:
-        text = "does not exist, so edits cannot be told from changes of the export: import the export again"
+        text = (
+            "does not exist, so edits of the project and changes of the export look the same: import the export again"
+        )
         raise UsageError(f"{yamlfile.display_name(path)} {text}") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{yamlfile.display_name(path)} cannot be read: {error}") from error

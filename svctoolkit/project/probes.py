@@ -54,7 +54,7 @@ class Prober:
         self._done: set[tuple[str, Json, str]] = set()
 
     def effective(self, source: Source, destination: Destination, types: Sequence[str]) -> list[Probe]:
-        """Return the probes that change what becomes of an event at a destination. Empty if it cannot run.
+        """Return the probes that change the outcome of an event at a destination. Empty if it cannot run.
 
         Also empty if it was probed for a source that is treated alike, so that each text is tried once.
         """
@@ -113,7 +113,7 @@ def _with(event: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:
 
 
 def _unmentioned(text: str) -> str:
-    """Return a text of the same form that nobody mentions: letters moved by half the alphabet."""
+    """Return a text of the same form that neither code nor settings mention: each letter is moved by 13."""
     return codecs.encode(text, "rot13")
 
 
@@ -128,7 +128,7 @@ def _matters(text: str, outcome: Passage, first: Passage, second: Passage) -> bo
 
 
 def _outline(passage: Passage, text: str) -> Any:
-    """Return what became of an event, with a placeholder for each spelling of the text in its values."""
+    """Return the outcome of an event, with a placeholder for each spelling of the text in its values."""
     payloads = [
         [open_payload(payload) for payload in result.payloads] or result.user_transformed_payload
         for result in passage.results

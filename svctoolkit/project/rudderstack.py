@@ -155,7 +155,7 @@ class _Api:
         try:
             response = self._client.get(path, auth=auth, headers=headers or {})
         except httpx.TimeoutException:
-            raise self._unusable(path, f"there is no answer after {_SECONDS:g} seconds") from None
+            raise self._unusable(path, f"did not answer within {_SECONDS:g} seconds") from None
         except httpx.HTTPError as error:
             why = str(error) or type(error).__name__
             raise self._unusable(

@@ -152,7 +152,7 @@ def _of_texts(
     types: Sequence[str],
     samples: Mapping[str, Mapping[str, Json]],
 ) -> Iterator[Draft]:
-    """Yield a scenario for each text that changes what becomes of an event, and one for another spelling of names."""
+    """Yield a scenario for each text that changes the outcome of an event, and for other spellings of names."""
     probes = dict.fromkeys(
         probe
         for destination in connected

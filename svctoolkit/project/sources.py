@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from svctoolkit import plans, yamlfile
@@ -34,8 +35,13 @@ def read(path: Path, workspace_id: str, strict: bool, environ: Mapping[str, str]
         raise InvalidWorkspace("not a workspace: it has no sources and no destinations", where=document.name)
     if links or not workspace.tracking_plans:  # a workspace file says itself which plans it has
         tracking.add_plans(workspace, files if links else [], links)
-    problems = [p for w in caught if isinstance(w.message, WorkspaceWarning) for p in w.message.problems]
+    problems = [_named(p, path) for w in caught if isinstance(w.message, WorkspaceWarning) for p in w.message.problems]
     return workspace, problems
+
+
+def _named(problem: Problem, path: Path) -> Problem:
+    """Return the problem without the folder of an absolute path: it is written to a file that others read."""
+    return replace(problem, where=problem.where.removeprefix(f"{path.parent}/")) if path.is_absolute() else problem
 
 
 def _of_folder(folder: Path, strict: bool) -> tuple[Workspace, list[Problem]]:

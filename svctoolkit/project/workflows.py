@@ -49,7 +49,7 @@ jobs:
       - name: Replay events before and after the change
         if: github.event_name == 'pull_request' && !cancelled()
         run: |
-          if git cat-file -e "$BASE:./workspace.yaml"; then
+          if [ -e "${{EVENTS:-suites/events}}" ] && git cat-file -e "$BASE:./workspace.yaml"; then
             svctoolkit replay "${{EVENTS:-suites/events}}" --before "$BASE" --mask-personal --trust-code \\
               --report markdown=build/replay.md
             cat build/replay.md >> "$GITHUB_STEP_SUMMARY"
@@ -107,7 +107,7 @@ replay:
   script:
     - BASE="$CI_MERGE_REQUEST_DIFF_BASE_SHA"
     - >-
-      if git cat-file -e "$BASE:./workspace.yaml"; then
+      if [ -e "${{EVENTS:-suites/events}}" ] && git cat-file -e "$BASE:./workspace.yaml"; then
       svctoolkit replay "${{EVENTS:-suites/events}}" --before "$BASE" --mask-personal --trust-code
       --report markdown=build/replay.md;
       fi

@@ -1,4 +1,4 @@
-"""Change single values of a YAML text: comments, order and everything else stay as they are."""
+"""Change single values of a YAML text: comments, order and everything else stay unchanged."""
 
 from __future__ import annotations
 

@@ -131,6 +131,7 @@ def test_a_workspace_its_code_and_its_plans_come_from_the_api(api: Api, tmp_path
         "track": {"allowUnplannedEvents": "true", "anyOtherViolation": "drop"}
     }
     assert "tracking plan shop-plan: 3 events; checks web-shop" in out
+    assert "\n  workspaceConfig.json:" in (tmp_path / "shop" / "IMPORT.md").read_text()
     files = [path for path in (tmp_path / "shop").rglob("*") if path.is_file()]
     assert not any(token in path.read_text() for path in files for token in (WORKSPACE_TOKEN, ACCESS_TOKEN))
 
