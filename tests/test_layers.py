@@ -99,15 +99,16 @@ ROOMS = {
     ),
     "replay": "records formats inputs tally review engine requests results reports options api chunks forecast",
     "pipeline": (
-        "warehouses route simulated outside stages run rules fates together leaves reruns lineage decisions api "
-        "_display"
+        "progress warehouses route simulated outside stages run rules fates together leaves reruns lineage decisions "
+        "api _display"
     ),
     "server": (
         "demo_workspace web test_api store worker ingest inspect console admin scripts forwarding application serving "
         "plane _display announcement foreground"
     ),
     "server.worker": (
-        "notifier backoff timers threads task knobs checks feed journal pending calls lanes router deliveries engine"
+        "notifier backoff timers threads task watchdog knobs checks feed journal pending calls lanes router "
+        "deliveries engine"
     ),
     "transformations": (
         "_contract _display callables _types _channel _frames _layers _requests _process _probe _worker _forking "

@@ -43,6 +43,11 @@ class Route:
         return CATALOGUE[self.destination.type]
 
     @property
+    def runs_function(self) -> bool:
+        """Whether the transformation is a Python function, which runs in this process without a sandbox."""
+        return self.transformation is not None and self.transformation.function is not None
+
+    @property
     def shares(self) -> bool:
         """Whether several events may share a request."""
         return self.at_router and bool(self.type.sharing)

@@ -11,6 +11,7 @@ from svctoolkit.delivery import Sender
 from svctoolkit.destinations import Context
 from svctoolkit.errors import MappingError
 from svctoolkit.json_types import Json
+from svctoolkit.pipeline.progress import enter
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.stages import dest_transform, load, send_to_destination, user_transform
 from svctoolkit.pipeline.stages.stages import DEST_ABORT, NOTHING_TO_SEND, USER_ABORT, Stages
@@ -75,7 +76,9 @@ def _user_transform(
     events: Sequence[Mapping[str, Any]], route: Route, source: Source | None
 ) -> list[list[_Transformed]]:
     started = perf_counter()
+    enter("user_transform", waits=not route.runs_function)  # a sandbox has its own limit
     outputs = user_transform.run(events, route, source)
+    enter("dest_transform")
     spent = {"user_transform": (perf_counter() - started) * 1000 / (len(events) or 1)}
     if outputs is None:  # stage rule 2: processing continues with the unchanged event
         return [[(EventResult(e, {"error": NO_TRANSFORMATION}, milliseconds=dict(spent)), e)] for e in events]

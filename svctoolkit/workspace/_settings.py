@@ -80,12 +80,12 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class PlaneLimits:
-    """Size limits of a data plane.
+    """Limits of a data plane.
 
     `body`: bytes of a request after decompression. `answer`: bytes of a response; longer ones are truncated.
     `waiting`: events per destination in memory (at least those of two calls), and `unrouted`: bytes of requests that
     are not routed yet; the rest waits in the store. `changes`: changes that are kept for slow readers of the live
-    stream.
+    stream. `mapping`: seconds of processor time in which one event must be mapped to one destination.
     """
 
     body: int = 4000 * 1024
@@ -93,6 +93,7 @@ class PlaneLimits:
     waiting: int = 2000
     unrouted: int = 16 << 20
     changes: int = 10_000
+    mapping: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,13 +206,14 @@ class RetentionShape(_Shape):
 
 
 class PlaneLimitsShape(_Shape):
-    """Size limits of a data plane."""
+    """Limits of a data plane."""
 
     body: Annotated[int, Meta(ge=1024, le=1 << 30, description="bytes of a request")] = _PLANE.body
     answer: Annotated[int, Meta(ge=0, description="bytes of a response; longer ones are truncated")] = _PLANE.answer
     waiting: Annotated[int, Meta(ge=20, description="events of a destination in memory")] = _PLANE.waiting
     unrouted: Annotated[int, Meta(ge=1024, description="bytes of requests that are not routed yet")] = _PLANE.unrouted
     changes: Annotated[int, Meta(ge=1, description="changes kept for slow streams")] = _PLANE.changes
+    mapping: Annotated[float, Meta(gt=0, description="seconds to map an event to a destination")] = _PLANE.mapping
 
 
 class DataPlaneShape(_Shape):

@@ -41,7 +41,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=NUMBER",
-        help="set a limit on sizes and memory: body, answer, waiting, unrouted or changes; may be repeated",
+        help="set a limit: body, answer, waiting, unrouted, changes or mapping; may be repeated",
     )
     knobs.add_argument(
         "--concurrency", type=_count, metavar="N", help="send at most N concurrent requests to each destination"
@@ -91,7 +91,7 @@ def _backoff(text: str) -> dict[str, float]:
     return _workspace_with(text, "delivery", "backoff").delivery.backoff
 
 
-def _limit(text: str) -> dict[str, int]:
+def _limit(text: str) -> dict[str, float]:
     """The `dataPlane.limits` value in `NAME=NUMBER`."""
     limits = _workspace_with(text, "dataPlane", "limits").data_plane.limits
     name = text.partition("=")[0]

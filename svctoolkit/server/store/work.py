@@ -246,8 +246,12 @@ class Events:
 
     def __getitem__(self, seq: int) -> Mapping[str, Any]:
         """Return the event. Raises `KeyError` if it was deleted, `StoreError` if it cannot be read."""
-        block = self._from_cache(seq) or self._read(seq)
+        block = self.block(seq)
         return block.events[seq - block.first]
+
+    def block(self, seq: int) -> Block:
+        """Return the request that contained the event. Raises as `[seq]` does."""
+        return self._from_cache(seq) or self._read(seq)
 
     def remember(self, block: Block) -> None:
         """Cache a block that was just used, so that its next reader need not load and parse it again."""

@@ -29,6 +29,7 @@ from svctoolkit.server.worker.pending import Pending
 from svctoolkit.server.worker.task import Exchange, Outcome, Record, Result, Step, Task, owner_of
 from svctoolkit.server.worker.threads import Threads
 from svctoolkit.server.worker.timers import Timers
+from svctoolkit.server.worker.watchdog import LARGE
 from svctoolkit.workspace import Calls, Workspace
 
 _LOG = logging.getLogger("svctoolkit.delivery")
@@ -146,9 +147,10 @@ class Deliveries:
             yield step
 
     def _event(self, task: Task) -> Mapping[str, Any]:
-        block, task.block = task.block, None
-        event = block.events[task.seq - block.first] if block else self._events[task.seq]
-        if block is not None:
+        own_block, task.block = task.block, None
+        block = own_block or self._events.block(task.seq)
+        event, task.is_large = block.events[task.seq - block.first], len(block.body) > LARGE
+        if own_block is not None:
             self._events.remember(block)
         return change_event(event, task.change)
 

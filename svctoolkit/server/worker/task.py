@@ -36,7 +36,7 @@ class Task:
     `jobs` are those still to be delivered, or None until the user transformation has run; `alone` applies to them.
     `failure` is the fate of jobs that are not retried. `first_at` is the time of the first attempt, and `age` the
     seconds from then to the end of the last one. `transformed` are the events after the user transformation. `change`
-    is how a tracking plan changes the event: see `svctoolkit.plans.change_event`.
+    is how a tracking plan changes the event: see `svctoolkit.plans.change_event`. `is_large`: its request was.
     """
 
     seq: int
@@ -55,6 +55,7 @@ class Task:
     failure: Fate | None = None
     transformed: Sequence[Mapping[str, Any]] | None = None
     change: Mapping[str, Any] | None = None
+    is_large: bool = False
 
 
 def owner_of(user: str, anonymous: str) -> str:

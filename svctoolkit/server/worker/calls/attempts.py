@@ -16,6 +16,7 @@ from svctoolkit.server.worker.calls.loads import load
 from svctoolkit.server.worker.calls.preparation import prepare
 from svctoolkit.server.worker.calls.wire import Wire
 from svctoolkit.server.worker.task import Outcome, Step, Task
+from svctoolkit.server.worker.watchdog import Watchdog
 
 _LOG = logging.getLogger("svctoolkit.delivery")
 
@@ -28,6 +29,7 @@ class Attempts:
 
     def __init__(self, pipeline: Pipeline, clock: Callable[[], datetime], *, masked: bool) -> None:
         self._pipeline, self._clock, self._masked = pipeline, clock, masked
+        self._watchdog = Watchdog(lambda: pipeline.workspace.data_plane.limits.mapping)
 
     def __call__(self, tasks: Sequence[Task], events: Mapping[Task, Mapping[str, Json]], key: str) -> Iterator[Step]:
         """Yield the steps until every task has its outcome. Errors become outcomes: nothing is raised.
@@ -62,12 +64,12 @@ class Attempts:
         # Tasks of a retry have their jobs already: the user's code does not run again.
         fresh = [task for task in tasks if task.jobs is None]
         if fresh:
-            prepared = [*prepare(fresh, events, route, workspace.sources, wire, masked=self._masked)]
+            prepared = [*prepare(fresh, events, route, workspace.sources, wire, self._watchdog, masked=self._masked)]
             held = wire.take_held()
             if prepared or held:
                 yield Step((), prepared, held=held)
         size = workspace.delivery.batch.jobs if workspace.delivery.batch else 1
-        yield from Call(route, wire, size, partial(self._hear, route)).steps(tasks)
+        yield from Call(route, wire, size, partial(self._hear, route), self._watchdog).steps(tasks)
 
     def _hear(self, route: Route, mark: str) -> None:
         """Update the OAuth account of a destination according to its response."""

@@ -17,12 +17,13 @@ from msgspec.structs import replace
 
 from svctoolkit.causes import Cause, Refusal, map_texts
 from svctoolkit.delivery import Delivered, rejection_of
-from svctoolkit.destinations import Context, JobOutcome, Reply, outcome_of_status
+from svctoolkit.destinations import Context, DestinationMapping, JobOutcome, Reply, outcome_of_status
 from svctoolkit.destinations import Outcome as RequestOutcome
 from svctoolkit.pipeline import Route
 from svctoolkit.pipeline.fates import NOTHING_SENT, Fate
 from svctoolkit.server.worker.calls.wire import Wire, reason_of
 from svctoolkit.server.worker.task import Exchange, Job, Outcome, Step, Task
+from svctoolkit.server.worker.watchdog import OverBudgetError, Watchdog, is_own_code
 
 _RETRIED = ("retry", "throttle")
 #: The destination throttles or is unavailable: the event's age alone decides when it is dead.
@@ -37,15 +38,16 @@ class _Batch(Struct, frozen=True):
     ids: Sequence[int]  # the mapping's ids of the jobs; they may be part of the payloads
     payloads: Sequence[Mapping[str, Any]]
     refusal: Refusal | None = None
+    over_budget: str = ""
 
 
 class _Verdict(Struct, frozen=True):
     """The outcome of one job. `held`: it was not sent, because an earlier job of its user failed; `nothing`: the
-    mapping produces no request for it.
+    mapping produces no request for it; `dead`: mapping it took too long.
     """
 
     job: Job
-    kind: Literal["delivered", "retry", "abort", "throttle", "held", "refused", "nothing"]
+    kind: Literal["delivered", "retry", "abort", "throttle", "held", "refused", "nothing", "dead"]
     reason: str = ""
     wait: float | None = None
     throttled: bool = False
@@ -56,8 +58,8 @@ class _Verdict(Struct, frozen=True):
 class Call:
     """`size` is the number of jobs that the router transforms together; `on_auth` gets authentication errors."""
 
-    def __init__(self, route: Route, wire: Wire, size: int, on_auth: Callable[[str], None]) -> None:
-        self._route, self._wire, self._size = route, wire, size
+    def __init__(self, route: Route, wire: Wire, size: int, on_auth: Callable[[str], None], watchdog: Watchdog) -> None:
+        self._route, self._wire, self._size, self._watchdog = route, wire, size, watchdog
         self._on_auth = on_auth
         self._failed: set[str] = set()  # users
         self._counted: set[str] = set()  # users whose failed attempt is already counted for one event
@@ -90,6 +92,17 @@ class Call:
         mapping = self._route.mapping
         if mapping is None or not self._route.at_router:
             return [_Batch([job], [0], [job.payload]) for job in jobs if job.payload is not None]
+        if not any(job.task.is_large for job in jobs) and not is_own_code(self._route):
+            return self._map(mapping, jobs)
+        try:
+            return self._watchdog.run(lambda: self._map(mapping, jobs), "dest_transform")
+        except OverBudgetError as error:
+            if len(jobs) > 1:  # each alone, to find those that are to blame
+                return [batch for job in jobs for batch in self._batches([job])]
+            reason = f"{error.stage} at {self._route.destination.key} {error}"
+            return [_Batch(jobs, [0], [], over_budget=reason)]
+
+    def _map(self, mapping: DestinationMapping, jobs: Sequence[Job]) -> list[_Batch]:
         contexts = [self._context(job) for job in jobs]
         events = [(place, job.event) for place, job in enumerate(jobs)]
         # Mappings may group by kind; requests must leave in the order of their first job.
@@ -106,6 +119,8 @@ class Call:
     def _deliver(self, batch: _Batch, exchanges: list[Exchange]) -> list[_Verdict]:
         if batch.refusal is not None:
             return self._refuse(batch, batch.refusal)
+        if batch.over_budget:
+            return [_Verdict(job, "dead", batch.over_budget, by="dest_transform") for job in batch.jobs]
         if any(job.task.owner in self._failed for job in batch.jobs):
             # A batch cannot be sent in part: if one of its users waits, all of them do.
             return [_Verdict(job, "held") for job in batch.jobs]
@@ -183,6 +198,9 @@ class Call:
         for verdict in verdicts:
             if verdict.kind in ("abort", "refused"):
                 task.failure = task.failure or Fate("failed", verdict.by, verdict.reason, verdict.cause)
+        dead = next((verdict for verdict in verdicts if verdict.kind == "dead"), None)
+        if dead is not None:
+            return Outcome("dead", dead.by, dead.reason, exchange=exchange, place=place)
         failed = next((verdict for verdict in verdicts if verdict.kind in _RETRIED), None)
         if failed is not None:
             # As in RudderStack, one failed call counts as one attempt of a user, whichever of the events failed.

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Route, Stages, run_many
 from svctoolkit.pipeline.fates import fate_of_results, refusal_fate
+from svctoolkit.pipeline.progress import enter
 from svctoolkit.results import ABSENT, NO_TRANSFORMATION, EventResult, error_of
 from svctoolkit.server.worker.calls.wire import Wire
 from svctoolkit.server.worker.task import Job, Outcome, Task
+from svctoolkit.server.worker.watchdog import OverBudgetError, Watchdog, is_own_code
 from svctoolkit.workspace import Source
 
 #: For a type that is transformed at the router, the event itself is the job.
 _BEFORE_ROUTER = Stages(dest_transform=False)
+_Prepared = tuple[list[EventResult], list[Mapping[str, Json]] | None]
+T = TypeVar("T")
 
 
 def prepare(
@@ -22,28 +27,57 @@ def prepare(
     route: Route,
     sources: Mapping[str, Source],
     wire: Wire,
+    watchdog: Watchdog,
     *,
     masked: bool,
 ) -> Iterator[tuple[Task, Outcome]]:
     """Set the jobs of the tasks, with one call of the user's code. Yield the outcomes of tasks without any job.
 
     Events of different sources get separate calls, because their metadata may contain the name of the source.
-    `masked` hides secrets in the stored transformed events.
+    `masked` hides secrets in the stored transformed events. An event that exceeds the budget of `watchdog` is dead.
     """
     stages = _BEFORE_ROUTER if route.at_router else Stages()
-    for source in dict.fromkeys(task.source for task in tasks):
-        members = [task for task in tasks if task.source == source]
+
+    def run(members: Sequence[Task]) -> list[_Prepared]:
         inputs = [events[task] for task in members]
         contexts = [wire.context(task.run, events[task]) for task in members]
-        results = run_many(inputs, route, stages, wire.sender, contexts, sources.get(source))
-        for task, of_task in zip(members, results, strict=True):
-            outcome = _prepare(task, of_task, route, masked=masked)
+        outputs = run_many(inputs, route, stages, wire.sender, contexts, sources.get(members[0].source))
+        enter("masking")
+        return [(results, transformed_events(results, route, masked=masked)) for results in outputs]
+
+    for source in dict.fromkeys(task.source for task in tasks):
+        members = [task for task in tasks if task.source == source]
+        for task, prepared in run_watched(members, run, route, watchdog):
+            outcome = prepared if isinstance(prepared, Outcome) else _prepare(task, *prepared, route)
             if outcome is not None:
                 yield task, outcome
 
 
-def _prepare(task: Task, results: Sequence[EventResult], route: Route, *, masked: bool) -> Outcome | None:
-    task.transformed = transformed_events(results, route, masked=masked)
+def run_watched(
+    tasks: Sequence[Task], run: Callable[[Sequence[Task]], Sequence[T]], route: Route, watchdog: Watchdog
+) -> Iterator[tuple[Task, T | Outcome]]:
+    """Yield what `run` returns for each task, or the outcome `dead` for one that exceeds its budget.
+
+    Small events are run here: built-in mappings take linear time. If several events together exceed the budget of one,
+    each is run again alone, to find those that are to blame.
+    """
+    if not any(task.is_large for task in tasks) and not is_own_code(route):
+        yield from zip(tasks, run(tasks), strict=True)
+        return
+    try:
+        yield from zip(tasks, watchdog.run(lambda: run(tasks), "dest_transform"), strict=True)
+    except OverBudgetError as error:
+        if len(tasks) == 1:
+            yield tasks[0], Outcome("dead", error.stage, f"{error.stage} at {route.destination.key} {error}")
+            return
+        for task in tasks:
+            yield from run_watched([task], run, route, watchdog)
+
+
+def _prepare(
+    task: Task, results: Sequence[EventResult], transformed: list[Mapping[str, Json]] | None, route: Route
+) -> Outcome | None:
+    task.transformed = transformed
     # Kept with the task: a retry sends the same jobs and does not run the user's code again.
     task.jobs = [job for result in results for job in _jobs(task, result, route)]
     fates = (refusal_fate(result) for result in results)

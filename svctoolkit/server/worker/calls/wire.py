@@ -11,6 +11,7 @@ from svctoolkit.delivery import Delivered, HttpRequest, HttpResponse, Recorder, 
 from svctoolkit.destinations import Context
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import HeldChanges, Pipeline, Route, server_of
+from svctoolkit.pipeline.progress import waiting
 from svctoolkit.retries import retry_after
 from svctoolkit.server.worker.task import Exchange, Task
 from svctoolkit.url_secrets import mask_http
@@ -69,7 +70,8 @@ class Wire:
         return Exchange(tasks, tasks[0].attempts + 1, part, answer.status, self._clock().timestamp(), data)
 
     def _carry(self, request: HttpRequest, *, timeout: float) -> HttpResponse:
-        answer = self._answer(request, timeout)
+        with waiting():
+            answer = self._answer(request, timeout)
         if len(answer.body) > self._limit:
             size = min(_HEAD, self._limit)
             head = answer.body[:size].decode("utf-8", "replace")
