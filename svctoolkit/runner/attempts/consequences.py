@@ -41,6 +41,7 @@ def causes_first(
     for value in values:
         at_error = [d for d in differences if d.path in {(*value.path, name) for name in _OWN}]
         unexpected = any(d.expected.startswith("nothing") for d in at_error)
+        # An aborted stage is itself a consequence, and a cause is reported once.
         if unexpected and value.reason not in ABORTED and not value.is_among(reported):
             cause = next((cause for cause in causes if value.is_among([cause])), value.cause())
             reported.append(cause)
@@ -48,6 +49,7 @@ def causes_first(
     failing = {value.destination for value in values if value.is_among(reported)}
     explained = [v.path for v in values if v.is_among(reported) or (v.reason in ABORTED and v.destination in failing)]
     lists = {path[:-1] for path in explained if isinstance(path[-1], int)}
+    # If all values of a list failed, its length is a consequence, too.
     whole = {path for path in lists if all(v.path in explained for v in values if v.path[:-1] == path)}
     return first + [d for d in differences if d.path not in whole and not any(_is_below(d.path, p) for p in explained)]
 

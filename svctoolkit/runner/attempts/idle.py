@@ -71,6 +71,7 @@ class IdleParts:
                 ignores.append(rule)
         most = self._requests.setdefault(id(suite), {})
         for key, count in outcome.requests.items():
+            # Only requests that the suite's script answered; a scenario's own script replaces it.
             if key not in scenario.scripted:
                 most[key] = max(most.get(key, 0), count)
 

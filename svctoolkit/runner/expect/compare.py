@@ -105,6 +105,7 @@ class Comparison:
             return False
         if not self.ignore:
             return True
+        # Replace every value: if the expectation still matches, it only looked at ignored paths.
         other = _hollowed(actual)
         return not self.matches(expected, other) or replace(self, ignore=()).matches(expected, other)
 
@@ -142,6 +143,7 @@ class Comparison:
                 yield from self._inner(key).differences(value, actual[key])
                 continue
             for difference in self._inner(key).differences(value, MISSING):
+                # A misspelt key is the most common reason for a missing member.
                 near = did_you_mean(key, list(actual)) if difference.got == "nothing" else ""
                 yield replace(difference, got=f"nothing.{near}") if near else difference
         names = {same_name(actual, key) for key in expected} if self.exact else set()
@@ -153,6 +155,7 @@ class Comparison:
     def _list(self, expected: list[Any], actual: list[Any]) -> Iterator[Difference]:
         pairs = list(zip(range(len(expected)), range(len(actual)), strict=False))
         if len(expected) != len(actual):
+            # Quadratic, so long lists are compared by index.
             anchors = self._anchors(expected, actual) if len(expected) * len(actual) <= _MOST_ALIGNED else []
             pairs = _pairs_between(anchors, len(expected), len(actual)) if anchors else pairs
             odd = _unpaired([*anchors, *pairs], len(expected), len(actual)) if anchors else ""
@@ -231,6 +234,7 @@ def _numbers(numbers: list[int]) -> str:
 
 
 def _same(expected: Any, actual: Any) -> bool:
+    # In Python, `True == 1`; in JSON they are different.
     if isinstance(expected, bool) or isinstance(actual, bool):
         return expected is actual
     return bool(expected == actual)

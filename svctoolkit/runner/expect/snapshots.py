@@ -68,6 +68,7 @@ class ScenarioSnapshots:
         except (OSError, ValueError) as error:
             yield comparison.difference(f"a snapshot in {path}", value, got=f"a file that cannot be read: {error}")
             return
+        # `$literal`: a payload may contain keys such as `$set`, which are not matchers here.
         differing = differences({"$exact": {"$literal": golden}}, self.secrets.align(golden, actual))
         if differing and self.run.update == "all":
             self._write(path, value)
@@ -77,6 +78,7 @@ class ScenarioSnapshots:
             yield Difference(comparison.expectation, where, f"{difference.expected} (snapshot)", difference.got)
 
     def _write(self, path: Path, value: Any) -> None:
+        # Sorted, so that a review shows changed values and not a changed order.
         write(path, json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
         self.run.new_files.append(path)
 
@@ -102,6 +104,7 @@ def write(path: Path, text: str) -> None:
         try:
             with open(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
                 file.write(text)
+            # `mkstemp` creates files that only the owner can read; snapshots are committed.
             Path(temporary).chmod(0o644)
             os.replace(temporary, path)
         except BaseException:

@@ -190,6 +190,7 @@ class EmbeddedPlane:
         """End the scenario: wait for its events and clear its responses. Return whether the plane can be reused."""
         if self._data_plane is not None and self._under_way:
             try:
+                # Events that no step waited for would reach the next scenario's recorder.
                 self._data_plane.drain(_DRAIN_SECONDS)
             except StillWaiting:
                 return False
@@ -212,6 +213,7 @@ class EmbeddedPlane:
     def test(self, path: str, body: bytes, run: str) -> Answer:
         from svctoolkit.server import ask
 
+        # The Test API without HTTP, which is most of the time of a scenario; None for requests that it cannot answer.
         got = ask(self._pipeline, path, body)
         return post(self, path, body, run) if got is None else Answer(got.status, got.headers, parse_body(got.body))
 
@@ -297,6 +299,7 @@ class EmbeddedPlane:
                 self._data_plane = DataPlane(
                     self._workspace,
                     listen=False,
+                    # With virtual time, delays are exact and free; without it, retries happen at once.
                     backoff=Backoff(jitter=0.0) if self._times else Backoff(scale=0),
                     advance_clock=self._times.advance_clock if self._times else None,
                     coverage=self._coverage,
@@ -341,6 +344,7 @@ def recording_workspace(workspace: Workspace, scenario: Scenario | None = None) 
     for key in workspace.transformations:
         id = transformation_id(key)
         config = {"webhookUrl": "https://transformation.invalid/"}
+        # A webhook sends the event unchanged, so its payload shows the transformation alone.
         recording.destinations[id] = Destination(id, id, key, "WEBHOOK", config=config, transformation=key)
     for key, override in (scenario.overrides if scenario else {}).items():
         destination = recording.destinations[key]

@@ -63,6 +63,7 @@ class Loops:
             self._thread.join()
             self._thread_loop.close()
         for loop in self._all:
+            # A loop that is closed with pending tasks warns when they are garbage-collected.
             unfinished = asyncio.all_tasks(loop)
             if unfinished and not _is_running():
                 loop.run_until_complete(asyncio.wait(unfinished, timeout=1.0))

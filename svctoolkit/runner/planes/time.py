@@ -29,6 +29,7 @@ class Times:
     def set(self, freeze: Freeze | None) -> None:
         """Restart at the frozen time, or now, with the first id."""
         with self._lock:
+            # Without `freeze.time` the clock starts now, but does not run either: only waiting advances it.
             self._start = datetime.fromisoformat(freeze.time) if freeze and freeze.time else datetime.now(UTC)
             self._waited = timedelta()
             self._new_id = sequence() if freeze and freeze.ids == "sequence" else _random_id

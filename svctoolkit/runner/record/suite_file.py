@@ -76,6 +76,7 @@ def _missing(data: Any, suite: Mapping[str, Any]) -> list[dict[str, Any]]:
     scenarios = [one for one in there if isinstance(one, dict)] if isinstance(there, list) else []
     names = {str(one.get("name")) for one in scenarios}
     bare = [_without_name(one) for one in scenarios]
+    # The recorded results depend on the frozen clock; the file may have another one, or none.
     own = {} if data == {} or data.get("freeze") == suite.get("freeze") else {"freeze": suite["freeze"]}
     added: list[dict[str, Any]] = []
     for scenario in suite["scenarios"]:
@@ -97,9 +98,11 @@ def _without_name(scenario: Mapping[str, Any]) -> dict[str, Any]:
 
 def _append(text: str, scenarios: Sequence[Mapping[str, Any]], name: str) -> str:
     """Return the text with items added after the last one of `scenarios`."""
+    # Only for positions: the text is extended, not rewritten, so comments and formatting stay.
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     members = root.value if isinstance(root, yaml.MappingNode) else []
     items = next((value for key, value in members if key.value == "scenarios"), None)
+    # A list in brackets, or an empty one, has no line to append to.
     if not isinstance(items, yaml.SequenceNode) or items.flow_style or not items.value:
         raise ConfigError(
             "cannot add scenarios: expected a list `scenarios:` with a line `- name: ...` for each", where=name

@@ -21,12 +21,14 @@ def select_changed(scenarios: Sequence[Scenario], ref: str) -> list[Scenario]:
     Of a changed suite file, these are the new and edited scenarios, or all of them if its suite-wide settings changed.
     Changed code selects the scenarios whose destinations use it. Raises `UsageError` without git or `ref`.
     """
+    # git would read it as an option.
     if ref.startswith("-"):
         raise UsageError(f"--changed {ref}: expected a branch, a tag or a commit")
     root = Path(_git(Path.cwd(), "rev-parse", "--show-toplevel").strip())
     base = _git(
         root, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", wrong=f"unknown revision {ref!r}"
     ).strip()
+    # Compared with the working tree, and including new files that are not added yet.
     names = _git(root, "diff", "--name-only", "-z", base) + _git(root, "ls-files", "-o", "--exclude-standard", "-z")
     files = {root / name for name in names.split("\0") if name}
     affected = set[Scenario]()
@@ -45,6 +47,7 @@ def _of(suite: Suite, files: set[Path], root: Path, base: str) -> Iterator[Scena
         if parts is not None:
             touched.discard(workspace)
             keys |= parts
+    # A fixture, rows or the workspace itself: any scenario of the suite may depend on it.
     if touched - code.keys():
         yield from suite.scenarios
         return
@@ -72,6 +75,7 @@ def _code(suite: Suite) -> dict[Path, set[str]]:
         for key in workspace.transformations
     }
     users_of_file = {(base / t.file).resolve(): users[key] for key, t in workspace.transformations.items() if t.file}
+    # Imports are not parsed: a library may be used by any transformation.
     everyone = set[str]().union(*users.values())
     return users_of_file | {
         (base / library.file).resolve(): everyone for library in workspace.libraries.values() if library.file

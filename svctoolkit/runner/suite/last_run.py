@@ -28,6 +28,7 @@ def keep(ran: Mapping[str, bool]) -> None:
     A folder that is not writable is not an error.
     """
     before = failures()
+    # A run of one scenario must not forget that others have failed.
     names = sorted({name for name, ok in ran.items() if not ok} | (before - ran.keys()))
     if names or before:
         with suppress(ConfigError):
