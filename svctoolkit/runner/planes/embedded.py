@@ -213,7 +213,7 @@ class EmbeddedPlane:
     def test(self, path: str, body: bytes, run: str) -> Answer:
         from svctoolkit.server import ask
 
-        # The Test API without HTTP, which is most of the time of a scenario; None for requests that it cannot answer.
+        # Without HTTP, which would take most of the time of a scenario. None for requests that need it.
         got = ask(self._pipeline, path, body)
         return post(self, path, body, run) if got is None else Answer(got.status, got.headers, parse_body(got.body))
 
