@@ -20,7 +20,7 @@ _RULES = {"consentManagement", "oneTrustCookieCategories", "ketchConsentPurposes
 
 @dataclass(frozen=True, slots=True)
 class Literals:
-    """`compared`: texts that values may be compared with. `members`: all texts and names; some are members of events."""
+    """`compared`: texts that values may be compared with. `members`: all texts and names that may be members."""
 
     compared: tuple[str, ...] = ()
     members: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""What the last import or sync wrote, to distinguish changes of the export from edits of the project: `import.lock.json`.
+"""What the last import or sync wrote, to distinguish changes of the export from edits: `import.lock.json`.
 
 It contains the generated workspace.yaml as data, with references in place of secrets, and hashes of code and plans.
 """
