@@ -12,7 +12,7 @@ from svctoolkit.pipeline.fates import Fate, Passage, pass_many
 from svctoolkit.pipeline.outside import lookup_at, server_of
 from svctoolkit.pipeline.route import Route, route
 from svctoolkit.pipeline.run import run, run_many
-from svctoolkit.pipeline.simulated import HeldChanges, Simulated, state_run
+from svctoolkit.pipeline.simulated import HeldChanges, Simulated, read_request, state_run
 from svctoolkit.pipeline.stages.stages import Stages
 from svctoolkit.pipeline.warehouses import Warehouses, check_runs
 
@@ -28,6 +28,7 @@ __all__ = [
     "check_runs",
     "lookup_at",
     "pass_many",
+    "read_request",
     "route",
     "run",
     "run_many",

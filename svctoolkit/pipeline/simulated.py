@@ -55,6 +55,8 @@ class Simulated:
         self._lock = threading.Lock()
         #: loads stored states; None: nothing is stored
         self.load: Load | None = None
+        #: lists the destinations and runs that have a stored state
+        self.stored: Callable[[], Sequence[tuple[str, str]]] = tuple
 
     def level(self, destination: Destination) -> Level:
         """Return the level of a destination: its own, or else that of the workspace."""
@@ -97,9 +99,13 @@ class Simulated:
     def servers(self, run: str | None = None) -> list[SimulatedServer]:
         """Return the servers that have a state, in the order of the workspace's destinations; of one run or of all."""
         with self._lock:
-            chosen = [server for _, server in self._servers.values() if run is None or server.run == state_run(run)]
-        order = {key: place for place, key in enumerate(self._workspace.destinations)}
-        return sorted(chosen, key=lambda server: (order.get(server.destination, 0), server.run))
+            known = {*self._servers, *self.stored()}
+        return [
+            self.server(destination, of)
+            for destination in self._workspace.destinations.values()
+            for of in sorted(of for key, of in known if key == destination.key)
+            if self.is_simulated(destination) and (run is None or of == state_run(run))
+        ]
 
     def reset(self, run: str = "") -> None:
         """Drop all states, or those of one run and the runs within it."""

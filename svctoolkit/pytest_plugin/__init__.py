@@ -8,7 +8,7 @@ a project without such files pays nothing, because everything else is imported w
 
 Python tests get fixtures (`workspace`, `data_plane`, `recorder`, `warehouse`, `tracking_plan`, `service_client` and
 `run_scenario`), and helpers to import from here: `assert_delivered`, `assert_never_delivered`, `assert_dropped`,
-`assert_violations` and `assert_conforms`.
+`assert_held`, `assert_nothing_lost`, `assert_violations` and `assert_conforms`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from svctoolkit.pytest_plugin.fixtures import (
     warehouse,
     workspace,
 )
+from svctoolkit.pytest_plugin.held_helpers import assert_held, assert_nothing_lost
 from svctoolkit.pytest_plugin.helpers import (
     assert_delivered,
     assert_dropped,
@@ -45,7 +46,9 @@ __all__ = [
     "assert_conforms",
     "assert_delivered",
     "assert_dropped",
+    "assert_held",
     "assert_never_delivered",
+    "assert_nothing_lost",
     "assert_violations",
     "data_plane",
     "recorder",

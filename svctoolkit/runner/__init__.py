@@ -32,6 +32,7 @@ from svctoolkit.runner.suite.select import find
 
 if TYPE_CHECKING:
     from svctoolkit.runner.coverage.collector import Collector, Coverage, coverage_lines
+    from svctoolkit.runner.expect.held import held_differences
     from svctoolkit.runner.planes.fates import run_results, violation_records
     from svctoolkit.runner.planes.remote import remote_planes
     from svctoolkit.runner.report.text import explanation, first_wrong_stage, github_commands
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Collector": "coverage.collector",
     "Coverage": "coverage.collector",
+    "held_differences": "expect.held",
     "run_results": "planes.fates",
     "violation_records": "planes.fates",
     "first_wrong_stage": "report.text",
@@ -81,6 +83,7 @@ __all__ = [
     "find",
     "first_wrong_stage",
     "github_commands",
+    "held_differences",
     "load",
     "loads",
     "open_planes",

@@ -25,6 +25,7 @@ from svctoolkit.server.inspect.overview import Reload
 from svctoolkit.server.inspect.overview_routes import Overview
 from svctoolkit.server.inspect.routes import Inspect
 from svctoolkit.server.scripts import Scripts
+from svctoolkit.server.simulated import SimulatedRoutes
 from svctoolkit.server.test_api.app import app
 from svctoolkit.server.web.guard import Guard
 from svctoolkit.server.web.operation import Operation
@@ -54,7 +55,7 @@ def application(
     ingest = Ingest(engine, new_id=new_id)
     config = SourceConfig(engine)
     inspect = Inspect(engine, metrics, guard.local)
-    workspace = engine.workspace
+    workspace, simulated = engine.workspace, SimulatedRoutes(engine, guard)
     examples = {
         "source": next(iter(workspace.sources), "web"),
         "destination": next(iter(workspace.destinations), "hook"),
@@ -63,6 +64,7 @@ def application(
         *(operation for extension in extensions for operation in extension(engine, guard)),
         *Overview(engine, pipeline, reload, forwards, guard.local).operations(),
         *Exports(engine, guard.local).operations(),
+        *simulated.operations(examples["destination"]),
         *inspect.operations(),
         *Admin(control, guard.always).operations(examples),
         *Scripts(engine, pipeline, guard.always).operations(**examples),
@@ -75,6 +77,7 @@ def application(
             *ingest.routes(),
             *Console(engine, pipeline, guard, config.health).routes(),
             *config.routes(),
+            *simulated.vendor_routes(),
             *_routes(operations),
         ],
         documented=[*_ingest_docs.operations(config.health), *operations],

@@ -36,7 +36,6 @@ from svctoolkit.server.inspect.overview import Reload
 from svctoolkit.server.inspect.views import View
 from svctoolkit.server.serving import Tls
 from svctoolkit.server.store.database import Store
-from svctoolkit.server.store.held import load_held
 from svctoolkit.server.store.retention import Retention
 from svctoolkit.server.web.answer import Answer
 from svctoolkit.server.web.gate import Gate
@@ -149,9 +148,6 @@ class DataPlane(View):
         )
         engine = Engine(self._pipeline, self._open(store), clock, knobs=knobs, advance_clock=advance_clock)
         super().__init__(engine)
-        self._pipeline.simulated.clock = engine.clock
-        if store is not None:
-            self._pipeline.simulated.load = partial(load_held, engine.store)
         self._metrics = Metrics(engine)
         self._direct = Direct(engine, Ingest(engine, new_id=new_id), self._metrics.count)
         self._forwards: Callable[[], dict[str, dict[str, Json]]] = dict
@@ -322,7 +318,6 @@ class DataPlane(View):
         With `run`, delete only what belongs to it or to a run within it (`run/...`). Pending events stay.
         """
         self.recorder.reset(run)
-        self._pipeline.simulated.reset(run)
         if not run:
             self._pipeline.warehouses.clear()
         return self._engine.forget(run or None)

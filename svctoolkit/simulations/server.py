@@ -12,7 +12,6 @@ from functools import partial
 import msgspec
 from msgspec.structs import replace
 
-from svctoolkit.displayed import Displayed
 from svctoolkit.errors import UsageError
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import reveal
@@ -43,7 +42,7 @@ class StoredRow(msgspec.Struct, frozen=True):
     data: bytes | None
 
 
-class SimulatedServer(Displayed):
+class SimulatedServer:
     """The server of one destination in one run. Thread-safe: requests take effect one after the other.
 
     `rows` bounds each table: the oldest rows are removed, and `forgotten` counts them.

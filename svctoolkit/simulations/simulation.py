@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from svctoolkit.displayed import Displayed
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.simulations.messages import Request, Response
@@ -21,7 +20,7 @@ Handler: TypeAlias = Callable[[Visit, Request], Response | None]
 Credentials: TypeAlias = Callable[[Mapping[str, Json]], Mapping[str, str]]
 
 
-class Simulation(Displayed):
+class Simulation:
     """A destination type's server: tables, and a handler for each endpoint.
 
     `facts` is the file of its rules. `credentials` returns the headers of a request that authenticates; requests

@@ -60,6 +60,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--log", choices=("text", "json"), help="log requests and events to standard error in this format"
     )
     parser.add_argument(
+        "--simulate",
+        nargs="?",
+        const="simulated",
+        choices=("answers", "simulated", "strict"),
+        metavar="LEVEL",
+        help="let simulated destinations judge and hold: simulated (default) or strict",
+    )
+    parser.add_argument(
         "--live", action="store_true", help="send to the real destinations, whatever the workspace file says"
     )
 
@@ -116,6 +124,7 @@ def _adjust(workspace: Workspace, args: argparse.Namespace) -> None:
     delivery, plane = workspace.delivery, workspace.data_plane
     if args.live:
         delivery.mode = "live"
+    delivery.simulate = args.simulate or delivery.simulate
     delivery.profile = args.preset or delivery.profile
     delivery.concurrency = args.concurrency or delivery.concurrency
     for member in args.backoff:
@@ -163,6 +172,9 @@ command = Command(
         The workspace file is reloaded when it changes; options keep overriding it. In the file, `delivery` and
         `dataPlane` set the same values as the options below. Events are kept in memory, or in --store FILE.
 
+        With --simulate, Mixpanel, Braze and Klaviyo judge requests and hold what they accept: see /inspect/held,
+        `svctoolkit held`, and the vendors' own endpoints below /simulated/DESTINATION/.
+
         Open the printed address, which includes the token, in a browser to watch events arrive.
 
         Without --workspace, serve a demo workspace and print a token generated for this run. Requests to
@@ -172,6 +184,7 @@ command = Command(
         "svctoolkit serve",
         "svctoolkit serve --workspace workspace.yaml --port 9000",
         "svctoolkit serve --workspace workspace.yaml --live",
+        "svctoolkit serve --workspace workspace.yaml --simulate",
         "svctoolkit serve --workspace workspace.yaml --tls-cert cert.pem --tls-key key.pem --log json",
         "svctoolkit serve --workspace workspace.yaml --preset production --store events.db",
     ),

@@ -17,7 +17,7 @@ from svctoolkit.plans import Plan
 from svctoolkit.runner.attempts import verify as _verify
 from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.attempts.consequences import causes_first
-from svctoolkit.runner.attempts.held import held_differences, simulated_results
+from svctoolkit.runner.attempts.held import simulated_results, step_differences
 from svctoolkit.runner.attempts.idle import idle_answers, idle_ignores, idle_invariants
 from svctoolkit.runner.attempts.invariants import broken_invariants
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
@@ -246,7 +246,7 @@ class _Attempt:
             value, exact = results.get(name, MISSING), name in self.scenario.exact
             value = exact_part(value, expectation, name, suite.workspace.destinations) if exact else value
             yield from comparison.member(name, exact=exact).differences(expectation, value)
-        yield from held_differences(self.scenario, step, results)
+        yield from step_differences(self.scenario, step, results)
         yield from broken_invariants(self.scenario, step, result.everywhere, results, self.checked)
 
     def _remaining(self) -> float:

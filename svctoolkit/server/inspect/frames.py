@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.delivery import HttpRequest
+from svctoolkit.json_types import Json
 from svctoolkit.results import spread
 from svctoolkit.secrets import Masker
 from svctoolkit.server.store.record import Record, members
@@ -34,6 +35,17 @@ def frame(records: Iterable[Record], masker: Masker) -> pd.DataFrame:
         else:
             columns[name] = _series(name, values)
     return pd.DataFrame(columns)
+
+
+def frame_of(rows: Sequence[Mapping[str, Json]], masker: Masker) -> pd.DataFrame:
+    """Return one row per object, with its members as columns; objects in them are spread over dotted names."""
+    import pandas as pd
+
+    if not rows:
+        return pd.DataFrame()
+    plain = [_plain(dict(row), masker) for row in rows]
+    columns = spread(plain, "").items()
+    return pd.DataFrame({name: _column(len(rows), column.rows, column.values) for name, column in columns})
 
 
 def _plain(value: Any, masker: Masker) -> Any:

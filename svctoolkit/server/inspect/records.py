@@ -17,6 +17,7 @@ from svctoolkit.server.store import schema
 from svctoolkit.server.store.record import Record, members
 from svctoolkit.server.store.records import DELIVERIES, Filter, Records, carried_ids
 from svctoolkit.server.worker import Engine
+from svctoolkit.simulations import Loss
 
 R = TypeVar("R", bound=Record)
 
@@ -46,6 +47,15 @@ def _values(record: Record) -> list[Any]:
     return [getattr(record, member.name) for member in members(type(record))]
 
 
+def losses_of(engine: Engine, fate: schema.Fate) -> tuple[Loss, ...]:
+    """Return what a simulated destination has lost of an event."""
+    destination = engine.workspace.destinations.get(fate.destination)
+    if destination is None or not engine.simulated.is_simulated(destination):
+        return ()
+    losses = list(engine.simulated.server(destination, fate.run).losses)
+    return tuple(loss for loss in losses if fate.message_id in loss.events and loss.run == fate.run)
+
+
 class Received(_Seen, schema.Received, frozen=True, kw_only=True):
     __doc__ = schema.Received.__doc__
 
@@ -73,6 +83,11 @@ class Fate(_Seen, schema.Fate, frozen=True, kw_only=True):
     __doc__ = schema.Fate.__doc__
 
     _engine: Engine
+
+    @property
+    def lost(self) -> tuple[Loss, ...]:
+        """What the simulated destination has lost of the event, although it may be delivered."""
+        return losses_of(self._engine, self)
 
     @property
     def event(self) -> Mapping[str, Json]:

@@ -9,6 +9,7 @@ from svctoolkit.displayed import Displayed
 from svctoolkit.secrets import Masker
 from svctoolkit.server.inspect import arrivals, queries
 from svctoolkit.server.inspect.arrivals import Arrival
+from svctoolkit.server.inspect.held import Held, Losses
 from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected, Violation, seen
 from svctoolkit.server.store.arrivals import Selection
 from svctoolkit.server.store.record import Record
@@ -135,6 +136,23 @@ class View(Displayed):
     def violating(self) -> Rows[Received]:
         """The accepted events with violations."""
         return Rows(self._engine, EVENTS, Filter(run=self._run, violations=True), Received)
+
+    def held(self, destination: str) -> Held:
+        """Return what a simulated destination (key or id) holds in this run, or outside of runs.
+
+        Raises `UnknownName`, or `UsageError` if the destination is not simulated.
+        """
+        target, simulated = self._engine.workspace.destination(destination), self._engine.simulated
+        simulated.server(target, self._run or "")
+        return Held(lambda: simulated.server(target, self._run or ""), self._engine.masker)
+
+    @property
+    def lost(self) -> Losses:
+        """What simulated destinations have lost, although it may be delivered."""
+        return Losses(
+            lambda: [loss for server in self._engine.simulated.servers(self._run) for loss in server.losses],
+            self._engine.masker,
+        )
 
     def newest(
         self,

@@ -52,10 +52,9 @@ def load_held(store: Store, destination: str, run: str) -> tuple[list[StoredRow]
     return rows, losses
 
 
-def stored_runs(store: Store, run: str | None) -> list[tuple[str, str]]:
-    """Return the destinations and runs that have a state; of one run, or all."""
-    where, values = ("", ()) if run is None else (" where run = ?", (run,))
-    return [(key, of) for key, of in store.read(f"select distinct destination, run from held{where}", values)]
+def stored_runs(store: Store) -> list[tuple[str, str]]:
+    """Return the destinations and runs that have a state."""
+    return [(key, run) for key, run in store.read("select distinct destination, run from held")]
 
 
 def _encode(loss: Loss) -> bytes:

@@ -47,6 +47,17 @@ class Guard:
 
         return guard_first
 
+    def machine(self, handle: Handler) -> Handler:
+        """Allow only programs on this machine, whatever credentials the request has: they are not those of a user."""
+
+        async def guard_first(request: Request) -> Response:
+            local = self._loopback and "origin" not in request.headers and _names_loopback(request.url.hostname or "")
+            if not local:
+                raise RequestError(401, {"message": "only programs on this machine may use it, at a loopback address"})
+            return await handle(request)
+
+        return guard_first
+
     def _check(self, request: Request) -> None:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token.encode()):

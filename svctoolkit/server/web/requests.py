@@ -16,12 +16,13 @@ MAX_BODY = 4_096_000
 
 async def read_object(request: Request) -> tuple[dict[str, Json], int]:
     """Return the JSON object in the request's body, and its size in bytes. Raises `RequestError`: 400, 413 or 415."""
-    body = await _read_body(request)
+    body = await read_body(request)
     _check_content_type(request)
     return decode_object(body), len(body)
 
 
-async def _read_body(request: Request) -> bytes:
+async def read_body(request: Request) -> bytes:
+    """Return the request's body. Raises `RequestError` (413)."""
     length = request.headers.get("content-length", "0")
     if length.isdecimal() and int(length) > MAX_BODY:
         _refuse_size()

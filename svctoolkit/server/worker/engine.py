@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from time import monotonic
 
 from svctoolkit.json_types import Json
@@ -14,6 +15,7 @@ from svctoolkit.secrets import Masker
 from svctoolkit.server.store.block import Block
 from svctoolkit.server.store.database import Store
 from svctoolkit.server.store.head import Head
+from svctoolkit.server.store.held import load_held, stored_runs
 from svctoolkit.server.store.retention import Pruner
 from svctoolkit.server.store.schema import BlockRow, Rejected, storable
 from svctoolkit.server.store.work import Events, Work
@@ -51,6 +53,10 @@ class Engine:
         self.workspace, self.store, self.notifier, self.knobs = pipeline.workspace, store, Notifier(), knobs
         self._moved, self._wall_clock, self._advance_clock = timedelta(), clock, advance_clock
         self.closed_runs: set[str] = set()
+        self.simulated = pipeline.simulated
+        self.simulated.clock = self.clock
+        if store.path is not None:
+            self.simulated.load, self.simulated.stored = partial(load_held, store), partial(stored_runs, store)
         work = Work(store)
         self._work, self.events = work, Events(store)
         self.pending = Pending(work, self.workspace)
@@ -210,6 +216,7 @@ class Engine:
         """
         # Events that are routed after the deletion would survive it.
         self.notifier.wait(self.pending.all_routed, _SECONDS)
+        self.simulated.reset(run or "")
         count = self._work.forget(run)
         if run is None:
             self.journal.start_over()
