@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from svctoolkit.delivery import Recorder, Sender, Transport
-from svctoolkit.destinations import Context, definitions
+from svctoolkit.destinations import Context, Lookup, definitions
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import RequestError, ToolkitError
 from svctoolkit.events import check
@@ -146,7 +147,8 @@ class Pipeline(Displayed):
             return DestinationResult(destination.id, destination.name, error=error)
         self._check_runs(destination.type)
         to = self.route(destination, config)
-        context = self.context_of(to, run_name, event)
+        context, lookup = self.context_of(to), self.lookup_of(to, run_name, event)
+        context = context if lookup is None else replace(context, lookup=lookup)
         data = run(event, to, stages, self.sender(to, run_name, event), context, source, self.warehouses)
         head = destination.id, destination.name, destination.type
         return DestinationResult(
@@ -249,27 +251,28 @@ class Pipeline(Displayed):
             self._last_transport = setting, transport
         return self._last_transport[1]
 
-    def context_of(
+    def context_of(self, route: Route) -> Context:
+        """Return the context for a route's mapping, including the data of the destination's account."""
+        account = account_metadata(self.workspace, route.destination)
+        return replace(self.context, metadata={**self.context.metadata, **account}) if account else self.context
+
+    def lookup_of(
         self,
         route: Route,
-        run: str = "",
-        event: Mapping[str, Json] | None = None,
+        run: str,
+        event: Mapping[str, Json],
         changed: Callable[[HeldChanges], None] = lambda _: None,
-    ) -> Context:
-        """Return the context for a route's mapping, including the data of the destination's account.
+    ) -> Lookup | None:
+        """Return look-ups for the mapping of an event that the destination's simulated server answers.
 
-        With an `event`, look-ups are answered by the destination's simulated server, if it has one; `changed` gets what
-        they changed there.
+        None if it has none. `changed` gets what the look-ups changed there.
         """
-        context, account = self.context, account_metadata(self.workspace, route.destination)
-        if account:
-            context = replace(context, metadata={**context.metadata, **account})
-        if event is None or not self._looks_up or not self.simulated.is_simulated(route.destination):
-            return context
         transport = self.transport()
+        if not self._looks_up or not self.simulated.is_simulated(route.destination):
+            return None
         if not isinstance(transport, Recorder):
-            return context
-        return replace(context, lookup=lookup_at(route, transport, self.simulated, run, message_ids([event]), changed))
+            return None
+        return partial(_look_up, route, transport, self.simulated, run, event, changed)
 
     def sender(self, route: Route | None = None, run: str = "", event: Mapping[str, Json] | None = None) -> Sender:
         """Return the sender of stage 3. With a route, mode `record` responds like that destination's server.
@@ -281,3 +284,16 @@ class Pipeline(Displayed):
             events = message_ids([event] if event else [])
             transport = transport_of(route, transport, run, self.simulated, events)
         return Sender(transport, timeout=self.workspace.delivery.timeout)
+
+
+def _look_up(
+    route: Route,
+    recorder: Recorder,
+    simulated: Simulated,
+    run: str,
+    event: Mapping[str, Json],
+    changed: Callable[[HeldChanges], None],
+    request: Mapping[str, Json],
+) -> tuple[int, Json]:
+    """Answer one look-up. What it needs is put together here, because few events ask."""
+    return lookup_at(route, recorder, simulated, run, message_ids([event]), changed)(request)

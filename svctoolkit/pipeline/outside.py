@@ -11,6 +11,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.simulated import HeldChanges, Simulated
 from svctoolkit.secrets import reveal
+from svctoolkit.simulations import About
 from svctoolkit.workspace import Destination, Workspace
 
 
@@ -20,10 +21,12 @@ def server_of(
     run: str,
     events: tuple[str, ...] = (),
     changed: Callable[[HeldChanges], None] = lambda _: None,
+    about: About | None = None,
 ) -> Server:
     """Return the server of a route's destination: its simulation, or else the documented answers of its type.
 
-    `changed` gets what a request changed at a simulated server whose state is stored.
+    `changed` gets what a request changed at a simulated server whose state is stored. `about` returns which of the
+    `events` a record of the request comes from.
     """
     if simulated is None or not simulated.is_simulated(route.destination):
         return route.answer
@@ -32,7 +35,7 @@ def server_of(
     def serve(request: HttpRequest, failed: Sequence[int]) -> Answer | None:
         if failed:  # a script rejects items: only the form of the answer is needed
             return route.answer(request, failed)
-        answer, held = servers.respond(route, request, run, events)
+        answer, held = servers.respond(route, request, run, events, about)
         if held is not None:
             changed(held)
         return answer or route.answer(request)
@@ -82,9 +85,13 @@ def message_ids(events: Iterable[Mapping[str, Json]]) -> tuple[str, ...]:
 
 
 def account_metadata(workspace: Workspace, destination: Destination) -> dict[str, Json]:
-    """Return what a mapping may read from the account that a destination delivers with; empty without one."""
-    account = workspace.account_of(destination)
-    return {} if account is None else {"secret": reveal(account.tokens())}
+    """Return what a mapping may read about the account that a destination delivers with; empty without anything.
+
+    `secret` has the tokens of an OAuth account, `brazeLimit` is the workspace's setting if it is not the default.
+    """
+    account, limit = workspace.account_of(destination), workspace.delivery.braze_limit
+    tokens: dict[str, Json] = {} if account is None else {"secret": reveal(account.tokens())}
+    return tokens if destination.type != "BRAZE" or limit == "each" else {**tokens, "brazeLimit": limit}
 
 
 def lookup_through(sender: Callable[[], Sender]) -> Lookup:

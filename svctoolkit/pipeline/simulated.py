@@ -17,7 +17,7 @@ from svctoolkit.delivery import Answer, HttpRequest, parse_body
 from svctoolkit.errors import UsageError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
-from svctoolkit.simulations import Level, Loss, Request, SimulatedServer, StoredRow, is_simulated
+from svctoolkit.simulations import About, Level, Loss, Request, SimulatedServer, StoredRow, is_simulated
 from svctoolkit.simulations import open as open_simulation
 from svctoolkit.workspace import Destination, Workspace
 
@@ -68,9 +68,13 @@ class Simulated:
 
     def server(self, destination: Destination, run: str = "") -> SimulatedServer:
         """Return the server of a destination for a run. Raises `UsageError` if it is not simulated."""
-        if not self.is_simulated(destination):
+        level = self.level(destination)
+        if level == "answers":
             raise UsageError(_reason(destination))
-        key = destination.key, state_run(run)
+        return self._server(destination, run, level)
+
+    def _server(self, destination: Destination, run: str, level: Level) -> SimulatedServer:
+        key = destination.key, state_run(run) if run else ""
         with self._lock:
             entry = self._servers.get(key)
             if entry is None or entry[0].type != destination.type:
@@ -79,7 +83,7 @@ class Simulated:
                     self._servers.popitem(last=False)
             self._servers.move_to_end(key)
         server = entry[1]
-        server.level = self.level(destination)
+        server.level = level
         return server
 
     def _open(self, destination: Destination, run: str) -> SimulatedServer:
@@ -114,17 +118,23 @@ class Simulated:
                 del self._servers[key]
 
     def respond(
-        self, route: Route, request: HttpRequest, run: str = "", events: tuple[str, ...] = ()
+        self,
+        route: Route,
+        request: HttpRequest,
+        run: str = "",
+        events: tuple[str, ...] = (),
+        about: About | None = None,
     ) -> tuple[Answer | None, HeldChanges | None]:
         """Return the simulated server's answer to a request, and what it changed if states are stored.
 
         The answer is None if the destination is not simulated, or the simulation does not have the endpoint.
         """
-        if not self.is_simulated(route.destination):
+        level = self.level(route.destination)
+        if level == "answers":
             return None, None
-        server = self.server(route.destination, run)
+        server = self._server(route.destination, run, level)
         server.use_config(route.config)
-        response, rows, losses = server.handle(read_request(request, events, run), stored=self.load is not None)
+        response, rows, losses = server.handle(read_request(request, events, run, about), stored=self.load is not None)
         held = HeldChanges(server.destination, server.run, rows, losses) if rows or losses else None
         if response is None:
             return None, held
@@ -138,7 +148,9 @@ def _reason(destination: Destination) -> str:
     return f"destination {destination.key!r} is not simulated: set `simulate: simulated`"
 
 
-def read_request(request: HttpRequest, events: tuple[str, ...] = (), run: str = "") -> Request:
+def read_request(
+    request: HttpRequest, events: tuple[str, ...] = (), run: str = "", about: About | None = None
+) -> Request:
     """Return an HTTP request as simulations read it, its body decompressed and parsed."""
     headers = {name.lower(): value for name, value in request.headers.items()}
     content = request.body
@@ -148,7 +160,7 @@ def read_request(request: HttpRequest, events: tuple[str, ...] = (), run: str = 
         except (OSError, EOFError, zlib.error):
             content = b""
     body = _body(content, headers.get("content-type", ""))
-    return Request(request.method.upper(), request.url, headers, body, events, len(content), run)
+    return Request(request.method.upper(), request.url, headers, body, events, len(content), run, about)
 
 
 def _body(content: bytes, kind: str) -> Json:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from svctoolkit.simulations.account import Account
 from svctoolkit.simulations.catalogue import SIMULATIONS, is_simulated, open  # noqa: A004 - called with its module
 from svctoolkit.simulations.losses import Change, Loss
-from svctoolkit.simulations.messages import Request, Response, member, object_at, objects
+from svctoolkit.simulations.messages import About, Request, Response, member, object_at, objects
 from svctoolkit.simulations.rules import LEVELS, Confidence, Level, Rule, Rules, load_rules
 from svctoolkit.simulations.server import SimulatedServer, StoredRow
 from svctoolkit.simulations.simulation import Simulation, bearer
@@ -25,6 +25,7 @@ from svctoolkit.simulations.visit import Items, Visit
 __all__ = [
     "LEVELS",
     "SIMULATIONS",
+    "About",
     "Account",
     "Alias",
     "Change",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -32,10 +32,10 @@ def depth(value: Json, *, lists: bool = True) -> int:
     deepest, waiting = 0, [(value, 0)]
     while waiting:
         item, level = waiting.pop()
-        if isinstance(item, (Mapping, list)):
-            level += isinstance(item, Mapping) or lists
+        if isinstance(item, (dict, list)):
+            level += isinstance(item, dict) or lists
             deepest = max(deepest, level)
-            waiting += [(inner, level) for inner in (item.values() if isinstance(item, Mapping) else item)]
+            waiting += [(inner, level) for inner in (item.values() if isinstance(item, dict) else item)]
     return deepest
 
 
@@ -44,9 +44,9 @@ def containers(value: Json) -> Iterator[Json]:
     waiting = [value]
     while waiting:
         item = waiting.pop()
-        if isinstance(item, (Mapping, list)):
+        if isinstance(item, (dict, list)):
             yield item
-            waiting += item.values() if isinstance(item, Mapping) else item
+            waiting += item.values() if isinstance(item, dict) else item
 
 
 def texts(value: Json) -> Iterator[str]:
@@ -56,8 +56,8 @@ def texts(value: Json) -> Iterator[str]:
         item = waiting.pop()
         if isinstance(item, str):
             yield item
-        elif isinstance(item, (Mapping, list)):
-            waiting += item.values() if isinstance(item, Mapping) else item
+        elif isinstance(item, (dict, list)):
+            waiting += item.values() if isinstance(item, dict) else item
 
 
 def cut_texts(value: Json, limit: int) -> Json:
@@ -66,7 +66,7 @@ def cut_texts(value: Json, limit: int) -> Json:
         return value[:limit] if len(value) > limit else value
     if isinstance(value, list):
         return _unless_equal(value, [cut_texts(item, limit) for item in value])
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return _unless_equal(value, {name[:limit]: cut_texts(item, limit) for name, item in value.items()})
     return value
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
 from svctoolkit.json_types import Json
 from svctoolkit.simulations.limits import json_size
+
+#: `(record of a body)` -> the message ids of the events that it comes from
+About: TypeAlias = Callable[[Mapping[str, Json]], tuple[str, ...]]
 
 
 class Response(msgspec.Struct, frozen=True):
@@ -25,7 +29,8 @@ class Response(msgspec.Struct, frozen=True):
 class Request:
     """One request. `body` is parsed JSON, the fields of a form, a text or None; header names are in lower case.
 
-    `events` are the message ids of the events that it carries, if they are known, and `run` is their run.
+    `events` are the message ids of the events that it carries, if they are known, and `run` is their run. `about`
+    returns which of them a record of the body comes from.
     """
 
     method: str
@@ -35,6 +40,7 @@ class Request:
     events: tuple[str, ...] = ()
     bytes: int | None = None
     run: str = ""
+    about: About | None = None
     parts: tuple[str, ...] = field(default=(), init=False)  # the values of `{...}` in the path
 
     def __post_init__(self) -> None:

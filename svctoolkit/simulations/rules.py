@@ -69,6 +69,7 @@ class Rules(Mapping[str, Rule]):
 
     def __init__(self, rules: Mapping[str, Rule], sources: Mapping[str, Source]) -> None:
         self._rules, self.sources = rules, sources
+        self._where = {id: _where(sources[rule.source]) for id, rule in rules.items() if rule.source in sources}
 
     def __getitem__(self, id: str) -> Rule:
         if id not in self._rules:
@@ -83,12 +84,15 @@ class Rules(Mapping[str, Rule]):
 
     def source_of(self, rule: Rule) -> str:
         """Return where a rule was read, and when: `Mixpanel: Import Events, checked 2026-08-21`."""
-        source = self.sources[rule.source]
-        return f"{source.title}, checked {source.checked}"
+        return self._where[rule.id]
 
     def stale(self, today: date) -> list[Rule]:
         """Return the rules whose source was last read more than 18 months ago."""
         return [rule for rule in self.values() if (today - _day(self.sources[rule.source].checked)).days > _STALE_DAYS]
+
+
+def _where(source: Source) -> str:
+    return f"{source.title}, checked {source.checked}"
 
 
 def _day(text: str) -> date:

@@ -7,10 +7,8 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial
 
 import msgspec
-from msgspec.structs import replace
 
 from svctoolkit.errors import UsageError
 from svctoolkit.json_types import Json
@@ -135,7 +133,10 @@ class SimulatedServer:
                 self.clock(),
                 self.requests,
                 request.events,
-                partial(self._note, request.run or self.run),
+                self.destination,
+                request.run or self.run,
+                request.about,
+                self._note,
             )
             early = self.simulation.check(visit, request)
             if early is not None:
@@ -151,8 +152,7 @@ class SimulatedServer:
                 self.unknown[f"{request.method} {request.path}"] += 1
             return response
 
-    def _note(self, run: str, finding: Loss) -> None:
-        finding = replace(finding, destination=self.destination, run=run)
+    def _note(self, finding: Loss) -> None:
         (self.changes if isinstance(finding, Change) else self.losses).append(finding)
         self._fresh.append(finding)
 

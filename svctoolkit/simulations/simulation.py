@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -41,7 +42,7 @@ class Simulation:
     def __repr__(self) -> str:
         return f"<Simulation of {self.title}: {', '.join(self.tables)}>"
 
-    @property
+    @cached_property
     def rules(self) -> Rules:
         """Its rules. Raises `ConfigError` for a rule without a source."""
         return load_rules(self._facts)

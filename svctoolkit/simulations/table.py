@@ -256,7 +256,7 @@ class Table:
         self.touch(target)
 
     def fold(self, row: Row, owner: int, at: datetime, *, active: Callable[[str], bool]) -> tuple[Fold, Row] | None:
-        """Return the rule by which a new row folds into an earlier one, and that row. Remember the new row if not."""
+        """Return the rule by which a new row folds into an earlier one, and that row; None if it does not."""
         for fold in self.type.folds:
             key = fold.key(row, owner) if active(fold.rule) else None
             if key is None:
@@ -264,7 +264,6 @@ class Table:
             earlier = self.rows.get(self._folds.get(key, 0))
             if earlier is not None and is_within(datetime.fromtimestamp(earlier.at, at.tzinfo), at, fold.within):
                 return fold, earlier
-            self._folds[key] = row.number
         return None
 
     def refold(self, fold: Fold, row: Row, owner: int) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from svctoolkit.json_types import Json
 from svctoolkit.simulations.account import Account
 from svctoolkit.simulations.losses import Change, Loss
+from svctoolkit.simulations.messages import About
 from svctoolkit.simulations.rules import LOSSES, Confidence, Effect, Level, Rule, Rules
 from svctoolkit.simulations.table import Row, Table
 
@@ -26,11 +27,16 @@ class Visit:
         now: datetime,
         number: int,
         events: tuple[str, ...],
+        destination: str,
+        run: str,
+        about: About | None,
         note: Callable[[Loss], None],
     ) -> None:
         self.config, self.account, self.level, self.tables = config, account, level, tables
         self.now, self.number = now, number
-        self._rules, self._note = rules, note
+        self._rules, self._destination, self._run, self._about, self._note = rules, destination, run, about, note
+        #: the record that is being handled, of a request that several events share
+        self.record_of: Mapping[str, Json] = {}
         #: message ids of the record that is being handled; by default all of the request
         self.events = events
 
@@ -104,8 +110,15 @@ class Visit:
             value=value,
             limit=rule.limit if isinstance(rule.limit, int) else None,
             request=self.number,
-            events=self.events if events is None else events,
+            events=self._events_of_record() if events is None else events,
+            destination=self._destination,
+            run=self._run,
         )
+
+    def _events_of_record(self) -> tuple[str, ...]:
+        if len(self.events) <= 1 or self._about is None or not self.record_of:
+            return self.events
+        return self._about(self.record_of)
 
     # --- rows
 

@@ -274,6 +274,7 @@ class _Builder:
                     for key, item in delivery.throttle.items()
                 },
                 delivery.simulate,
+                delivery.braze_limit,
             ),
             data_plane=DataPlaneSettings(
                 shape.data_plane.lenient,

@@ -239,6 +239,8 @@ class _Writer:
         default = Delivery()
         members = ("mode", "allow", "timeout", "profile", "concurrency", "simulate")
         settings = {m: getattr(delivery, m) for m in members if getattr(delivery, m) != getattr(default, m)}
+        if delivery.braze_limit != default.braze_limit:
+            settings["brazeLimit"] = delivery.braze_limit
         if delivery.geolocation:
             settings["geolocation"] = self._config(delivery.geolocation, "geolocation")
         if delivery.backoff:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import Secret
@@ -57,7 +57,9 @@ class Delivery:
     destinations, by key or type.
 
     `simulate` is how the servers of destinations are simulated in mode `record`, unless a destination says otherwise:
-    `answers` (success), `simulated` or `strict`. See `svctoolkit.simulations`.
+    `answers` (success), `simulated` or `strict`. See `svctoolkit.simulations`. `braze_limit` is what a request to Braze
+    may contain: 75 attributes, 75 events and 75 purchases (`each`, as RudderStack sends by default), or 75 objects in
+    all (`total`, the limit of Braze's present contracts).
     """
 
     mode: str = "record"
@@ -71,6 +73,7 @@ class Delivery:
     batch: Calls | None = field(default_factory=Calls)
     throttle: dict[str, Throttle] = field(default_factory=dict)
     simulate: Level = "answers"
+    braze_limit: Literal["each", "total"] = "each"
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "geolocation" and isinstance(value, str) and any(url_secrets(value)):

@@ -196,6 +196,9 @@ class DeliveryShape(_Shape):
     ] = msgspec.field(default_factory=CallsShape)
     throttle: Annotated[dict[Text, ThrottleShape], Meta(description="by key or type of destination")] = {}
     simulate: Annotated[Level, Meta(description="how destinations' servers are simulated in mode `record`")] = "answers"
+    braze_limit: Annotated[
+        Literal["each", "total"], Meta(description="requests to Braze have 75 objects of each kind, or 75 in all")
+    ] = "each"
 
 
 class RetentionShape(_Shape):

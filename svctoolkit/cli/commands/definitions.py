@@ -117,6 +117,7 @@ def _supports(definition: Definition) -> str:
 def _describe(definition: Definition) -> Iterator[str]:
     from svctoolkit.cli._terminal import style, width
     from svctoolkit.destinations import CATALOGUE, examples
+    from svctoolkit.simulations import SIMULATIONS, is_simulated
 
     marks = [mark for mark, is_so in (("beta", definition.is_beta), ("deprecated", definition.deprecated)) if is_so]
     yield " ".join([style(definition.name, "bold"), definition.display_name, *(f"({mark})" for mark in marks)])
@@ -130,6 +131,10 @@ def _describe(definition: Definition) -> Iterator[str]:
         facts += [("mapping", ", ".join(mapping.handlers) or "none"), ("docs", mapping.docs)]
         facts += [("answers", ", ".join(dict.fromkeys(answer.name for answer in mapping.answers)))]
         facts += [("quirk", quirk) for quirk in mapping.quirks]
+    if is_simulated(definition.name):
+        simulation = SIMULATIONS[definition.name]
+        active = [rule for rule in simulation.rules.values() if rule.is_active("simulated")]
+        facts.append(("simulated", f"{', '.join(simulation.tables)}; {len(active)} rules: `simulate: simulated`"))
     for name, text in ((name, text) for name, text in facts if text):
         yield textwrap.fill(text, width(), initial_indent=f"  {name:<7}  ", subsequent_indent=" " * 11)
     yield ""

@@ -23,6 +23,7 @@ _NEXT = (
     ("svctoolkit init shop", "create a small project with a transformation and suites"),
     ("svctoolkit import workspaceConfig.json -o shop", "or turn your RudderStack workspace export into a project"),
     ("svctoolkit serve", "run a data plane for your SDKs and watch events arrive"),
+    ("svctoolkit serve --simulate", "let Mixpanel, Braze and Klaviyo refuse and hold events as they do"),
     ("svctoolkit docs", "open the documentation in the browser"),
 )
 

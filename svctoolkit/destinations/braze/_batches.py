@@ -1,8 +1,8 @@
 """Limits per request: 75 attributes, 75 events and 75 purchases (`/users/track`), 50 merges, 25 subscriptions.
 
 https://www.braze.com/docs/api/endpoints/user_data/post_user_track. All jobs of a call form one batch, sorted by user,
-and its requests are split where a list would exceed its limit. Subscriptions of one group and state become one entry
-with all of its users.
+and its requests are split where a list would exceed its limit, or with `brazeLimit: total` where all lists together
+would. Subscriptions of one group and state become one entry with all of its users.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def batch(jobs: Sequence[MappedJob], settings: BrazeSettings) -> Iterator[Batch]
         jobs = [job for job in jobs if job not in repeated]
     jobs = sorted(jobs, key=_places(jobs))
     payloads = [payload for job in jobs for payload in job.payloads]
-    requests = [request for place in _LIMITS for request in _requests(place, payloads)]
+    in_all = any(job.metadata.get("brazeLimit") == "total" for job in jobs)
+    requests = [request for place in _LIMITS for request in _requests(place, payloads, in_all=in_all)]
     yield Batch(tuple(job.id for job in jobs), tuple(request.to_dict() for request in requests), batched=True)
 
 
@@ -81,8 +82,8 @@ def _fresh(item: Mapping[str, Any], known: dict[bytes, dict[str, Any]]) -> dict[
     return {**new, **own} if new else {}
 
 
-def _requests(place: str, payloads: Sequence[Payload]) -> Iterator[Payload]:
-    """Yield the requests to one address, with all of its items."""
+def _requests(place: str, payloads: Sequence[Payload], *, in_all: bool) -> Iterator[Payload]:
+    """Yield the requests to one address, with all of its items. `in_all`: the limit is that of all lists together."""
     here = [payload for payload in payloads if payload.endpoint.endswith(place)]
     if not here:
         return
@@ -93,10 +94,23 @@ def _requests(place: str, payloads: Sequence[Payload]) -> Iterator[Payload]:
     rest = {key: value for key, value in (here[0].json or {}).items() if key not in _LISTS}
     if place == _TRACK:  # only batches have it, single requests do not
         rest["partner"] = "RudderStack"
-    limit = _LIMITS[place]
-    for start in range(0, max(map(len, lists.values())), limit):
-        items = {name: values[start : start + limit] for name, values in lists.items()}
-        yield msgspec.structs.replace(here[0], json={**rest, **{name: part for name, part in items.items() if part}})
+    for items in _parts(lists, _LIMITS[place], in_all=in_all):
+        yield msgspec.structs.replace(here[0], json={**rest, **items})
+
+
+def _parts(lists: Mapping[str, list[Any]], limit: int, *, in_all: bool) -> Iterator[dict[str, list[Any]]]:
+    """Yield the items of the lists in parts: at most `limit` of each list, or of all of them."""
+    if not in_all:
+        for start in range(0, max(map(len, lists.values())), limit):
+            items = {name: values[start : start + limit] for name, values in lists.items()}
+            yield {name: part for name, part in items.items() if part}
+        return
+    pairs = [(name, item) for name, values in lists.items() for item in values]
+    for start in range(0, len(pairs), limit):
+        part: dict[str, list[Any]] = {}
+        for name, item in pairs[start : start + limit]:
+            part.setdefault(name, []).append(item)
+        yield part
 
 
 def _combine(groups: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -79,6 +79,7 @@ def track(visit: Visit, request: Request) -> Response:
         invalid.setdefault(_owner_key(item), set()).update(invalid_nested(item))
     for kind in _KINDS:
         for place, item in enumerate(request.items(kind)):
+            visit.record_of = item
             wrong = problem(visit, kind, item)
             if wrong is not None and visit.report(wrong[0], kind, place, value=wrong[2]):
                 items.refuse(kind, place, type=wrong[1])
@@ -108,8 +109,8 @@ def _too_large(visit: Visit, request: Request) -> Response | None:
         too_many = (max if legacy else sum)(counts.values()) > visit.limit(rule)
     if not too_many or not visit.applies(rule):
         return None
-    for kind, count in counts.items():
-        for place in range(count):
+    for kind in counts:
+        for place, visit.record_of in enumerate(request.items(kind)):
             visit.report(rule, kind, place, value=sum(counts.values()))
     return Response(400, {"message": "The request exceeds the maximum input length."})
 

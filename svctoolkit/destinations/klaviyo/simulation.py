@@ -54,6 +54,7 @@ _EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
 _CHANGES: dict[str, op.Operation] = {"append": op.append, "unappend": op.remove, "unset": op.unset}
 #: names of profile members in events of the older revision
 _OLDER = {"$id": "external_id", "$email": "email", "$phone_number": "phone_number", "_kx": "_kx", "$exchange_id": "_kx"}
+_SMALL = 8_000  # bytes of a request in which no text or list can be too long
 _PROFILE = "/data/attributes/profile/data/attributes"
 _ADDRESSES = {"email": "email", "sms": "phone_number", "whatsapp": "phone_number"}
 
@@ -84,7 +85,7 @@ def create_event(visit: Visit, request: Request) -> Response:
     attributes = object_at(request.object, "data", "attributes")
     if visit.over("kl.event.string", request.size, EVENTS, 0, name="body"):
         return _error(413, "payload_too_large", "the body is too large")
-    return _event(visit, attributes, 0) or Response(202)
+    return _event(visit, attributes, 0, request.size) or Response(202)
 
 
 @simulation.on("POST /api/event-bulk-create-jobs")
@@ -104,7 +105,7 @@ def create_events(visit: Visit, request: Request) -> Response:
                 return _error(400, "invalid", "unique_id is repeated")
             ids.add(key)
     for place, attributes in enumerate(pairs):
-        _event(visit, attributes, place)
+        _event(visit, attributes, place, request.size)
     return Response(202)
 
 
@@ -113,7 +114,7 @@ def _metric(attributes: Mapping[str, Any]) -> Any:
     return metric.get("name") or member(metric, "data", "attributes", "name")
 
 
-def _event(visit: Visit, attributes: Mapping[str, Any], place: int) -> Response | None:
+def _event(visit: Visit, attributes: Mapping[str, Any], place: int, size: int) -> Response | None:
     """Keep one event, or return the refusal."""
     name = _metric(attributes)
     ids, profile, changes = _event_profile(attributes)
@@ -122,7 +123,7 @@ def _event(visit: Visit, attributes: Mapping[str, Any], place: int) -> Response 
     refusal = (
         _required(visit, name, ids, place)
         or _bad_addresses(visit, ids, EVENTS, place, _PROFILE)
-        or _too_large(visit, properties, place)
+        or _too_large(visit, properties, place, size)
         or _bad_time(visit, time, place)
     )
     if refusal is not None:
@@ -169,10 +170,12 @@ def _bad_addresses(
     return None
 
 
-def _too_large(visit: Visit, properties: dict[str, Any], place: int) -> Response | None:
+def _too_large(visit: Visit, properties: dict[str, Any], place: int, size: int) -> Response | None:
     pointer = "/data/attributes/properties"
     if visit.over("kl.event.properties", len(properties), EVENTS, place):
         return _error(400, "invalid", "too many properties", pointer)
+    if size < _SMALL and not any(isinstance(value, (dict, list)) for value in properties.values()):
+        return None
     bound = visit.limit("kl.event.string", "text")
     long = next((text for text in texts(properties) if len(text.encode("utf-8", "replace")) > bound), None)
     if long is not None and visit.report("kl.event.string", EVENTS, place, value=len(long)):
@@ -205,7 +208,7 @@ def _cut(visit: Visit, time: datetime | None, place: int) -> str:
 
 
 def _second(time: datetime) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ") if time.year > 999 else time.isoformat()
+    return f"{time.isoformat(timespec='seconds')[:19]}Z"
 
 
 # --- profiles
@@ -221,10 +224,12 @@ def _split(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
 
 def _write(visit: Visit, row: Row, ids: Mapping[str, Any], others: Mapping[str, Any], changes: Json) -> None:
     people = visit.tables[PROFILES]
-    free = {n: v for n, v in ids.items() if n != "id" and (people.find({n: v}) in (None, row))}
-    people.identify(row, free)
+    new = {name: value for name, value in ids.items() if name != "id" and row.ids.get(name) != value}
+    if new:
+        new = {name: value for name, value in new.items() if people.find({name: value}) in (None, row)}
+        people.identify(row, new)
     attributes = row.values["attributes"]
-    for name, value in {**free, **others}.items():
+    for name, value in {**new, **others}.items():
         op.set_or_clear(attributes, name, value)
         if value is None:
             row.ids.pop(name, None)

@@ -147,7 +147,7 @@ class Call:
 
     def _send(self, payload: Mapping[str, Any], batch: _Batch, exchanges: list[Exchange]) -> list[_Verdict]:
         tasks = [job.task for job in batch.jobs]
-        answer = self._wire.send(payload, tasks, tuple(str(job.event.get("messageId")) for job in batch.jobs))
+        answer = self._wire.send(payload, batch.jobs)
         exchange = self._wire.exchange(payload, answer, tasks, self._requests[tasks[0]])
         self._requests[tasks[0]] += 1
         exchanges.append(exchange)

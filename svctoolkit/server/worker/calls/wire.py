@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
+
+from msgspec.structs import replace
 
 from svctoolkit.delivery import Delivered, HttpRequest, HttpResponse, Recorder, Sender, Transport
 from svctoolkit.destinations import Context
@@ -13,7 +15,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline import HeldChanges, Pipeline, Route, server_of
 from svctoolkit.pipeline.progress import waiting
 from svctoolkit.retries import retry_after
-from svctoolkit.server.worker.task import Exchange, Task
+from svctoolkit.server.worker.task import Exchange, Job, Task
 from svctoolkit.url_secrets import mask_http
 
 _HEAD = 65_536  # bytes kept of an answer that is too large to store
@@ -33,12 +35,14 @@ class Wire:
         # Set per request: the sender's interface has only the request, but the recorder needs its run and events.
         self._run, self._events = "", tuple[str, ...]()
         self._large: str | None = None  # the start of an answer that is too large to store
-        self._pipeline = pipeline
+        self._pipeline, self._context = pipeline, pipeline.context_of(route)
+        self._jobs: Sequence[Job] = ()
         self._held: list[HeldChanges] = []  # by the requests since `take_held`
 
-    def send(self, payload: Mapping[str, Json], tasks: Sequence[Task], events: tuple[str, ...]) -> Delivered:
-        """Return the answer; a failure is an answer, too. `events` are the message ids of the tasks."""
-        self._run, self._events, self._large = tasks[0].run, events, None
+    def send(self, payload: Mapping[str, Json], jobs: Sequence[Job]) -> Delivered:
+        """Return the answer to a request that carries these jobs; a failure is an answer, too."""
+        self._run, self._large, self._jobs = jobs[0].task.run, None, jobs
+        self._events = tuple(str(job.event.get("messageId")) for job in jobs)
         return self.sender.send(payload)
 
     def wait(self, answer: Delivered) -> float | None:
@@ -47,7 +51,11 @@ class Wire:
 
     def context(self, run: str, event: Mapping[str, Json]) -> Context:
         """Return the context for mapping an event of a run; a simulated server answers its look-ups."""
-        return self._pipeline.context_of(self._route, run, event, self._held.append)
+        lookup = self._pipeline.lookup_of(self._route, run, event, self._held_now)
+        return self._context if lookup is None else replace(self._context, lookup=lookup)
+
+    def _held_now(self, held: HeldChanges) -> None:
+        self._held.append(held)
 
     def take_held(self) -> list[HeldChanges]:
         """Return what the requests since the last call have changed at a simulated server."""
@@ -88,8 +96,28 @@ class Wire:
             destination=self._route.destination.key,
             run=self._run,
             events=self._events,
-            server=server_of(self._route, self._pipeline.simulated, self._run, self._events, self._held.append),
+            server=server_of(
+                self._route, self._pipeline.simulated, self._run, self._events, self._held_now, self._about
+            ),
         )
+
+    def _about(self, record: Mapping[str, Json]) -> tuple[str, ...]:
+        """Return the message ids of the events that a record of the last request comes from.
+
+        Those of the same user, and of the same name if any has it; all of them if no user fits.
+        """
+        texts = {str(value) for value in (*record.values(), *_members(record.get("user_alias")))}
+        users = [job for job in self._jobs if _ids(job.event) & texts]
+        named = [job for job in users if job.event.get("event") == record.get("name") is not None]
+        return tuple(str(job.event.get("messageId")) for job in named or users or self._jobs)
+
+
+def _ids(event: Mapping[str, Any]) -> set[str]:
+    return {str(event[name]) for name in ("userId", "anonymousId") if event.get(name)}
+
+
+def _members(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, Mapping) else ()
 
 
 def error_text(answer: Delivered) -> str:
