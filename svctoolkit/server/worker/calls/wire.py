@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from svctoolkit.delivery import Delivered, HttpRequest, HttpResponse, Recorder, Sender, Transport
+from svctoolkit.delivery import Delivered, HttpRequest, HttpResponse, Recorder, Sender, Server, Transport
 from svctoolkit.destinations import Context
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import HeldChanges, Pipeline, Route, server_of
@@ -36,6 +36,7 @@ class Wire:
         self._run, self._events = "", tuple[str, ...]()
         self._large: str | None = None  # the start of an answer that is too large to store
         self._pipeline, self._context = pipeline, pipeline.context_of(route)
+        self._is_simulated = pipeline.workspace.simulation_level(route.destination) != "answers"
         self._jobs: Sequence[Job] = ()
         self._held: list[HeldChanges] = []  # by the requests since `take_held`
 
@@ -51,6 +52,8 @@ class Wire:
 
     def context(self, run: str, event: Mapping[str, Json]) -> Context:
         """Return the context for mapping an event of a run; a simulated server answers its look-ups."""
+        if not self._is_simulated:
+            return self._context
         lookup = self._pipeline.lookup_of(self._route, run, event, self._held_now)
         return self._context if lookup is None else replace(self._context, lookup=lookup)
 
@@ -90,15 +93,17 @@ class Wire:
         # A real transport, or a cassette: neither knows runs, and simulated servers only exist behind the recorder.
         if not isinstance(self._transport, Recorder):
             return self._transport(request, timeout=timeout)
+        server: Server = self._route.answer
+        if self._is_simulated:
+            simulated = self._pipeline.simulated
+            server = server_of(self._route, simulated, self._run, self._events, self._held_now, self._about)
         return self._transport.exchange(
             request,
             timeout=timeout,
             destination=self._route.destination.key,
             run=self._run,
             events=self._events,
-            server=server_of(
-                self._route, self._pipeline.simulated, self._run, self._events, self._held_now, self._about
-            ),
+            server=server,
         )
 
     def _about(self, record: Mapping[str, Json]) -> tuple[str, ...]:
