@@ -1,0 +1,67 @@
+"""What CI runs cannot change by itself, dependencies are audited, and a release says what it is made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+REPOSITORY = Path(__file__).parent.parent
+WORKFLOWS = {file.name: file for file in (REPOSITORY / ".github" / "workflows").glob("*.yml")}
+PINNED = re.compile(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+")
+
+
+def _load(name: str) -> Any:
+    # `on` is a boolean in YAML 1.1.
+    return yaml.load(WORKFLOWS[name].read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+
+
+def _steps(name: str) -> Iterator[Any]:
+    for job in _load(name)["jobs"].values():
+        yield from job["steps"]
+
+
+def test_actions_are_pinned_to_commits() -> None:
+    """Each action is named by the hash of a commit, with its version in a comment; one version for each action."""
+    used = [
+        line.partition("uses: ")[2].strip()
+        for file in WORKFLOWS.values()
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if "uses: " in line
+    ]
+
+    assert used
+    assert [action for action in used if not PINNED.fullmatch(action)] == []
+    assert len(set(used)) == len({action.partition("@")[0] for action in used})
+
+
+def test_workflows_have_only_the_permissions_they_need() -> None:
+    """Every workflow restricts its token; only the release may write."""
+    for name in WORKFLOWS:
+        assert _load(name)["permissions"] in ({"contents": "read"}, {}, "{}"), name
+        for job in _load(name)["jobs"].values():
+            assert "permissions" not in job or name == "release.yml"
+
+
+def test_dependencies_are_audited_every_week() -> None:
+    """A scheduled workflow runs `pip-audit` and `npm audit`, the latter where the lock file is."""
+    audit = _load("audit.yml")
+    commands = [step["run"] for step in _steps("audit.yml") if "run" in step]
+
+    assert audit["on"]["schedule"]
+    assert any("pip-audit" in command for command in commands)
+    (npm,) = [step for step in _steps("audit.yml") if "npm audit" in step.get("run", "")]
+    assert (REPOSITORY / npm["working-directory"] / "package-lock.json").exists()
+
+
+def test_a_release_has_a_bill_of_materials_and_attestations() -> None:
+    """The bill of materials is made before the attestation, which covers it and the packages."""
+    steps = [step.get("run", step.get("uses", "")) for step in _steps("release.yml")]
+    order = [next(n for n, step in enumerate(steps) if word in step) for word in ("cyclonedx", "attest", "gh release")]
+
+    assert order == sorted(order)
+    (attest,) = [step for step in _steps("release.yml") if "attest" in step.get("uses", "")]
+    assert attest["with"]["subject-path"] == "dist/*"
