@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from importlib import metadata
@@ -85,6 +86,18 @@ def test_known_accepts_unknown_types_and_variables(shop: Path, capsys: pytest.Ca
     main(["check"])
     assert "no destination has an unknown 'GA4.gone': remove it from `known`" in capsys.readouterr().out
     assert (warned[0].message.count, warned[0].message.names) == (1, ())  # type: ignore[union-attr]
+
+
+def test_check_reads_a_configuration_of_rudderstack(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which cannot accept anything: it has no `known`."""
+    hook = {"id": "d1", "name": "Hook", "config": {"old": 1}, "destinationDefinition": {"name": "WEBHOOK"}}
+    source = {"id": "s1", "name": "Web", "writeKey": "wk", "sourceDefinition": {"type": "web"}, "destinations": [hook]}
+    (shop / "config.json").write_text(json.dumps({"workspaceId": "w1", "sources": [source]}))
+
+    assert main(["check", "config.json"]) == 0
+    said = capsys.readouterr().out
+    assert "WEBHOOK has no configuration variable 'old'" in said
+    assert "known:" not in said
 
 
 def test_check_mentions_variables_that_are_not_set(

@@ -47,7 +47,7 @@ def _run(args: argparse.Namespace) -> int:
         _terminal.out(f"\n{_terminal.quantity(len(notes), 'note')}:")
         _terminal.out("\n".join(f"  {_terminal.plain(note)}" for note in notes))
         names = [name for message in warned if isinstance(message, WorkspaceNotes) for name in message.names]
-        if names:
+        if names and file.suffix != ".json":  # a configuration of RudderStack has no `known`
             _terminal.out(f"accept unknown types and variables in the workspace file with  known: [{', '.join(names)}]")
     if not notes and not problems:
         _terminal.out("\nno notes")
