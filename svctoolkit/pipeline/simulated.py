@@ -8,7 +8,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -47,10 +47,13 @@ class Simulated:
     """The simulated servers of a workspace, created when a destination with a simulation gets its first request.
 
     State belongs to a destination and a run. At most 1,000 states are in memory; the least recently used are dropped.
+    With `history="existing"`, accounts that do not say otherwise have data that is unknown here.
     """
 
-    def __init__(self, workspace: Workspace, clock: Callable[[], datetime]) -> None:
-        self._workspace, self.clock = workspace, clock
+    def __init__(
+        self, workspace: Workspace, clock: Callable[[], datetime], *, history: Literal["new", "existing"] = "new"
+    ) -> None:
+        self._workspace, self.clock, self._history = workspace, clock, history
         self._servers: OrderedDict[tuple[str, str], tuple[Destination, SimulatedServer]] = OrderedDict()
         self._lock = threading.Lock()
         #: loads stored states; None: nothing is stored
@@ -90,7 +93,7 @@ class Simulated:
         server = open_simulation(
             destination.type,
             destination.config,
-            account=destination.declared,
+            account={"history": self._history, **destination.declared},
             level=self.level(destination),
             clock=lambda: self.clock(),
             destination=destination.key,

@@ -119,3 +119,10 @@ def test_the_command_shows_rows_and_losses(plane: DataPlane, capsys: pytest.Capt
     assert main(["held", "--url", "http://127.0.0.1:9"]) != 0
     assert "svctoolkit serve --simulate" in capsys.readouterr().err
     assert main(["held", "--id", "x"]) != 0
+
+
+def test_definitions_say_what_is_simulated(capsys: pytest.CaptureFixture[str]) -> None:
+    """The tables and the number of rules; nothing for other types."""
+    for type, expected in (("KLAVIYO", True), ("WEBHOOK", False)):
+        assert main(["definitions", type]) == 0
+        assert ("profiles, events; " in capsys.readouterr().out) is expected

@@ -16,7 +16,7 @@ from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.json_types import Json
 from svctoolkit.personal import PersonalMasker
-from svctoolkit.pipeline import Passage, Route, Stages, pass_many, route
+from svctoolkit.pipeline import Passage, Route, Simulated, Stages, pass_many, route
 from svctoolkit.pipeline.fates import check
 from svctoolkit.pipeline.outside import account_metadata, lookup_through, transport_of
 from svctoolkit.plans import Link, Verdict
@@ -183,7 +183,9 @@ class Side:
         # For the second run of `before`, which finds out what varies by itself.
         if again and isinstance(to.code, Memo):
             to.code.forget()
-        sender = self._sender(transport_of(to, self._transport))
+        # A replay sees a part of an account's events, in several processes: each call judges for itself.
+        simulated = Simulated(self.workspace, contexts[0].clock, history="existing") if contexts else None
+        sender = self._sender(transport_of(to, self._transport, simulated=simulated))
         account = account_metadata(self.workspace, to.destination)
         if account:
             contexts = [msgspec.structs.replace(context, metadata=account) for context in contexts]
