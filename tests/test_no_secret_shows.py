@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import csv
+import html
 import json
 import pickle
 import re
@@ -46,7 +47,14 @@ CANARIES = {
     "an override": "canary11override",
     "a header of a request": "canary12header",
     "a parameter of the geolocation service": "canary13geo",
+    "a key in several lines": "-----BEGIN KEY-----\ncanary15MIIEvQIBA\ncanary16hkiG9w0B\n-----END KEY-----",
+    "a number": "8410293847",
+    "quotes and escapes": 'it\'s "canary17" <\\é>&/+',
 }
+#: secrets that are ordinary words, and a text with them that must stay readable everywhere
+ORDINARY = {"stage": "user_data", "kind": "track", "team": "data", "media": "application/json", "verb": "identify"}
+WORDS = f"words: {' '.join(ORDINARY.values())} :words"
+_MANGLED = re.compile(r"words: [^:]{0,90}•|user_•|•_data|application/•|•/json")
 SLACK = f"https://hooks.slack.com/services/T0CANARY1/B0CANARY2/{CANARIES['a URL that is a credential']}"
 URL = f"https://ann:{CANARIES['the password of a URL']}@hook.example/in?token={CANARIES['a parameter of a URL']}"
 #: user code puts its credential everywhere it can
@@ -54,9 +62,22 @@ CODE = """
 def transformEvent(event, metadata):
     key = getCredential("crm")
     log("with", key)
+    lines, number, quoted = getCredential("pem"), int(getCredential("number")), getCredential("quoted")
+    for line in lines.split("\\n"):
+        log(line)
+    print(number, repr(quoted), [quoted], quoted.encode().hex(), quoted.encode().hex().upper())
+    log("x" * 4090 + key)
     if event["event"] == "Fails":
         raise ValueError("no answer for " + key)
+    if event["event"] == "Fails with a repr":
+        raise KeyError(quoted)
+    if event["event"] == "Fails at length":
+        raise ValueError("y" * 1991 + key)
     event["context"]["asked"] = "https://crm.example/v1?key=" + key
+    event["context"]["lines"] = lines.split("\\n")
+    event["context"]["numbers"] = [number, float(number), {"n": number}]
+    event["context"]["keys"] = {key: 1, quoted: {key: number}}
+    event["context"]["texts"] = [repr(quoted), quoted.encode().hex(), str([quoted, lines])]
     return event
 """
 WORKSPACE = f"""
@@ -78,8 +99,11 @@ destinations:
   slack: {{type: SLACK, config: {{webhookUrl: "{SLACK}"}}}}
   path: {{type: WEBHOOK, config: {{webhookUrl: "https://path.example/in/$(env:CANARY_PATH)/x", webhookMethod: POST}}}}
 transformations: {{code: {{language: python, file: code.py}}}}
-credentials: {{crm: {CANARIES["a credential"]}, other: "$(env:CANARY_ENV)"}}
-"""
+credentials: {json.dumps({
+    "crm": CANARIES["a credential"], "other": "$(env:CANARY_ENV)", "pem": CANARIES["a key in several lines"],
+    "number": CANARIES["a number"], "quoted": CANARIES["quotes and escapes"], **ORDINARY,
+})}
+"""  # fmt: skip
 WAREHOUSE = f"""
 workspace: shop
 sources: {{web: {{destinations: [wh]}}}}
@@ -124,12 +148,26 @@ scenarios:
 #: what a workspace can mask: it keeps only hashes of tokens, and a suite has its own secrets
 _OF_SUITES = ("CANARY_SUITE", "CANARY_TOKEN", "a token", "an override", "a header of a request")
 KNOWN = [text for place, text in CANARIES.items() if place not in _OF_SUITES]
-EVENTS = [{**track("Order", user_id="u1"), "messageId": "m1"}, {**track("Fails", user_id="u2"), "messageId": "m2"}]
+EVENTS = [
+    {**track("Order", user_id="u1", properties={"user_data": {"track": "data"}, "note": WORDS}), "messageId": "m1"},
+    *(
+        {**track(name, user_id=f"u{number}"), "messageId": f"m{number}"}
+        for number, name in enumerate(("Fails", "Fails with a repr", "Fails at length"), start=2)
+    ),
+]
 
 
 def spellings(secret: str) -> Iterator[str]:
-    """The forms of a secret in a file: plain, in a URL, in JSON, in base64 at any offset."""
-    yield from (secret, quote(secret, safe=""), json.dumps(secret)[1:-1])
+    """The forms of a secret in a file: plain, escaped, in a URL, in base64 at any offset, line by line, cut."""
+    if "\n" in secret:
+        for line in secret.split("\n")[1:-1]:
+            yield from spellings(line)
+        return
+    yield from (secret, quote(secret, safe=""), json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+    yield from (repr(secret)[1:-1], repr(secret + "'\"")[1:-4], html.escape(secret), quote(secret, safe="").lower())
+    yield from (secret.encode().hex(), secret.encode().hex().upper())
+    if not secret.isdigit():
+        yield secret[: max(len("canary00"), len(secret) // 2)]
     for before in range(3):
         encoded = base64.b64encode(b"\0" * before + secret.encode()).decode().rstrip("=")
         yield encoded[-(-before * 8 // 6) : (before + len(secret.encode())) * 8 // 6]
@@ -139,9 +177,11 @@ PATTERN = {place: re.compile("|".join(map(re.escape, spellings(text)))) for plac
 
 
 def canaries_in(*outputs: str | bytes) -> list[str]:
-    """The places of the canaries found in the outputs."""
+    """The places of the canaries found in the outputs, and whether ordinary words in them are masked."""
     text = "\n".join(out if isinstance(out, str) else out.decode("latin-1") for out in outputs)
-    return [place for place, pattern in PATTERN.items() if pattern.search(text)]
+    readable = "\n".join(out if isinstance(out, str) else out.decode("utf-8", "replace") for out in outputs)
+    mangled = _MANGLED.search(readable.replace("\\u2022", "•"))
+    return [place for place, pattern in PATTERN.items() if pattern.search(text)] + ["an ordinary word"] * bool(mangled)
 
 
 def write_shop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,6 +343,9 @@ def test_no_object_shows_a_secret(workspace: Workspace) -> None:
 
     assert [(type(value), canaries_in(*shown_by(value))) for value in objects if canaries_in(*shown_by(value))] == []
     assert canaries_in(*(json.dumps(result.to_masked_dict()) for result in results)) == []
+    for text in (json.dumps(results[0].to_masked_dict()), results[0].frame().to_csv(), str(shown_by(results[0]))):
+        assert WORDS in text
+        assert "user_data" in text.replace(WORDS, "")
     assert canaries_in(*(result.frame().to_csv() for result in results)) == []
     assert canaries_in(workspace.dumps(), pickle.dumps(results), pickle.dumps(workspace.destinations)) == []
     assert any("canary09" in request.request.url for request in pipeline.recorder.requests)  # it is sent anyway

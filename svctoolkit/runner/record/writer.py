@@ -259,12 +259,14 @@ def _request(request: Mapping[str, Any], secrets: NamedSecrets) -> dict[str, Any
 
 
 def _expectation(value: Any, secrets: NamedSecrets, name: str = "") -> Any:
-    """Return the expectation of a value, which is that of the member `name`."""
+    """Return the expectation of a value, which is that of the member `name`; without members whose names are secret."""
     if isinstance(value, dict):
+        value = {key: inner for key, inner in value.items() if secrets.text(key) == key}
         # A payload with a key such as `$set` would be read as a matcher.
         if any(key[:1] == "$" and is_reserved(key[1:]) for key in value):
-            public = {key: inner for key, inner in value.items() if secrets.mask({key: inner}) == {key: inner}}
-            return {"$literal": public}
+            return {
+                "$literal": {key: inner for key, inner in value.items() if secrets.mask({key: inner}) == {key: inner}}
+            }
         return {key: _expectation(inner, secrets, key) for key, inner in value.items()}
     if isinstance(value, list):
         return [_expectation(inner, secrets) for inner in value]
