@@ -183,5 +183,11 @@ class PersonalMasker(Masker):
     def text(self, text: str) -> str:
         return replace_in_text(self._secrets.text(text), mask)
 
+    def key(self, key: str) -> str:
+        return self._secrets.key(key)
+
+    def body(self, text: str) -> str:
+        return replace_in_text(self._secrets.body(text), mask)
+
     def mask_json(self, text: bytes) -> bytes:
         return json.dumps(self.mask(json.loads(text)), ensure_ascii=False).encode("utf-8", "surrogatepass")

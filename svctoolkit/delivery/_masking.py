@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 def mask_request(request: HttpRequest, masker: Masker) -> HttpRequest:
     """Return the request with all secrets of `masker`, and the secret parts of any URL and header, masked."""
     headers = mask_headers(masker.mask(dict(request.headers)))
-    return replace(
-        request, url=mask_url(masker.text(request.url)), headers=headers, body=mask_body(request.body, masker)
-    )
+    url: str = masker.mask({"url": request.url})["url"]
+    return replace(request, url=mask_url(url), headers=headers, body=mask_body(request.body, masker))
 
 
 def mask_response(response: HttpResponse, masker: Masker) -> HttpResponse:
@@ -39,6 +38,6 @@ def mask_body(body: bytes, masker: Masker) -> bytes:
         masked = mask_body(raw, masker)
         return body if masked == raw else gzip.compress(masked, mtime=0)
     try:
-        return masker.text(body.decode()).encode()
+        return masker.body(body.decode()).encode()
     except UnicodeDecodeError:
         return body

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache, cached_property, lru_cache
 from typing import Any
+from urllib.parse import unquote_plus
 
 from svctoolkit.json_types import Json
 from svctoolkit.secrets._secret import MASK, Secret
@@ -15,6 +16,8 @@ from svctoolkit.secrets._words import is_secret_header, is_secret_name
 _SHORTEST = 4  # characters of a secret that is masked where a credential belongs
 _SHORTEST_PREFIX = 4
 _BASIC = re.compile(r"Basic ([A-Za-z0-9+/]{4,}={0,2})")
+_FORM = re.compile(r"(?<![^&])([^&=\s]+)=([^&\s]*)")
+ADDRESSES = frozenset({"endpoint", "url", "uri"})  # members with the address of a request
 _NAME = re.compile(r"[\w.$-]*", re.ASCII)  # a key that is a name, as opposed to a URL or a sentence
 _EXACT = 2**53  # larger integers lose digits in JavaScript
 
@@ -95,7 +98,9 @@ class Masker:
         return self._mask(value)
 
     def _is_word_in_place(self, name: str, value: str) -> bool:
-        """Whether a member for a credential has a secret that is an ordinary word."""
+        """Whether a member for a credential has a secret that is an ordinary word, or an address is a secret URL."""
+        if name.lower() in ADDRESSES:
+            return any("://" in word and value.startswith(word) for word in self._words)
         if not (is_secret_name(name) or is_secret_header(name)):
             return False
         return value in self._words or value.partition(" ")[2] in self._words
@@ -120,6 +125,23 @@ class Masker:
         if self._pattern is None or not any(secret in text for secret in self._texts):
             return text
         return self._pattern.sub(MASK, text)
+
+    def body(self, text: str) -> str:
+        """The body of a request or response with every secret masked: JSON and forms like the values in them."""
+        if not any(word in text for word in self._words):
+            return self.text(text)
+        import json
+
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return _FORM.sub(self._parameter, self.text(text))
+        masked = self.mask(value)
+        return text if masked == value else json.dumps(masked, ensure_ascii=False, separators=(",", ":"))
+
+    def _parameter(self, pair: re.Match[str]) -> str:
+        name, value = unquote_plus(pair[1]), unquote_plus(pair[2])
+        return f"{pair[1]}={MASK}" if self._is_word_in_place(name, value) else pair[0]
 
     def cut_text(self, text: str) -> str:
         """`text` for a text that was cut at an ellipsis: the beginning of a secret there is masked as well."""

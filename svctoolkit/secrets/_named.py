@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote_plus
 
 from svctoolkit.json_types import Json
-from svctoolkit.secrets._masker import pattern_of
+from svctoolkit.secrets._masker import ADDRESSES, pattern_of
 from svctoolkit.secrets._secret import placeholder
 from svctoolkit.secrets._spellings import encoded_spellings, number_of, spellings, strong_parts
 from svctoolkit.secrets._words import is_secret_header, is_secret_name
@@ -17,7 +17,6 @@ from svctoolkit.secrets._words import is_secret_header, is_secret_name
 _TOKEN = re.compile(r"\{\{secret:([^{}]+)\}\}")
 _SHORTEST = 4  # characters of a secret that is replaced where a credential belongs
 _BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-"
-_ADDRESSES = frozenset({"endpoint", "url", "uri"})
 _BASIC = re.compile(r"Basic ([A-Za-z0-9+/]{4,}={0,2})")
 _PARAMETER = re.compile(r"(?<=[?&])([^=&#?]+)=([^&#\s\"'<>]+)")
 _QUOTED = re.compile(r'(?<==)"([^"]*)"')
@@ -143,7 +142,7 @@ class NamedSecrets:
             text = self._credential(text)
         if "://" not in text:
             return text
-        if name.lower() in _ADDRESSES:
+        if name.lower() in ADDRESSES:
             for word, owner in self._words.items():
                 if "://" in word and text.startswith(word):
                     return _token(owner) + text[len(word) :]
