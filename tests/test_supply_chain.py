@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,3 +66,15 @@ def test_a_release_has_a_bill_of_materials_and_attestations() -> None:
     assert order == sorted(order)
     (attest,) = [step for step in _steps("release.yml") if "attest" in step.get("uses", "")]
     assert attest["with"]["subject-path"] == "dist/*"
+
+
+def test_a_build_runs_no_scripts_of_packages() -> None:
+    """The build hook installs exactly what the lock file lists, with a hash for each, and runs none of its scripts."""
+    from svctoolkit.widgets._base.code_editor.bundle import hook
+
+    lock = json.loads((Path(hook.__file__).parent / "package-lock.json").read_text(encoding="utf-8"))
+    packages = [package for name, package in lock["packages"].items() if name]
+
+    assert hook._INSTALL[:2] == ("ci", "--ignore-scripts")
+    assert packages
+    assert all(package["integrity"].startswith("sha512-") for package in packages)

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
+from svctoolkit.server.web.hardening import SAFE_HEADERS
 from svctoolkit.server.web.json import encode, refusal
 
 
@@ -54,7 +55,9 @@ async def on_disconnect(_request: Request, _error: Exception) -> Response:
 
 async def on_bug(_request: Request, _error: Exception) -> Response:
     """Answer an unexpected exception. The traceback goes to the log only, not to the client."""
-    return json_response({"message": "svctoolkit failed on this request; this is a bug in svctoolkit"}, 500)
+    return json_response(
+        {"message": "svctoolkit failed on this request; this is a bug in svctoolkit"}, 500, SAFE_HEADERS
+    )
 
 
 ERROR_HANDLERS: Mapping[Any, Any] = {
