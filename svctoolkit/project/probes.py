@@ -22,6 +22,7 @@ from svctoolkit.pipeline import Pipeline, Stages
 from svctoolkit.pipeline.fates import Passage, pass_many
 from svctoolkit.pipeline.leaves import leaves, open_payload
 from svctoolkit.pipeline.rules import connection_mode
+from svctoolkit.project.accepted import accepted_types
 from svctoolkit.project.literals import code_literals, settings_literals
 from svctoolkit.secrets import reveal
 from svctoolkit.workspace import Destination, Source, Workspace
@@ -52,13 +53,21 @@ class Prober:
         self._known |= {*samples}
         self._blocked = [name for names in workspace.data_plane.event_blocking.values() for name in names]
         self._done: set[tuple[str, Json, str]] = set()
+        self._varied: set[tuple[tuple[str, Json, str], str]] = set()
+
+    def new_types(self, source: Source, connected: Sequence[Destination]) -> set[str]:
+        """Return the event types that an enabled destination has not got yet from a source that is treated alike."""
+        pairs = {(_treated(source, d), kind) for d in connected if d.enabled for kind in accepted_types(d)}
+        new = pairs - self._varied
+        self._varied |= pairs
+        return {kind for _, kind in new}
 
     def effective(self, source: Source, destination: Destination, types: Sequence[str]) -> list[Probe]:
         """Return the probes that change the outcome of an event at a destination. Empty if it cannot run.
 
         Also empty if it was probed for a source that is treated alike, so that each text is tried once.
         """
-        treated = destination.key, connection_mode(reveal(destination.config), source.type), source.category
+        treated = _treated(source, destination)
         if treated in self._done:
             return []
         self._done.add(treated)
@@ -103,6 +112,11 @@ class Prober:
         contexts = [self._pipeline.context_of(route)] * len(batch)
         sender = self._pipeline.sender(route)
         return pass_many(numbered, route, _STAGES, sender, contexts, source, [None] * len(batch))
+
+
+def _treated(source: Source, destination: Destination) -> tuple[str, Json, str]:
+    """Return what the treatment of a source's events at a destination depends on."""
+    return destination.key, connection_mode(reveal(destination.config), source.type), source.category
 
 
 def _with(event: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:

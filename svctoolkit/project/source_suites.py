@@ -6,7 +6,7 @@ one with required members only; one for each text that code or settings react to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -84,7 +84,7 @@ def _of_source(
         return []
     common = "track" if "track" in types else types[0]
     written = [
-        *_of_types(types, samples),
+        *_of_types(types, samples, prober.new_types(source, connected)),
         *_of_texts(prober, source, connected, types, samples),
         *_of_consents(connected, source, common),
         *_of_integrations(common),
@@ -104,9 +104,14 @@ def _by_destination(values: Any, destinations: Sequence[str]) -> dict[str, list[
     return values if isinstance(values, dict) else {destinations[0]: values} if destinations else {}
 
 
-def _of_types(types: Sequence[str], samples: Mapping[str, Mapping[str, Json]]) -> Iterator[Draft]:
+def _of_types(
+    types: Sequence[str], samples: Mapping[str, Mapping[str, Json]], varied: Collection[str]
+) -> Iterator[Draft]:
+    """Yield an ordinary event of each type, and variations of those types that no earlier source sends."""
     for kind in types:
         yield Draft(f"{kind}", {"$use": kind}, snapshot=True)
+        if kind not in varied:
+            continue
         if changes := dict(_odd_values(samples[kind], ())):
             yield Draft(f"{kind} with blanks, capitals and decimals", {"$use": kind, "$set": changes}, snapshot=True)
         extra = [member for member in samples[kind] if member not in _REQUIRED]
