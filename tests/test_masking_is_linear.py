@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from svctoolkit import personal
+from svctoolkit.secrets import Masker, NamedSecrets
 from svctoolkit.url_secrets import is_secret_name, mask_http, mask_url, url_secrets
 
 _SIZE = 8_000  # characters
@@ -77,6 +78,30 @@ def test_personal_data_is_masked_in_linear_time(text: str) -> None:
     """Whatever text an event has: e-mail addresses are found without a search at every position."""
     assert growth(mask_personal, PEOPLE[text]) < _QUADRATIC
     assert growth(personal.is_email, PEOPLE[text]) < _QUADRATIC
+
+
+SECRET = "sk-4f9a1c77d2e8b6"
+TEXTS: dict[str, Callable[[int], str]] = {
+    "letters": lambda n: "x" * n,
+    "secrets": lambda n: f"{SECRET} " * (n // 18),
+    "beginnings of a secret": lambda n: "sk-4f9a1" * (n // 8),
+    "base64": lambda n: "c2stNGY5YTFjNzdk" * (n // 16),
+    "ellipses": lambda n: "sk-4…" * (n // 5),
+    "digits": lambda n: "8410293847" * (n // 10),
+    "parameters": lambda n: "?key=a&token=data" * (n // 17),
+    "quotes": lambda n: 'x="' * (n // 3),
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_known_secrets_are_masked_in_linear_time(text: str) -> None:
+    """By a masker, in bodies, at cuts, and for snapshots."""
+    masker = Masker([SECRET, "8410293847", "data"])
+    named = NamedSecrets([("KEY", SECRET), ("NUMBER", "8410293847"), ("WORD", "data")])
+
+    for action in (masker.text, masker.cut_text, masker.body, named.text):
+        assert growth(action, TEXTS[text]) < _QUADRATIC
+    assert growth(lambda t: named.mask({"authorization": t, "url": f"https://x.example/{t}"}), TEXTS[text]) < _QUADRATIC
 
 
 @pytest.mark.parametrize("name", ["monkey", "turkey", "compass", "bypass", "author", "MONKEY", "keyboard"])

@@ -148,7 +148,13 @@ class Masker:
         *cut, rest = self.text(text).split("…")
         return "…".join([*map(self._mask_begin, cut), rest])
 
+    @cached_property
+    def _beginnings(self) -> re.Pattern[str]:
+        return re.compile("|".join({re.escape(secret[:_SHORTEST_PREFIX]) for secret in self._texts}))
+
     def _mask_begin(self, text: str) -> str:
+        if not self._texts or self._beginnings.search(text) is None:
+            return text
         begin = min((self._begin_of_cut(text, secret) for secret in self._texts), default=len(text))
         return text if begin >= len(text) else text[:begin] + MASK
 
