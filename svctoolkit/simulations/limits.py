@@ -60,6 +60,24 @@ def texts(value: Json) -> Iterator[str]:
             waiting += item.values() if isinstance(item, dict) else item
 
 
+def has_longer(value: Json, limit: int) -> bool:
+    """Whether a text or name in a value has more than `limit` characters."""
+    if type(value) is str:
+        return len(value) > limit
+    if isinstance(value, dict):
+        return any(len(name) > limit or has_longer(item, limit) for name, item in value.items())
+    return isinstance(value, list) and any(has_longer(item, limit) for item in value)
+
+
+def is_unicode(value: Json) -> bool:
+    """Whether every text in a value can be written as UTF-8: halves of surrogate pairs cannot."""
+    try:
+        _encoder.encode(value)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def cut_texts(value: Json, limit: int) -> Json:
     """Return a value whose texts and names have at most `limit` characters; the value itself if none is longer."""
     if isinstance(value, str):

@@ -18,7 +18,7 @@ import msgspec
 from svctoolkit.json_types import Json
 from svctoolkit.simulations import Fold, Request, Response, Row, Simulation, Visit, objects
 from svctoolkit.simulations import operations as op
-from svctoolkit.simulations.limits import containers, cut_texts, depth, json_size, texts
+from svctoolkit.simulations.limits import containers, cut_texts, depth, has_longer, is_unicode, json_size
 
 
 def _credentials(config: Mapping[str, Any]) -> dict[str, str]:
@@ -195,13 +195,9 @@ def _too_large(record: Mapping[str, Any], properties: dict[str, Any], visit: Vis
         return "mp.import.keys", "properties", "'properties' has a list or object with too many elements"
     if json_size(record) > visit.limit("mp.import.record_size"):
         return "mp.import.record_size", "properties", "the record is too large"
-    if any(not _is_unicode(text) for text in texts(properties)):
+    if not is_unicode(properties):
         return "mp.import.utf8", "properties", "'properties' contains text that is not UTF-8"
     return None
-
-
-def _is_unicode(text: str) -> bool:
-    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _text(value: Json) -> str:
@@ -210,11 +206,11 @@ def _text(value: Json) -> str:
 
 def _keep(visit: Visit, name: Json, properties: dict[str, Any], place: int) -> None:
     kept = {key: value for key, value in properties.items() if key != "token"}
-    if visit.applies("mp.import.text"):
-        whole, kept = kept, cut_texts(kept, visit.limit("mp.import.text"))
-        if kept is not whole:
-            cut = next((name for name, value in whole.items() if kept.get(name) != value), "")
-            visit.report("mp.import.text", EVENTS, place, value=cut)
+    limit = visit.limit("mp.import.text")
+    if has_longer(kept, limit) and visit.applies("mp.import.text"):
+        whole, kept = kept, cut_texts(kept, limit)
+        cut = next((name for name, value in whole.items() if kept.get(name) != value), "")
+        visit.report("mp.import.text", EVENTS, place, value=cut)
     if kept.get("ip") and visit.report("mp.import.ip", EVENTS, place, value=kept["ip"]):
         kept = {key: value for key, value in kept.items() if key != "ip"}
     distinct_id = _distinct_id(visit, kept)
