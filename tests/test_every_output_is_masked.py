@@ -94,6 +94,20 @@ class Shop:
         return client
 
 
+def held() -> Any:
+    """What a simulated destination holds and has lost of events that contain its key."""
+    workspace, key = Workspace("shop"), CANARIES["a token"]
+    config = {"restApiKey": key, "dataCenter": "US-01"}
+    workspace.destination("br", "BRAZE", config=config, simulate="simulated")
+    workspace.source("web", destinations=["br"])
+    country = {"context": {"traits": {"country": f"{key} land", "note": key}}}
+    with DataPlane(workspace, listen=False) as plane:
+        plane.send({"type": "track", "event": key, "userId": f"u-{key}", **country}, source="web")
+        plane.send({"type": "track", "event": {"name": key}, "userId": f"u-{key}"}, source="web")
+        plane.drain()
+        return plane.held("br")
+
+
 #: class -> one or more instances. A new display needs a line here.
 DISPLAYS: dict[str, Callable[[Shop], Any]] = {
     "Workspace": lambda s: s.workspace,
@@ -135,6 +149,9 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
         s.plane.fates,
         s.plane.violations,
     ],
+    "Held": lambda _: held(),
+    "HeldTable": lambda _: [*held().tables.values()],
+    "Losses": lambda _: [held().lost, held().changed],
     "Received": lambda s: list(s.plane.received),
     "Rejected": lambda s: list(s.plane.rejected),
     "Delivery": lambda s: list(s.plane.deliveries),
