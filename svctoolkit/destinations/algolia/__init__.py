@@ -1,12 +1,14 @@
 """Algolia Insights: clicks, views and conversions of the items of an index.
 
-track sends one Insights event. Its kind is looked up in `eventTypeSettings` by event name, or else read from
-`properties.eventType`.
+track sends one Insights event. Its kind is read from `properties.eventType`, or else looked up in `eventTypeSettings`
+by event name. Lists (`Product List Viewed`, `Order Completed`) are about the objects of their products; all other
+events are about `properties.objectIds`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +25,8 @@ from svctoolkit.mapping import (
     converter,
     event_name,
     first,
+    is_empty,
+    javascript_text,
     js_join,
     leading_number,
     required,
@@ -47,6 +51,10 @@ destination = DestinationType(
     AlgoliaSettings,
     docs="https://www.algolia.com/doc/rest-api/insights/",
     quirks=[
+        "The event name is sent in lower case.",
+        "Products are only read for `Product List Viewed` and `Order Completed`, and only if all have an `objectId`.",
+        "Prices, quantities and discounts of the objects are only sent with conversions.",
+        "A `queryId` with white space is left out.",
         "A click with a `queryId` and without positions for all of its products is refused.",
         "A subtype is sent only with conversions, and only if Algolia supports it.",
     ],
@@ -70,22 +78,27 @@ _KINDS = frozenset({"click", "view", "conversion"})
 _SUBTYPES = frozenset({"addToCart", "purchase"})
 
 
+#: names of the events that list products
+_LISTS = frozenset({"product list viewed", "order completed"})
+
+
 @converter
-def quantity(value: Json) -> int | float | None:
-    """Convert a number or numeric text; empty text is 0, and true is 1. Anything else is left out."""
-    return int(value or 0) if isinstance(value, bool) or value == "" else leading_number(value)
+def query_id(value: Json) -> Json:
+    """Return the ID unchanged, or None if it is text with white space."""
+    return None if isinstance(value, str) and re.search(r"\s", value) else value
 
 
 @converter
 def words(value: Json) -> str:
     """Return text unchanged, and other values as text."""
-    return js_join(value)
+    return javascript_text(value)
 
 
 EVENT = Table(
     {
         "index": required("properties.index"),
-        "queryID": "properties.queryId",
+        "queryID": query_id("properties.queryId"),
+        "objectIDs": verbatim("properties.objectIds"),
         "filters": "properties.filters",
         "timestamp": "properties.timestamp",
         "value": "properties.value",
@@ -98,7 +111,7 @@ PRODUCT = Table(
     {
         "queryID": words("queryID"),
         "price": words("price"),
-        "quantity": verbatim(quantity("quantity")),
+        "quantity": verbatim("quantity"),
         "discount": verbatim("discount"),
     },
     of="product",
@@ -107,20 +120,26 @@ PRODUCT = Table(
 
 @destination.on("track")
 def send_interaction(event: Event, settings: AlgoliaSettings) -> Payload:
-    """Return one Insights event about a filter, or about the products' `objectId`s."""
-    name = event_name(event)
+    """Return one Insights event about a filter, or about objects."""
+    name = event_name(event).strip().lower()
     kind = _kind(event, name, settings)
     body = {**EVENT(event), "eventName": name, "eventType": kind, **_subtype(event, kind)}
     if not (isinstance(body.get("filters"), list) and body["filters"]):
         body.pop("filters", None)
-    body |= _clicked_objects(event, body) if kind == "click" else _objects(event, body)
+    listed = _products(event) if name in _LISTS else []
+    if listed:
+        body["objectIDs"] = [product["objectId"] for product in listed]
+    if kind == "click":
+        body |= _places(event, body, listed)
+    elif kind == "conversion" and listed:
+        body["objectData"] = _details(listed, body.get("currency"))
     if not body.get("filters") and not body.get("objectIDs"):
         raise Missing("properties.filters", "properties.products", wants="filters or products with an objectId")
     return API.post(settings, body={"events": [body]})
 
 
 def _kind(event: Event, name: str, settings: AlgoliaSettings) -> str:
-    kind = KIND(event).get("eventType") or settings.kinds.get(name.strip().lower())
+    kind = KIND(event).get("eventType") or settings.kinds.get(name)
     if not kind:
         raise NotConfigured("event", name, setting="eventTypeSettings")
     kind = js_join(kind).strip().lower()
@@ -135,19 +154,26 @@ def _subtype(event: Event, kind: str) -> dict[str, Any]:
     return {"eventSubtype": subtype} if fits else {}
 
 
-def _objects(event: Event, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the viewed or bought objects, with their prices."""
-    listed = _products(event)
+def _details(listed: Sequence[Mapping[str, Any]], currency: Json) -> list[dict[str, Json]]:
+    """Return the prices and quantities of the converted objects; a quantity that is no number is sent as null."""
     data = [PRODUCT(product) for product in listed]
-    if any("price" in entry for entry in data) and not body.get("currency"):
+    for entry in data:
+        if "quantity" in entry:
+            entry["quantity"] = _quantity(entry["quantity"])
+    if is_empty(currency) and any("price" in entry for entry in data):
         raise Missing("properties.currency", wants="the currency of the prices")
-    return {"objectIDs": [product["objectId"] for product in listed], "objectData": data} if listed else {}
+    return data
 
 
-def _clicked_objects(event: Event, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the clicked objects, with their positions in the search results."""
-    listed = _products(event)
-    places = [leading_number(product.get("position")) for product in listed]
+def _quantity(value: Json) -> int | float | None:
+    return int(value or 0) if isinstance(value, bool) or value == "" else leading_number(value)
+
+
+def _places(event: Event, body: Mapping[str, Any], listed: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the positions of the clicked objects in the search results."""
+    own = event.properties.get("positions")
+    values = [product.get("position") for product in listed] if listed else own if isinstance(own, list) else []
+    places = [leading_number(value) for value in values]
     known = bool(places) and None not in places
     if known != bool(body.get("queryID")):
         raise Misfit(
@@ -155,8 +181,7 @@ def _clicked_objects(event: Event, body: Mapping[str, Any]) -> dict[str, Any]:
             "a queryId and a position in each product of a click, or neither of them",
             body.get("queryID"),
         )
-    objects = {"objectIDs": [product["objectId"] for product in listed]} if listed else {}
-    return {**objects, "positions": places} if known else objects
+    return {"positions": places} if known else {}
 
 
 def _products(event: Event) -> list[Mapping[str, Any]]:

@@ -4,9 +4,8 @@ identify sets user properties; track, page and screen are events; group sets the
 that group; alias maps a user to a global user, or removes this mapping. An event with revenue can be split into one
 event per product.
 
-Decisions. A group whose type contains dots is one user property here; RudderStack nests it. A product that is null
-becomes an event without product properties. A campaign that is text is ignored. A page or screen without a configured
-template is sent under its own name; RudderStack refuses it.
+Decisions. A product that is null becomes an event with empty product properties. A campaign that is text is ignored. A
+page or screen without a configured template is sent under its own name; RudderStack refuses it.
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ from svctoolkit.mapping import (
     is_empty,
     js_join,
     json_text,
+    nest_dotted,
     path,
     pick,
     require_name,
@@ -62,7 +62,7 @@ class AmplitudeSettings(Settings, frozen=True, kw_only=True):
     traits_to_set_once: Tags = Tags()
     traits_to_append: Tags = Tags()
     traits_to_prepend: Tags = Tags()
-    track_products_once: bool = False
+    track_products_once: bool | None = None
     track_revenue_per_product: bool = False
     map_device_brand: bool = False
     use_user_defined_page_event_name: bool = False
@@ -93,6 +93,9 @@ destination = DestinationType(
         "For websites, the browser is sent as operating system (`os_name`, `os_version`), as in Amplitude's own SDK.",
         "The device ID is the anonymous ID; `context.device.id` is only sent as vendor ID of an app.",
         "A single event goes to /2/httpapi, several of a user to /batch: the request depends on the queue.",
+        "Traits with dots in their names become nested user properties.",
+        "A configured operation, such as $add, is sent with each identify that has traits, even if it is empty.",
+        "If trackProductsOnce is not set, an order with products is one event, and its revenue stays a property.",
         "Only street, city, state, country and postal code of an address become user properties.",
     ],
 )
@@ -117,7 +120,7 @@ def send_event(event: Event, settings: AmplitudeSettings) -> Iterator[Payload]:
     properties, out = event.properties, _event(event, settings, event_name(event), event.traits)
     listed = properties.get("products")
     listed = listed if isinstance(listed, list) else []
-    if is_empty(properties.get("revenue")):
+    if is_empty(properties.get("revenue")) or (listed and settings.track_products_once is None):
         yield _post(settings, _about(event, out, properties))
         return
     by_product = settings.track_revenue_per_product and bool(listed)
@@ -157,7 +160,7 @@ def send_group(event: Event, settings: AmplitudeSettings) -> Iterator[Payload]:
     kind, value = group.get("group_type"), group.get("group_value")
     member = {str(kind): value} if kind and value else {}
     groups = {"groups": member} if member else {}
-    about = _user_set(settings, {**_origin(event), **member})
+    about = _user_set(settings, {**_origin(event), **nest_dotted(member)})
     fields = _fields(event, settings, "$identify")
     if is_empty(fields.get("user_id")):
         fields.pop("user_id", None)
@@ -269,11 +272,14 @@ def _user(event: Event, settings: AmplitudeSettings, traits: Mapping[str, Any]) 
             ("$append", settings.traits_to_append),
             ("$prepend", settings.traits_to_prepend),
         ):
-            operations[operation] = pick(traits, names)
-            traits = without(traits, names)
-        operations["$unset"] = _unset(event)
-        traits = without(traits, operations["$unset"]) if enhanced else traits
-    return {**_user_set(settings, {**_origin(event), **traits}), **compact(operations)}
+            if names and traits:
+                operations[operation] = pick(traits, names)
+                traits = without(traits, names)
+        unset = _unset(event)
+        if unset:
+            operations["$unset"] = unset
+            traits = without(traits, unset) if enhanced else traits
+    return {**_user_set(settings, {**_origin(event), **nest_dotted(traits)}), **operations}
 
 
 def _user_set(settings: AmplitudeSettings, properties: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -31,11 +31,10 @@ def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
 
 
 def _events(job: MappedJob) -> list[dict[str, Any]] | None:
-    """Return the events of a job, if it has a single request with nothing but events."""
-    if len(job.payloads) != 1 or not job.payloads[0].endpoint.endswith(_ALONE):
+    """Return the events of a job, such as an order and its products, if its requests are nothing but events."""
+    if not job.payloads or not all(payload.endpoint.endswith(_ALONE) for payload in job.payloads):
         return None
-    events: list[dict[str, Any]] | None = (job.payloads[0].json or {}).get("events")
-    return events
+    return [event for payload in job.payloads for event in (payload.json or {}).get("events", ())]
 
 
 def _user(events: Sequence[dict[str, Any]]) -> Any:

@@ -28,7 +28,7 @@ from svctoolkit.mapping import (
     first,
     in_url,
     is_empty,
-    js_join,
+    javascript_text,
     leading_number,
     moment,
     platform,
@@ -118,7 +118,9 @@ def send_person(event: Event, settings: IterableSettings) -> Iterator[Payload]:
     ids: dict[str, Any] = {name: user[name] for name in ("email", "userId") if name in user}
     if key and device.get("token"):
         service = "APNS" if platform(device.get("type")) == "ios" else "GCM"
-        about = {"token": _token(device, "device"), "platform": service, **APPLICATION(event)}
+        about: dict[str, Any] = {"token": _token(device, "device"), "platform": service, **APPLICATION(event)}
+        if event.raw.get("properties"):
+            about["dataFields"] = event.raw["properties"]
         body = {**ids, "device": about, "preferUserId": settings.prefer_user_id}
         yield DEVICES.post(settings, "users/registerDeviceToken", body)
     elif key and os.get("token"):
@@ -147,7 +149,10 @@ def send_action(event: Event, settings: IterableSettings) -> Payload:
 
 @destination.on("page", "screen")
 def send_page(event: Event, settings: IterableSettings) -> Payload:
-    """Return the event `Loaded a Page` or `<name> page`. The configuration decides which pages are tracked at all."""
+    """Return the event `Loaded a Page` or `<name> page`; a page without a name is an `undefined page`.
+
+    The configuration decides which pages are tracked at all.
+    """
     name = event.raw.get("name") or event.properties.get("name")
     category = event.properties.get("category") or event.raw.get("category")
     chosen = (settings.track_categorised_pages and category) or (settings.track_named_pages and name)
@@ -158,9 +163,9 @@ def send_page(event: Event, settings: IterableSettings) -> Payload:
             field="name or properties.category",
             why="or with trackNamedPages or trackCategorisedPages",
         )
-    if settings.map_to_single_event or not name:
+    if settings.map_to_single_event:
         return _action(event, settings, f"Loaded a {event.type.title()}")
-    return _action(event, settings, f"{js_join(name)} {event.type}")
+    return _action(event, settings, f"{javascript_text(name) if name else 'undefined'} {event.type}")
 
 
 @destination.on("alias")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from svctoolkit.destinations import Batch, MappedJob, Merge, Settings
-from svctoolkit.destinations._batches import chunks, merge, request_key
+from svctoolkit.destinations import Batch, MappedJob, Merge, Payload, Settings
+from svctoolkit.destinations._batches import alone, chunks, merge, request_key
 
 _LIMIT, _BYTES = 1000, 4_000_000
 _MERGES = (
@@ -18,15 +19,26 @@ _MERGES = (
 
 
 def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
-    """Batch events, users and documents separately; devices, purchases and aliases are sent one by one."""
+    """Batch events, users and documents separately; purchases and aliases are sent one by one.
+
+    The tokens of the users' devices are registered after the shared request, in the same result.
+    """
     catalogues: dict[bytes, list[MappedJob]] = {}
+    devices: dict[Any, tuple[Payload, ...]] = {}
     others: list[MappedJob] = []
     for job in jobs:
-        if len(job.payloads) == 1 and "documents" in (job.payloads[0].json or {}):
+        if any(payload.endpoint.endswith("/users/updateEmail") for payload in job.payloads):
+            yield alone(job)
+        elif len(job.payloads) > 1:  # a user and the token of a device
+            devices[job.id] = job.payloads[1:]
+            others.append(dataclasses.replace(job, payloads=job.payloads[:1]))
+        elif len(job.payloads) == 1 and "documents" in (job.payloads[0].json or {}):
             catalogues.setdefault(request_key(job.payloads[0]), []).append(job)
         else:
             others.append(job)
-    yield from merge(others, _MERGES)
+    for shared in merge(others, _MERGES):
+        tokens = tuple(payload.to_dict() for job in shared.jobs for payload in devices.get(job, ()))
+        yield dataclasses.replace(shared, payloads=shared.payloads + tokens) if tokens else shared
     for members in catalogues.values():
         yield from (_together(chunk) for chunk in chunks(members, _LIMIT, _BYTES, lambda job: [_documents(job)]))
 
