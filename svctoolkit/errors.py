@@ -7,6 +7,7 @@ ToolkitError                   catch this to catch everything below
 │   ├── InvalidWorkspace       a workspace file or object
 │   │   └── WorkspaceWarning   a problem that does not affect the rest of a workspace: a warning; raised with `strict`
 │   │       └── WorkspaceNotes what is unknown in a workspace, or does not fit: one line per command
+│   ├── UntrustedCode          user code that may not run on this machine until the user trusts it
 │   ├── InvalidSuite           a suite file
 │   ├── InvalidPlan            a tracking plan, or a project of them
 │   ├── StoreError             a data plane's store cannot be read or written
@@ -148,6 +149,17 @@ class UnsetVariables(UserWarning):
         super().__init__(
             f"{file}: {len(names)} environment {plural} not set, with placeholders because nothing is sent: {listed}"
         )
+
+
+class UntrustedCode(ConfigError):
+    """User code does not run: the sandbox lacks an essential layer here, and the code is not recorded as the user's.
+
+    `files` has the files or names of that code.
+    """
+
+    def __init__(self, problems: Sequence[Problem], files: Sequence[str]) -> None:
+        super().__init__(problems)
+        self.files = tuple(files)
 
 
 class InvalidSuite(ConfigError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
@@ -14,6 +15,10 @@ from hypothesis import HealthCheck, settings
 # Bytecode is kept: hundreds of tests start an interpreter, or pytest, which rewrites its imports.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Tests neither read nor change what the user of this machine trusts.
+_TRUSTED = tempfile.TemporaryDirectory(prefix="svctoolkit-trust-")
+os.environ["SVCTOOLKIT_TRUST_STORE"] = _TRUSTED.name
 
 #: Every pytest started by a test would import these, which takes longer than most of those tests.
 WITHOUT_OTHERS = "-p no:nbval -p no:schemathesis"

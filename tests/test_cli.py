@@ -154,7 +154,7 @@ def test_help_starts_fast(tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         ((), "command required"),
-        (("tset",), "unknown command 'tset'. Did you mean 'test'?"),
+        (("tset",), "unknown command 'tset'. Did you mean 'test'"),
         (("--versoin",), "unknown option --versoin before the command. Did you mean '--version'?"),
         (
             ("test", "destination", "hook", "--smaple", "track"),

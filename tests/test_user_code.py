@@ -269,16 +269,13 @@ def test_workspaces_never_share_a_scope() -> None:
 @pytest.mark.parametrize(
     ("call", "layer", "name"),
     [
-        ("seccomp", "seccomp", "clean.js"),
         ("prlimit64", "limits", "clean.py"),
         pytest.param("seccomp", "seccomp", "clean.py", marks=pytest.mark.slow),
-        pytest.param("prlimit64", "limits", "clean.js", marks=pytest.mark.slow),
     ],
 )
 def test_a_machine_without_a_lock_runs_only_trusted_code(call: str, layer: str, name: str, tmp_path: Path) -> None:
     """The error says what is missing and what to do; with --trust-code it runs, with a note."""
-    texts = {".js": "export const transformEvent = (e) => e", ".py": "def transformEvent(e, m): return e"}
-    (tmp_path / name).write_text(texts[Path(name).suffix])
+    (tmp_path / name).write_text("def transformEvent(e, m): return e")
     command = [sys.executable, "-m", "tests.denied", call, sys.executable, "-m", "svctoolkit", "transform", name]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
 
@@ -287,9 +284,9 @@ def test_a_machine_without_a_lock_runs_only_trusted_code(call: str, layer: str, 
         for options in ([], ["--trust-code"])
     )
 
-    assert refused.returncode == 1
-    assert f"in a sandbox without {layer} (linux" in refused.stdout
-    assert "--trust-code" in refused.stdout
+    assert (refused.returncode, refused.stdout) == (4, "")
+    assert f"the sandbox on this machine lacks {layer} (linux" in refused.stderr
+    assert "--trust-code" in refused.stderr
     assert (trusted.returncode, "no changes" in trusted.stdout) == (0, True)
     assert trusted.stderr.count(f"note: user transformations run here in a sandbox without {layer}") == 1
 
@@ -298,7 +295,7 @@ def test_a_machine_without_a_lock_runs_only_trusted_code(call: str, layer: str, 
 @pytest.mark.skipif(sys.platform != "linux", reason="the locks are Linux's")
 @pytest.mark.parametrize("command", [["svctoolkit", "run"], ["pytest", "-q"]], ids=["run", "pytest"])
 def test_suites_on_a_machine_without_a_lock(command: list[str], tmp_path: Path) -> None:
-    """They fail with advice; with --trust-code they pass, and missing layers are reported once."""
+    """They are refused once, with advice; with --trust-code they pass, and missing layers are reported once."""
     (tmp_path / "workspace.yaml").write_text(
         "destinations: {hook: {type: WEBHOOK, config: {webhookUrl: 'https://b.example'}, transformation: t}}\n"
         "transformations: {t: {language: python, code: 'def transformEvent(e, m): return e'}}\n"
@@ -315,8 +312,9 @@ def test_suites_on_a_machine_without_a_lock(command: list[str], tmp_path: Path) 
         for options in ([], ["--trust-code"])
     )
 
-    assert refused.returncode == 1
-    assert "--trust-code" in refused.stdout
+    assert refused.returncode == 4
+    assert refused.stderr.count("svctoolkit trust workspace.yaml") == 1
+    assert "1 failed" not in refused.stdout
     assert trusted.returncode == 0
     assert (trusted.stdout + trusted.stderr).count("in a sandbox without seccomp") == 1
 

@@ -23,7 +23,7 @@ from svctoolkit.pipeline.stages.stages import Stages
 from svctoolkit.pipeline.together import together
 from svctoolkit.pipeline.warehouses import Warehouses, check_runs
 from svctoolkit.results import DestinationResult, SharedDeliveries, SourceResult
-from svctoolkit.workspace import Destination, Source, UserCode, Workspace, config_secrets
+from svctoolkit.workspace import Destination, Source, UserCode, Workspace, config_secrets, require_trust
 
 if TYPE_CHECKING:
     from svctoolkit.results.lineage import Lineage
@@ -56,6 +56,7 @@ class Pipeline(Displayed):
         warehouses: Warehouses | None = None,
         simulated: Simulated | None = None,
     ) -> None:
+        require_trust(workspace)
         self.workspace = workspace
         self._override_secrets: deque[str] = deque(maxlen=_MOST_OVERRIDES)
         self.recorder = Recorder(secrets=self._secrets)

@@ -20,7 +20,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.project.imports import read_all, write_workspace
 from svctoolkit.project.lock import NAME, WORKSPACE, Lock, digest, lock_of, read_lock
 from svctoolkit.runner import write
-from svctoolkit.workspace import Workspace, load_env, save_env
+from svctoolkit.workspace import Workspace, load_env, record_written, save_env
 from svctoolkit.yamlfile import REMOVED
 
 Resolution = Literal["report", "mine", "theirs"]
@@ -136,6 +136,7 @@ def _apply(project: Path, draft: Path, changes: Sequence[Change], environ: Mappi
     names = ["/".join(change.path) for change in changes if change.is_file]
     files = {name: (draft / name).read_text("utf-8") for name in names if digest(draft / name)}
     _check(project, text, files, environ)
+    record_written({project / name: content for name, content in files.items()})
     for name, content in files.items():
         write(project / name, content)
     write(file, text)

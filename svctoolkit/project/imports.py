@@ -21,7 +21,7 @@ from svctoolkit.project.report import Report
 from svctoolkit.project.sources import read
 from svctoolkit.project.suite_files import SuiteFiles, Written
 from svctoolkit.project.workflows import GITIGNORE, System, workflow_files
-from svctoolkit.workspace import Library, Transformation, Workspace
+from svctoolkit.workspace import Library, Transformation, Workspace, every_piece, record_written
 
 _HINT = "give another folder: svctoolkit import FILE -o FOLDER"
 
@@ -60,6 +60,9 @@ def import_workspace(
     with tempfile.TemporaryDirectory(prefix="svctoolkit-") as temporary:
         draft = Path(temporary)
         write_workspace(workspace, draft)
+        code = {piece.file: piece.code for piece in every_piece(workspace) if piece.file}
+        # before the suites run it
+        record_written({folder / file.relative_to(draft): text for file, text in code.items()})
         write_texts({NAME: lock_of(draft).text()}, draft)
         summary = Report(workspace, states.states(workspace), missing, unknown)
         written = SuiteFiles(workspace, draft, environ).write(summary.states) if with_suites else Written()

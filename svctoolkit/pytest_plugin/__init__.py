@@ -36,7 +36,7 @@ from svctoolkit.pytest_plugin.helpers import (
     assert_dropped,
     assert_never_delivered,
 )
-from svctoolkit.pytest_plugin.items import ANNOTATION, ExamplesFile, SuiteFile, variables
+from svctoolkit.pytest_plugin.items import ANNOTATION, ExamplesFile, ScenarioItem, SuiteFile, variables
 from svctoolkit.pytest_plugin.plan_helpers import assert_conforms, assert_violations
 
 if TYPE_CHECKING:
@@ -108,6 +108,22 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile 
 
 def _is_beside_a_workspace(folder: Path) -> bool:
     return folder.name == "destinations" and (folder.parent / "workspace.yaml").is_file()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse untrusted code once, before anything runs. With xdist, where workers collect, each scenario refuses it."""
+    suites = {id(item.scenario.suite): item.scenario.suite for item in items if isinstance(item, ScenarioItem)}
+    is_local = not config.getoption("--suite-base-url") and not config.getoption("--collect-only")
+    if not suites or not is_local or hasattr(config, "workerinput"):
+        return
+    from svctoolkit.errors import UntrustedCode
+    from svctoolkit.workspace import require_trust
+
+    try:
+        require_trust(*(suite.workspace for suite in suites.values()))
+    except UntrustedCode as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -52,8 +52,6 @@ def _sandbox() -> list[str]:
         missing = ", ".join(sandbox.missing).replace("_", " ")
         lines.append(f"                 missing on this machine: {missing}")
         first_notice(sandbox)  # reported here, so not again at the first event
-    if not sandbox.essential:
-        lines.append("                 code does not run unless you trust it: --trust-code, or limits: {trust: true}")
     return lines
 
 

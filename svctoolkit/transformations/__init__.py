@@ -24,10 +24,19 @@ from svctoolkit.transformations._contract import (
 from svctoolkit.transformations.callables import CallableTransformation
 
 if TYPE_CHECKING:
-    from svctoolkit.transformations._layers import Layers, SandboxWarning, code_is_trusted, first_notice, trust_code
+    from svctoolkit.transformations._layers import (
+        Layers,
+        SandboxWarning,
+        code_is_trusted,
+        essential_layers,
+        first_notice,
+        possible_layers,
+        trust_code,
+    )
     from svctoolkit.transformations._load import SandboxedTransformation, load
     from svctoolkit.transformations._pool import Pool
     from svctoolkit.transformations._probe import layers
+    from svctoolkit.transformations._trust import Trusted, TrustStore, digest_of, imported_libraries
     from svctoolkit.transformations._types import type_files
 
 __all__ = [
@@ -45,12 +54,18 @@ __all__ = [
     "SandboxWarning",
     "SandboxedTransformation",
     "Scope",
+    "TrustStore",
+    "Trusted",
     "cause_of",
     "code_is_trusted",
+    "digest_of",
+    "essential_layers",
     "first_notice",
+    "imported_libraries",
     "layers",
     "load",
     "outputs",
+    "possible_layers",
     "trust_code",
     "type_files",
 ]
@@ -60,10 +75,16 @@ _ON_FIRST_USE = {
     "Pool": "_pool",
     "SandboxWarning": "_layers",
     "SandboxedTransformation": "_load",
+    "TrustStore": "_trust",
+    "Trusted": "_trust",
+    "digest_of": "_trust",
+    "imported_libraries": "_trust",
     "layers": "_probe",
     "load": "_load",
     "code_is_trusted": "_layers",
+    "essential_layers": "_layers",
     "first_notice": "_layers",
+    "possible_layers": "_layers",
     "trust_code": "_layers",
     "type_files": "_types",
 }

@@ -6,12 +6,13 @@ import contextlib
 import os
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from svctoolkit.errors import TransformationError
 
-LAYERS = {
+_PROCESS = {"process": "a separate process with an empty environment, killed when it exceeds its time"}
+_LINUX = {
     "seccomp": "no files, network, processes, or system calls beyond those for computing",
     "no_new_privileges": "no child process can gain privileges",
     "privileges": "an ordinary user without capabilities",
@@ -19,21 +20,49 @@ LAYERS = {
     "namespaces": "an isolated network without any connection",
     "limits": "limits on memory, files and processes, enforced by the kernel",
     "parent_death": "ends with its parent, even if that is killed",
-    "process": "a separate process with an empty environment, killed when it exceeds its time",
+    **_PROCESS,
 }
-ESSENTIAL = ("seccomp", "no_new_privileges", "limits")
+_DARWIN = {
+    "seatbelt": "no files, network, processes or system services",
+    "limits": "limits on CPU time, files and processes, enforced by the kernel",
+    **_PROCESS,
+}
+_OTHERS = {"isolation": "no files, network or processes", **_PROCESS}
+_ENGINE = {"engine": "V8: code has no access to the machine, and its heap is limited"}
+#: Without these, Python code can do whatever the user can: no layer called isolation exists on other systems.
+_ESSENTIAL_FOR_PYTHON = {"linux": ("seccomp", "no_new_privileges", "limits"), "darwin": ("seatbelt", "limits")}
 #: if set to 1, this process and its child processes trust every transformation; `--trust-code` sets it
 TRUST_VARIABLE = "SVCTOOLKIT_TRUST_CODE"
 TRUST = (
-    "If you trust the code, use --trust-code, `limits: {trust: true}` in the workspace, or in Python Limits(trust=True)"
-    " or transformations.trust_code()"
+    "If you trust the code, record it with `svctoolkit trust FILE` or Workspace.trust(). To trust all code, use "
+    "--trust-code, or in Python transformations.trust_code()"
 )
 _OPEN_FILES = 64  # the worker's own limit
 
 
+def possible_layers(language: str, platform: str = sys.platform) -> dict[str, str]:
+    """Return the layers that a language can have on a platform (`sys.platform`), with their descriptions.
+
+    JavaScript has V8 as a layer everywhere; on macOS and Windows it is the only one besides the process.
+    """
+    if language == "javascript":
+        return _ENGINE | (_LINUX if platform == "linux" else _PROCESS)
+    return {"linux": _LINUX, "darwin": _DARWIN}.get(platform, _OTHERS)
+
+
+def essential_layers(language: str, platform: str = sys.platform) -> tuple[str, ...]:
+    """Return the layers without which only trusted code runs.
+
+    V8 gives code no access to files, network or processes, so JavaScript needs no layer of the operating system.
+    """
+    if language == "javascript":
+        return ("engine",)
+    return _ESSENTIAL_FOR_PYTHON.get(platform, ("isolation",))
+
+
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The layers of the sandbox: `active` and `missing`, each with its description.
+    """The layers of the sandbox for one language: `active` and `missing`, each with its description.
 
     `essential` is whether the layers hold that contain hostile code: without them, only trusted code runs.
     """
@@ -41,10 +70,11 @@ class Layers:
     active: Mapping[str, str]
     missing: Mapping[str, str]
     platform: str
+    needed: tuple[str, ...] = essential_layers("python", "linux")
 
     @property
     def essential(self) -> bool:
-        return all(name in self.active for name in ESSENTIAL)
+        return all(name in self.active for name in self.needed)
 
     def __str__(self) -> str:
         words = [f"User code runs in a sandbox of {len(self.active)} layers ({self.platform}):"]
@@ -62,14 +92,20 @@ class Layers:
         text = f"user transformations run here in a sandbox without {names} ({self.platform})"
         return text if self.essential else f"{text}: run only code that you trust"
 
+    def lacking(self) -> str:
+        """Return the essential layers that are missing, in words."""
+        return ", ".join(name.replace("_", " ") for name in self.needed if name not in self.active)
 
-def layers_of(reported: Mapping[str, str]) -> Layers:
-    """Return the layers that a worker reports."""
-    on = {name for name, how in reported.items() if how} | {"process"}
+
+def layers_of(reported: Mapping[str, str], language: str = "python", platform: str = sys.platform) -> Layers:
+    """Return the layers that a worker for `language` reports on a platform."""
+    on = {name for name, how in reported.items() if how} | {"process", "engine"}
+    possible = possible_layers(language, platform)
     return Layers(
-        {name: _with_detail(name, reported.get(name, "")) for name in LAYERS if name in on},
-        {name: what for name, what in LAYERS.items() if name not in on},
-        f"{sys.platform}, {os.uname().release}" if hasattr(os, "uname") else sys.platform,
+        {name: _with_detail(what, reported.get(name, "")) for name, what in possible.items() if name in on},
+        {name: what for name, what in possible.items() if name not in on},
+        f"{platform}, {os.uname().release}" if hasattr(os, "uname") else platform,
+        essential_layers(language, platform),
     )
 
 
@@ -80,13 +116,13 @@ class SandboxWarning(UserWarning):
 _notices: set[str] = set()  # notices that have been issued
 
 
-def check(reported: Mapping[str, str], *, trust: bool) -> None:
+def check(reported: Mapping[str, str], language: str, is_trusted: Callable[[], bool]) -> None:
     """Issue a `SandboxWarning` once for layers that do not hold here. Called before a worker gets code.
 
     Raises `TransformationError` (kind `sandbox`) if an essential layer is missing and the code is not trusted.
     """
-    layers = layers_of(reported)
-    if not layers.essential and not trust and not code_is_trusted():
+    layers = layers_of(reported, language)
+    if not layers.essential and not is_trusted():
         raise TransformationError(f"{layers.notice()}. {TRUST}", name="SandboxError", kind="sandbox")
     if notice := first_notice(layers):
         with contextlib.suppress(SandboxWarning):  # if warnings are errors, the code must not fail because of it
@@ -113,8 +149,8 @@ def code_is_trusted() -> bool:
     return os.environ.get(TRUST_VARIABLE) == "1"
 
 
-def _with_detail(name: str, how: str) -> str:
-    return f"{LAYERS[name]} ({how})" if how and how != "set" else LAYERS[name]
+def _with_detail(what: str, how: str) -> str:
+    return f"{what} ({how})" if how and how != "set" else what
 
 
 def unconfirmed(process: int, reported: Mapping[str, str]) -> list[str]:

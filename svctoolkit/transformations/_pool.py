@@ -57,7 +57,7 @@ class Pool:
         try:
             if worker is None:
                 worker = self._start(program)
-            check(worker.layers, trust=program.limits.trust)
+            check(worker.layers, self.language, program.is_trusted)
             # Loading compiles the program; a worker that has it skips that.
             if worker.program != program.digest:
                 program.load(worker)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 
 from svctoolkit.transformations._layers import Layers, layers_of
 from svctoolkit.transformations._process import Process
 
 
+def layers(language: str = "python") -> Layers:
+    """Return which layers of the sandbox for a language hold on this machine.
+
+    Starts one small process, once (about 50 ms).
+    """
+    return layers_of(_reported(), language)
+
+
 @functools.cache
-def layers() -> Layers:
-    """Return which layers of the sandbox hold on this machine. Starts one small process, once (about 50 ms)."""
+def _reported() -> Mapping[str, str]:
     probe = Process("probe")
-    try:
-        return layers_of(probe.layers)
-    finally:
-        probe.end()
+    probe.end()
+    return probe.layers

@@ -12,6 +12,8 @@ from svctoolkit.errors import TransformationError, did_you_mean
 from svctoolkit.transformations import standard
 from svctoolkit.transformations._contract import Library, Limits, shorten
 from svctoolkit.transformations._frames import Failure, LoadAnswer, Place, Unit
+from svctoolkit.transformations._layers import code_is_trusted
+from svctoolkit.transformations._trust import TrustStore, imported_libraries
 from svctoolkit.transformations._worker import Worker
 
 _LONGEST, _LONGEST_STACK, _LONGEST_NAME = 2000, 4000, 100  # characters of an error
@@ -46,6 +48,9 @@ class Program:
         version: str,
     ) -> None:
         self.language, self.limits, self.scope = language, limits, scope
+        own = {at: library.code for at, library in libraries.items() if not at.startswith(standard.PREFIX)}
+        self._own_code = [code, *(own[at] for at in imported_libraries(code, own))]
+        self._is_known = False
         self._libraries = list(libraries)
         self._sources = {name: code} | {library.name: library.code for library in libraries.values()}
         # V8 accepts no spaces and quotes in a script name
@@ -67,6 +72,13 @@ class Program:
         identity = json.dumps([language, scope, repr(limits)]).encode() + self._payload
         self.digest = hashlib.sha256(identity).hexdigest()
         self.units: list[Unit] = []
+
+    def is_trusted(self) -> bool:
+        """Whether the code runs even without the essential layers: all code is trusted, or each piece is recorded."""
+        if not self._is_known:
+            store = TrustStore()
+            self._is_known = all(map(store.has, self._own_code))
+        return self._is_known or self.limits.trust or code_is_trusted()
 
     @cached_property
     def may_ask(self) -> bool:

@@ -24,10 +24,21 @@ from svctoolkit.workspace._output import mask_output
 from svctoolkit.workspace._secrets import config_names
 from svctoolkit.workspace._service import configuration_of
 from svctoolkit.workspace._settings import Calls, DataPlaneSettings, Delivery, PlaneLimits, Throttle, WarehouseSettings
+from svctoolkit.workspace._trust import (
+    CODE_SUFFIXES,
+    CodePiece,
+    code_file,
+    every_piece,
+    record,
+    record_written,
+    require_trust,
+)
 
 __all__ = [
+    "CODE_SUFFIXES",
     "Account",
     "Calls",
+    "CodePiece",
     "Connection",
     "DataPlaneSettings",
     "Delivery",
@@ -44,12 +55,17 @@ __all__ = [
     "UserCode",
     "WarehouseSettings",
     "Workspace",
+    "code_file",
     "config_names",
     "config_secrets",
     "configuration_of",
+    "every_piece",
     "file_secrets",
     "load_env",
     "mask_output",
+    "record",
+    "record_written",
+    "require_trust",
     "save_env",
     "schema",
 ]

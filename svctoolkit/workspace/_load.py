@@ -64,6 +64,7 @@ def load_file(
     if name:
         document = _environments.apply(document, name, path)
     workspace = workspace_of(document, kind, path.parent, load_env(path.parent, environ), strict=strict)
+    workspace.file = path
     if name:
         workspace.environments = {}  # one of them has been applied, and would be saved as the base
     return workspace

@@ -32,6 +32,7 @@ from svctoolkit.workspace._items import (
 from svctoolkit.workspace._lookup import by_key, code_of, link_of, lookup
 from svctoolkit.workspace._secrets import KnownSecrets, secret_names, secret_state, secret_texts, unset_variables
 from svctoolkit.workspace._settings import DataPlaneSettings, Delivery, WarehouseSettings
+from svctoolkit.workspace._trust import every_piece, record, require_trust
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import Recorder, Transport
@@ -80,6 +81,7 @@ class Workspace(Displayed):
     known: list[str] = field(default_factory=list)  # unknown types and variables (`GA4.sendUserId`) that are accepted
     environments: dict[str, Any] = field(default_factory=dict, repr=False)  # overrides, as written in the file
     folder: Path | None = field(default=None, repr=False)  # base of relative paths
+    file: Path | None = field(default=None, repr=False, compare=False)  # that this was loaded from
     #: isolates user code: a sandbox process never serves two workspaces
     scope: Scope = field(default_factory=Scope, init=False, repr=False, compare=False)
     _transports: dict[Path, Transport] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -292,11 +294,20 @@ class Workspace(Displayed):
         item.runnable = self._runnable
         return item
 
+    def trust(self) -> None:
+        """Record the code of all transformations and libraries as the user's own, by its content.
+
+        It then runs even if the sandbox lacks an essential layer on this machine, until it changes. The record is kept
+        in the user's data folder. Raises `ToolkitError` if it cannot be written.
+        """
+        record(every_piece(self))
+
     def _runnable(self, transformation: Transformation) -> Runnable:
         """Return the runnable code, with this workspace's libraries, credentials and limits, and a recorder."""
         from svctoolkit.delivery import Recorder
         from svctoolkit.workspace._code import UserCode
 
+        require_trust(self, keys=[transformation.key])
         return UserCode(self, Recorder()).runnable(transformation)
 
     def tracking_plan(

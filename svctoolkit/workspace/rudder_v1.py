@@ -129,7 +129,7 @@ def load(path: Path) -> Project:
     code, file = _code(document, shape.spec, path, files)
     key = shape.spec.id or path.stem
     item = Transformation(key, key, shape.spec.name, shape.spec.language, None, code, file)
-    workspace = Workspace(shape.spec.name, transformations={key: item}, folder=path.parent)
+    workspace = Workspace(shape.spec.name, transformations={key: item}, folder=path.parent, file=path)
     for other in _others(path):
         library_document, library = _load_file(other)
         if library.kind == "transformation-library" and library.spec.language == shape.spec.language:

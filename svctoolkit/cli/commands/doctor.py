@@ -32,7 +32,7 @@ class Finding(NamedTuple):
 def _run(_args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
 
-    findings = [*_python(), *_packages(), *_sandbox(), *_languages(), *_store()]
+    findings = [*_python(), *_packages(), *_sandbox(), *_trusted(), *_languages(), *_store()]
     width = max(len(finding.name) for finding in findings)
     colours = {"ok": "green", "missing": "red", "note": "dim"}
     for state, name, text in findings:
@@ -132,9 +132,18 @@ def _sandbox() -> Iterator[Finding]:
     if sandbox.essential:
         yield Finding("ok" if not missing else "note", "sandbox", "\n".join([count, *missing]))
         return
-    trusted = code_is_trusted()
-    why = "code is trusted, so it runs" if trusted else "transformations run only if you trust them: --trust-code"
-    yield Finding("note" if trusted else "missing", "sandbox", "\n".join([f"{count}; {why}", *missing]))
+    why = "all code is trusted, so it runs" if code_is_trusted() else "Python code runs only if it is yours"
+    advice = "`svctoolkit trust FILE` records your code; JavaScript runs without these layers"
+    yield Finding("note", "sandbox", "\n".join([f"{count}; {why}", *missing, advice]))
+
+
+def _trusted() -> Iterator[Finding]:
+    """Yield where the hashes of trusted code are, and how many there are."""
+    from svctoolkit.cli import _terminal
+    from svctoolkit.transformations import TrustStore
+
+    store = TrustStore()
+    yield Finding("ok", "trusted code", f"{_terminal.quantity(len(store.entries()), 'record')} in {store.folder}")
 
 
 def _languages() -> Iterator[Finding]:

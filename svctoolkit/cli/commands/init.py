@@ -152,9 +152,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
     from svctoolkit.project.workflows import PRE_COMMIT
+    from svctoolkit.workspace import record_written
 
     folder, contents = Path(args.folder), _files(args.ci)
     _write(folder, contents)
+    record_written({folder / name: text for name, text in contents.items()})
     enter = "" if folder == Path() else f"cd {args.folder} && "
     files = "\n".join(f"  {folder / name}" for name in contents)
     hooks = "".join(f"  {line}\n" for line in PRE_COMMIT.splitlines())

@@ -127,6 +127,7 @@ def _check(args: argparse.Namespace) -> None:
 def _once(args: argparse.Namespace, loaded: list[Suite]) -> int:
     from svctoolkit import runner
     from svctoolkit.cli import _terminal
+    from svctoolkit.workspace import require_trust
 
     suites, scenarios = runner.collect(_targets(args), variables=_variables(args))
     loaded += suites
@@ -143,6 +144,8 @@ def _once(args: argparse.Namespace, loaded: list[Suite]) -> int:
     if args.list:
         _terminal.out("\n".join(f"{s.name}  {_terminal.plain(s.title)}" for s in chosen))
         return Exit.OK
+    if args.base_url is None:
+        require_trust(*(scenario.suite.workspace for scenario in chosen))
     snapshots = runner.Snapshots(args.update or "none")
     idle = runner.IdleParts()
     code = _run_and_report(chosen, args, snapshots, idle)

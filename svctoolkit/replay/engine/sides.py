@@ -22,7 +22,7 @@ from svctoolkit.pipeline.outside import account_metadata, lookup_through, transp
 from svctoolkit.plans import Link, Verdict
 from svctoolkit.replay.engine.memo import Memo
 from svctoolkit.secrets import Masker, reveal, with_values
-from svctoolkit.workspace import Destination, Source, Transformation, UserCode, Workspace, config_secrets
+from svctoolkit.workspace import Destination, Source, Transformation, UserCode, Workspace, config_secrets, require_trust
 
 
 def select(sides: Sequence[Workspace], destinations: Sequence[str] | None, source: str | None) -> tuple[str, ...]:
@@ -96,6 +96,7 @@ class Side:
     """
 
     def __init__(self, workspace: Workspace, transport: Transport, *, personal: bool = False) -> None:
+        require_trust(workspace)
         self.workspace, self._transport, self._personal = workspace, transport, personal
         self._code = UserCode(workspace, Recorder(limit=0), transport=transport)
         self.lookup = lookup_through(lambda: self._sender(transport))

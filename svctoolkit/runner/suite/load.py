@@ -113,6 +113,7 @@ def _workspace(
     if written is None:
         inline = with_names(inline, _values(document.data.get("vars", {}), variables, environment))
         workspace = Workspace.of(document.part(inline), folder=path.parent, environ=environment.values, strict=True)
+        workspace.file = path
         return workspace, _code_files(workspace)
     if inline:
         key = next(iter(inline))
