@@ -18,7 +18,7 @@ _FEWEST_CHARACTERS = 4  # different ones: `--------` and `xxxxxxxx` are not secr
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^A-Za-z]+?(?=[A-Za-z]|$)")
 _MEDIA_TYPE = re.compile(
-    r"(application|audio|font|image|message|model|multipart|text|video|\*)/[\w.+*-]+( *[;,] *[\w.+*/=\"-]+)*",
+    r"(application|audio|font|image|message|model|multipart|text|video|\*)/[\w.+*-]++(?: *+[;,] *+[\w.+*/=\"-]++)*+",
     re.IGNORECASE,
 )
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

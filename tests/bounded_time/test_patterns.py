@@ -25,8 +25,13 @@ DYNAMIC = {
     "runner.expect.matchers.texts.regex._problem": "only compiles",
     "runner.expect.matchers.texts.regex._to_the_very_end": "only compiles",
     "sdk.web.tracking.__init__": "an escaped name and one repetition",
-    "secrets.__init__": "escaped texts",
-    "secrets._json_pattern": "escaped texts",
+    "secrets._masker._beginnings": "escaped texts",
+    "secrets._masker._json_pattern": "escaped texts",
+    "secrets._masker.pattern_of": "escaped texts",
+    "secrets._named._stands_for": "a snapshot of a suite, not an event",
+    "simulations.simulation.on": "only compiles a path whose steps are one repetition each",
+    "simulations.simulation.register": "only compiles a path whose steps are one repetition each",
+    "transformations._trust.imported_libraries": "the user's code, not an event",
     "transformations._program.may_ask": "an escaped name, in the user's code",
 }
 

@@ -486,7 +486,7 @@ def change_list(visit: Visit, request: Request) -> Response:
 # --- reading
 
 
-_EQUALS = re.compile(r"""equals\((\w+),\s*["']?(.*?)["']?\)""")
+_EQUALS = re.compile(r"""equals\((\w+),\s*+["']?([^()]*?)["']?\)""")
 
 
 @simulation.on("GET /api/profiles")
