@@ -16,6 +16,13 @@ OUT_OF_MEMORY = 3  # exit status
 
 def _lock(config: dict[str, Any], engine: Any) -> tuple[dict[str, str], Any]:
     """Start the engine inside the locks. Returns descriptions of the locks that hold, and the lock for children."""
+    if sys.platform == "darwin" and (config["forks"] or config["language"] == "probe"):
+        import seatbelt  # type: ignore[import-not-found]
+
+        engine.start()
+        system = seatbelt.library()
+        children = seatbelt.ChildLock(system, seatbelt.profile_of(system), config["without"])
+        return children.layers, children
     if not sys.platform.startswith("linux"):
         engine.start()
         return {}, None
