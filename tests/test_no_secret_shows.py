@@ -290,6 +290,7 @@ RUNS: dict[str, list[list[str]]] = {
     "docs": [["docs"], ["docs", "security"]],
     "environments": [["environments", "base", "odd", "--workspace", "other.yaml"]],
     "notebooks": [["notebooks", "copies", "--no-open"]],
+    "trust": [["trust", "code.py"], ["trust"], ["trust", "--list"], ["trust", "code.py", "--remove"]],
     "secrets": [["secrets", "scan", "."]],  # which are in the inputs
     "held": [],  # asks a data plane, which masks: see `simulations/test_over_http`
     "serve": [],  # waits for Ctrl-C: see `test_every_output_is_masked`
@@ -331,6 +332,7 @@ def test_no_command_shows_a_secret(
             "doctor",
             "completion",
             "secrets",
+            "trust",
         )
         or files(shop)
     )
