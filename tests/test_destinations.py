@@ -593,7 +593,7 @@ def test_an_unsuitable_event_value_rejects_that_event() -> None:
 
 def test_environment_values_are_used_only_if_passed() -> None:
     """The author of a configuration must not be able to read the environment of this process."""
-    config = {**HOOK, "headers": [{"from": "x-token", "to": "env.TOKEN"}, {"from": "x-b", "to": "env.NOT_SET"}]}
+    config = {**HOOK, "headers": [{"from": "x-token", "to": "env.TOKEN"}, {"from": "x-key", "to": "env.NOT_SET"}]}
 
     kept = CATALOGUE["WEBHOOK"].prepare(config)
     taken = CATALOGUE["WEBHOOK"].prepare(config, {"TOKEN": "s3cr3t"})

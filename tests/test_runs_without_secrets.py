@@ -107,7 +107,9 @@ def test_the_suites_of_an_import_pass_with_any_secrets(
 
     assert (code, shown.out[-2000:] if code else "") == (0, "")
     assert shown.err.count("not set") == (0 if value else 1)
-    assert main(["run", "--update"]) == 0
+    with pytest.MonkeyPatch.context() as env:
+        env.delenv("CI", raising=False)  # in CI, --update is disabled
+        assert main(["run", "--update"]) == 0
     assert "snapshot" not in capfd.readouterr().err  # none was written
 
 

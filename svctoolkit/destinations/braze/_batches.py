@@ -100,17 +100,12 @@ def _requests(place: str, payloads: Sequence[Payload], *, in_all: bool) -> Itera
 
 def _parts(lists: Mapping[str, list[Any]], limit: int, *, in_all: bool) -> Iterator[dict[str, list[Any]]]:
     """Yield the items of the lists in parts: at most `limit` of each list, or of all of them."""
-    if not in_all:
-        for start in range(0, max(map(len, lists.values())), limit):
-            items = {name: values[start : start + limit] for name, values in lists.items()}
-            yield {name: part for name, part in items.items() if part}
-        return
-    pairs = [(name, item) for name, values in lists.items() for item in values]
-    for start in range(0, len(pairs), limit):
-        part: dict[str, list[Any]] = {}
-        for name, item in pairs[start : start + limit]:
-            part.setdefault(name, []).append(item)
-        yield part
+    items = [(place, name, item) for name, values in lists.items() for place, item in enumerate(values)]
+    parts: dict[int, dict[str, list[Any]]] = {}
+    for total, (place, name, item) in enumerate(items):
+        part = parts.setdefault((total if in_all else place) // limit, {})
+        part.setdefault(name, []).append(item)
+    yield from (parts[number] for number in sorted(parts))
 
 
 def _combine(groups: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

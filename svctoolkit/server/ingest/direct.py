@@ -13,6 +13,7 @@ from svctoolkit.interrupts import uninterrupted
 from svctoolkit.server.ingest.routes import Ingest
 from svctoolkit.server.web.answer import Answer
 from svctoolkit.server.web.gate import Count, note
+from svctoolkit.server.web.hardening import add_headers
 from svctoolkit.server.web.in_process import WHOLE_BODY, header_texts, scope_of
 from svctoolkit.server.web.responses import refuse
 from svctoolkit.server.worker import Engine
@@ -41,6 +42,7 @@ class Direct:
                 response = _complete(endpoint(request))
             except ToolkitError as error:
                 response = refuse(error)
+        add_headers(path, response.headers)
         note(scope, response.status_code, perf_counter() - started, self._count)
         return Answer(response.status_code, header_texts(response.raw_headers), bytes(response.body))
 

@@ -13,6 +13,13 @@ OPEN_PATHS = ("/v1/", "/beacon/", "/pixel/", "/sourceConfig", "/health", "/versi
 
 #: For answers that contain nothing for other sites: browsers neither guess their type nor load them into other pages.
 SAFE_HEADERS = {"X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin"}
+_OPEN_HEADERS = {**SAFE_HEADERS, "Cross-Origin-Resource-Policy": "cross-origin"}
+
+
+def add_headers(path: str, headers: MutableHeaders) -> None:
+    """Add the headers that browsers obey to the answer of a path, where it has none of its own."""
+    for name, value in (_OPEN_HEADERS if path.startswith(OPEN_PATHS) else SAFE_HEADERS).items():
+        headers.setdefault(name, value)
 
 
 class Hardening:
@@ -25,14 +32,10 @@ class Hardening:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        is_open = scope["path"].startswith(OPEN_PATHS)
-        added = {**SAFE_HEADERS, "Cross-Origin-Resource-Policy": "cross-origin"} if is_open else SAFE_HEADERS
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in added.items():
-                    headers.setdefault(name, value)
+                add_headers(scope["path"], MutableHeaders(scope=message))
             await send(message)
 
         if problem := _problem(scope):
