@@ -101,6 +101,7 @@ destination = DestinationType(
         "An `encryptedUserId` requires the details of the encryption, but is not sent itself; candidates are.",
         "Conversions that share a request are sent to the profile of the first one, whatever the others name.",
         "`limitAdTracking` and `childDirectedTreatment` are sent with inserts, but not with updates.",
+        "Only updates have user identifiers (enhanced conversions).",
         "With enhanced conversions, an event with an invalid telephone number is refused.",
     ],
     answers=[
@@ -195,7 +196,8 @@ def send_conversion(event: Event, settings: CampaignManagerSettings, context: Co
     body: dict[str, Any] = {"kind": _KINDS[request], "conversions": [conversion]}
     if properties.get("encryptedUserId") or properties.get("encryptedUserIdCandidates"):
         body["encryptionInfo"] = _encryption(event)
-    if settings.enable_enhanced_conversions and (identifiers := _identifiers(event, settings)):
+    updates = request == "batchupdate"
+    if updates and settings.enable_enhanced_conversions and (identifiers := _identifiers(event, settings)):
         conversion["userIdentifiers"] = identifiers
     profile = properties.get("profileId") or settings.profile_id
     if not profile:

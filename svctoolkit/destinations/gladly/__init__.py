@@ -1,7 +1,7 @@
 """Gladly: customer profiles.
 
 identify looks up the profile by e-mail address, else telephone number, else external ID, and updates the first one
-found; otherwise it creates a profile.
+found; otherwise it creates a profile, with the external ID `GladlyCustomerId` as its ID.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ destination = DestinationType(
     quirks=[
         "E-mail addresses, telephone numbers and custom attributes are only taken from the context's traits.",
         "Reverse ETL sends no custom attributes.",
+        "A lookup that Gladly refuses counts as one without a result: the profile is created.",
     ],
     answers=[
         Answer("success", 204),
@@ -51,6 +52,7 @@ destination = DestinationType(
 API = Endpoint("https://{domain}/api/v1", JSON, basic("user_name", "api_token"))
 
 PROFILE = Table({"name": trait("name"), "image": trait("avatar"), "address": verbatim(trait("address"))})
+CUSTOMER = Table({"id": "context.externalId.GladlyCustomerId"})
 #: Values with their own fields, which are sent unless empty.
 _NOT_CUSTOM = frozenset({"address", "avatar", "email", "firstName", "lastName", "name", "phone", "userId"})
 
@@ -59,15 +61,30 @@ _NOT_CUSTOM = frozenset({"address", "avatar", "email", "firstName", "lastName", 
 def send_profile(event: Event, settings: GladlySettings, context: Context) -> Payload:
     """Update the existing profile, or create one."""
     body = _profile(event)
-    question = API.lookup(settings, f"customer-profiles?{_query(body)}")
-    profiles = context.ask(question, may_miss=True, field="userId")
+    own = {} if event.context.get("mappedToDestination") else CUSTOMER(event)
+    query = _query(body)
+    if not query and not own:
+        raise Missing("context.traits.email", "context.traits.phone", "userId", "context.externalId.GladlyCustomerId")
+    profiles = _find(query, settings, context)
     if not profiles:
-        return API.post(settings, "customer-profiles", body)
+        return API.post(settings, "customer-profiles", {**own, **body})
     body.pop("id", None)
     profile_id = as_object(profiles[0] if isinstance(profiles, list) else None).get("id")
     if not profile_id:
         raise LookupFailed("userId", "Gladly's profile of this customer has no ID")
     return API.request(settings, "PATCH", f"customer-profiles/{text(profile_id)}", body)
+
+
+def _find(query: str, settings: GladlySettings, context: Context) -> Any:
+    """Return the profiles that match, or None: also if Gladly refuses the lookup, or there is nothing to ask for."""
+    if not query:
+        return None
+    try:
+        return context.ask(API.lookup(settings, f"customer-profiles?{query}"), may_miss=True, field="userId")
+    except LookupFailed as error:
+        if error.refusal.status == 400:
+            return None
+        raise
 
 
 def _profile(event: Event) -> dict[str, Any]:
@@ -98,10 +115,10 @@ def _contacts(emails: Any, phones: Any) -> dict[str, list[dict[str, Any]]]:
 
 
 def _query(body: dict[str, Any]) -> str:
-    """Return the lookup of the profile, by the first address, number or ID in the event."""
+    """Return the query for the profile, by the first address, number or ID in the event; empty without any."""
     for key, name in (("emails", "email"), ("phones", "phoneNumber")):
         if key in body:
             return f"{name}={in_url(body[key][0]['original'])}"
     if body.get("externalCustomerId"):
         return f"externalCustomerId={in_url(body['externalCustomerId'])}"
-    raise Missing("context.traits.email", "context.traits.phone", "userId")
+    return ""

@@ -52,6 +52,7 @@ destination = DestinationType(
     quirks=[
         "If the traits contain part of an address, the event is rejected unless addressLine1, city, state and zip are "
         "all present.",
+        "Events are sent to the MD5 hash of the address as it is, members to that of the address in lower case.",
         "In the properties of an event, null is sent as the string null.",
         "Batches of members go to the configured audience, even if an event names its own list.",
     ],
@@ -140,7 +141,7 @@ def send_action(event: Event, settings: MailchimpSettings) -> Payload:
     name = "" if value is None else "_".join(js_join(value).split())
     if not 2 <= len(name) <= 30:
         raise Misfit("event", "a name of 2 to 30 characters", name)
-    member, body = _hash(MEMBER(event)["email_address"]), {"name": name, **ACTION(event)}
+    member, body = md5(MEMBER(event)["email_address"]), {"name": name, **ACTION(event)}
     if isinstance(event.raw.get("properties"), dict):
         body["properties"] = {k: text(v) for k, v in event.properties.items() if k != "isSyncing"}
     return API.post(settings, f"lists/{_audience(event, settings)}/members/{member}/events", body)

@@ -43,6 +43,7 @@ destination = DestinationType(
     docs="https://apidocs.persistiq.com/#leads",
     quirks=[
         "Custom attributes are the other traits of the context, or those of the event if the context has none.",
+        "A trait that is mapped to an attribute is not a custom attribute as well.",
         "If a trait is an object, each of its members is sent as a separate attribute.",
     ],
     answers=[
@@ -80,7 +81,6 @@ MEMBER = Table({"lead_id": LEAD_ID, "mailbox_id": trait("mailbox_id")})
 _NOT_CUSTOM = frozenset({
     "city", "company", "country", "creator_id", "dup", "email", "facebookUrl", "firstName", "first_name", "firstname",
     "gender", "lastName", "last_name", "lastname", "linkedinUrl", "phone", "status", "twitterUrl",
-    "useroccupation",
 })  # fmt: skip
 _HONORIFICS = frozenset({"mr", "mrs", "ms", "dr", "prof"})
 
@@ -120,9 +120,9 @@ def _lead(event: Event, settings: PersistiqSettings) -> dict[str, Any]:
         raise Misfit("traits.title", "one of Mr, Mrs, Ms, Dr, Prof", title)
     attributes = {name: value_of(event, source) for name, source in settings.attributes}
     traits = as_object(event.context.get("traits") or event.raw.get("traits"))
-    custom = {key: value for key, value in traits.items() if key not in _NOT_CUSTOM}
+    mapped = {row.from_ for row in settings.persist_iq_attributes_mapping}
+    custom = {key: value for key, value in traits.items() if key not in _NOT_CUSTOM and key not in mapped}
     return {
         **LEAD(event),
-        **unnest(custom),
-        **{key: value for key, value in attributes.items() if value is not None and not isinstance(value, dict)},
+        **unnest({**attributes, **custom}),
     }

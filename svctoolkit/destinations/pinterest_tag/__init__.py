@@ -66,7 +66,7 @@ class PinterestSettings(Settings, frozen=True, kw_only=True):
     advertiser_id: str = ""
     ad_account_id: Secret = Secret("")
     conversion_token: Secret = Secret("")
-    app_id: str = ""
+    app_id: str | None = None
     deduplication_key: str = ""
     events_mapping: tuple[Rows, ...] = ()
     send_as_custom_event: bool = False
@@ -176,7 +176,7 @@ def _payload(event: Event, settings: PinterestSettings, name: str, more: Mapping
         "user_data": _person(event, settings),
         **more,
     }
-    if settings.app_id:
+    if settings.app_id is not None:
         body["app_id"] = settings.app_id
     if settings.api_version == "newApi" and "opt_out" in body:
         body["advertiser_tracking_enabled"] = not body["opt_out"]

@@ -63,7 +63,8 @@ DEVICE = "context.device.advertisingId"
 AS_IT_IS: dict[str, Leaf] = {
     "client_ip_address": not_null(text_or_list(IP)),
     "client_user_agent": not_null(text_or_list("context.userAgent")),
-    "click_id": "properties.clickId",
+    "click_id": as_text("properties.clickId"),
+    "partner_id": trait("partnerId"),
 }
 #: values that are hashed, unless the events already contain hashes
 _PERSON: dict[str, tuple[Leaf, Converter[list[str] | None]]] = {
@@ -94,6 +95,7 @@ SERVER = Table(
         "device_model": verbatim(first("properties.deviceModel", "context.device.model")),
         "device_type": verbatim(first("properties.deviceType", "context.device.type")),
         "os_version": "context.os.version",
+        "device_carrier": "context.network.carrier",
         "wifi": "context.network.wifi",
         "language": verbatim(first("properties.language", "context.locale")),
     }

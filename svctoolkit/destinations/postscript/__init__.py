@@ -35,6 +35,7 @@ from svctoolkit.mapping import (
     event_name,
     first,
     in_url,
+    is_empty,
     js_join,
     moment,
     objects,
@@ -72,9 +73,7 @@ API = Endpoint(
 def day_and_time(value: Json) -> str:
     """Convert to a time such as `2026-01-31 12:00:00.000`; numbers and booleans are read as milliseconds."""
     when = moment(int(value) if isinstance(value, bool) else value)
-    if when is None:
-        raise WrongValue(TIME_EXAMPLE, value, case="time")
-    return when.replace(tzinfo=None).isoformat(" ", "milliseconds")
+    return "Invalid date" if when is None else when.replace(tzinfo=None).isoformat(" ", "milliseconds")
 
 
 SUBSCRIBER = Table(
@@ -85,7 +84,7 @@ SUBSCRIBER = Table(
         "last_name": LAST_NAME,
         "keyword": trait("keyword"),
         "keyword_id": trait("keywordId"),
-        "external_id": trait("externalId"),
+        "external_id": first("context.externalId.external_id", trait("externalId")),
         "tags": trait("tags"),
         "origin": trait("origin"),
         "shopify_customer_id": trait("shopifyCustomerId"),
@@ -96,7 +95,8 @@ ACTION = Table(
         "email": verbatim(trait("email")),
         "phone": verbatim(trait("phone")),
         "occurred_at": day_and_time(TIME),
-        "subscriber_id": first("context.externalId.subscriber_id", "userId"),
+        "external_id": "context.externalId.external_id",
+        "subscriber_id": "context.externalId.subscriber_id",
     }
 )
 SUBSCRIBER_ID = first("context.externalId.subscriber_id", trait("subscriberId"))
@@ -126,6 +126,8 @@ def send_subscriber(event: Event, settings: PostscriptSettings, context: Context
 def send_event(event: Event, settings: PostscriptSettings) -> Payload:
     """Return an event of the subscriber."""
     body = {"type": event_name(event), **ACTION(event)}
+    if "external_id" not in body and "subscriber_id" not in body and not is_empty(event.raw.get("userId")):
+        body["subscriber_id"] = event.raw["userId"]
     if isinstance(event.raw.get("properties"), dict):
         body["properties"] = {key: value for key, value in event.properties.items() if value is not None}
     return API.post(settings, "events", body)

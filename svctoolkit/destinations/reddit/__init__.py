@@ -81,6 +81,7 @@ destination = DestinationType(
     quirks=[
         "`payloads()` of a single event goes to version 2.0 of the API, even if the configuration says v3: only the "
         "router supports version 3.",
+        "In version 3, the option `action_source` says where an event happened; else the channel mobile means the app.",
         "E-mail addresses are trimmed before hashing but keep their capitals, although Reddit expects lower case.",
         "`item_count` of a purchase is the number of different products; for other events it is the total quantity.",
     ],
@@ -134,7 +135,8 @@ def send_event(event: Event, settings: RedditSettings, context: Context) -> Payl
     name = event_name(event)
     if context.in_batch and settings.version == "v3":
         items = _items(event.properties)
-        body = _v3.body_of(event, _kinds(name, settings), _user(event, settings), items, context)
+        options = destination.options(event)
+        body = _v3.body_of(event, _kinds(name, settings), _user(event, settings), items, options, context)
         return API.post(settings, f"v3/pixels/{settings.account_id}/conversion_events", body, context=context)
     shared: dict[str, Any] = EVENT(event)
     user = _user(event, settings)

@@ -32,6 +32,7 @@ _ITEM: Shape = {
     "item_price": verbatim("price"),
     "quantity": verbatim("quantity"),
 }
+_PLACES = frozenset({"APP", "PHYSICAL_STORE", "WEBSITE"})
 ITEM = Table(_ITEM, of="properties.products")
 ONLY_ITEM = Table(_ITEM, of="properties")
 
@@ -41,14 +42,15 @@ def body_of(
     kinds: Sequence[Mapping[str, str]],
     user: Mapping[str, Json],
     items: Sequence[Mapping[str, Json]],
+    options: Mapping[str, Json],
     context: Context,
 ) -> dict[str, Json]:
     """Return the content of `data`, with one event of each type. Raises `MappingError` if older than a week."""
     moment = MOMENT(event)
     if context.clock().timestamp() * 1000 - moment["event_at"] > _WEEK:
         raise Misfit("timestamp", "a time within the last 7 days", event.raw.get("timestamp"), case="age")
-    in_app = "aaid" in user or "idfa" in user
-    source = {"action_source": "APP"} if in_app else {"action_source": "WEBSITE", **PAGE(event)}
+    place = _place(event, user, options)
+    source = {"action_source": place, **(PAGE(event) if place == "WEBSITE" else {})}
     person = {key: value for key, value in user.items() if value != {}}
     events = [
         {
@@ -61,6 +63,14 @@ def body_of(
         for kind in kinds
     ]
     return {"partner": "RUDDERSTACK", **TEST(event), "events": events}
+
+
+def _place(event: Event, user: Mapping[str, Json], options: Mapping[str, Any]) -> str:
+    """Return where the event happened, as the event's options say, or else by its channel and identifiers."""
+    chosen = options.get("action_source")
+    if isinstance(chosen, str) and chosen in _PLACES:
+        return chosen
+    return "APP" if event.raw.get("channel") == "mobile" or "aaid" in user or "idfa" in user else "WEBSITE"
 
 
 def _constant(name: str) -> str:
