@@ -111,7 +111,7 @@ ROOMS = {
         "deliveries engine"
     ),
     "transformations": (
-        "_contract _display callables _types _trust _channel _frames _layers _requests _process _probe _worker "
+        "_contract _display callables _types _trust _channel _frames _layers _memory _requests _process _probe _worker "
         "_forking standard _program _pool _load worker"
     ),
     "runner": "expect suite coverage planes attempts report record _display run over_http",

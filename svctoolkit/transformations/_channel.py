@@ -27,7 +27,7 @@ class Channel:
     """
 
     def __init__(self, connection: socket.socket, watch: Callable[[], None] | None = None) -> None:
-        self._socket, self._watch = connection, watch
+        self._socket, self.watch = connection, watch
         self._buffer = bytearray(1 << 12)
 
     def send(self, number: int, letter: bytes, content: bytes, deadline: float, attached: Sequence[int] = ()) -> None:
@@ -87,14 +87,14 @@ class Channel:
             if remaining <= 0:
                 raise TimeoutError
             # Wakes up regularly to check V8's memory, which the kernel does not limit.
-            self._socket.settimeout(min(remaining, _WATCH_SECONDS) if self._watch else remaining)
+            self._socket.settimeout(min(remaining, _WATCH_SECONDS) if self.watch else remaining)
             try:
                 count = self._socket.recv_into(space)
             except ConnectionError:
                 count = 0
             except TimeoutError:
-                if self._watch is not None:
-                    self._watch()
+                if self.watch is not None:
+                    self.watch()
                 continue
             if not count:
                 raise ClosedError

@@ -6,6 +6,7 @@ import contextlib
 import re
 import select
 import socket
+import sys
 import time
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
@@ -17,6 +18,7 @@ from svctoolkit.transformations._channel import Channel, ClosedError, Words
 from svctoolkit.transformations._contract import Limits
 from svctoolkit.transformations._frames import Answer, ControlAnswer, LoadAnswer, Request, decode
 from svctoolkit.transformations._layers import unconfirmed_of_child
+from svctoolkit.transformations._memory import out_of_memory, resident_bytes, shared
 from svctoolkit.transformations._process import ANY_SIZE, cause_of_death
 from svctoolkit.transformations._worker import CallError, LostWorkerError, Replies, Worker, answer_of, timeout
 
@@ -31,6 +33,7 @@ class _Child:
 
     def __init__(self, number: int) -> None:
         self.number, self.ended = number, False
+        self.process = self.before = 0  # before: its memory when it has seen no code yet, in bytes
         connection, theirs = socket.socketpair()
         self.channel, self._theirs = Channel(connection), theirs
         self.words = Words()
@@ -112,13 +115,22 @@ class ForkingWorker(Worker):
             child.channel.send(child.number, letter, content, deadline)
             with self._control():
                 self._next = self._fork()  # while this one runs
+            child.channel.watch = lambda: self._check_memory_of(child)
             return answer_of(child.channel, child.number, deadline, limits, replies)
         except TimeoutError:
             raise timeout(limits, self._place(child)) from None
         except ClosedError:
             raise self._death_of(child) from None
         finally:
+            shared.leave(self.scope, child.process)
             self._end_child(child)
+
+    def _check_memory_of(self, child: _Child) -> None:
+        """Check the memory that a child shares with others; on macOS also its own, which that kernel does not limit."""
+        if sys.platform == "darwin" and resident_bytes(child.process) > child.before + (self.memory << 20):
+            raise out_of_memory(self.memory)
+        if self.scope:
+            shared.check(self.scope, child.process, self.memory, child.before)
 
     @contextlib.contextmanager
     def _control(self) -> Iterator[None]:
@@ -173,9 +185,10 @@ class ForkingWorker(Worker):
 
         Done once per worker: all its children are locked by the same steps, and end if one of them fails.
         """
-        process = decode(self._answer_to(b"F", child.number), ControlAnswer, ANY_SIZE).child
+        process = child.process = decode(self._answer_to(b"F", child.number), ControlAnswer, ANY_SIZE).child
         # The child reports that it is locked down before it sees any code.
         child.channel.receive(0, time.monotonic() + _CONTROL_SECONDS, 16)
+        child.before = resident_bytes(process)  # less than its parent has: a fork copies only some of the page tables
         if not self._verified and (lost := unconfirmed_of_child(process, self.layers)):
             text = f"a child reports locks that the kernel does not show: {', '.join(lost)}"
             raise TransformationError(text, kind="sandbox")

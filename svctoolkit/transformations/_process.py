@@ -21,6 +21,7 @@ from svctoolkit.transformations._channel import Channel, ClosedError, Words
 from svctoolkit.transformations._contract import Limits
 from svctoolkit.transformations._frames import Ready, decode
 from svctoolkit.transformations._layers import unconfirmed
+from svctoolkit.transformations._memory import out_of_memory, resident_bytes
 
 _MAIN = Path(__file__).with_name("worker") / "main.py"
 _START_SECONDS = 30.0
@@ -65,7 +66,7 @@ class Process:
             self.end()
             why = error.message if isinstance(error, TransformationError) else words or f"no answer ({error!r})"
             raise TransformationError(f"the sandbox for {language} did not start: {why}", kind="sandbox") from None
-        self._resident_at_start = self._resident_bytes()
+        self._resident_at_start = resident_bytes(self.id)
 
     def _start(self, without: Collection[str]) -> None:
         ours, theirs = socket.socketpair()
@@ -124,19 +125,11 @@ class Process:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def _resident_bytes(self) -> int:
-        """Return the resident memory, which limits an engine that reserves more than it uses; 0 if not visible."""
-        try:
-            with open(f"/proc/{self.id}/statm", encoding="ascii") as numbers:
-                return int(numbers.read().split()[1]) * os.sysconf("SC_PAGESIZE")
-        except (OSError, IndexError):
-            return 0
-
     def _check_memory(self) -> None:
         """Raise `TransformationError` if the process uses more memory than user code may."""
         # 64 MB on top: V8 needs memory besides the heap of user code.
-        if self._resident_bytes() > self._resident_at_start + (self.memory + 64 << 20):
-            raise _out_of_memory(self.memory)
+        if resident_bytes(self.id) > self._resident_at_start + (self.memory + 64 << 20):
+            raise out_of_memory(self.memory)
 
     _resident_at_start = sys.maxsize  # nothing to compare with before it is ready
 
@@ -166,16 +159,12 @@ def cause_of_death(status: int, words: str, language: str, memory: int) -> Trans
     # JavaScript can only abort its process by using up V8's memory
     aborted = language == "javascript" and -status in _ABORTS
     if status == _OUT_OF_MEMORY or aborted or "MemoryError" in words:
-        return _out_of_memory(memory)
+        return out_of_memory(memory)
     if status < 0:
         name = signal.Signals(-status).name if -status in list(signal.Signals) else f"signal {-status}"
         return TransformationError(f"the transformation crashed its process ({name})", kind="crash")
     reason = f": {words.strip()}" if status == 1 and words else ""
     return TransformationError(f"the transformation ended its process{reason}", kind="crash")
-
-
-def _out_of_memory(memory: int) -> TransformationError:
-    return TransformationError(f"memory limit of {memory} MB exceeded", name="RangeError", kind="memory")
 
 
 def _package_folders(language: str) -> dict[str, Any]:

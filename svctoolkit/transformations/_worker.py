@@ -14,6 +14,7 @@ from svctoolkit.errors import TransformationError
 from svctoolkit.transformations._channel import Channel, ClosedError, unreadable
 from svctoolkit.transformations._contract import Limits
 from svctoolkit.transformations._frames import Answer, LoadAnswer, Request, Unit, decode, encode
+from svctoolkit.transformations._memory import shared
 from svctoolkit.transformations._process import ANY_SIZE, Process
 
 _READY_SECONDS, _READY_SIZE = 0.5, 16
@@ -44,8 +45,8 @@ class Worker(Process):
     has_fresh_processes = False
 
     def __init__(self, language: str, memory: int = 128, without: Collection[str] = ()) -> None:
-        super().__init__(language, memory, without)
         self.program = self.scope = ""
+        super().__init__(language, memory, without)
         self.units: list[Unit] = []
         self.calls = 0
         self._number = 0
@@ -87,13 +88,21 @@ class Worker(Process):
         number = self._next_number()
         self._begin(lambda: self.channel.send(number, b"R", content, time.monotonic() + _READY_SECONDS + limits.time))
         self.calls += 1
-        with self._within(limits) as deadline:
-            answer = answer_of(self.channel, number, deadline, limits, replies)
+        try:
+            with self._within(limits) as deadline:
+                answer = answer_of(self.channel, number, deadline, limits, replies)
+        finally:
+            shared.leave(self.scope, self.id)
         if self.language == "python":  # without `fork`, only a new process starts afresh
             self.end()
         if answer.error is not None:
             raise CallError(answer)
         return answer
+
+    def _check_memory(self) -> None:
+        super()._check_memory()
+        if self.scope:
+            shared.check(self.scope, self.id, self.memory, self._resident_at_start)
 
     def _begin(self, send: Callable[[], None]) -> None:
         """Send a frame, and wait until the worker has cleaned up after the previous call. Then the time limit starts.
