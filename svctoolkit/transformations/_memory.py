@@ -16,6 +16,7 @@ SHARED_FACTOR = 4
 _TASK_INFO, _TASK_INFO_SIZE = 4, 96  # PROC_PIDTASKINFO and struct proc_taskinfo of <sys/proc_info.h>
 
 
+# Any: a ctypes library
 def resident_bytes(process: int, platform: str = sys.platform, system: Any = None) -> int:
     """Return the resident memory of a process; 0 if it is not visible. `system` is the library of macOS."""
     if platform == "darwin":
