@@ -28,10 +28,8 @@ def search(pattern: str, text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _search(pattern: str) -> Callable[[str], object]:
-    plain = re.compile(pattern)  # what `re` rejects is invalid, even if `regex` accepts it
-    try:
-        import regex  # imported late: only some suites and settings have patterns
-    except ModuleNotFoundError:  # an environment that is older than this dependency: without a limit
-        return plain.search
+    import regex  # imported late: only some suites and settings have patterns
+
+    re.compile(pattern)  # what `re` rejects is invalid, even if `regex` accepts it
     limited = regex.compile(_BRACE.sub(lambda match: match[0] if match[0][0] == "\\" else r"\{", pattern))
     return partial(limited.search, timeout=SECONDS, concurrent=True)
