@@ -31,6 +31,7 @@ from svctoolkit.mapping import (
     as_object,
     compact,
     first,
+    is_empty,
     js_join,
     number,
     required,
@@ -169,7 +170,9 @@ def _custom_event(
 ) -> Payload:
     time = {"time": event.raw["timestamp"]} if "timestamp" in event.raw else {}
     identity = _identity(event)
-    body = {"events": [{**name, **time, "properties": properties, **identity}]}
+    app = destination.options(event).get("appId")
+    more = {} if is_empty(app) else {"app_id": app}
+    body = {"events": [{**name, **time, "properties": properties, **identity, **more}]}
     return _track(event, settings, context, identity, body)
 
 

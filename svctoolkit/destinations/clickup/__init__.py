@@ -20,9 +20,11 @@ from svctoolkit.mapping import (
     as_object,
     compact,
     first,
+    js_join,
     objects,
     required,
     text,
+    value_of,
 )
 from svctoolkit.secrets import Secret
 
@@ -47,7 +49,7 @@ destination = DestinationType(
     quirks=["If whitelistedEvents contains only empty names, all events are refused; without a list, all are sent."],
 )
 
-API = Endpoint("https://api.clickup.com/api/v2/list/{list_id}", JSON, Header("Authorization", "{api_token}"))
+API = Endpoint("https://api.clickup.com/api/v2/list", JSON, Header("Authorization", "{api_token}"))
 
 
 def _priority(value: Json) -> Json:
@@ -56,6 +58,8 @@ def _priority(value: Json) -> Json:
     raise Misfit("properties.priority", "a whole number from 1 to 4", value)
 
 
+_ASSIGNEE = "clickUpAssigneeId"
+LIST = "context.externalId.clickUpListId"
 TASK = Table(
     {
         "name": required(first("properties.taskName", "event")),
@@ -72,8 +76,13 @@ TASK = Table(
 )
 
 
+def _assignees(event: Event) -> list[Json]:
+    return [item.get("id") for item in objects(event.context.get("externalId")) if item.get("type") == _ASSIGNEE]
+
+
 @destination.on("track")
 def send_task(event: Event, settings: ClickUpSettings, context: Context) -> Payload:
+    """Return the task, for the list and the assignees that external IDs name, or else for the configured list."""
     allowed = [next(iter(row.values()), "").strip() for row in settings.whitelisted_events]
     if allowed and text(event.raw.get("event")) not in [name for name in allowed if name]:
         raise NotConfigured("event", event.raw.get("event"), setting="whitelistedEvents")
@@ -81,10 +90,13 @@ def send_task(event: Event, settings: ClickUpSettings, context: Context) -> Payl
     priority = event.properties.get("priority")
     if priority is not None:
         task["priority"] = _priority(priority)
+    if assignees := _assignees(event):
+        task["assignees"] = assignees
+    place = js_join(value_of(event, LIST) or settings.list_id)
     if settings.key_to_custom_field_name:
-        answer = as_object(context.ask(API.lookup(settings, "field"), setting="listId"))
+        answer = as_object(context.ask(API.lookup(settings, f"{place}/field"), setting="listId"))
         by_name = {field.get("name"): field for field in objects(answer.get("fields"))}
         rows = ((row.from_, by_name.get(row.to)) for row in settings.key_to_custom_field_name)
         if fields := custom_fields(event.properties, rows):
             task["custom_fields"] = fields
-    return API.post(settings, "task", task)
+    return API.post(settings, f"{place}/task", task)
