@@ -11,6 +11,7 @@ TESTS = Path(__file__).parent
 PAGE = (TESTS.parent / "svctoolkit" / "docs" / "security.md").read_text(encoding="utf-8")
 SPELLINGS = "test_secret_spellings.py"
 WEBHOOKS = f"{SPELLINGS}::test_a_header_of_a_webhook_is_secret_only_if_it_looks_like_a_credential"
+TRUST = "test_trust.py"
 INTRODUCES = "only introduces what follows, or says where to find more"
 MEASURED = "a figure that `python -m tests.benchmarks transformations` measures"
 
@@ -27,9 +28,38 @@ PROMISES: dict[str, str | tuple[str, ...]] = {
         "suites/test_live.py::test_a_live_scenario_reaches_the_service",
     ),
     "`.github/SECURITY.md`": INTRODUCES,
-    "`svctoolkit serve` reports it": "test_honest_layers.py::test_missing_layers_are_reported_once",
+    "`svctoolkit doctor` lists what is missing": (
+        "test_check.py::test_doctor_names_what_is_missing_and_too_old",
+        "test_honest_layers.py::test_missing_layers_are_reported_once",
+    ),
+    "| Linux | ": TRUST + "::test_what_is_essential_depends_on_platform_and_language",
+    "| macOS | ": TRUST + "::test_what_is_essential_depends_on_platform_and_language",
+    "| Windows | ": TRUST + "::test_what_is_essential_depends_on_platform_and_language",
+    "V8 gives code no access": (
+        "test_attacks.py::test_an_attack_gains_nothing",
+        TRUST + "::test_javascript_runs_without_layers_of_the_system",
+    ),
+    "The layers protect you": "test_transformations_sandbox.py::test_a_missing_layer_opens_nothing",
+    "Where an essential layer is missing": TRUST
+    + "::test_a_project_of_init_passes_without_seccomp_and_its_clone_is_refused_once",
+    "`svctoolkit trust` records": TRUST + "::test_the_store_is_listed_and_entries_are_removed",
+    "Known content then runs": TRUST + "::test_changed_code_is_named_as_changed",
+    "`init`, `import` and `sync` record": (
+        TRUST + "::test_a_project_of_init_passes_without_seccomp_and_its_clone_is_refused_once",
+        TRUST + "::test_an_import_records_its_code",
+    ),
+    "Changed or foreign code is refused once": TRUST + "::test_every_command_refuses_foreign_code_once",
+    "A library counts": TRUST + "::test_a_library_counts_as_code_of_what_imports_it",
+    "Code inside a workspace": TRUST + "::test_code_inside_a_workspace_or_suite_is_trusted_with_that_file",
+    "`svctoolkit trust --list`": TRUST + "::test_the_store_is_listed_and_entries_are_removed",
+    "In Python, `workspace.trust()`": TRUST + "::test_a_notebook_gets_one_error_with_the_call",
+    "The records are readable": TRUST + "::test_the_store_is_private",
+    "Trusted code can do": INTRODUCES,
+    "To trust everything": "test_user_code.py::test_trust_applies_to_one_command",
+    "One call may use": "test_transformations_sandbox.py::test_an_exceeded_limit_is_a_clear_error",
+    "Calls of one workspace": "test_shared_memory.py::test_calls_that_hold_memory_together_are_ended",
+    "The sum is checked": "test_shared_memory.py::test_the_call_that_uses_most_fails_and_others_go_on",
     "`run`, `test`, `transform`": "test_honest_layers.py::test_missing_layers_are_reported_once",
-    "Without an essential layer": "test_honest_layers.py::test_code_runs_without_essential_layers_only_if_trusted",
     "| a command, pytest": "test_user_code.py::test_trust_applies_to_one_command",
     "| a workspace file | `limits": "test_user_code.py::test_a_workspace_file_can_trust_its_code",
     "| Python | `Limits": "test_honest_layers.py::test_code_runs_without_essential_layers_only_if_trusted",

@@ -17,7 +17,7 @@ from svctoolkit.project import import_workspace
 from tests.imports import acme
 
 ROOT = Path(__file__).parent.parent.parent
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("git") is None, reason="needs git")]
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -71,7 +71,6 @@ def shop(tmp_path: Path) -> Path:
     return tmp_path / "shop"
 
 
-@pytest.mark.slow
 def test_the_workflow_for_github_reports_what_a_change_breaks(shop: Path, tmp_path: Path) -> None:
     """A push passes. A pull request that breaks the code fails, with annotation, JUnit, summary and replay."""
     base = commit(shop, "one")
@@ -99,7 +98,6 @@ def test_the_workflow_for_github_reports_what_a_change_breaks(shop: Path, tmp_pa
     assert "### Replay" in text
 
 
-@pytest.mark.slow
 def test_the_workflow_for_gitlab_runs(shop: Path) -> None:
     """Both jobs pass for a change that breaks nothing, and leave JUnit and the comparison."""
     base = commit(shop, "one")
