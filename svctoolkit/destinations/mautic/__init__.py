@@ -79,6 +79,7 @@ destination = DestinationType(
     docs="https://developer.mautic.org/#rest-api",
     quirks=[
         "An address is split into two lines of 64 characters, unless it has addressLine1 and addressLine2.",
+        "IDs of contacts and groups are not escaped in the URL.",
         "If the look-up field is email, a contact without an e-mail address is looked up by the first external ID.",
     ],
     answers=[
@@ -134,7 +135,7 @@ def send_contact(event: Event, settings: MauticSettings, context: Context) -> Pa
     known = _contact_id(event, settings, context)
     if known is None:
         return API.post(settings, "contacts/new", contact)
-    return API.request(settings, "PATCH", f"contacts/{_in_path(known)}/edit", contact)
+    return API.request(settings, "PATCH", f"contacts/{js_join(known)}/edit", contact)
 
 
 @destination.on("group")
@@ -152,7 +153,7 @@ def send_membership(event: Event, settings: MauticSettings, context: Context) ->
     contact = _contact_id(event, settings, context)
     if contact is None:
         raise NotFound("contact in Mautic", field=settings.look_up_field, setting="lookUpField")
-    return API.post(settings, f"{kind.lower()}/{_in_path(group)}/contact/{_in_path(contact)}/{operation}")
+    return API.post(settings, f"{kind.lower()}/{js_join(group)}/contact/{js_join(contact)}/{operation}")
 
 
 def _address(address: Json) -> dict[str, Any]:
@@ -203,7 +204,3 @@ def _contact_id(event: Event, settings: MauticSettings, context: Context) -> Jso
     answer = as_object(context.ask(API.lookup(settings, f"contacts?{query}"), setting="lookUpField"))
     contacts = as_object(answer.get("contacts"))
     return next(iter(contacts), None)
-
-
-def _in_path(value: Json) -> str:
-    return quote(js_join(value), ",")

@@ -23,7 +23,20 @@ from svctoolkit.destinations import (
     by_setting,
 )
 from svctoolkit.events import Event
-from svctoolkit.mapping import TIME, USER_ID, Table, as_object, first, flatten, platform, required, string, text, trait
+from svctoolkit.mapping import (
+    TIME,
+    USER_ID,
+    Table,
+    as_object,
+    first,
+    flatten,
+    platform,
+    required,
+    string,
+    text,
+    trait,
+    without,
+)
 from svctoolkit.secrets import Secret
 
 _HOSTS = {"US": "https://api-01.moengage.com/v1", "EU": "https://api-02.moengage.com/v1"}
@@ -41,7 +54,10 @@ destination = DestinationType(
     "MoEngage",
     MoengageSettings,
     docs="https://developers.moengage.com/hc/en-us/articles/4413167462804-Track-User",
-    quirks=["Custom attributes are the other traits of the event, or those of the context if the event has none."],
+    quirks=[
+        "Custom attributes are the other traits of the event, or those of the context if the event has none.",
+        "The properties of an identify event become attributes of the device.",
+    ],
     answers=[
         Answer("success", 200, {"status": "success", "message": "Your request has been accepted"}),
         Answer("bad key", 401, {"status": "fail", "error": {"message": "App Secret key mismatch"}}),
@@ -106,6 +122,9 @@ _READ = frozenset({
 })  # fmt: skip
 
 
+_READ_OF_DEVICE = ("id", "pushPreference")
+
+
 @destination.on("identify")
 def send_person(event: Event, settings: MoengageSettings) -> Iterator[Payload]:
     """Yield the customer, then the device."""
@@ -115,7 +134,9 @@ def send_person(event: Event, settings: MoengageSettings) -> Iterator[Payload]:
     yield _send(settings, "customer", {**customer, "type": "customer", "attributes": attributes})
     device = as_object(event.context.get("device"))
     if device.get("type") and device.get("token"):
-        attributes = _flat(DEVICE(event), settings)
+        attributes = _flat(
+            {**without(event.properties, _READ_OF_DEVICE), **DEVICE(event), **_platform(event)}, settings
+        )
         body = {**OWNER(event), **DEVICE_ID(event), "type": "device", "attributes": attributes}
         yield _send(settings, "device", body)
 

@@ -17,6 +17,13 @@ from svctoolkit.json_types import Json
 from svctoolkit.mapping import TIME, Table, converter, flatten, moment, text, verbatim
 from svctoolkit.secrets import Secret
 
+#: words of New Relic's query language: a property with such a name is sent in quotes
+_WORDS = frozenset({
+    "ago", "and", "as", "auto", "begin", "begintime", "compare", "day", "days", "end", "endtime", "explain", "facet",
+    "from", "hour", "hours", "in", "is", "like", "limit", "minute", "minutes", "month", "months", "not", "null",
+    "offset", "or", "raw", "second", "seconds", "select", "since", "timeseries", "until", "week", "weeks", "where",
+    "with",
+})  # fmt: skip
 _HOSTS = {"us": "https://insights-collector.newrelic.com", "eu": "https://insights-collector.eu01.nr-data.net"}
 
 
@@ -33,7 +40,11 @@ destination = DestinationType(
     "New Relic",
     NewRelicSettings,
     docs="https://docs.newrelic.com/docs/data-apis/ingest-apis/event-api/introduction-event-api/",
-    quirks=["Booleans are sent as strings.", "An invalid time is left out."],
+    quirks=[
+        "Booleans are sent as strings.",
+        "A property named like a word of NRQL, such as `limit`, is sent in quotes.",
+        "An invalid time is left out.",
+    ],
     answers=[
         Answer("success", 200, {"success": True, "uuid": "00000000-0000-4000-8000-000000000000"}),
         Answer("bad key", 403, {"error": "Insert key is not valid"}),
@@ -59,7 +70,8 @@ PERSON = Table({"userId": verbatim("userId"), "anonymousId": verbatim("anonymous
 @destination.on("track")
 def send_action(event: Event, settings: NewRelicSettings) -> Payload:
     """Return one custom event, of the configured type."""
-    body = {**flatten(event.properties), **ACTION(event)}
+    own = {f"'{key}'" if key in _WORDS else key: value for key, value in flatten(event.properties).items()}
+    body = {**own, **ACTION(event)}
     if settings.send_user_and_anonymous_id:
         body |= PERSON(event)
     if settings.send_device_context:
