@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -15,29 +15,36 @@ from svctoolkit.events import Event, track
 
 BUDGET = "dataPlane: {limits: {mapping: 0.2}}\n"
 own = DestinationType("Slow harbor", Settings)
+#: Set after each test: a thread that never ends would slow down all tests after it.
+RELEASED = threading.Event()
 API = Endpoint("https://harbor.example")
 
 
 @own.on("track")
 def send_track(event: Event, settings: Settings) -> Payload:
-    """Never returns for one event; sleeps for another."""
+    """Does not return for one event until the test is over, not even if interrupted; sleeps for another."""
     while event.name == "Endless":
         pass
-    while event.name == "Stubborn":
+    while event.name == "Stubborn" and not RELEASED.is_set():
         try:
-            time.monotonic()
-            while True:
+            while not RELEASED.is_set():
                 pass
         except BaseException:  # noqa: BLE001 - as stubborn code does
             continue
     if event.name == "Asleep":
-        threading.Event().wait(3600)
+        RELEASED.wait(3600)
     return API.post(settings, "events", {"name": event.name})
 
 
 @pytest.fixture
-def slow_type() -> None:
+def slow_type() -> Iterator[None]:
     CATALOGUE.add("SLOW_HARBOR", own)
+    RELEASED.clear()
+    yield
+    RELEASED.set()
+    for thread in threading.enumerate():
+        if thread.name == "svctoolkit dest_transform":
+            thread.join(60)
 
 
 def _plane(text: str) -> DataPlane:
