@@ -30,6 +30,7 @@ from svctoolkit.server.test_api.app import app
 from svctoolkit.server.web.guard import Guard
 from svctoolkit.server.web.operation import Operation
 from svctoolkit.server.worker import Engine
+from svctoolkit.workspace import Workspace
 
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
 #: Additional operations for a data plane, from higher packages. They take precedence over the others.
@@ -64,7 +65,7 @@ def application(
         *(operation for extension in extensions for operation in extension(engine, guard)),
         *Overview(engine, pipeline, reload, forwards, guard.local).operations(),
         *Exports(engine, guard.local).operations(),
-        *simulated.operations(examples["destination"]),
+        *simulated.operations(_simulated_key(workspace) or examples["destination"]),
         *inspect.operations(),
         *Admin(control, guard.always).operations(examples),
         *Scripts(engine, pipeline, guard.always).operations(**examples),
@@ -82,6 +83,12 @@ def application(
         ],
         documented=[*_ingest_docs.operations(config.health), *operations],
     )
+
+
+def _simulated_key(workspace: Workspace) -> str:
+    """Return the key of the first simulated destination; empty if there is none."""
+    destinations = workspace.destinations.items()
+    return next((key for key, one in destinations if workspace.simulation_level(one) != "answers"), "")
 
 
 def _routes(operations: Sequence[Operation]) -> list[Route]:

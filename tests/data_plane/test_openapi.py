@@ -66,6 +66,7 @@ def test_the_documentation_page_works_in_a_browser() -> None:
     assert chromium, "this test needs a browser: install chromium"
     workspace = workspace_of_hook()
     workspace.users.append(Person.with_token("a@b.example", "t0ken-t0ken"))
+    workspace.destination("mixpanel", "MP", config={"token": "t0ken-of-mp"}).simulate = "simulated"
     answers = {}
     with DataPlane(workspace) as plane, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
