@@ -229,6 +229,13 @@ def test_an_object_is_a_subset(expected: dict[str, Any], more: dict[str, Any]) -
         ({"$unique": True, "$length": 0}, [], True),
         ({"$unique": "sku"}, [{"skuu": "A"}], False),
         ({"$unordered": [1]}, {"0": 1}, False),
+        ({"$sha256": "a"}, "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb", True),
+        ({"$sha1": "a"}, "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8", True),
+        ({"$md5": "a"}, "a", False),
+        ({"$base64": "a"}, "YQ==", True),
+        ({"$url": "a b"}, "a%20b", True),
+        ({"a": {"$not": {"$url": "a b"}}}, {"a": 1}, False),
+        ({"a": {"$not": {"$url": "a b"}}}, {"a": "b"}, True),
     ],
 )
 def test_matching_rules(expected: Any, actual: Any, matches: bool) -> None:
@@ -348,6 +355,7 @@ def test_a_misspelt_matcher_is_a_problem(written: str, meant: str) -> None:
         ),
         ({"$unique": 1}, "$unique must be true or a path"),
         ({"$unordered": {}}, "$unordered must be a list"),
+        ({"$sha256": ["a"]}, "$sha256 must be a text or a number"),
         (
             {"$regex": "a", "b": 1},
             "the matcher $regex cannot be combined with other keys. For a key of this name use $literal",

@@ -8,6 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, TypeAlias
 
+from svctoolkit.runner.expect.encodings import ENCODINGS
 from svctoolkit.runner.expect.matchers import MATCHERS
 from svctoolkit.runner.suite.calls import CALLS, parameters
 from svctoolkit.runner.suite.claims import MEMBERS, WORDS
@@ -22,6 +23,7 @@ _OPERANDS: Mapping[str, Schema] = {
     **{name: {"type": "array", "items": _ANY, "minItems": 1} for name in ("all", "any")},
     **{name: {"type": "string", "minLength": 1} for name in ("starts", "ends", "regex")},
     **{name: {"type": ["number", "string"]} for name in ("gt", "gte", "lt", "lte")},
+    **{name: {"type": ["string", "number"]} for name in ENCODINGS},
     "absent": {"type": "boolean"},
     "approx": {"type": "number"},
     "tol": {"type": "number", "minimum": 0},

@@ -36,6 +36,11 @@ class Fixtures:
     def names(self) -> list[str]:
         return list(self._entries)
 
+    @property
+    def has_files(self) -> bool:
+        """Whether any fixture is a file."""
+        return any(map(_is_file, self._entries.values()))
+
     def check_unused(self) -> None:
         """Check fixtures that no scenario uses. Their files must exist, but are not read."""
         used = set(self.used)

@@ -271,6 +271,10 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         Generate | UnsetType,
         Meta(description="send generated events, one by one, and report the smallest one that fails"),
     ] = UNSET
+    repeat: Annotated[
+        Annotated[int, Meta(ge=1, le=10_000)] | UnsetType,
+        Meta(description="send the events, or make the calls, this many times; $(index) counts from 0"),
+    ] = UNSET
     stages: Stages | UnsetType = UNSET
     force: bool = False
     destinationConfig: dict[str, Any] | UnsetType = UNSET  # noqa: N815 - as the Test API spells it
@@ -390,7 +394,7 @@ def schema() -> dict[str, Json]:
     for name, fixed in (("Scenario", whole), ("Step", whole), ("Stages", set()), ("Expect", {"capture"})):
         properties = definitions[name]["properties"]
         for key in properties.keys() - fixed:
-            if properties[key].get("type") in ("boolean", "object") or "$ref" in properties[key]:
+            if properties[key].get("type") in ("boolean", "object", "integer") or "$ref" in properties[key]:
                 properties[key] = {"if": {"type": "string", "pattern": r"^\$\([^()]+\)$"}, "else": properties[key]}
     return definition
 

@@ -13,6 +13,7 @@ from msgspec import UNSET
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
+from svctoolkit.runner.expect.encodings import encode
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.variables import Environment, Variables
 from svctoolkit.secrets import Masker, NamedSecrets
@@ -23,6 +24,8 @@ from svctoolkit.yamlfile import Document, display_name
 Place: TypeAlias = tuple[str | int, ...]
 #: What a step uses: the Test API for a destination or source, one transformation, a raw request, the data plane.
 Kind: TypeAlias = Literal["verify", "transformation", "request", "send"]
+#: The members of a step in which `{$sha256: text}` is a value, not a matcher.
+INPUTS = ("send", "event", "calls", "request", "generate", "destinationConfig")
 
 
 @dataclass(eq=False)
@@ -114,7 +117,7 @@ class Step:
         if self.pending is None:
             return self
         raw, variables = self.pending
-        values = variables.extend(captured).apply(raw)
+        values = encode_inputs(variables.extend(captured).apply(raw))
         spec = msgspec.convert(values, _format.Step)
         return replace(self, spec=spec, expect=values.get("expect", {}), pending=None)
 
@@ -207,6 +210,12 @@ class Scenario(Displayed):
             yield workspace.destination(step.spec.destination).key
         elif step.spec.source is not UNSET:
             yield from (d.key for d in workspace.destinations_of(workspace.source(step.spec.source)))
+
+
+def encode_inputs(step: dict[str, Json]) -> dict[str, Json]:
+    """Return the values of a step with its inputs encoded; in `expect`, encodings are matchers."""
+    changed = {key: new for key in INPUTS if key in step and (new := encode(step[key])) is not step[key]}
+    return {**step, **changed} if changed else step
 
 
 def as_list(value: Json) -> list[Json]:

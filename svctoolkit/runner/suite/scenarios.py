@@ -16,11 +16,13 @@ from msgspec import UNSET
 from svctoolkit.displayed import printable
 from svctoolkit.errors import ConfigError, InvalidSuite, Problem
 from svctoolkit.json_types import Json
+from svctoolkit.runner.expect.encodings import encode, encoding_problems, mentions_encoding
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.checks import scenario_problems, suite_problems
 from svctoolkit.runner.suite.fixtures import Fixtures
-from svctoolkit.runner.suite.model import Invariant, Live, Place, Scenario, Step, Suite
+from svctoolkit.runner.suite.model import INPUTS, Invariant, Live, Place, Scenario, Step, Suite, encode_inputs
 from svctoolkit.runner.suite.moments import Moments
+from svctoolkit.runner.suite.repeat import repeat_inputs
 from svctoolkit.runner.suite.variables import NAME, Variables, names_in
 from svctoolkit.yamlfile import Document
 
@@ -48,6 +50,7 @@ class ScenarioBuilder:
         self.document, self.data = self.suite.document, self.suite.document.data
         self.folder = self.suite.path.parent
         self.fixtures = Fixtures(self.document, self.folder, self.problems)
+        self._encodes = mentions_encoding(self.document.text) or self.fixtures.has_files
 
     def load(self, variables: Mapping[str, Json]) -> None:
         scope = self._variables(variables)
@@ -73,7 +76,7 @@ class ScenarioBuilder:
                 continue
             value = self.fixtures.apply(written, ("vars", name))
             self.problems += scope.unknown(value, self.document, ("vars", name))
-            scope = scope.extend({name: scope.apply(value)})
+            scope = scope.extend({name: self._encode(scope.apply(value), ("vars", name))})
         # Variables that only the command line sets come last, and may be used by scenarios.
         return scope.extend({name: value for name, value in spec.items() if name not in scope.values})
 
@@ -99,7 +102,7 @@ class ScenarioBuilder:
             return
         for row in rows:
             self.problems += variables.unknown(row.values, self.document, row.place)
-            values = variables.apply(row.values)
+            values = self._encode(variables.apply(row.values), row.place)
             # A row of `cases` may skip itself; in a matrix these names are ordinary axes.
             own = {key: values[key] for key in ("skip", "xfail") if key in values} if "cases" in raw else {}
             tags = values.get("tags", []) if "cases" in raw else []
@@ -113,6 +116,7 @@ class ScenarioBuilder:
         """Return one scenario; None if it has a problem. `place` is where it is written, `at` the place of its row."""
         try:
             variables = self._own_variables(place, raw, id, variables)
+            raw = self._repeat(place, raw, variables)
             values, steps = self._steps(place, raw, variables)
             spec = msgspec.convert(values, _format.Scenario)
             steps = steps or (Step(spec, values.get("expect", {}), place),)
@@ -127,6 +131,18 @@ class ScenarioBuilder:
         self.problems += wrong
         # All problems of all scenarios are collected, so one bad scenario does not hide the others' mistakes.
         return None if wrong else scenario
+
+    def _repeat(self, place: Place, raw: Mapping[str, Any], variables: Variables) -> dict[str, Any]:
+        """Return a scenario with the repeated events of its steps, of `setup` and of `teardown`."""
+        repeated, wrong = repeat_inputs(raw, variables)
+        wrongs = [(place, wrong)]
+        for name in ("steps", "setup", "teardown"):
+            steps = [repeat_inputs(step, variables) for step in raw.get(name, ())]
+            wrongs += [((*place, name, n), wrong) for n, (_, wrong) in enumerate(steps)]
+            repeated |= {name: [step for step, _ in steps]} if steps else {}
+        if problems := [self.document.problem([*at, "repeat"], wrong) for at, wrong in wrongs if wrong]:
+            raise InvalidSuite(problems)
+        return repeated
 
     def _own_variables(self, place: Place, raw: Mapping[str, Any], id: str, variables: Variables) -> Variables:
         """Return the variables of one scenario: the suite's, its row's, its own, and its times and ids."""
@@ -143,7 +159,7 @@ class ScenarioBuilder:
                 message = f"{name!r} is not a valid variable name"
                 self.problems.append(self.document.problem([*place, "vars", name], message, key=True))
             self._check_names(value, variables, (*place, "vars", name))
-            variables = variables.extend({name: variables.apply(value)})
+            variables = variables.extend({name: self._encode(variables.apply(value), (*place, "vars", name))})
         return variables
 
     def _build(
@@ -158,7 +174,7 @@ class ScenarioBuilder:
     ) -> Scenario:
         # By destination: a scenario's script replaces the suite's for that destination only.
         answers = {**self.data.get("recorder", {}), **(raw.get("recorder") or {})}
-        scripts = msgspec.convert(variables.apply(answers), _format.RecorderScript)
+        scripts = msgspec.convert(self._encode(variables.apply(answers), (*place, "recorder")), _format.RecorderScript)
         freeze = spec.freeze if spec.freeze is not UNSET else self._freeze()
         return Scenario(
             self.suite,
@@ -184,7 +200,9 @@ class ScenarioBuilder:
             tuple(tuple(path.split(".")) for path in spec.ignore),
             tuple(raw.get("recorder") or ()),
             None if spec.batch is UNSET else spec.batch,
-            variables.apply({**self.data.get("given", {}), **(raw.get("given") or {})}),
+            self._encode(
+                variables.apply({**self.data.get("given", {}), **(raw.get("given") or {})}), (*place, "given")
+            ),
         )
 
     def _limit(self, spec: _format.Scenario) -> float | None:
@@ -201,7 +219,8 @@ class ScenarioBuilder:
         invariants: list[Invariant] = []
         for at, written in (((), self.data), (place, raw)):
             for index, operand in enumerate(written.get("never", ())):
-                invariants.append(Invariant("never", "", variables.apply(operand), (*at, "never", index)))
+                forbidden = self._encode(variables.apply(operand), (*at, "never", index))
+                invariants.append(Invariant("never", "", forbidden, (*at, "never", index)))
             for stage, operand in written.get("always", {}).items():
                 invariants.append(Invariant("always", stage, variables.apply(operand), (*at, "always", stage)))
         return tuple(invariants)
@@ -217,7 +236,7 @@ class ScenarioBuilder:
         outer = {k: v for k, v in raw.items() if k not in ("steps", "live", "recorder", "given", "setup", "teardown")}
         if "steps" not in raw:
             self._check_names(raw, variables.with_later(_capture_names(raw)), place)
-            values = variables.apply(self._with_defaults(outer))
+            values = self._apply(self._with_defaults(outer), variables, place)
             return values | ({"live": raw["live"]} if "live" in raw else {}), ()
         steps = []
         later: frozenset[str] = frozenset()
@@ -235,11 +254,11 @@ class ScenarioBuilder:
             later |= _capture_names(written)
         self._check_names({k: v for k, v in raw.items() if k != "steps"}, variables.with_later(later), place)
         live = {"live": raw["live"]} if "live" in raw else {}
-        values = {k: v for k, v in variables.apply(outer).items() if k not in inherited}
+        values = {k: v for k, v in self._apply(outer, variables, place).items() if k not in inherited}
         return {**values, **live, "steps": [{}]}, tuple(steps)
 
     def _step(self, place: Place, raw: dict[str, Any], variables: Variables) -> Step:
-        values = variables.apply(raw)
+        values = self._apply(raw, variables, place)
         only = {k: v for k, v in values.items() if k in _format.Step.__struct_fields__}
         try:
             spec = msgspec.convert(only, _format.Step)
@@ -250,6 +269,25 @@ class ScenarioBuilder:
         if variables.later and variables.pending(raw):
             pending = ({k: v for k, v in raw.items() if k in only}, variables)
         return Step(spec, values.get("expect", {}), place, pending)
+
+    def _apply(self, raw: dict[str, Any], variables: Variables, place: Place) -> dict[str, Any]:
+        """Return a step with its variables, and with the values that it encodes."""
+        values: dict[str, Any] = variables.apply(raw)
+        if not self._encodes:
+            return values
+        for key in INPUTS:
+            self._check_encodings(values.get(key), (*place, key))
+        return encode_inputs(values)
+
+    def _encode(self, value: Any, place: Place) -> Any:
+        """Return `value`, at `place`, with its encodings replaced."""
+        if self._encodes:
+            self._check_encodings(value, place)
+        return encode(value) if self._encodes else value
+
+    def _check_encodings(self, value: Any, place: Place) -> None:
+        wrong = encoding_problems(value)
+        self.problems += [self.document.problem([*place, *path], text, key=True) for path, text in wrong]
 
     def _check_names(self, value: Any, variables: Variables, place: Place) -> None:
         wrong = list(variables.unknown(value, self.document, place))

@@ -20,6 +20,7 @@ from svctoolkit.secrets import placeholder
 from svctoolkit.yamlfile import Document
 
 Path = tuple[str | int, ...]
+INDEX = "index"  # the number of the repetition, in a step with `repeat`
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _REFERENCE = re.compile(rf"\$(\$?)\(((?:env|var|secret):[^():]+(?::-[^()]*)?|(?:{PATTERN})(?=\))|{NAME.pattern})\)")
 
@@ -147,6 +148,8 @@ class Variables:
             return ""
         if self.moments and re.fullmatch(PATTERN, name):
             return f"$({name}) is beyond the range of valid times"
+        if name == INDEX:
+            return "$(index) is the number of an event, from 0: write `repeat: N` next to `send`, and use it in there"
         hint = did_you_mean(name, [*self.values, *self.later]) or f" Write $$({name}) for the literal text."
         return f"unknown variable {name!r}.{hint}"
 
@@ -162,7 +165,11 @@ def with_names(value: Json, values: Mapping[str, Json]) -> Json:
     alone = _REFERENCE.fullmatch(value)
     if alone and not alone[1] and alone[2] in values:
         return values[alone[2]]
-    return _REFERENCE.sub(lambda match: str(values[match[2]]) if match[2] in values else match[0], value)
+
+    def replaced(match: re.Match[str]) -> str:
+        return str(values[match[2]]) if not match[1] and match[2] in values else match[0]
+
+    return _REFERENCE.sub(replaced, value)
 
 
 def names_in(text: str) -> str:

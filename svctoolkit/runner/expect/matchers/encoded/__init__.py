@@ -1,0 +1,1 @@
+"""Matchers of encoded texts."""
