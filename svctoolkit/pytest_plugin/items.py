@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,12 +92,18 @@ class ScenarioItem(pytest.Item):
         self.config.stash.setdefault(state.IDLE, runner.IdleParts()).add(outcome)
         if state.COVERAGE in self.config.stash:
             self.config.stash[state.COVERAGE].add(outcome)
-        if not outcome.ok and os.environ.get("GITHUB_ACTIONS") == "true":
-            self.user_properties.append((ANNOTATION, runner.github_commands(outcome)))
-        if outcome.status == "error":
-            raise ToolkitError(outcome.reason)
-        if not outcome.ok:
+        judged = runner.judge(outcome)
+        if judged.deviates and os.environ.get("GITHUB_ACTIONS") == "true" and judged.steps:
+            self.user_properties.append((ANNOTATION, runner.github_commands(judged)))
+        if judged.status == "error":
+            raise ToolkitError(judged.reason)
+        if judged.status == "xfailed":
             raise AssertionError(runner.explanation(outcome))
+        if judged.status == "warned":
+            warnings.warn(ScenarioWarning(runner.explanation(judged)), stacklevel=1)
+        elif not outcome.ok:
+            # The marker xfail covers only an AssertionError.
+            raise (ToolkitError if self.scenario.xfail else AssertionError)(runner.explanation(judged))
 
     # Any: pytest's signature
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Json:
@@ -108,6 +115,10 @@ class ScenarioItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int, str]:
         return self.path, self.scenario.line - 1, self.scenario.title
+
+
+class ScenarioWarning(pytest.PytestWarning):
+    """A scenario with `severity: warn` differs."""
 
 
 class ExamplesFile(pytest.File):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit.runner.attempts.attempt import attempt
 from svctoolkit.runner.attempts.causes import Cause, causes
 from svctoolkit.runner.attempts.idle import IdleParts
+from svctoolkit.runner.attempts.known_bugs import judge
 from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome, Started, StepOutcome
 from svctoolkit.runner.expect.compare import differences
 from svctoolkit.runner.expect.difference import Difference
@@ -84,6 +85,7 @@ __all__ = [
     "first_wrong_stage",
     "github_commands",
     "held_differences",
+    "judge",
     "load",
     "loads",
     "open_planes",

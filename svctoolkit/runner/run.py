@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import replace
 from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from svctoolkit.interrupts import uninterrupted
 from svctoolkit.runner.attempts.attempt import attempt
+from svctoolkit.runner.attempts.known_bugs import judge
 from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome, Started
 from svctoolkit.runner.expect.snapshots import Snapshots
 from svctoolkit.runner.planes.embedded import Planes
@@ -115,14 +115,7 @@ def _judge(scenario: Scenario, planes: Planes, snapshots: Snapshots, clock: Call
     if scenario.live and (unset := scenario.suite.environment.unset):
         reason = f"live: environment variables are not set: {', '.join(unset)}"
         return Outcome(scenario, "error", reason=reason)
-    outcome = attempt(scenario, planes, snapshots=snapshots, clock=clock)
-    # A broken scenario shows nothing about the known bug, so it is not an expected failure.
-    if not scenario.xfail or outcome.status == "error":
-        return outcome
-    # Passing means that the bug is fixed: remove `xfail`.
-    if outcome.ok:
-        return replace(outcome, status="failed", steps=(), reason=scenario.xfail)
-    return replace(outcome, status="xfailed", reason=scenario.xfail)
+    return judge(attempt(scenario, planes, snapshots=snapshots, clock=clock))
 
 
 def skip_reason(scenario: Scenario, planes: Planes) -> str:

@@ -1,26 +1,33 @@
-"""What a suite can say in few words: encoded values, repeated events."""
+"""What a suite can say in few words: encoded values, repeated events, known bugs, warnings."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from svctoolkit import Workspace, runner
+from svctoolkit.cli import main
 from svctoolkit.errors import ConfigError, InvalidSuite
 from svctoolkit.runner import Outcome
 
 WORKSPACE = """
 transformations:
+  boom: {language: python, code: "def transformEvent(event, metadata):\\n    raise ValueError('broken')"}
   count: {language: python, code: "def transformEvent(event, metadata):\\n    return event"}
 destinations:
   hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}
-sources: {web: {destinations: [hook]}}
+  bad: {type: WEBHOOK, transformation: boom, config: {webhookUrl: https://bad.example/in}}
+sources: {web: {destinations: [hook]}, broken: {destinations: [bad]}}
 """
 HASH = "11aeb624b8be848da290b1cdffde94c36f70ea311e98729414c6ed13c87fb243"  # SHA-256 of mira@mail.example
 
 
 def outcomes(scenario: str, head: str = "") -> list[Outcome]:
     """The outcomes of a scenario, one for each of its rows."""
-    suite = runner.loads(f"{head}\nscenarios:\n  - {{name: s, {scenario}}}\n", Workspace.loads(WORKSPACE))
+    suite = runner.loads(
+        f"{head}\ndefaults: {{source: web}}\nscenarios:\n  - {{name: s, {scenario}}}\n", Workspace.loads(WORKSPACE)
+    )
     with runner.open_planes(limit=60) as planes:
         return [notice for notice in runner.run(suite.scenarios, planes) if isinstance(notice, Outcome)]
 
@@ -75,7 +82,7 @@ def test_variables_and_rules_can_be_encoded() -> None:
 def test_what_cannot_be_encoded_is_reported_with_its_place(where: str) -> None:
     """A list or a truth value has no text."""
     other = "" if "send" in where else "send: {type: track, event: A, userId: u}, "
-    with pytest.raises(InvalidSuite, match=r"suite:3:\d+: \$sha256 must be a text or a number"):
+    with pytest.raises(InvalidSuite, match=r"suite:4:\d+: \$sha256 must be a text or a number"):
         outcomes(f"{other}{where}, expect: {{delivered: [{{}}]}}")
 
 
@@ -123,3 +130,83 @@ def test_a_wrong_repeat_is_reported(scenario: str, message: str) -> None:
     """What it needs, and where it is written."""
     with pytest.raises(ConfigError, match=message):
         outcomes(scenario)
+
+
+WRONG = "send: {type: track, event: A, userId: u, properties: {total: 1}}, expect: {delivered: [{body: {event: %s, properties: {total: 2}}}]}"  # noqa: E501 - a line of YAML
+TOTAL = "xfail: {reason: SHOP-1, differs: delivered.*.body.properties.total}"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "status", "said"),
+    [
+        (f"{TOTAL}, {WRONG % 'A'}", "xfailed", ""),
+        (f"{TOTAL}, {WRONG % 'B'}", "failed", "only covers delivered.*.body.properties.total"),
+        (f"{TOTAL}, source: broken, {WRONG % 'A'}", "failed", "only covers"),
+        (f"{TOTAL}, {WRONG.replace('total: 2', 'total: 1') % 'A'}", "failed", "it passed, but is marked xfail: SHOP-1"),
+        (f"xfail: SHOP-1, {WRONG % 'B'}", "xfailed", ""),
+        (f"xfail: SHOP-1, {WRONG.replace('userId: u, ', '') % 'A'}", "failed", "write xfail: {reason"),
+        (f"xfail: SHOP-1, source: broken, {WRONG % 'A'}", "failed", "differs: failed}"),
+        (f"xfail: {{reason: SHOP-1, differs: failed}}, source: broken, {WRONG % 'A'}", "xfailed", ""),
+        (f"xfail: SHOP-1, setup: [{{type: trak, userId: u}}], {WRONG % 'A'}", "failed", "does not cover"),
+        (f"severity: warn, {WRONG % 'B'}", "warned", "delivered.0.body.event"),
+        (f"severity: warn, {WRONG.replace('total: 2', 'total: 1') % 'A'}", "passed", ""),
+        (f"cases: [{{xfail: {{reason: SHOP-1, differs: delivered}}, n: $(now)}}], {WRONG % '$(n)'}", "xfailed", ""),
+    ],
+)
+def test_a_known_bug_covers_what_it_says(scenario: str, status: str, said: str) -> None:
+    """Another difference, a refused event or a crash is not the known bug; with `severity: warn` it is a warning."""
+    (result,) = outcomes(scenario)
+
+    assert result.status == status
+    assert result.ok is (status != "failed")
+    assert said in (runner.explanation(result) if result.deviates else "")
+
+
+@pytest.mark.parametrize(
+    ("scenario", "message"),
+    [
+        ("xfail: {reason: x, differs: deliverd.0}", "unknown result 'deliverd': a path begins with one. Did you mean"),
+        ("xfail: {reason: x}", "'xfail' needs 'differs'"),
+        ("xfail: x, severity: warn", "a scenario that only warns cannot be expected to fail"),
+        ("severity: warning", "'severity' must be one of error, warn"),
+    ],
+)
+def test_a_wrong_xfail_is_reported(scenario: str, message: str) -> None:
+    """The message says what to write."""
+    with pytest.raises(ConfigError, match=message):
+        outcomes(f"{scenario}, {WRONG % 'A'}")
+
+
+def test_a_warning_is_in_every_report_and_the_run_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The console, GitHub, JUnit, TAP, Markdown, the page: each shows the difference, none a failure."""
+    monkeypatch.chdir(tmp_path)
+    text = f"{WORKSPACE}defaults: {{source: web}}\nseverity: warn\nscenarios:\n  - {{name: s, {WRONG % 'A'}}}\n"
+    Path("a.suite.yaml").write_text(text, encoding="utf-8")
+    names = ("github", "junit", "tap", "markdown", "html", "json")
+    options = [f"--report={name}={name}.txt" for name in names]
+
+    assert main(["run", "a.suite.yaml", *options, "--report=console"]) == 0
+    reports = {name: Path(f"{name}.txt").read_text(encoding="utf-8") for name in names}
+    assert "WARNED a.suite.yaml::s" in (shown := capsys.readouterr().out)
+    assert "1 warned in" in shown
+    assert reports["github"].startswith("::warning file=a.suite.yaml,line=")
+    assert reports["junit"].count("<failure") == 0
+    assert reports["tap"].splitlines()[2].startswith("ok 1 - ")
+    assert "✅" in reports["markdown"]
+    assert "No failures" in reports["html"]
+    assert all("expected 2, got 1" in report for report in reports.values())
+
+
+def test_a_run_in_which_everything_is_skipped_is_not_green(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It ends with 5, as a run that selects nothing; a shard may be all skipped."""
+    monkeypatch.chdir(tmp_path)
+    skipped = f"  - {{name: s, skip: later, source: web, {WRONG % 'A'}}}\n"
+    Path("a.suite.yaml").write_text(f"{WORKSPACE}scenarios:\n{skipped}", encoding="utf-8")
+
+    assert main(["run", "a.suite.yaml"]) == 5
+    assert "every scenario has `skip`" in capsys.readouterr().err
+    assert main(["run", "a.suite.yaml", "--shard", "1/1"]) == 0

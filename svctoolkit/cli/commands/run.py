@@ -16,7 +16,7 @@ from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import ConfigError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from svctoolkit.runner import IdleParts, Planes, Scenario, Snapshots, Suite
+    from svctoolkit.runner import Finished, IdleParts, Planes, Scenario, Snapshots, Suite
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -250,7 +250,8 @@ def _run_and_report(
                 elif isinstance(notice, runner.Covered):
                     code = max(code, _low(notice.coverage.percent, args.fail_under))
                 elif isinstance(notice, runner.Finished):
-                    code = _code(notice, code)
+                    partial = args.changed or args.failed or args.shard  # a part of all scenarios may well be skipped
+                    code = _code(notice, code, skipped=not partial and all(s.skip for s in scenarios))
     finally:
         planes.close()
     last.keep(ran)
@@ -272,12 +273,19 @@ def _planes(args: argparse.Namespace) -> Planes:
     return runner.remote_planes(args.base_url, args.email or "", token, live=args.live, limit=_limit(args.timeout))
 
 
-def _code(finished: Any, covered: Exit) -> Exit:
+def _code(finished: Finished, covered: Exit, *, skipped: bool) -> Exit:
     if finished.interrupted:
         return Exit.INTERRUPTED
     if finished.counts["error"]:
         return Exit.INTERNAL
-    return Exit.FAILED if finished.counts["failed"] else covered
+    if finished.counts["failed"]:
+        return Exit.FAILED
+    if skipped:
+        from svctoolkit.cli import _terminal
+
+        _terminal.err("every scenario has `skip`, so nothing was tested (exit code 5)")
+        return Exit.NOTHING
+    return covered
 
 
 def _low(percent: float, least: float | None) -> Exit:

@@ -88,3 +88,11 @@ def _failed_values(results: Mapping[str, Any], destinations: Collection[str], ta
 
 def _is_below(path: Path, other: Path) -> bool:
     return path[: len(other)] == other
+
+
+def is_absence(difference: Difference) -> bool:
+    """Return whether a request is missing, which follows from the failure of its event."""
+    return difference.path[:1] in _ARRIVALS and difference.got.startswith(("nothing", "0", "[]"))
+
+
+_ARRIVALS = (("delivered",), ("attempts",))

@@ -16,7 +16,7 @@ from svctoolkit.runner.suite.model import Place, Scenario, Step
 if TYPE_CHECKING:
     from svctoolkit.runner.coverage.collector import Coverage
 
-Status: TypeAlias = Literal["passed", "failed", "error", "skipped", "xfailed"]
+Status: TypeAlias = Literal["passed", "failed", "error", "skipped", "xfailed", "warned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class Outcome(Displayed):
 
     - `failed`: a step has `differences`, or it passed although it has `xfail`
     - `error`: it could not run to the end, for a reason outside the suite
+    - `warned`: a step has `differences`, and the scenario has `severity: warn`
     - `skipped`, `xfailed`: as the scenario says
 
     `reason` is the text of skip or xfail, or the error. `run` is the data plane's id of this run. `requests` has the
@@ -67,6 +68,11 @@ class Outcome(Displayed):
     @property
     def ok(self) -> bool:
         return self.status not in ("failed", "error")
+
+    @property
+    def deviates(self) -> bool:
+        """Whether a report explains it: it failed, could not run, or warns."""
+        return not self.ok or self.status == "warned"
 
     @property
     def differences(self) -> list[Difference]:

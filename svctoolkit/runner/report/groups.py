@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 
 from svctoolkit.displayed import printable
 from svctoolkit.runner.attempts.causes import Cause
+from svctoolkit.runner.attempts.consequences import is_absence
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
-from svctoolkit.runner.expect.difference import Difference
 
 _FEW = 3  # other differences of a scenario in a group
 _MOST = 20  # scenarios of a group that are listed
-_ARRIVALS = (("delivered",), ("attempts",))
 _CODE = ("user_transform", "transformation")  # stages whose error names the line of code, whatever the destination
 
 
@@ -44,7 +43,7 @@ class Group:
 def group_by_cause(outcomes: Iterable[Outcome]) -> list[Group]:
     """Return the failed outcomes in groups of at least one: the largest first, then in the order of the run."""
     groups: dict[str, Group] = {}
-    for number, outcome in enumerate(outcome for outcome in outcomes if not outcome.ok):
+    for number, outcome in enumerate(outcome for outcome in outcomes if outcome.deviates):
         cause = _cause_text(outcome)
         groups.setdefault(cause or f"\0{number}", Group(cause)).outcomes.append(outcome)
     return sorted(groups.values(), key=lambda group: -len(group.outcomes))
@@ -73,12 +72,8 @@ def _others(outcome: Outcome) -> Iterator[str]:
         failed = any(_failures(step))
         for difference in step.differences:
             is_cause = difference.path == ("failed",) and difference.text
-            if not is_cause and not (failed and _is_absence(difference)):
+            if not is_cause and not (failed and is_absence(difference)):
                 yield _mask(outcome, str(difference))
-
-
-def _is_absence(difference: Difference) -> bool:
-    return difference.path[:1] in _ARRIVALS and difference.got.startswith(("nothing", "0", "[]"))
 
 
 def _mask(outcome: Outcome, text: str) -> str:

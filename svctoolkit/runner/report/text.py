@@ -106,7 +106,8 @@ def github_commands(outcome: Outcome) -> str:
     title = _property(str(suite.masker.mask(outcome.scenario.title)))
     texts = [text for _, text in places[:MOST]] + [f"... and {len(places) - MOST} more"] * (len(places) > MOST)
     message = _escape(printable(str(suite.masker.mask("\n".join(texts)))))
-    return f"::error file={_property(suite.name)},line={line},col={column},title={title}::{message}\n"
+    level = "warning" if outcome.ok else "error"
+    return f"::{level} file={_property(suite.name)},line={line},col={column},title={title}::{message}\n"
 
 
 def _escape(text: str) -> str:

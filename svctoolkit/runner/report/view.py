@@ -27,8 +27,9 @@ _LOOKS: dict[str, tuple[str, str, Kind]] = {
     "error": ("✗", "broken", "error"),
     "skipped": ("–", "skipped", "plain"),
     "xfailed": ("✓", "expected to fail", "warning"),
+    "warned": ("!", "warned", "warning"),
 }
-_WORST = ("failed", "error", "passed", "xfailed", "skipped")
+_WORST = ("failed", "error", "warned", "passed", "xfailed", "skipped")
 _MOST = 20  # differences of one scenario
 _NAMED = 8  # number of missing items that are named
 _ANSWER = ("status", "headers", "body")  # the response, which contains the stages

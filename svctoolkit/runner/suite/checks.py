@@ -86,6 +86,7 @@ def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Pr
     document, problems_at = scenario.suite.document, list[tuple[Place, str]]()
     if spec.skip and spec.xfail:
         problems_at.append((("xfail",), "a scenario can have `skip` or `xfail`, not both"))
+    problems_at += _xfail(scenario)
     problems_at += [(("tags",), message) for message in tag_problems(spec.tags)]
     shared = scenario.suite.document.data.get("recorder", {})
     problems_at += _recorder(scenario.suite, {key: None for key in scenario.recorder if key not in shared})
@@ -344,6 +345,17 @@ def _freeze(freeze: Mapping[str, Any]) -> Places:
             yield ("freeze", "time"), f"{time!r} is not between the years 1000 and 9000"
     except ValueError:
         yield ("freeze", "time"), f"{time!r} is not a valid time: write 2026-01-01T12:00:00Z"
+
+
+def _xfail(scenario: Scenario) -> Places:
+    """Check the paths of `xfail: {differs: ...}`: each must begin with a result that a step can have."""
+    results = dict.fromkeys(name for step in scenario.steps for name in (*_EXPECTED[step.kind], "failed"))
+    if scenario.xfail and scenario.only_warns:
+        yield ("xfail",), "a scenario that only warns cannot be expected to fail: remove `xfail` or `severity`"
+    for path in scenario.differs:
+        if path[0] not in results:
+            near = did_you_mean(path[0], results) or f" It has {', '.join(results)}."
+            yield ("xfail", "differs"), f"unknown result {path[0]!r}: a path begins with one.{near}"
 
 
 def _live(scenario: Scenario) -> Places:

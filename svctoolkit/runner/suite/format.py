@@ -203,13 +203,31 @@ class Freeze(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ids: Literal["sequence", "random"] = "random"
 
 
+class Xfail(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A known bug: why a scenario is expected to fail, and what differs because of it."""
+
+    reason: Text
+    differs: Annotated[
+        Text | Annotated[list[Text], Meta(min_length=1)],
+        Meta(
+            description="path of the result that is wrong, such as delivered.0.body.total, or a list of paths; any "
+            "other difference is a failure"
+        ),
+    ]
+
+
+Severity: TypeAlias = Annotated[
+    Literal["error", "warn"], Meta(description="warn: a difference is reported, but is not a failure")
+]
+
+
 class Row(msgspec.Struct, frozen=True):
     """One row of `cases`, which is a separate test. Every key is a variable."""
 
     id: Id | int | UnsetType = UNSET
     tags: list[Tag] = []
     skip: Text | None = None
-    xfail: Text | None = None
+    xfail: Text | Xfail | None = None
 
 
 class Verify(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -319,7 +337,8 @@ class Scenario(Step, frozen=True, forbid_unknown_fields=True, kw_only=True):
     batch: BatchSize = UNSET
     serial: Annotated[Text | UnsetType, Meta(description="scenarios of the same group never run in parallel")] = UNSET
     skip: Text | None = None
-    xfail: Text | None = None
+    xfail: Text | Xfail | None = None
+    severity: Severity | UnsetType = UNSET
 
 
 class Defaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -370,6 +389,7 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = UNSET
     freeze: Freeze | UnsetType = UNSET
     batch: BatchSize = UNSET
+    severity: Severity = "error"
 
 
 @cache

@@ -176,6 +176,8 @@ class Scenario(Displayed):
     scripted: tuple[str, ...] = ()  # destinations with recorder responses in the scenario, not the suite
     batch: int | Literal["off"] | None = None  # its own batching, if it overrides the suite's
     given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by destination, what it holds before
+    differs: tuple[tuple[str, ...], ...] = ()  # the paths that may differ because of `xfail`; none: any written one
+    only_warns: bool = False  # a difference is a warning
 
     @property
     def name(self) -> str:

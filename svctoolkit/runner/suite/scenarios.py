@@ -20,7 +20,7 @@ from svctoolkit.runner.expect.encodings import encode, encoding_problems, mentio
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.checks import scenario_problems, suite_problems
 from svctoolkit.runner.suite.fixtures import Fixtures
-from svctoolkit.runner.suite.model import INPUTS, Invariant, Live, Place, Scenario, Step, Suite, encode_inputs
+from svctoolkit.runner.suite.model import INPUTS, Invariant, Live, Place, Scenario, Step, Suite, as_list, encode_inputs
 from svctoolkit.runner.suite.moments import Moments
 from svctoolkit.runner.suite.repeat import repeat_inputs
 from svctoolkit.runner.suite.variables import NAME, Variables, names_in
@@ -186,7 +186,7 @@ class ScenarioBuilder:
             place,
             self.document.position(at)[0],
             spec.skip,
-            spec.xfail,
+            spec.xfail.reason if isinstance(spec.xfail, _format.Xfail) else spec.xfail,
             self._hook_steps("setup", place, raw, variables),
             self._hook_steps("teardown", place, raw, variables),
             {key: _answers(script) for key, script in scripts.items()},
@@ -203,6 +203,8 @@ class ScenarioBuilder:
             self._encode(
                 variables.apply({**self.data.get("given", {}), **(raw.get("given") or {})}), (*place, "given")
             ),
+            _differing_paths(spec.xfail),
+            (self.data.get("severity", "error") if spec.severity is UNSET else spec.severity) == "warn",
         )
 
     def _limit(self, spec: _format.Scenario) -> float | None:
@@ -331,6 +333,11 @@ class ScenarioBuilder:
 
 def _answers(script: _format.RecorderAnswer | list[_format.RecorderAnswer]) -> tuple[_format.RecorderAnswer, ...]:
     return tuple(script) if isinstance(script, list) else (script,)
+
+
+def _differing_paths(xfail: str | _format.Xfail | None) -> tuple[tuple[str, ...], ...]:
+    paths = as_list(xfail.differs) if isinstance(xfail, _format.Xfail) else []
+    return tuple(tuple(path.split(".")) for path in paths)
 
 
 def _capture_names(step: Mapping[str, Any]) -> frozenset[str]:

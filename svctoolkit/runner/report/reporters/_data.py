@@ -51,7 +51,7 @@ def outcome(notice: Outcome) -> dict[str, Json]:
             for number, step in enumerate(notice.steps, 1)
             for cause in step.causes
         ],
-        "explanation": "" if notice.ok else explanation(notice),
+        "explanation": explanation(notice) if notice.deviates else "",
         "steps": [
             {"given": input_values(step.step), "results": step.results, "milliseconds": round(step.milliseconds, 3)}
             for step in notice.steps

@@ -14,13 +14,14 @@ from svctoolkit.runner.suite.model import Suite
 if TYPE_CHECKING:
     from svctoolkit.runner.coverage.collector import Coverage
 
-_COLOURS = {"passed": "32", "failed": "31", "error": "31", "skipped": "33", "xfailed": "33"}
+_COLOURS = {"passed": "32", "failed": "31", "error": "31", "skipped": "33", "xfailed": "33", "warned": "33"}
 _NAMES = {
     "passed": "passed",
     "failed": "failed",
     "error": "broken",
     "skipped": "skipped",
     "xfailed": "expected to fail",
+    "warned": "warned",
 }
 
 
@@ -31,7 +32,7 @@ class Console:
         self._output = output
         self._suite: Suite | None = None
         self._counts: Counter[str] = Counter()
-        self._failed: list[Outcome] = []
+        self._failed: list[Outcome] = []  # and those that only warn
         self._left_out: dict[tuple[str, str], list[str]] = {}
         self._total = self._done = 0
         self._coverage: Coverage | None = None
@@ -52,7 +53,7 @@ class Console:
             self._suite = outcome.scenario.suite
         self._counts[outcome.status] += 1
         self._done += 1
-        if not outcome.ok:
+        if outcome.deviates:
             self._failed.append(outcome)
         elif outcome.reason:
             reason = printable(" ".join(str(outcome.scenario.suite.masker.mask(outcome.reason)).split()))

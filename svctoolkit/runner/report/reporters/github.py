@@ -14,7 +14,7 @@ class GitHub:
         self._stream = output.stream
 
     def __call__(self, notice: Notice) -> None:
-        if isinstance(notice, Outcome) and not notice.ok:
+        if isinstance(notice, Outcome) and notice.deviates:
             self._stream.write(github_commands(notice))
 
 

@@ -20,8 +20,9 @@ _LABELS = {
     "error": "broken",
     "skipped": "skipped",
     "xfailed": "expected to fail",
+    "warned": "warned",
 }
-_ORDER = ("failed", "error", "passed", "xfailed", "skipped")
+_ORDER = ("failed", "error", "warned", "passed", "xfailed", "skipped")
 _STAGES = ("response", "user_transform", "dest_transform", "send_to_destination", "dropped", "failed", "delivered")
 _ANSWER = ("status", "headers", "body")
 _ENDS = ("dropped", "failed")  # not stages, but events that ended in one
@@ -41,7 +42,7 @@ class HtmlPage:
     def __call__(self, notice: Notice) -> None:
         if isinstance(notice, Outcome):
             self._outcomes.append(_data.outcome(notice))
-            self._failed += [] if notice.ok else [notice]
+            self._failed += [notice] if notice.deviates else []
         elif isinstance(notice, Covered):
             self._coverage = _data.coverage(notice.coverage)
         elif isinstance(notice, Finished):

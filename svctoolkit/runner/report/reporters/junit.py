@@ -49,7 +49,8 @@ class JUnit:
             for outcome in outcomes:
                 _case(element, suite, outcome)
             # Empty, but required by Ant's schema.
-            ET.SubElement(element, "system-out")
+            warnings = [_text(suite, explanation(outcome)) for outcome in outcomes if outcome.status == "warned"]
+            ET.SubElement(element, "system-out").text = "\n".join(warnings) or None
             ET.SubElement(element, "system-err")
         ET.indent(root)
         text = ET.tostring(root, encoding="unicode")

@@ -18,6 +18,7 @@ _NAMES = {
     "error": "broken",
     "skipped": "skipped",
     "xfailed": "expected to fail",
+    "warned": "warned",
 }
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&])")
 
@@ -27,22 +28,22 @@ class Markdown:
 
     def __init__(self, output: Output) -> None:
         self._stream = output.stream
-        self._failed: list[Outcome] = []
+        self._deviating: list[Outcome] = []
         self._counts: Counter[str] = Counter()
 
     def __call__(self, notice: Notice) -> None:
         if isinstance(notice, Outcome):
             self._counts[notice.status] += 1
-            if not notice.ok:
-                self._failed.append(notice)
+            if notice.deviates:
+                self._deviating.append(notice)
         elif isinstance(notice, Finished):
             self._write(notice)
 
     def _write(self, finished: Finished) -> None:
         counts = ", ".join(f"{self._counts[status]} {name}" for status, name in _NAMES.items() if self._counts[status])
-        sign = "❌" if self._failed or finished.interrupted else "✅"
+        sign = "❌" if finished.interrupted or not all(outcome.ok for outcome in self._deviating) else "✅"
         head = f"### {sign} Suites: {counts or 'nothing ran'}{', interrupted' if finished.interrupted else ''}"
-        groups = group_by_cause(self._failed)
+        groups = group_by_cause(self._deviating)
         parts = [head, *map(_text, groups[:_MOST])]
         if len(groups) > _MOST:
             parts.append(f"and {len(groups) - _MOST} more causes")

@@ -32,7 +32,7 @@ class Tap:
         directive = {"skipped": f" # SKIP {reason}", "xfailed": f" # TODO {reason}"}.get(outcome.status, "")
         title = str(masker.mask(f"{outcome.scenario.name}: {outcome.scenario.title}")).replace("#", "\\#")
         self._line(f"{'ok' if outcome.ok and not expected else 'not ok'} {self._number} - {title}{directive}")
-        if not outcome.ok:
+        if outcome.deviates:
             self._line(f"  ---\n  message: {json.dumps(explanation(outcome), ensure_ascii=False)}")
             self._line(f"  at: {json.dumps(outcome.scenario.where)}\n  ...")
 
