@@ -11,6 +11,7 @@ Loading the extension also adds `df.svc` to DataFrames.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,6 +31,7 @@ from svctoolkit.errors import ConfigError, ToolkitError, UnknownName, UsageError
 from svctoolkit.events import EVENT_TYPES, samples
 from svctoolkit.events.formatter import register, unregister
 from svctoolkit.json_types import Json
+from svctoolkit.simulations import LEVELS, Level
 from svctoolkit.widgets.suite_explorer.results import Results
 from svctoolkit.widgets.transformation_editor.aggregate import Aggregate, Many, aggregate
 from svctoolkit.widgets.transformation_editor.state import Capturing, events_by_name, language_of, replace_code
@@ -89,6 +91,7 @@ def _suite_options() -> _Options:
     options.add_argument("-k", dest="words", default="")
     options.add_argument("--coverage", action="store_true")
     options.add_argument("--fail-fast", action="store_true")
+    options.add_argument("--simulate", choices=LEVELS)
     return options
 
 
@@ -167,7 +170,7 @@ class Magics:
     def suite(self, line: str, cell: str) -> Results:
         """Run the scenarios of the YAML suite in the cell, and show their outcomes.
 
-        %%suite [--tags EXPR] [-k EXPR] [--coverage] [--fail-fast]
+        %%suite [--tags EXPR] [-k EXPR] [--coverage] [--fail-fast] [--simulate LEVEL]
 
         If the suite has no destinations, sources or workspace file, it uses the workspace of the notebook.
 
@@ -175,11 +178,12 @@ class Magics:
         -k: run scenarios with these words in their id, title or tags
         --coverage: report what no scenario covers
         --fail-fast: stop at the first failure
+        --simulate: let destinations that have a simulation refuse and hold events as the vendor does: simulated, strict
         """
         options = _suite_options().of(line)
         if not cell.strip():
             raise UsageError("%%suite: the cell is empty; write the suite below the first line")
-        suite = runner.loads("\n" * _BEFORE + cell, self.workspace(), name="cell")
+        suite = self._suite("\n" * _BEFORE + cell, options.simulate)
         chosen = runner.select(suite.scenarios, tags=options.tags, words=options.words)
         if not chosen:
             tags = sorted({tag for scenario in suite.scenarios for tag in scenario.tags})
@@ -195,6 +199,13 @@ class Magics:
             planes.close()
             progress.end()
         return results
+
+    def _suite(self, text: str, level: Level | None) -> runner.Suite:
+        """Return the suite in a cell; `level` applies to its own workspace and to the notebook's."""
+        workspace = self.workspace()
+        if level is None:
+            return runner.loads(text, workspace, name="cell")
+        return runner.loads(text, workspace.at_level(level), name="cell", environ={**os.environ, "SVC_SIMULATE": level})
 
     def svc(self, line: str) -> Workspace:
         """Show the workspace that %%transform and %%suite use.

@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "workspace": (
         "simulations errors secrets url_secrets display events yamlfile plans destinations transformations delivery"
     ),
-    "results": "causes errors secrets url_secrets display events transformations delivery warehouse",
+    "results": "simulations causes errors secrets url_secrets display events transformations delivery warehouse",
     "pipeline": (
         "simulations "
         "causes errors secrets url_secrets display events plans destinations transformations delivery workspace "

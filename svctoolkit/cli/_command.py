@@ -36,6 +36,7 @@ class Command:
     - `description`: paragraphs above the options (default: `help`)
     - `commands`: its subcommands, as in `svctoolkit plan check`, one file each
     - `runs_code`: whether it may run user transformations, which adds `--trust-code`
+    - `simulates`: whether destinations may be simulated, which adds `--simulate`
     - `loads_workspace`: whether it loads a workspace file, which adds `--env` and `--strict`
     """
 
@@ -46,4 +47,5 @@ class Command:
     description: str = ""
     runs_code: bool = False
     loads_workspace: bool = False
+    simulates: bool = False
     commands: Registry[Command] | None = None

@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from svctoolkit import __version__
 from svctoolkit.cli import _parser, _terminal
@@ -75,8 +75,14 @@ def _run(arguments: Sequence[str]) -> int:
     except SystemExit:  # argparse has printed the help
         return Exit.OK
     strict, environment = (args.strict, args.env) if command.loads_workspace else (False, None)
-    trust = "1" if command.runs_code and args.trust_code else None
-    with warnings.catch_warnings(), _variable("SVC_ENV", environment), _variable("SVCTOOLKIT_TRUST_CODE", trust):
+    variables = {
+        "SVC_ENV": environment,
+        "SVC_SIMULATE": args.simulate if command.simulates else None,
+        "SVCTOOLKIT_TRUST_CODE": "1" if command.runs_code and args.trust_code else None,
+    }
+    with warnings.catch_warnings(), ExitStack() as stack:
+        for variable, value in variables.items():
+            stack.enter_context(_variable(variable, value))
         warnings.showwarning = _WarningPrinter()  # type: ignore[assignment]
         warnings.simplefilter("error" if strict else "always", WorkspaceWarning)
         warnings.simplefilter("once", UnsetVariables)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import textwrap
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NoReturn
 
 from svctoolkit.cli import _terminal
 from svctoolkit.cli._command import Command
 from svctoolkit.errors import UsageError, did_you_mean
+
+LEVELS = ("answers", "simulated", "strict")  # of `svctoolkit.simulations`, which takes long to import
 
 
 class Parser(argparse.ArgumentParser):
@@ -22,7 +25,21 @@ class Parser(argparse.ArgumentParser):
         """The options in `arguments`. Raises `UsageError`."""
         if not {"-h", "--help"}.intersection(arguments):  # --help works even next to invalid options
             self._check_options(arguments)
-        return self.parse_args(arguments)
+        return self.parse_args(self._with_values(arguments))
+
+    def _with_values(self, arguments: Sequence[str]) -> list[str]:
+        """Add the default value to an option with an optional value, if a path follows: `--simulate suites`."""
+        words = list(arguments)
+        for place, (word, following) in enumerate(pairwise([*arguments, ""])):
+            if word == "--":
+                break
+            action = self._option_string_actions.get(word)
+            if action is None or action.nargs != "?" or not action.choices or not following.strip("-"):
+                continue
+            near = did_you_mean(following, action.choices)
+            if following[0] != "-" and following not in action.choices and not near:
+                words[place] = f"{word}={action.const}"
+        return words
 
     def _check_options(self, arguments: Sequence[str]) -> None:
         """Check option names before argparse, which would report other errors first and a misspelt option last."""
@@ -49,6 +66,12 @@ def of(name: str, command: Command) -> Parser:
     if command.runs_code:
         help_text = "run user transformations even if the sandbox lacks an essential layer on this machine"
         parser.add_argument("--trust-code", action="store_true", help=help_text)
+    if command.simulates:
+        help_text = (
+            "let destinations that have a simulation refuse, hold and lose what the vendor's server would: simulated "
+            "(default) or strict. Destinations with their own `simulate` keep it"
+        )
+        parser.add_argument("--simulate", nargs="?", const="simulated", choices=LEVELS, metavar="LEVEL", help=help_text)
     if command.loads_workspace:
         help_text = "use this environment of the workspace (default: SVC_ENV, if set)"
         parser.add_argument("--env", metavar="NAME", help=help_text)

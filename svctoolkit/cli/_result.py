@@ -56,6 +56,10 @@ def _destination(result: DestinationResult, stages: Stages) -> Iterator[str]:
         yield from _strip(replace(result, data=[entry]), stages)
         yield from _user_output(result, entry)
         yield from _exchanges(result, entry)
+    if result.lost:
+        yield ""
+    for loss in result.lost:
+        yield f"  {style('lost', 'yellow')} {plain(result.masker.mask(loss.text))}"
 
 
 def _strip(result: DestinationResult, stages: Stages) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from svctoolkit.delivery import Recorder, Sender, Transport
 from svctoolkit.destinations import Context, Lookup, definitions
 from svctoolkit.displayed import Displayed
-from svctoolkit.errors import RequestError, ToolkitError
+from svctoolkit.errors import RequestError, ToolkitError, UsageError
 from svctoolkit.events import check
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.outside import account_metadata, lookup_at, lookup_through, message_ids, transport_of
@@ -23,6 +24,7 @@ from svctoolkit.pipeline.stages.stages import Stages
 from svctoolkit.pipeline.together import together
 from svctoolkit.pipeline.warehouses import Warehouses, check_runs
 from svctoolkit.results import DestinationResult, SharedDeliveries, SourceResult
+from svctoolkit.simulations import Level, Loss, SimulatedServer
 from svctoolkit.workspace import Destination, Source, UserCode, Workspace, config_secrets, require_trust
 
 if TYPE_CHECKING:
@@ -42,7 +44,8 @@ class Pipeline(Displayed):
     targets unless `workspace.delivery.allow` lists them. With `coverage`, `user_code.coverage()` returns which lines
     of the user's code have run. Events for warehouse destinations are loaded, and `warehouse` returns their tables.
     With `warehouses`, those are used, and as in RudderStack, warehouses cannot be tested. `simulated` has the
-    simulated servers, by default its own.
+    simulated servers, by default its own, and `simulate` is the level of destinations that do not set one (see
+    `svctoolkit.simulations`).
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class Pipeline(Displayed):
         coverage: bool = False,
         warehouses: Warehouses | None = None,
         simulated: Simulated | None = None,
+        simulate: Level | None = None,
     ) -> None:
         require_trust(workspace)
         self.workspace = workspace
@@ -71,7 +75,7 @@ class Pipeline(Displayed):
         self._is_service = warehouses is not None
         self.warehouses = warehouses or Warehouses(workspace, clock=self.context.clock)
         #: the simulated servers of its destinations
-        self.simulated = simulated or Simulated(workspace, self.context.clock)
+        self.simulated = simulated or Simulated(workspace, self.context.clock, level=simulate)
         self._transport = transport
         self._last_transport: tuple[object, Transport] | None = None  # cached: a data plane needs it for every attempt
 
@@ -88,16 +92,20 @@ class Pipeline(Displayed):
         config: Mapping[str, Json] | None = None,
         force: bool = False,
         run: str = "",
+        simulate: Level | None = None,
     ) -> DestinationResult:
         """Verify one destination, named by key or id. `config` overrides its configuration key by key.
 
-        `run` labels the requests in the recorder.
+        `run` labels the requests in the recorder. `simulate` is the level at which its server is simulated in this
+        test, whatever the destination says: the stage `send_to_destination` gets the simulated server's answer, and by
+        default also runs. `lost` of the result is what that server lost.
 
-        Raises `UnknownName`, `InvalidMessageType`, `InvalidConfig` or `Unsupported`; problems with the event itself are
-        part of the result.
+        Raises `UnknownName`, `InvalidMessageType`, `InvalidConfig` or `Unsupported`, and `UsageError` if `simulate` has
+        no effect in the workspace's delivery mode; problems with the event itself are part of the result.
         """
         item = self.workspace.destination(destination)
-        return self._destination(item, check(event), stages or Stages(), config, force, None, run)
+        servers = self._servers(simulate)
+        return self._destination(item, check(event), stages or _default(simulate), config, force, None, run, servers)
 
     def test_source(
         self,
@@ -107,11 +115,13 @@ class Pipeline(Displayed):
         stages: Stages | None = None,
         force: bool = False,
         run: str = "",
+        simulate: Level | None = None,
     ) -> SourceResult:
         """Verify every destination that is connected to one source, named by key or id.
 
         Raises `UnknownName`, `InvalidMessageType`, or `RequestError` for a disabled source (without `force`) and for
-        one without destinations. If a destination cannot be tested, its own result has the reason.
+        one without destinations. If a destination cannot be tested, its own result has the reason. `simulate`: see
+        `test_destination`.
         """
         item = self.workspace.source(source)
         check(event)
@@ -120,14 +130,28 @@ class Pipeline(Displayed):
         connected = self.workspace.destinations_of(item)
         if not connected:
             raise RequestError(400, {"message": f"Source with id {item.id} is not connected to any destination"})
-        chosen = stages or Stages()
-        return SourceResult([self._of_source(d, event, chosen, force, item, run) for d in connected])
+        chosen, servers = stages or _default(simulate), self._servers(simulate)
+        return SourceResult([self._of_source(d, event, chosen, force, item, run, servers) for d in connected])
+
+    def _servers(self, level: Level | None) -> Simulated:
+        """Return the simulated servers at a level. Raises `UsageError` if they would not be asked."""
+        servers, mode = self.simulated.at(level), self.workspace.delivery.mode
+        if level not in (None, "answers") and not isinstance(self.transport(), Recorder):
+            raise UsageError(f"simulated servers answer in delivery mode `record` only; the mode is `{mode}`")
+        return servers
 
     def _of_source(
-        self, destination: Destination, event: Mapping[str, Any], stages: Stages, force: bool, source: Source, run: str
+        self,
+        destination: Destination,
+        event: Mapping[str, Any],
+        stages: Stages,
+        force: bool,
+        source: Source,
+        run: str,
+        servers: Simulated,
     ) -> DestinationResult:
         try:
-            return self._destination(destination, event, stages, None, force, source, run)
+            return self._destination(destination, event, stages, None, force, source, run, servers)
         except ToolkitError as error:
             return DestinationResult(destination.id, destination.name, error=self.workspace.masker.text(str(error)))
 
@@ -140,6 +164,7 @@ class Pipeline(Displayed):
         force: bool,
         source: Source | None,
         run_name: str,
+        servers: Simulated,
     ) -> DestinationResult:
         if config:
             definitions.check_variables(destination.type, config)
@@ -148,9 +173,14 @@ class Pipeline(Displayed):
             return DestinationResult(destination.id, destination.name, error=error)
         self._check_runs(destination.type)
         to = self.route(destination, config)
-        context, lookup = self.context_of(to), self.lookup_of(to, run_name, event)
+        context, lookup = self.context_of(to), self.lookup_of(to, run_name, event, servers=servers)
         context = context if lookup is None else replace(context, lookup=lookup)
-        data = run(event, to, stages, self.sender(to, run_name, event), context, source, self.warehouses)
+        sender = self.sender(to, run_name, event, servers=servers)
+        watched: AbstractContextManager[list[Loss]] = nullcontext([])
+        if stages.send_to_destination:
+            watched = servers.watch(destination, run_name, message_ids([event]))
+        with watched as lost:
+            data = run(event, to, stages, sender, context, source, self.warehouses)
         head = destination.id, destination.name, destination.type
         return DestinationResult(
             *head,
@@ -158,6 +188,7 @@ class Pipeline(Displayed):
             masker=to.masker,
             unmapped=to.unmapped,
             measure=lambda item: self._measure(item, to, source),
+            lost=tuple(lost),
         )
 
     def _measure(self, event: Mapping[str, Any], to: Route, source: Source | None) -> Lineage:
@@ -232,6 +263,13 @@ class Pipeline(Displayed):
             return route(self.workspace, destination, self.user_code, config)
         return self._routes.route(destination)
 
+    def simulation(self, destination: str, *, run: str = "") -> SimulatedServer:
+        """Return the simulated server of a destination (key or id), with what it holds in a run.
+
+        Raises `UnknownName`, or `UsageError` if the destination is not simulated.
+        """
+        return self.simulated.server(self.workspace.destination(destination), run)
+
     def warehouse(self, destination: str) -> Warehouse:
         """Return the tables of a warehouse destination (key or id). Raises `UnknownName`, also for another type."""
         return self.warehouses.warehouse(destination)
@@ -263,19 +301,28 @@ class Pipeline(Displayed):
         run: str,
         event: Mapping[str, Json],
         changed: Callable[[HeldChanges], None] = lambda _: None,
+        *,
+        servers: Simulated | None = None,
     ) -> Lookup | None:
         """Return look-ups for the mapping of an event that the destination's simulated server answers.
 
         None if it has none. `changed` gets what the look-ups changed there.
         """
-        transport = self.transport()
-        if not self._looks_up or not self.simulated.is_simulated(route.destination):
+        transport, simulated = self.transport(), servers or self.simulated
+        if not self._looks_up or not simulated.is_simulated(route.destination):
             return None
         if not isinstance(transport, Recorder):
             return None
-        return partial(_look_up, route, transport, self.simulated, run, event, changed)
+        return partial(_look_up, route, transport, simulated, run, event, changed)
 
-    def sender(self, route: Route | None = None, run: str = "", event: Mapping[str, Json] | None = None) -> Sender:
+    def sender(
+        self,
+        route: Route | None = None,
+        run: str = "",
+        event: Mapping[str, Json] | None = None,
+        *,
+        servers: Simulated | None = None,
+    ) -> Sender:
         """Return the sender of stage 3. With a route, mode `record` responds like that destination's server.
 
         `event` is the one whose requests are sent.
@@ -283,8 +330,13 @@ class Pipeline(Displayed):
         transport = self.transport()
         if route is not None:
             events = message_ids([event] if event else [])
-            transport = transport_of(route, transport, run, self.simulated, events)
+            transport = transport_of(route, transport, run, servers or self.simulated, events)
         return Sender(transport, timeout=self.workspace.delivery.timeout)
+
+
+def _default(simulate: Level | None) -> Stages:
+    """Return the stages of a test that does not name any: a simulated server shows itself in the last one."""
+    return Stages(send_to_destination=simulate not in (None, "answers"))
 
 
 def _look_up(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Literal, TypeAlias
 from urllib.parse import parse_qsl
@@ -17,7 +19,7 @@ from svctoolkit.delivery import Answer, HttpRequest, parse_body
 from svctoolkit.errors import UsageError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
-from svctoolkit.simulations import About, Level, Loss, Request, SimulatedServer, StoredRow, is_simulated
+from svctoolkit.simulations import About, Level, Loss, Request, SimulatedServer, StoredRow, check_level, is_simulated
 from svctoolkit.simulations import open as open_simulation
 from svctoolkit.workspace import Destination, Workspace
 
@@ -47,13 +49,21 @@ class Simulated:
     """The simulated servers of a workspace, created when a destination with a simulation gets its first request.
 
     State belongs to a destination and a run. At most 1,000 states are in memory; the least recently used are dropped.
-    With `history="existing"`, accounts that do not say otherwise have data that is unknown here.
+    With `history="existing"`, accounts that do not say otherwise have data that is unknown here. `level` is that of
+    destinations that do not set one, instead of the workspace's.
     """
 
     def __init__(
-        self, workspace: Workspace, clock: Callable[[], datetime], *, history: Literal["new", "existing"] = "new"
+        self,
+        workspace: Workspace,
+        clock: Callable[[], datetime],
+        *,
+        history: Literal["new", "existing"] = "new",
+        level: Level | None = None,
     ) -> None:
         self._workspace, self.clock, self._history = workspace, clock, history
+        self._default = None if level is None else check_level(level)
+        self._only: Level | None = None  # instead of every other level
         self._servers: OrderedDict[tuple[str, str], tuple[Destination, SimulatedServer]] = OrderedDict()
         self._lock = threading.Lock()
         #: loads stored states; None: nothing is stored
@@ -63,18 +73,34 @@ class Simulated:
 
     def level(self, destination: Destination) -> Level:
         """Return the level of a destination: its own, or else that of the workspace."""
-        return self._workspace.simulation_level(destination)
+        if self._only is not None:
+            return self._only if is_simulated(destination.type) else "answers"
+        return self._workspace.simulation_level(destination, self._default)
+
+    def at(self, level: Level | None) -> Simulated:
+        """Return the same servers at another level, whatever destinations say; with None, as they are."""
+        if level is None:
+            return self
+        other = copy.copy(self)  # shares the servers and their lock
+        other._only = check_level(level)
+        return other
 
     def is_simulated(self, destination: Destination) -> bool:
         """Whether a destination's server is simulated."""
         return self.level(destination) != "answers"
 
     def server(self, destination: Destination, run: str = "") -> SimulatedServer:
-        """Return the server of a destination for a run. Raises `UsageError` if it is not simulated."""
+        """Return the server of a destination for a run.
+
+        Raises `UsageError` if it is not simulated, and no test has asked for a simulation either.
+        """
         level = self.level(destination)
-        if level == "answers":
+        if level != "answers":
+            return self._server(destination, run, level)
+        entry = self._servers.get((destination.key, state_run(run) if run else ""))
+        if entry is None or entry[0].type != destination.type:
             raise UsageError(_reason(destination))
-        return self._server(destination, run, level)
+        return entry[1]
 
     def _server(self, destination: Destination, run: str, level: Level) -> SimulatedServer:
         key = destination.key, state_run(run) if run else ""
@@ -113,6 +139,15 @@ class Simulated:
             for of in sorted(of for key, of in known if key == destination.key)
             if self.is_simulated(destination) and (run is None or of == state_run(run))
         ]
+
+    @contextmanager
+    def watch(self, destination: Destination, run: str, events: tuple[str, ...]) -> Iterator[list[Loss]]:
+        """Yield a list that gets what a destination loses of these events meanwhile."""
+        lost: list[Loss] = []
+        server = self.server(destination, run) if self.is_simulated(destination) else None
+        before = server.requests if server else 0
+        yield lost
+        lost += [loss for loss in server.losses if loss.request > before and loss.events == events] if server else []
 
     def reset(self, run: str = "") -> None:
         """Drop all states, or those of one run and the runs within it."""

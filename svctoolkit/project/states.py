@@ -14,6 +14,7 @@ from svctoolkit.errors import ToolkitError, UnknownName
 from svctoolkit.pipeline.rules import connection_mode
 from svctoolkit.project.literals import settings_literals
 from svctoolkit.secrets import reveal
+from svctoolkit.simulations import is_simulated
 from svctoolkit.warehouse import is_warehouse
 from svctoolkit.workspace import Destination, Workspace
 
@@ -83,7 +84,17 @@ def _state(workspace: Workspace, destination: Destination) -> State:
     notes = (*_need_notes(workspace, destination, needs), *notes)
     if needs.endpoint:
         return State("mapped only", "mapped, not delivered: RudderStack looks up the endpoint on delivery", notes)
-    return State("runs", "runs", notes)
+    return State("runs", "runs", (*_simulation_notes(workspace, destination), *notes))
+
+
+def _simulation_notes(workspace: Workspace, destination: Destination) -> Iterator[str]:
+    if not is_simulated(destination.type):
+        return
+    level = workspace.simulation_level(destination)
+    if level == "answers":
+        yield "its server can be simulated: set `simulate: simulated`, or use --simulate"
+    else:
+        yield "its server is simulated" + (f" ({level})" if level == "strict" else "")
 
 
 def _unmapped(destination: Destination, reason: str, notes: tuple[str, ...], *, with_code: bool) -> State:

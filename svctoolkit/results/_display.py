@@ -24,7 +24,8 @@ def text(result: DestinationResult) -> str:
     """Return the destination, then one line per stage: status, time, and the output, cut to one line."""
     head = f"{result.destination_name} ({result.destination or result.destination_id})"
     losses = [f"  warning: {result.masker.text(str(loss))}" for entry in result.data for loss in entry.losses]
-    return printable("\n".join([head, *(_line(row) for row in rows([result])), *losses]))
+    lost = [f"  {result.masker.text(loss.text)}" for loss in result.lost]
+    return printable("\n".join([head, *(_line(row) for row in rows([result])), *losses, *lost]))
 
 
 @shows(EventResult, "text")

@@ -15,6 +15,7 @@ from svctoolkit.secrets import Masker
 from svctoolkit.url_secrets import mask_http
 
 if TYPE_CHECKING:
+    from svctoolkit import simulations
     from svctoolkit.delivery import HttpRequest
     from svctoolkit.results.lineage import Lineage
     from svctoolkit.transformations import Log
@@ -141,6 +142,8 @@ class DestinationEntries:
     masker: Masker = field(default_factory=lambda: Masker(()))
     unmapped: str = ""
     measure: Callable[[Mapping[str, Any]], Lineage] | None = field(default=None, compare=False)
+    #: what the simulated server lost of the event, although it may have answered with success
+    lost: tuple[simulations.Loss, ...] = ()
 
     def lineage(self, number: int = 0) -> Lineage:
         """Return where each field of the payloads comes from, and where the fields of the event went.

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
+from msgspec import structs
+
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.json_types import Json
 from svctoolkit.results._entries import DestinationEntries, EventResult
@@ -58,7 +60,8 @@ class DestinationResult(Displayed, ArrowOut, DestinationEntries):
         entries = [entry.without_secrets(self.masker) for entry in self.data]
         error = None if self.error is None else self.masker.text(self.error)
         members = (self.destination_id, self.destination_name, self.destination, entries, error)
-        return DestinationResult, (*members, Masker(()), self.unmapped)
+        lost = tuple(structs.replace(loss, value=self.masker.mask(loss.value)) for loss in self.lost)
+        return DestinationResult, (*members, Masker(()), self.unmapped, None, lost)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Json], event: Mapping[str, Json]) -> DestinationResult:

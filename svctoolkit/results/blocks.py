@@ -143,7 +143,7 @@ def _entries(result: DestinationResult, alone: bool, *, trees: bool = True) -> l
     entries = [block for entry in result.data[:_MOST] for block in _entry(result, entry, alone, trees)]
     if len(result.data) > _MOST:
         entries.append(display.message(f"{len(result.data) - _MOST:,} more events are not shown", "info"))
-    return entries
+    return [*entries, *(display.message(result.masker.mask(loss.text), "warning") for loss in result.lost[:_MOST])]
 
 
 def _entry(result: DestinationResult, entry: EventResult, alone: bool, trees: bool) -> Iterator[Html]:

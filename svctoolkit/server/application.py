@@ -30,7 +30,6 @@ from svctoolkit.server.test_api.app import app
 from svctoolkit.server.web.guard import Guard
 from svctoolkit.server.web.operation import Operation
 from svctoolkit.server.worker import Engine
-from svctoolkit.workspace import Workspace
 
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
 #: Additional operations for a data plane, from higher packages. They take precedence over the others.
@@ -65,7 +64,7 @@ def application(
         *(operation for extension in extensions for operation in extension(engine, guard)),
         *Overview(engine, pipeline, reload, forwards, guard.local).operations(),
         *Exports(engine, guard.local).operations(),
-        *simulated.operations(_simulated_key(workspace) or examples["destination"]),
+        *simulated.operations(_simulated_key(engine) or examples["destination"]),
         *inspect.operations(),
         *Admin(control, guard.always).operations(examples),
         *Scripts(engine, pipeline, guard.always).operations(**examples),
@@ -85,10 +84,10 @@ def application(
     )
 
 
-def _simulated_key(workspace: Workspace) -> str:
+def _simulated_key(engine: Engine) -> str:
     """Return the key of the first simulated destination; empty if there is none."""
-    destinations = workspace.destinations.items()
-    return next((key for key, one in destinations if workspace.simulation_level(one) != "answers"), "")
+    destinations = engine.workspace.destinations.items()
+    return next((key for key, one in destinations if engine.simulated.is_simulated(one)), "")
 
 
 def _routes(operations: Sequence[Operation]) -> list[Route]:

@@ -42,7 +42,7 @@ from svctoolkit.server.web.gate import Gate
 from svctoolkit.server.web.in_process import Loop, call
 from svctoolkit.server.web.requests import RUN_HEADER
 from svctoolkit.server.worker import Backoff, Engine, Knobs
-from svctoolkit.simulations import SimulatedServer
+from svctoolkit.simulations import Level, SimulatedServer
 from svctoolkit.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -86,8 +86,9 @@ class DataPlane(View):
     ids. With `advance_clock`, time does not pass between attempts until `drain`, which calls it with the seconds by
     which `clock` moves on. `adjust` may change a workspace before it is used, also after each reload. With `coverage`,
     `lines()` returns which lines of the users' code have run. `extensions` are more operations to serve, such as those
-    of suites (`svctoolkit.runner.over_http`). With `tls` it serves https. `simulated` has the simulated servers of
-    destinations, by default its own.
+    of suites (`svctoolkit.runner.over_http`). With `tls` it serves https. `simulate` is how the servers of destinations
+    that do not set it are simulated (`answers`, `simulated` or `strict`; default: as `delivery` says), and `simulated`
+    has these servers, by default its own.
 
     Raises `ConfigError` if the address or the store cannot be used, `InvalidWorkspace` for a bad file.
     """
@@ -113,6 +114,7 @@ class DataPlane(View):
         coverage: bool = False,
         extensions: Sequence[Extension] = (),
         tls: Tls | None = None,
+        simulate: Level | None = None,
         simulated: Simulated | None = None,
         adjust: Callable[[Workspace], object] = lambda _: None,
     ) -> None:
@@ -136,6 +138,7 @@ class DataPlane(View):
             coverage=coverage,
             warehouses=_warehouses(self.workspace, store, clock),
             simulated=simulated,
+            simulate=simulate,
         )
         knobs = Knobs(
             self.workspace,

@@ -16,7 +16,7 @@ from svctoolkit.simulations.account import Account
 from svctoolkit.simulations.catalogue import SIMULATIONS, is_simulated, open  # noqa: A004 - called with its module
 from svctoolkit.simulations.losses import Change, Loss
 from svctoolkit.simulations.messages import About, Request, Response, member, object_at, objects
-from svctoolkit.simulations.rules import LEVELS, Confidence, Level, Rule, Rules, load_rules
+from svctoolkit.simulations.rules import LEVELS, Confidence, Level, Rule, Rules, check_level, load_rules
 from svctoolkit.simulations.server import SimulatedServer, StoredRow
 from svctoolkit.simulations.simulation import Simulation, bearer
 from svctoolkit.simulations.table import Alias, Fold, Row
@@ -44,6 +44,7 @@ __all__ = [
     "StoredRow",
     "Visit",
     "bearer",
+    "check_level",
     "is_simulated",
     "load_rules",
     "member",

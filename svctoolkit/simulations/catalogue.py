@@ -8,11 +8,10 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 
-from svctoolkit.errors import ConfigError, did_you_mean
 from svctoolkit.json_types import Json
 from svctoolkit.registry import Registry
 from svctoolkit.simulations.account import Account
-from svctoolkit.simulations.rules import LEVELS, Level
+from svctoolkit.simulations.rules import Level, check_level
 from svctoolkit.simulations.server import ROWS, SimulatedServer
 from svctoolkit.simulations.simulation import Simulation
 
@@ -61,8 +60,7 @@ def open(
 
     Raises `UnknownName` for a type that is not simulated, `ConfigError` for an unknown level.
     """
-    if level not in LEVELS:
-        raise ConfigError(f"no level is called {level!r}.{did_you_mean(str(level), LEVELS)}")
+    check_level(level)
     if now is not None:
         stopped = datetime.fromisoformat(now) if isinstance(now, str) else now
         clock = lambda: stopped  # noqa: E731

@@ -14,7 +14,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from svctoolkit.errors import ConfigError, Problem, UnknownName
+from svctoolkit.errors import ConfigError, Problem, UnknownName, did_you_mean
 from svctoolkit.json_types import Json
 from svctoolkit.yamlfile import check, load, schema
 
@@ -31,6 +31,15 @@ LEVELS: tuple[Level, ...] = ("answers", "simulated", "strict")
 LOSSES = ("refused", "dropped", "cut", "folded")
 _CERTAIN = ("doc", "rec", "val")
 _STALE_DAYS = 548  # 18 months
+
+
+def check_level(level: str) -> Level:
+    """Return the level with this name. Raises `ConfigError` for an unknown one."""
+    for known in LEVELS:
+        if level == known:
+            return known
+    near = did_you_mean(level, LEVELS) or f" The levels are {', '.join(LEVELS)}."
+    raise ConfigError(f"no level is called {level!r}.{near}")
 
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,6 +14,7 @@ import msgspec
 from svctoolkit import plans, yamlfile
 from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, UnknownName, UnsetVariables, WorkspaceNotes
 from svctoolkit.secrets import Secret
+from svctoolkit.simulations import Level, check_level
 from svctoolkit.transformations import Limits
 from svctoolkit.workspace import _checks, _environments, _service, own_types
 from svctoolkit.workspace._checks import Flaw
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from svctoolkit.workspace._model import Workspace
 
 _Path: TypeAlias = tuple[str | int, ...]
+_SIMULATE = "SVC_SIMULATE"  # the level of destinations that do not set one
 _NO_TOKEN = "0" * 64  # the hash of no known token
 
 
@@ -78,12 +80,14 @@ def workspace_of(
     If only types and configurations of destinations are invalid, issue a `WorkspaceWarning` instead, unless `strict`.
     """
     unset: dict[str, _Path] = {}
+    simulate = _level(environ)
     with yamlfile.without_collector():
         if _service.describes(document):
             document = _service.configuration_of(document)
             workspace, flaws = _service.workspace_of(document, kind)
         else:
             workspace, flaws, unset = _from_file(document, kind, folder, environ)
+    workspace.simulate = simulate
     if flaws and (strict or not all(flaw.bearable for flaw in flaws)):
         raise InvalidWorkspace(_problems(document, flaws))
     if flaws:
@@ -94,6 +98,15 @@ def workspace_of(
         workspace.set_unset({name: document.problem(path, not_set(name)) for name, path in unset.items()})
         warnings.warn(UnsetVariables(document.name, [*unset]), stacklevel=4)
     return workspace
+
+
+def _level(environ: Mapping[str, str]) -> Level | None:
+    """Return the level in the environment. Raises `ConfigError` for an unknown one."""
+    text = environ.get(_SIMULATE, "")
+    try:
+        return check_level(text) if text else None
+    except ConfigError as error:
+        raise ConfigError(f"{_SIMULATE}: {error}") from None
 
 
 def _problems(document: Document, flaws: Sequence[Flaw]) -> list[Problem]:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.displayed import Displayed, render
-from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, did_you_mean
+from svctoolkit.errors import InvalidWorkspace, Problem
 from svctoolkit.json_types import Json
 from svctoolkit.plans import Link
 from svctoolkit.secrets import Masker, Secret
-from svctoolkit.simulations import LEVELS, Level, is_simulated
+from svctoolkit.simulations import Level, check_level, is_simulated
 from svctoolkit.transformations import Limits, Scope
 from svctoolkit.workspace._items import (
     LANGUAGES,
@@ -80,6 +80,7 @@ class Workspace(Displayed):
     limits: Limits = field(default_factory=Limits)  # of one call of a transformation
     known: list[str] = field(default_factory=list)  # unknown types and variables (`GA4.sendUserId`) that are accepted
     environments: dict[str, Any] = field(default_factory=dict, repr=False)  # overrides, as written in the file
+    simulate: Level | None = None  # used instead of `delivery.simulate`, and not saved: an option of the user
     folder: Path | None = field(default=None, repr=False)  # base of relative paths
     file: Path | None = field(default=None, repr=False, compare=False)  # that this was loaded from
     #: isolates user code: a sandbox process never serves two workspaces
@@ -105,7 +106,8 @@ class Workspace(Displayed):
         RudderStack's configuration that are not used here are ignored.
 
         `environment` selects one of the file's `environments`, or of the files `workspace.NAME.yaml` next to it; the
-        default is `SVC_ENV` in `environ`, if set. Its values override the workspace's.
+        default is `SVC_ENV` in `environ`, if set. Its values override the workspace's. `SVC_SIMULATE` in `environ` is
+        the level of destinations that do not set `simulate` themselves: `answers`, `simulated` or `strict`.
 
         Destination types in `destinations.py` or `destinations/` next to the file are added to the catalogue if code is
         trusted: see `svctoolkit.workspace.own_types`.
@@ -236,8 +238,8 @@ class Workspace(Displayed):
             return lookup("destination", key, self.destinations)
         if transformation is not None:
             transformation = lookup("transformation", transformation, self.transformations).key
-        if simulate not in (None, *LEVELS):
-            raise ConfigError(f"no level is called {simulate!r}.{did_you_mean(str(simulate), LEVELS)}")
+        if simulate is not None:
+            check_level(simulate)
         oauth, declared = account_and_declarations(account)
         if oauth is not None:
             oauth = self.account(oauth).key
@@ -254,12 +256,12 @@ class Workspace(Displayed):
             self.accounts[key] = Account(key, dict(secret), [dict(renewal) for renewal in renewals])
         return by_key("account", key, self.accounts)
 
-    def simulation_level(self, destination: Destination) -> Level:
-        """Return how a destination's server is simulated: as the destination or else `delivery` says.
+    def simulation_level(self, destination: Destination, default: Level | None = None) -> Level:
+        """Return how a destination's server is simulated: as the destination, `default`, `simulate` or `delivery` says.
 
         `answers` for types without a simulation.
         """
-        level = destination.simulate or self.delivery.simulate
+        level = destination.simulate or default or self.simulate or self.delivery.simulate
         return level if level == "answers" or is_simulated(destination.type) else "answers"
 
     def account_of(self, destination: Destination) -> Account | None:
@@ -383,7 +385,18 @@ class Workspace(Displayed):
 
     def in_mode(self, mode: str) -> Workspace:
         """Return a copy in another delivery mode, which shares everything else with this one."""
-        copy = replace(self, delivery=replace(self.delivery, mode=mode))
+        return self._copy(delivery=replace(self.delivery, mode=mode))
+
+    def at_level(self, level: Level) -> Workspace:
+        """Return a copy whose destinations are simulated at this level if they do not set one. Like `in_mode`.
+
+        Raises `ConfigError` for an unknown level.
+        """
+        return self._copy(simulate=check_level(level))
+
+    # Any: members of any type
+    def _copy(self, **changes: Any) -> Workspace:
+        copy = replace(self, **changes)
         copy.scope = self.scope  # share the sandbox workers, as the code is the same
         copy.set_unset(self._unset)
         return copy

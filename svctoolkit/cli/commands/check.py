@@ -115,4 +115,5 @@ command = Command(
     add_arguments=_add_arguments,
     run=_run,
     runs_code=True,
+    simulates=True,
 )

@@ -60,4 +60,5 @@ command = Command(
     ),
     add_arguments=_add_arguments,
     run=_run,
+    simulates=True,
 )

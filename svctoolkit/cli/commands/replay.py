@@ -180,7 +180,7 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
     return {
         "destinations": args.destination,
         "source": args.source,
-        "stages": _stages(args.stage),
+        "stages": _stages(args.stage, sends=args.simulate not in (None, "answers")),
         "columns": dict(_inputs.assignment("--column", text, "PATH=COLUMN") for text in args.column),
         "batch": args.batch,
         "sample": args.sample,
@@ -241,10 +241,10 @@ def _workspace_file(name: str | None) -> Path:
     raise ConfigError("file not found", where=name)
 
 
-def _stages(texts: list[str]) -> Stages:
+def _stages(texts: list[str], *, sends: bool) -> Stages:
     from svctoolkit.pipeline import Stages
 
-    chosen = {}
+    chosen = {"send_to_destination": True} if sends else {}  # the stage that a simulated server answers
     for text in texts:
         name, value = _inputs.assignment("--stage", text, "STAGE=on", _STAGES)
         if value not in ("on", "off", "true", "false"):
@@ -334,6 +334,8 @@ command = Command(
         workspaces and report the differences: which payloads changed and where, and which events are newly dropped,
         delivered or failing. Nothing is ever sent.
 
+        With --simulate, the stage send_to_destination runs too, and simulated servers answer it.
+
         --before accepts a path or a git revision: HEAD is the workspace as last committed.
     """,
     examples=(
@@ -350,4 +352,5 @@ command = Command(
     run=_run,
     runs_code=True,
     loads_workspace=True,
+    simulates=True,
 )

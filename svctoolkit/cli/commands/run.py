@@ -386,4 +386,5 @@ command = Command(
     run=_run,
     runs_code=True,
     loads_workspace=True,
+    simulates=True,
 )

@@ -60,14 +60,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--log", choices=("text", "json"), help="log requests and events to standard error in this format"
     )
     parser.add_argument(
-        "--simulate",
-        nargs="?",
-        const="simulated",
-        choices=("answers", "simulated", "strict"),
-        metavar="LEVEL",
-        help="let simulated destinations judge and hold: simulated (default) or strict",
-    )
-    parser.add_argument(
         "--live", action="store_true", help="send to the real destinations, whatever the workspace file says"
     )
 
@@ -124,7 +116,10 @@ def _adjust(workspace: Workspace, args: argparse.Namespace) -> None:
     delivery, plane = workspace.delivery, workspace.data_plane
     if args.live:
         delivery.mode = "live"
-    delivery.simulate = args.simulate or delivery.simulate
+    workspace.simulate = args.simulate or workspace.simulate  # a demo workspace is not loaded from a file
+    if args.simulate not in (None, "answers") and delivery.mode != "record":
+        hint = "remove --live" if args.live else "set `mode: record` in the workspace file"
+        raise UsageError(f"--simulate needs delivery mode record, because simulated servers replace real ones: {hint}")
     delivery.profile = args.preset or delivery.profile
     delivery.concurrency = args.concurrency or delivery.concurrency
     for member in args.backoff:
@@ -192,4 +187,5 @@ command = Command(
     run=_run,
     runs_code=True,
     loads_workspace=True,
+    simulates=True,
 )

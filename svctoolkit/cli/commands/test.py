@@ -67,15 +67,19 @@ def _run(args: argparse.Namespace) -> int:
 
     if args.what == "source" and args.config:
         raise UsageError("--config applies to destinations only: a source has no configuration")
+    if args.simulate and args.base_url:
+        raise UsageError("--simulate tests locally: start the service with `svctoolkit serve --simulate` instead")
     stages, config, event = _stages(args), _inputs.settings(args.config), _inputs.event(args.event, args.sample)
+    options: dict[str, Any] = {"stages": stages, "force": args.force}
+    options |= {"simulate": args.simulate} if args.simulate else {}  # remote services have no such option
     if args.event and not args.as_is:
         _inputs.report_added(_inputs.complete(event), in_output=not args.json)
     with _target(args) as target:
         if args.what == "destination":
-            single = target.test_destination(args.id, event, stages=stages, config=config or None, force=args.force)
+            single = target.test_destination(args.id, event, config=config or None, **options)
             results, text = [single], _result.indented_json(single.to_masked_dict())
         else:
-            by_source = target.test_source(args.id, event, stages=stages, force=args.force)
+            by_source = target.test_source(args.id, event, **options)
             results, text = list(by_source), _result.indented_json(by_source.to_masked_dict())
         if args.lineage and (args.base_url or args.json):
             raise UsageError("--lineage cannot be combined with --base-url or --json")
@@ -109,7 +113,7 @@ def _is_out_of_reach(target: Pipeline | TestApiClient, result: DestinationResult
 def _stages(args: argparse.Namespace) -> Stages:
     from svctoolkit.pipeline import Stages
 
-    chosen = {"send_to_destination": True} if args.send else {}
+    chosen = {"send_to_destination": True} if args.send or args.simulate else {}
     for text in args.stage:
         name, value = _inputs.assignment("--stage", text, "STAGE=on", STAGES)
         if value not in ("on", "off", "true", "false"):
@@ -174,12 +178,14 @@ command = Command(
         of each stage: the event after the user transformation, the HTTP request, the destination's answer.
 
         The test runs locally with a workspace file, or on the service at --base-url. Nothing is sent to a destination
-        without --send. The exit code is 1 if the result contains an error.
+        without --send. With --simulate, the destination's simulated server answers, and what it loses is listed. The
+        exit code is 1 if the result contains an error.
     """,
     examples=(
         "svctoolkit test destination hook --sample track",
         "svctoolkit test destination hook --event order.json --config webhookMethod=PUT",
         "svctoolkit test destination hook --sample track --lineage",
+        "svctoolkit test destination mp --event order.json --simulate",
         "svctoolkit test source web --sample identify --stage user_transform=off --json",
         "svctoolkit test destination 1aIXqM --sample page --send \\\n"
         "    --base-url https://api.example.com --email me@example.com",
@@ -188,4 +194,5 @@ command = Command(
     run=_run,
     runs_code=True,
     loads_workspace=True,
+    simulates=True,
 )

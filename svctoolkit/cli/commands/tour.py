@@ -13,6 +13,7 @@ from svctoolkit.cli._command import Command, Exit
 if TYPE_CHECKING:
     from svctoolkit.pipeline import Pipeline
     from svctoolkit.results.lineage import Lineage, Origin
+    from svctoolkit.simulations import Level
     from svctoolkit.workspace import Workspace
 
 _Sent: TypeAlias = "dict[str, Lineage]"  # by destination name
@@ -52,6 +53,8 @@ def _run(args: argparse.Namespace) -> int:
         _terminal.out(_terminal.plain(f"{destination} rejects the event: {why}"))
     for finding in _findings(sent):
         _terminal.out(f"\n{_parser.wrap(_terminal.plain(finding))}")
+    for line in _held(pipeline, event, args.simulate):
+        _terminal.out(f"\n{_parser.wrap(_terminal.plain(line))}")
     program = _terminal.program()
     if program != "svctoolkit":
         _terminal.out(
@@ -180,6 +183,20 @@ def _findings(sent: _Sent) -> Iterator[str]:
         yield f"Found: {', '.join(lost[:5])} {'reaches' if len(lost) == 1 else 'reach'} none of the destinations."
 
 
+def _held(pipeline: Pipeline, event: Mapping[str, Any], level: Level | None) -> Iterator[str]:
+    """For each destination that is simulated at this level: what it holds of the event, and what it loses."""
+    from svctoolkit.cli._terminal import quantity
+    from svctoolkit.simulations import is_simulated
+
+    for key, destination in pipeline.workspace.destinations.items() if level not in (None, "answers") else ():
+        if is_simulated(destination.type):
+            lost = pipeline.test_destination(key, event, simulate=level).lost
+            tables = pipeline.simulation(key).held()
+            rows = [quantity(len(rows), name.removesuffix("s")) for name, rows in tables.items() if rows]
+            losses = "; ".join(loss.text for loss in lost) or "it loses nothing"
+            yield f"{destination.name} holds {' and '.join(rows) or 'nothing'} of this event; {losses}."
+
+
 def _amounts(lineage: Lineage) -> Iterator[tuple[str, str, float]]:
     """Numbers of the event that the destination stores under a different name."""
     for path, origin in _by_source(lineage).items():
@@ -194,9 +211,11 @@ command = Command(
     description="""
         Run an order through the mappings of Google Analytics 4, Mixpanel and Braze, and show field by field what each
         one receives: the field's name there, and its value if it differs. Then point out the most important
-        difference. Use --event for your own event. Nothing is sent.
+        difference. Use --event for your own event. With --simulate, also say what the simulated servers of Mixpanel
+        and Braze hold of it, and what they lose. Nothing is sent.
     """,
-    examples=("svctoolkit tour", "svctoolkit tour --event order.json"),
+    examples=("svctoolkit tour", "svctoolkit tour --event order.json", "svctoolkit tour --simulate"),
     add_arguments=_add_arguments,
     run=_run,
+    simulates=True,
 )

@@ -86,9 +86,11 @@ def _why(destination: Destination) -> str:
     if not is_simulated(destination.type):
         types = ", ".join(SIMULATIONS)
         return f"{destination.type} has no simulation; these types have one: {types}"
-    return "set `simulate: simulated` at the destination"
+    return "set `simulate: simulated` at the destination, or use --simulate"
 
 
 def _hint(workspace: Workspace) -> str:
-    reasons = [f"{key}: {_why(destination)}" for key, destination in workspace.destinations.items()]
-    return f"no destination is simulated ({'; '.join(reasons[:3])})"
+    able = [key for key, destination in workspace.destinations.items() if is_simulated(destination.type)]
+    if able:
+        return f"no destination is simulated: set `simulate: simulated` at {', '.join(able)}, or use --simulate"
+    return f"no destination is simulated: these types have a simulation: {', '.join(SIMULATIONS)}"

@@ -36,7 +36,7 @@ class Wire:
         self._run, self._events = "", tuple[str, ...]()
         self._large: str | None = None  # the start of an answer that is too large to store
         self._pipeline, self._context = pipeline, pipeline.context_of(route)
-        self._is_simulated = pipeline.workspace.simulation_level(route.destination) != "answers"
+        self._is_simulated = pipeline.simulated.is_simulated(route.destination)
         self._jobs: Sequence[Job] = ()
         self._held: list[HeldChanges] = []  # by the requests since `take_held`
 
