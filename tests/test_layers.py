@@ -65,6 +65,7 @@ MAY_IMPORT = {
     ),
     "profile": "errors personal display events destinations pipeline workspace replay results",
     "project": "errors secrets simulations events yamlfile plans destinations warehouse workspace pipeline runner",
+    "mutation": "errors events yamlfile plans destinations workspace pipeline runner",
     "accessor": "errors warehouse pipeline replay results workspace profile",
     "widgets": (
         "simulations "
@@ -79,7 +80,7 @@ MAY_IMPORT = {
     "cli": (
         "simulations "
         "errors secrets url_secrets registry events yamlfile plans warehouse destinations transformations delivery "
-        "workspace results pipeline client server runner project replay profile"
+        "workspace results pipeline client server runner project mutation replay profile"
     ),
     "pytest_plugin": (
         "simulations errors sdk plans destinations transformations delivery workspace warehouse server runner"
@@ -116,7 +117,7 @@ ROOMS = {
     ),
     "runner": "expect suite coverage planes attempts report record _display run over_http",
     "cli": (
-        "_command _terminal _parser _completion _main _inputs _exports _revision _log "
+        "_command _terminal _progress _parser _completion _main _inputs _exports _revision _log "
         "_reports _result _violations _site commands"
     ),
 }

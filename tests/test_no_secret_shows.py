@@ -273,6 +273,7 @@ RUNS: dict[str, list[list[str]]] = {
         ["warehouse", "show", "--events", "events.ndjson", "--workspace", "warehouse.yaml"],
         ["warehouse", "export", "dbt", "--events", "events.ndjson", "--workspace", "warehouse.yaml"],
     ],
+    "mutate": [["mutate", "shop.suite.yaml", "--all"]],
     "record": [["record", "events.ndjson", "-o", "recorded.suite.yaml"]],
     "definitions": [["definitions", "WEBHOOK"]],
     "schema": [["schema", "workspace"]],

@@ -50,6 +50,7 @@ ABOUT = {
     "magics": ["tests/notebooks/test_magics.py"],
     "mapping": ["tests/test_mapping.py", "tests/test_destinations.py"],
     "mapping.table": ["tests/test_mapping.py"],
+    "mutation": ["tests/mutation"],
     "patterns": ["tests/bounded_time/test_patterns.py"],
     "personal": ["tests/test_personal.py"],
     "pipeline": [

@@ -19,6 +19,7 @@ NAVIGATION = {
         "tracking-plans",
         "replay",
         "lineage",
+        "mutate",
         "warehouse",
         "simulations",
         "sdk/index",

@@ -25,13 +25,18 @@ class Lines:
 
     def add(self, suite: Suite, *counted: Counts) -> None:
         """Add the counts of data planes that serve the workspace of `suite`."""
-        names = dict(_names(suite))
+        names = file_names(suite)
         with self._lock:
             for counts in counted:
                 for file, lines in counts.items():
                     totals = self.counts.setdefault(names.get(file, file), {})
                     for line, times in lines.items():
                         totals[line] = totals.get(line, 0) + times
+
+
+def file_names(suite: Suite) -> dict[str, str]:
+    """Return the names under which the code of a suite's workspace is listed, by its file name in errors."""
+    return dict(_names(suite))
 
 
 def _names(suite: Suite) -> Iterator[tuple[str, str]]:

@@ -102,10 +102,13 @@ class Planes:
         """Return why a scenario cannot run here, or an empty string. In this process every scenario can."""
         return ""
 
-    def lines(self) -> Counts:
-        """Return how often each line of user code ran, by file, if the engine can count. Empty without `coverage`."""
+    def lines(self, *, unused: bool = True) -> Counts:
+        """Return how often each line of user code ran, by file, if the engine can count. Empty without `coverage`.
+
+        With `unused`, include code that no scenario loaded.
+        """
         for suite, plane in self._planes.values():
-            self._lines.add(suite, *plane.lines(all=self._coverage))
+            self._lines.add(suite, *plane.lines(all=self._coverage and unused))
         for suite, plane in self._lent:
             self._lines.add(suite, *plane.lines())
         return self._lines.counts

@@ -1,0 +1,52 @@
+"""One change of a project, and what depends on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from svctoolkit.workspace import Workspace
+
+
+class Alteration(Protocol):
+    """What a change does to a workspace. Implementations are frozen and can be pickled."""
+
+    def apply(self, workspace: Workspace) -> Workspace:
+        """Return a changed copy, or the workspace itself if this does not change it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One plausible mistake, in memory: `text` says what changes at `file`:`line`.
+
+    `parts` are the parts of the workspace that it affects: keys of destinations, `transformation KEY`, `source KEY`.
+    `reached` is a line of user code, with its file as in coverage, that every affected run executes. `words` identify
+    the place in an error. `id` is stable as long as the text of the line does not change.
+    """
+
+    kind: str
+    file: str
+    line: int
+    text: str
+    alteration: Alteration = field(repr=False)
+    parts: frozenset[str] = field(default=frozenset(), repr=False)
+    reached: tuple[str, int] | None = field(default=None, repr=False)
+    words: frozenset[str] = field(default=frozenset(), repr=False)
+    id: str = ""
+
+    @property
+    def where(self) -> str:
+        """`file:line`; the file alone if the line is unknown."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+    def __str__(self) -> str:
+        return f"{self.where}  {self.kind}: {self.text}"
+
+
+def copy_of(workspace: Workspace) -> Workspace:
+    """Return a copy whose parts can be replaced. It shares the sandbox, so that changed code needs no new process."""
+    copy = workspace.in_mode(workspace.delivery.mode)
+    for name in ("sources", "destinations", "transformations", "libraries", "tracking_plans"):
+        setattr(copy, name, dict(getattr(workspace, name)))
+    return copy

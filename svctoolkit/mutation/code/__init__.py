@@ -1,0 +1,20 @@
+"""Changes of user code: each is one edit of a source text."""
+
+from __future__ import annotations
+
+from svctoolkit.mutation.code.edit import Edit
+
+__all__ = ["Edit", "edits_of"]
+
+
+def edits_of(code: str, language: str | None) -> list[Edit]:
+    """Return the changes of a source text, without those that do not parse. Code in an unknown language has none."""
+    if language == "python":
+        from svctoolkit.mutation.code import python
+
+        return [edit for edit in python.edits(code) if python.is_valid(edit.apply(code))]
+    if language == "javascript":
+        from svctoolkit.mutation.code import javascript
+
+        return [edit for edit in javascript.edits(code) if javascript.is_valid(edit.apply(code))]
+    return []

@@ -1,0 +1,43 @@
+"""The result of a run of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from svctoolkit.mutation.verdict import Verdict
+
+
+@dataclass(slots=True)
+class Result:
+    """The verdicts so far. `total` is the number of changes to judge, `seconds` the time that it took."""
+
+    total: int
+    verdicts: list[Verdict] = field(default_factory=list)
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def noticed(self) -> list[Verdict]:
+        """The changes that a scenario notices, in the order of files and lines."""
+        return _sorted([verdict for verdict in self.verdicts if verdict.status == "noticed"])
+
+    @property
+    def unnoticed(self) -> list[Verdict]:
+        """The changes that no scenario notices, in the order of files and lines."""
+        return _sorted([verdict for verdict in self.verdicts if verdict.status == "unnoticed"])
+
+    @property
+    def percent(self) -> float:
+        """How many of the changes are noticed, in percent; 100 without any."""
+        counted = len(self.noticed) + len(self.unnoticed)
+        return 100 * len(self.noticed) / counted if counted else 100.0
+
+    @property
+    def named(self) -> list[Verdict]:
+        """The noticed changes whose failure names the changed place in its first lines."""
+        return [verdict for verdict in self.noticed if verdict.names_place]
+
+
+def _sorted(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    return sorted(verdicts, key=lambda verdict: (verdict.change.file, verdict.change.line, verdict.change.id))

@@ -1,0 +1,173 @@
+"""`svctoolkit mutate` lists the changes of a project that no scenario notices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from svctoolkit.cli import main
+
+JAVASCRIPT = """\
+export async function transformEvent(event, metadata) {
+  const p = event.properties || {};
+  if (p.total > 100) {
+    p.large = true;
+  }
+  p.cents = await Promise.resolve(Math.round(p.total * 100));
+  event.properties = p;
+  return event;
+}
+"""
+PYTHON = """\
+def transformEvent(event, metadata):
+    context = event.get("context") or {}
+    if context.get("ip") == "10.0.0.1":
+        return None
+    context["office"] = False
+    event["context"] = context
+    return event
+"""
+WORKSPACE = """\
+sources:
+  web: {destinations: [hook, other]}
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}, transformation: cents}
+  other: {type: WEBHOOK, config: {webhookUrl: https://other.example/in}, transformation: clean}
+transformations:
+  cents: {language: javascript, file: cents.js}
+  clean: {language: python, file: clean.py}
+"""
+SUITE = """\
+workspace: ../workspace.yaml
+scenarios:
+  - name: a total is rounded
+    transformation: cents
+    event: {type: track, event: Order Completed, userId: u1, properties: {total: 200}}
+    expect: {user_transform: {properties: {$exact: {total: 200, cents: 20000, large: true}}}}
+  - name: a small total
+    transformation: cents
+    event: {type: track, event: Order Completed, userId: u1, properties: {total: 50}}
+    expect: {user_transform: {properties: {$exact: {total: 50, cents: 5000}}}}
+  - name: the office is dropped
+    transformation: clean
+    event: {type: track, event: Order Completed, userId: u1, context: {ip: 10.0.0.1}}
+    expect: {user_transform: []}
+  - name: others are sent
+    transformation: clean
+    event: {type: track, event: Order Completed, userId: u1, context: {ip: 10.0.0.2}}
+    expect: {user_transform: {context: {office: false}}}
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a transformation in each language."""
+    (tmp_path / "suites").mkdir()
+    (tmp_path / "suites" / "orders.suite.yaml").write_text(SUITE)
+    (tmp_path / "workspace.yaml").write_text(WORKSPACE)
+    (tmp_path / "cents.js").write_text(JAVASCRIPT)
+    (tmp_path / "clean.py").write_text(PYTHON)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_what_no_scenario_notices_is_listed_with_its_place(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A boundary that no event is at, and rounding that no total needs; what is checked is noticed.
+
+    No file is changed.
+    """
+    before = {file: file.read_bytes() for file in shop.rglob("*.*")}
+
+    code = main(["mutate", "--all", "--jobs", "1"])
+    missed, _, noticed = capsys.readouterr().out.partition("\nnoticed:\n")
+
+    assert code == 0
+    assert "cents.js:3  boundary: p.total > 100 -> p.total >= 100\n      2 scenarios run it, none fails" in missed
+    assert "cents.js:6  operation: Math.round -> Math.floor" in missed
+    assert "cents.js:4  removed statement: p.large = true; -> removed" in noticed
+    assert "cents.js:6  property: p.total -> p.total_x" in noticed
+    assert 'clean.py:5  removed statement: context["office"] = False -> removed' in noticed
+    assert {file: file.read_bytes() for file in before} == before
+
+
+LOOP = """\
+transformations:
+  loop:
+    language: python
+    code: |
+      def transformEvent(event, metadata):
+          while event["tries"] < 3:
+              event["tries"] += 1
+          return event
+scenarios:
+  - name: three tries
+    transformation: loop
+    event: {type: track, tries: 1}
+    expect: {user_transform: {tries: 3}}
+"""
+
+
+def test_code_that_hangs_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The loop never ends when its only statement is removed: the sandbox stops it, and the run goes on."""
+    monkeypatch.chdir(tmp_path)
+    Path("loop.suite.yaml").write_text(LOOP)
+
+    code = main(["mutate", "--all"])
+    shown = capsys.readouterr().out.partition("\nnoticed:\n")[2]
+
+    assert code == 0
+    assert 'loop.suite.yaml:7  removed statement: event["tries"] += 1 -> removed\n      loop.suite.yaml::three' in shown
+    assert shown.index("loop.suite.yaml:6 ") < shown.index("loop.suite.yaml:7 ")
+
+
+def test_red_suites_are_reported_and_nothing_is_changed(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The failing scenario is named with its position."""
+    suite = shop / "suites" / "orders.suite.yaml"
+    suite.write_text(SUITE.replace("cents: 5000", "cents: 5001"))
+
+    code = main(["mutate"])
+    shown = capsys.readouterr()
+
+    assert (code, shown.out) == (1, "")
+    assert "nothing was changed: 1 scenario fails already. Fix the suites first: svctoolkit run" in shown.err
+    assert "suites/orders.suite.yaml:10:" in shown.err
+
+
+def test_a_line_that_no_scenario_runs_is_not_noticed(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its changes are listed with the reason, without running anything for them."""
+    suite = shop / "suites" / "orders.suite.yaml"
+    suite.write_text(SUITE.partition("  - name: the office")[0])
+
+    code = main(["mutate", "--fail-under", "90"])
+    shown = capsys.readouterr()
+
+    assert code == 1
+    assert 'clean.py:6  removed statement: event["context"] = context -> removed\n      no scenario' in shown.out
+    assert "are noticed, below --fail-under 90 %" in shown.err
+
+
+def test_several_processes_give_the_same_verdicts(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--jobs` changes the time, nothing else."""
+    texts = []
+    for jobs in ("1", "2"):
+        main(["mutate", "--all", "--jobs", jobs])
+        texts.append(capsys.readouterr().out.partition("\n")[2])
+
+    assert texts[0] == texts[1]
+    assert "not noticed" in texts[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (["--jobs", "0"], "--jobs 0: must be at least 1"),
+        (["--fail-under", "101"], "--fail-under 101: expected a percentage from 0 to 100"),
+    ],
+)
+def test_wrong_options_are_refused(options: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is loaded."""
+    assert main(["mutate", *options]) == 4
+    assert error in capsys.readouterr().err
