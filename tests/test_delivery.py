@@ -11,6 +11,7 @@ import socket
 import socketserver
 import ssl
 import subprocess
+import sys
 import threading
 import tracemalloc
 import zlib
@@ -451,6 +452,7 @@ class Scripted(socketserver.ThreadingTCPServer):
 
     daemon_threads = True
     allow_reuse_address = True
+    request_queue_size = 128
 
     def __init__(self) -> None:
         self.seen: list[bytes] = []
@@ -577,6 +579,82 @@ def test_threads_can_share_a_transport(server: Scripted, transport: LiveTranspor
         thread.join(10)
 
     assert got == {n: n for n in range(16)}
+
+
+def test_a_connection_in_use_is_not_closed_as_idle(server: Scripted) -> None:
+    """No request fails because another thread finds, at the same time, that its connection was idle for too long."""
+    transport, answers = LiveTransport(keep_idle=0.001), list[tuple[int, str]]()
+
+    def send_many() -> None:
+        for _ in range(100):
+            answer = send(transport, server.url)
+            answers.append((answer.status, str(answer.error or "")))
+
+    threads = [threading.Thread(target=send_many) for _ in range(16)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # threads alternate within microseconds, as on a busy machine
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+    finally:
+        sys.setswitchinterval(interval)
+        transport.close()
+
+    assert set(answers) == {(200, "")}
+    assert len(answers) == 1600
+
+
+def test_closing_a_transport_lets_requests_end(transport: LiveTransport) -> None:
+    """A request that is under way gets its answer; the next one opens a new connection."""
+    asked, closed = threading.Event(), threading.Event()
+
+    def answer(connection: socket.socket) -> None:
+        asked.set()
+        closed.wait(30)
+        connection.sendall(ok(b"late"))
+
+    with Scripted() as server:
+        server.answers["/slow"] = answer
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        got: list[Delivered] = []
+        thread = threading.Thread(target=lambda: got.append(send(transport, f"{server.url}/slow", timeout=60)))
+        thread.start()
+        asked.wait(30)
+        transport.close()
+        closed.set()
+        thread.join(60)
+        later = send(transport, server.url)
+        server.shutdown()
+
+    assert ([delivered.status for delivered in got], later.status, server.connections) == ([200], 200, 2)
+
+
+def test_at_most_100_idle_connections_are_kept(server: Scripted) -> None:
+    """After 110 requests at the same time, 100 connections stay open for the next ones."""
+    transport = LiveTransport(keep_idle=600)
+    together, gone = threading.Barrier(110), threading.Semaphore(0)
+
+    def answer(connection: socket.socket) -> None:
+        together.wait(60)
+        connection.sendall(ok(b"{}"))
+        connection.settimeout(60)
+        if not connection.recv(1, socket.MSG_PEEK):
+            gone.release()
+
+    server.answers["/"] = answer
+    threads = [threading.Thread(target=send, args=(transport, server.url, 60)) for _ in range(110)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    for _ in range(10):
+        assert gone.acquire(timeout=30)
+    assert not gone.acquire(blocking=False)
+    transport.close()
+    for _ in range(100):
+        assert gone.acquire(timeout=30)
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,7 @@ from svctoolkit.delivery.policy import NetworkPolicy
 from svctoolkit.errors import DeliveryError
 
 if TYPE_CHECKING:
-    import httpcore
-
+    from svctoolkit.delivery._connections import Connections
     from svctoolkit.delivery._network import Progress
 
 MAX_REDIRECTS = 5
@@ -45,6 +44,8 @@ _CERTIFICATE = {
 class LiveTransport:
     """Sends requests over the network, keeps connections open, follows up to 5 redirects. Thread-safe.
 
+    A connection that was idle for `keep_idle` seconds is not used again.
+
     Every connection, including those of redirects, goes to an address that `policy` has checked. Proxy environment
     variables are ignored. Certificates are checked against SSL_CERT_FILE or the default authorities, unless
     `ssl_context` says otherwise. A response of more than `max_bytes`, compressed or not, is an error. `timeout` covers
@@ -57,20 +58,21 @@ class LiveTransport:
         *,
         ssl_context: ssl.SSLContext | None = None,
         max_bytes: int = MAX_BYTES,
+        keep_idle: float = 5.0,
     ) -> None:
         self._policy = policy or NetworkPolicy()
-        self._ssl_context, self._max_bytes = ssl_context, max_bytes
-        self._opened: tuple[httpcore.ConnectionPool, Progress] | None = None
+        self._ssl_context, self._max_bytes, self._keep_idle = ssl_context, max_bytes, keep_idle
+        self._opened: tuple[Connections, Progress] | None = None
         self._opening = threading.Lock()
 
     def __call__(self, request: HttpRequest, *, timeout: float) -> HttpResponse:
         """Return the response to the request, after redirects. Raises `DeliveryError`."""
-        pool, progress = self._open()
+        connections, progress = self._open()
         progress.start(timeout)
         url = Url.parse(request.url)
         for _ in range(MAX_REDIRECTS + 1):
             with _failures(url.place, timeout, progress):
-                response = self._exchange(pool, request, url)
+                response = self._exchange(connections, request, url)
             if not (300 <= response.status < 400 and response.headers.get("location")):
                 return response
             request, url = _follow(request, url, response)
@@ -83,33 +85,36 @@ class LiveTransport:
         if opened is not None:
             opened[0].close()
 
-    def _open(self) -> tuple[httpcore.ConnectionPool, Progress]:
+    def _open(self) -> tuple[Connections, Progress]:
         with self._opening:
             if self._opened is None:
                 import httpcore
                 import httpx
 
+                from svctoolkit.delivery._connections import Connections
                 from svctoolkit.delivery._network import CheckedBackend, Progress
 
                 progress = Progress()
-                pool = httpcore.ConnectionPool(
-                    ssl_context=self._ssl_context or httpx.create_ssl_context(),
-                    max_connections=None,
-                    max_keepalive_connections=100,
-                    keepalive_expiry=5.0,
-                    network_backend=CheckedBackend(self._policy, progress),
-                )
-                self._opened = pool, progress
+                backend = CheckedBackend(self._policy, progress)
+                context = self._ssl_context or httpx.create_ssl_context()
+
+                def connect(origin: httpcore.Origin) -> httpcore.HTTPConnection:
+                    return httpcore.HTTPConnection(origin, context, self._keep_idle, network_backend=backend)
+
+                self._opened = Connections(connect), progress
             return self._opened
 
-    def _exchange(self, pool: httpcore.ConnectionPool, request: HttpRequest, url: Url) -> HttpResponse:
+    def _exchange(self, connections: Connections, request: HttpRequest, url: Url) -> HttpResponse:
         import httpcore
 
         where = httpcore.URL(scheme=url.scheme, host=url.host, port=url.port, target=url.target)
         named = any(name.lower() == "host" for name in request.headers)
         fields = request.headers if named else {"Host": url.place, **request.headers}
         raw = [(name.encode("ascii"), value.encode("latin-1")) for name, value in fields.items()]
-        with pool.stream(request.method, where, headers=raw, content=request.body or None) as answer:
+        with (
+            connections.lend(where.origin) as connection,
+            connection.stream(request.method, where, headers=raw, content=request.body or None) as answer,
+        ):
             headers = _headers(answer.headers)
             if 300 <= answer.status < 400 and headers.get("location"):
                 return HttpResponse(answer.status, headers)
