@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from svctoolkit.pipeline.alone import transform_alone
 from svctoolkit.pipeline.api import Pipeline
 from svctoolkit.pipeline.fates import Fate, Passage, pass_many
 from svctoolkit.pipeline.outside import lookup_at, server_of
@@ -34,4 +35,5 @@ __all__ = [
     "run_many",
     "server_of",
     "state_run",
+    "transform_alone",
 ]

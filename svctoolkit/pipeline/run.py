@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 from svctoolkit.delivery import Sender
 from svctoolkit.destinations import Context
@@ -19,6 +19,9 @@ from svctoolkit.pipeline.warehouses import Warehouses
 from svctoolkit.results import DROPPED, NO_TRANSFORMATION, EventResult
 from svctoolkit.transformations import Output, cause_of
 from svctoolkit.workspace import Source
+
+#: Runs the user's code, as `user_transform.run` does.
+RunCode: TypeAlias = Callable[[Sequence[Mapping[str, Json]], Route, "Source | None"], "list[Output] | None"]
 
 
 def run(
@@ -42,11 +45,13 @@ def run_many(
     contexts: Sequence[Context],
     source: Source | None = None,
     warehouses: Warehouses | None = None,
+    code: RunCode = user_transform.run,
 ) -> list[list[EventResult]]:
     """Return the results of `run` for each event, in order. Each event has its own context.
 
-    The user transformation gets all events in one call. That is much faster, its module keeps its state between them,
-    and a batch function sees them together. `milliseconds` of that stage is an event's share of the call.
+    The user transformation gets all events in one call, unless `code` runs it otherwise. That is much faster, its
+    module keeps its state between them, and a batch function sees them together. `milliseconds` of that stage is an
+    event's share of the call.
 
     If the destination's type has no mapping, only the user transformation runs. Rows of a warehouse are loaded into
     `warehouses`.
@@ -54,7 +59,7 @@ def run_many(
     if route.mapping is None and route.tables is None:
         stages = replace(stages, dest_transform=False, send_to_destination=False)
     if stages.user_transform:
-        transformed = _user_transform(events, route, source)
+        transformed = _user_transform(events, route, source, code)
     else:
         transformed = [[(EventResult(event), event)] for event in events]
     for results, context in zip(transformed, contexts, strict=True):
@@ -73,11 +78,11 @@ _Transformed = tuple[EventResult, Mapping[str, Any] | None]
 
 
 def _user_transform(
-    events: Sequence[Mapping[str, Any]], route: Route, source: Source | None
+    events: Sequence[Mapping[str, Any]], route: Route, source: Source | None, code: RunCode
 ) -> list[list[_Transformed]]:
     started = perf_counter()
     enter("user_transform", waits=not route.runs_function)  # a sandbox has its own limit
-    outputs = user_transform.run(events, route, source)
+    outputs = code(events, route, source)
     enter("dest_transform")
     spent = {"user_transform": (perf_counter() - started) * 1000 / (len(events) or 1)}
     if outputs is None:  # stage rule 2: processing continues with the unchanged event

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from svctoolkit.destinations import definitions
 from svctoolkit.displayed import Displayed
@@ -225,8 +225,24 @@ class Transformation(Displayed):
         """The file name of the code in errors."""
         return _file_name(self)
 
-    def run(self, event: Mapping[str, Json], *, metadata: Mapping[str, Json] | None = None) -> Output:
-        """Transform one event. Return `events` (empty: dropped) or `error`, and the `logs` of the code.
+    @property
+    def may_see_batches(self) -> bool:
+        """Whether the code may be a function of all events of a call, judged by its text."""
+        return self.function is None and ("transformEvent" not in self.code or "transformBatch" in self.code)
+
+    @overload
+    def run(self, event: Mapping[str, Json], *, metadata: Mapping[str, Json] | None = None) -> Output: ...
+    @overload
+    def run(
+        self, event: Sequence[Mapping[str, Json]], *, metadata: Mapping[str, Json] | None = None
+    ) -> list[Output]: ...
+    def run(
+        self, event: Mapping[str, Json] | Sequence[Mapping[str, Json]], *, metadata: Mapping[str, Json] | None = None
+    ) -> Output | list[Output]:
+        """Transform one event, or a list of events in one call. Return an output for each event.
+
+        An output has the resulting `events` (none: dropped) or the `error`, and the `logs` of the code. `metadata` is
+        that of every event. An event that `transformBatch` returns belongs to the input with its `messageId`.
 
         The workspace's delivery mode decides where requests of the code go; in mode `record` a recorder answers them.
         Raises `ConfigError` without a workspace: use `Workspace.transformation` to get a transformation with one.
@@ -235,7 +251,10 @@ class Transformation(Displayed):
             raise ConfigError(
                 f"transformation {self.key!r} has no workspace: use workspace.transformation({self.key!r})"
             )
-        return self.runnable(self).run([event], [metadata or {}])[0]
+        code = self.runnable(self)
+        if isinstance(event, Mapping):
+            return code.run([event], [metadata or {}])[0]
+        return code.run(event, [metadata or {}] * len(event))
 
 
 @dataclass(slots=True)

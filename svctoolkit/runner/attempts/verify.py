@@ -21,7 +21,6 @@ from svctoolkit.runner.attempts.causes import Cause, causes, failure, unexpected
 from svctoolkit.runner.attempts.mentions import MOST_FAILURES, Mentions
 from svctoolkit.runner.attempts.shape import ANY_LIST, shape_results, unwrap_single
 from svctoolkit.runner.attempts.stage_failures import (
-    DROPPED,
     NO_TRANSFORMATION,
     StageFailure,
     entries,
@@ -33,7 +32,6 @@ from svctoolkit.runner.attempts.stage_failures import (
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.failed import with_cause
 from svctoolkit.runner.expect.matchers import MISSING
-from svctoolkit.runner.planes.embedded import transformation_id
 from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, basic
 from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Scenario, Step, as_list
@@ -107,8 +105,8 @@ class TransformationResult:
 
     events: list[Any]
     errors: list[str]
-    answer: Answer
     key: str
+    answer: None = None
     everywhere: None = None
 
     def results(self, expected: Mapping[str, Json]) -> dict[str, Json]:
@@ -144,7 +142,7 @@ def perform(
         looks_further = {"delivered", "dropped", "failed", "attempts"} & step.expect.keys() or scenario.scripted
         return VerifyResult(scenario, answer, plane.run_results(run, keys, limit) if looks_further else None)
     if step.kind == "transformation":
-        return _transform(step, plane, run)
+        return _transform(step, plane)
     if spec.destination is not UNSET:
         path = f"/v0/testDestination/{quote(workspace.destination(spec.destination).id, safe='')}"
     else:
@@ -168,27 +166,11 @@ def _reachable_keys(scenario: Scenario, step: Step) -> list[str]:
     return list(workspace.destinations)
 
 
-def _transform(step: Step, plane: Plane, run: str) -> TransformationResult:
-    spec = step.spec
-    assert spec.transformation is not UNSET  # noqa: S101 - the caller has checked
-    path = f"/v0/testDestination/{quote(transformation_id(spec.transformation), safe='')}"
-    stages = {"user_transform": True, "dest_transform": False, "send_to_destination": False}
-    events: list[Any] = []
-    errors: list[str] = []
-    answer = Answer(0, {}, None)
-    for event in as_list(spec.event):
-        answer = plane.test(path, json.dumps({"message": event, "stage": stages}).encode(), run)
-        body = answer.body if isinstance(answer.body, Mapping) else {}
-        if answer.status != 200:
-            errors.append(str(body.get("message", answer.body)))
-        for entry in body.get("data") or ():
-            value = entry.get("user_transformed_payload")
-            error = value.get("error") if isinstance(value, Mapping) and len(value) == 1 else None
-            if error is None:
-                events.append(value)
-            elif error != DROPPED:
-                errors.append(str(error))
-    return TransformationResult(events, errors, answer, spec.transformation)
+def _transform(step: Step, plane: Plane) -> TransformationResult:
+    key = step.spec.transformation
+    assert key is not UNSET  # noqa: S101 - the caller has checked
+    result = plane.transform(key, as_list(step.spec.event))
+    return TransformationResult(list(result.events), list(result.errors), key)
 
 
 def _raw(scenario: Scenario, step: Step, plane: Plane, run: str) -> Answer:

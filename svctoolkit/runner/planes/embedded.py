@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit.errors import StillWaiting
 from svctoolkit.json_types import Json
 from svctoolkit.runner.coverage.lines import Counts, Lines
-from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, basic, parse_body, post
+from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, Transformed, basic, parse_body, post
 from svctoolkit.runner.planes.time import Times
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.model import calls_of
@@ -219,6 +219,13 @@ class EmbeddedPlane:
         # Without HTTP, which would take most of the time of a scenario. None for requests that need it.
         got = ask(self._pipeline, path, body)
         return post(self, path, body, run) if got is None else Answer(got.status, got.headers, parse_body(got.body))
+
+    def transform(self, key: str, events: Sequence[Mapping[str, Json]]) -> Transformed:
+        from svctoolkit.pipeline import transform_alone
+
+        pipeline = self._pipeline
+        route = pipeline.route(self._workspace.destination(transformation_id(key)))
+        return Transformed(*transform_alone(events, route)[:2])
 
     def run_results(self, run: str, keys: Sequence[str], limit: float) -> Mapping[str, Json]:
         from svctoolkit.runner.planes.fates import run_results

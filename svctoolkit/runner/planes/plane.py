@@ -24,6 +24,14 @@ class Answer:
     body: Any
 
 
+@dataclass(frozen=True, slots=True)
+class Transformed:
+    """The result of a transformation alone: the events that its code returned, and its errors as text."""
+
+    events: Sequence[Any]
+    errors: Sequence[str]
+
+
 class Plane(Protocol):
     """A data plane in this process or elsewhere."""
 
@@ -36,6 +44,10 @@ class Plane(Protocol):
 
     def test(self, path: str, body: bytes, run: str) -> Answer:
         """Return the Test API's response to a POST of this JSON; requests to destinations belong to `run`."""
+        ...
+
+    def transform(self, key: str, events: Sequence[Mapping[str, Json]]) -> Transformed:
+        """Return the result of the transformation `key`, with as many of the events in one call as `batch` allows."""
         ...
 
     def run_results(self, run: str, keys: Sequence[str], limit: float) -> Mapping[str, Json]:

@@ -14,7 +14,7 @@ from svctoolkit.errors import DeliveryError, StillWaiting, ToolkitError, UsageEr
 from svctoolkit.json_types import Json
 from svctoolkit.runner.planes.embedded import Planes
 from svctoolkit.runner.planes.fates import results_of_records, violation_record
-from svctoolkit.runner.planes.plane import Answer, Plane, basic, parse_body, post
+from svctoolkit.runner.planes.plane import Answer, Plane, Transformed, basic, parse_body, post
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.model import Scenario
 
@@ -111,6 +111,10 @@ class RemotePlane:
                 text = f"{self.base_url} did not return a Test API response: {error}"
                 raise DeliveryError(text, code="EBADMSG") from None
         return answer
+
+    def transform(self, key: str, events: Sequence[Mapping[str, Json]]) -> Transformed:  # noqa: ARG002 - of the protocol
+        """Raise `UsageError`: a service has no such operation, and scenarios that need it are skipped."""
+        raise UsageError(f"transformation {key!r} can only be tested alone in this process, not at {self.base_url}")
 
     def run_results(self, run: str, keys: Sequence[str], limit: float) -> Mapping[str, Json]:
         """Return the results that the data plane reports under `/inspect`.

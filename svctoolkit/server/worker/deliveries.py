@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from threading import Lock
 from time import monotonic
@@ -137,6 +138,7 @@ class Deliveries:
                     unreadable.append((task, _unreadable(task, error)))
         if unreadable:
             yield Step((), unreadable)
+        self._read_siblings([task for task in tasks if task in events], events, self.terms(destination).jobs)
         readable = [task for task in tasks if task in events or task.jobs is not None]
         for step in self._attempts(readable, events, destination) if readable else ():
             ended = self._clock().timestamp()
@@ -146,10 +148,21 @@ class Deliveries:
                     task.age = ended - task.first_at
             yield step
 
-    def _event(self, task: Task) -> Mapping[str, Any]:
-        own_block, task.block = task.block, None
+    def _read_siblings(self, tasks: Sequence[Task], events: dict[Task, Mapping[str, Any]], size: int) -> None:
+        """Add the events that share a call of the user's code with those of `tasks`."""
+        for task in tasks:
+            for sibling in task.siblings.part(task, size) if task.siblings and task.output is None else ():
+                if sibling not in events and sibling.jobs is None:
+                    with suppress(KeyError, StoreError):  # its own attempt reports the reason
+                        events[sibling] = self._event(sibling, again=True)
+
+    def _event(self, task: Task, *, again: bool = False) -> Mapping[str, Any]:
+        """Return the event of a task; `again`: it will be read once more."""
+        own_block = task.block
+        task.block = own_block if again else None
         block = own_block or self._events.block(task.seq)
         event, task.is_large = block.events[task.seq - block.first], len(block.body) > LARGE
+        task.request = block.first
         if own_block is not None:
             self._events.remember(block)
         return change_event(event, task.change)

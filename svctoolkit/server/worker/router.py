@@ -21,7 +21,7 @@ from svctoolkit.server.store.schema import Received, Violation, storable
 from svctoolkit.server.store.work import Duplicate, Work
 from svctoolkit.server.worker.checks import Checks
 from svctoolkit.server.worker.knobs import Knobs
-from svctoolkit.server.worker.task import Task, owner_of
+from svctoolkit.server.worker.task import Siblings, Task, owner_of
 from svctoolkit.workspace import Destination, Source, Workspace
 
 _CHUNK = 2000  # events in one transaction, or one block
@@ -44,6 +44,7 @@ class Routes:
     tasks: dict[str, list[Task]] = field(default_factory=dict)
     checks: list[schema.Check] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
+    siblings: dict[tuple[int, str], Siblings] = field(default_factory=dict)  # by request and destination
 
 
 class Router:
@@ -230,7 +231,14 @@ class Router:
                 owner = owner_of(event.user, event.anonymous)
                 task = Task(seq, block.source, block.run, owner, user, kind, name, block=own_block)
                 task.change = check.change if check is not None else None
+                if block.count > 1 and self._has_code(key):
+                    task.siblings = routes.siblings.setdefault((block.first, key), Siblings())
+                    task.siblings.tasks.append(task)
                 routes.tasks.setdefault(key, []).append(task)
+
+    def _has_code(self, key: str) -> bool:
+        destination = self._workspace.destinations.get(key)
+        return destination is not None and destination.transformation is not None
 
     def _fates(self, block: Block, place: int, head: Head, repeats: int | None) -> list[tuple[str, Fate]]:
         """Return each destination with the fate of the event there."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -12,6 +14,7 @@ from svctoolkit.causes import Cause
 from svctoolkit.destinations import OutcomeKind
 from svctoolkit.pipeline import Fate, HeldChanges
 from svctoolkit.server.store.block import Block
+from svctoolkit.transformations import Output
 
 Status: TypeAlias = Literal["pending", "delivered", "filtered", "dropped", "failed", "dead", "unmapped"]
 
@@ -37,6 +40,8 @@ class Task:
     `failure` is the fate of jobs that are not retried. `first_at` is the time of the first attempt, and `age` the
     seconds from then to the end of the last one. `transformed` are the events after the user transformation. `change`
     is how a tracking plan changes the event: see `svctoolkit.plans.change_event`. `is_large`: its request was.
+    `request` is the seq of the first event of its request, once the event is read. `output` is what the user's code
+    made of the event, if it ran with the event's `siblings` before the event's own turn.
     """
 
     seq: int
@@ -56,6 +61,27 @@ class Task:
     transformed: Sequence[Mapping[str, Any]] | None = None
     change: Mapping[str, Any] | None = None
     is_large: bool = False
+    request: int = 0
+    siblings: Siblings | None = None
+    output: Output | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Siblings:
+    """The tasks of one request at one destination, in the order of their events. Calls of user code get them together.
+
+    When a lane takes a task depends on timing; without this, so would the events that a batch function sees.
+    `lock` is held while the code runs.
+    """
+
+    tasks: list[Task] = field(default_factory=list)
+    lock: Lock = field(default_factory=Lock)
+
+    def part(self, task: Task, size: int) -> list[Task]:
+        """Return the tasks that share a call of up to `size` events with `task`."""
+        place = bisect_left(self.tasks, task.seq, key=lambda other: other.seq)
+        begin = place // size * size
+        return self.tasks[begin : begin + size]
 
 
 def owner_of(user: str, anonymous: str) -> str:

@@ -34,8 +34,8 @@ class Attempts:
     def __call__(self, tasks: Sequence[Task], events: Mapping[Task, Mapping[str, Json]], key: str) -> Iterator[Step]:
         """Yield the steps until every task has its outcome. Errors become outcomes: nothing is raised.
 
-        `events` has the events of the tasks that have no jobs yet. If the caller stops iterating, the remaining tasks
-        are left unchanged.
+        `events` has the events of the tasks that have no jobs yet, and of those that share calls of user code with
+        them. If the caller stops iterating, the remaining tasks are left unchanged.
         """
         without = dict.fromkeys(tasks)
         try:
@@ -57,18 +57,19 @@ class Attempts:
     def _steps(self, tasks: Sequence[Task], events: Mapping[Task, Mapping[str, Any]], key: str) -> Iterator[Step]:
         workspace = self._pipeline.workspace
         route = self._pipeline.route(workspace.destination(key))
+        size = workspace.delivery.batch.jobs if workspace.delivery.batch else 1
         if route.tables is not None:
-            yield from load(tasks, events, route, self._pipeline, self._clock, masked=self._masked)
+            yield from load(tasks, events, route, self._pipeline, self._clock, size, masked=self._masked)
             return
         wire = Wire(self._pipeline, route, self._clock, masked=self._masked)
         # Tasks of a retry have their jobs already: the user's code does not run again.
         fresh = [task for task in tasks if task.jobs is None]
         if fresh:
-            prepared = [*prepare(fresh, events, route, workspace.sources, wire, self._watchdog, masked=self._masked)]
+            sources, watchdog = workspace.sources, self._watchdog
+            prepared = [*prepare(fresh, events, route, sources, wire, watchdog, size, masked=self._masked)]
             held = wire.take_held()
             if prepared or held:
                 yield Step((), prepared, held=held)
-        size = workspace.delivery.batch.jobs if workspace.delivery.batch else 1
         yield from Call(route, wire, size, partial(self._hear, route), self._watchdog).steps(tasks)
 
     def _hear(self, route: Route, mark: str) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Route, Stages, run_many
 from svctoolkit.pipeline.fates import fate_of_results
 from svctoolkit.results import EventResult
 from svctoolkit.server.worker.calls.preparation import transformed_events
+from svctoolkit.server.worker.calls.user_code import code_outputs
 from svctoolkit.server.worker.task import Exchange, Outcome, Step, Task
 
 _ALL_STAGES = Stages(send_to_destination=True)
@@ -21,6 +23,7 @@ def load(
     route: Route,
     pipeline: Pipeline,
     clock: Callable[[], datetime],
+    size: int,
     *,
     masked: bool,
 ) -> Iterator[Step]:
@@ -35,10 +38,12 @@ def load(
             [pipeline.context] * len(members),
             pipeline.workspace.sources.get(source),
             pipeline.warehouses,
+            code=partial(code_outputs, members, events, size),
         )
         exchanges: list[Exchange] = []
         outcomes = []
         for task, of_task in zip(members, results, strict=True):
+            task.output = None
             task.transformed = transformed_events(of_task, route, masked=masked)
             exchanges += _exchanges(task, of_task, route, clock().timestamp(), masked=masked)
             outcomes.append((task, _outcome(of_task, route, exchanges[-1] if exchanges else None)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from svctoolkit.json_types import Json
@@ -10,6 +11,7 @@ from svctoolkit.pipeline import Route, Stages, run_many
 from svctoolkit.pipeline.fates import fate_of_results, refusal_fate
 from svctoolkit.pipeline.progress import enter
 from svctoolkit.results import ABSENT, NO_TRANSFORMATION, EventResult, error_of
+from svctoolkit.server.worker.calls.user_code import code_outputs
 from svctoolkit.server.worker.calls.wire import Wire
 from svctoolkit.server.worker.task import Job, Outcome, Task
 from svctoolkit.server.worker.watchdog import OverBudgetError, Watchdog, is_own_code
@@ -28,22 +30,27 @@ def prepare(
     sources: Mapping[str, Source],
     wire: Wire,
     watchdog: Watchdog,
+    size: int,
     *,
     masked: bool,
 ) -> Iterator[tuple[Task, Outcome]]:
-    """Set the jobs of the tasks, with one call of the user's code. Yield the outcomes of tasks without any job.
+    """Set the jobs of the tasks. Yield the outcomes of tasks without any job.
 
-    Events of different sources get separate calls, because their metadata may contain the name of the source.
-    `masked` hides secrets in the stored transformed events. An event that exceeds the budget of `watchdog` is dead.
+    Events of different sources get separate calls of the user's code, because their metadata may contain the name of
+    the source; see `code_outputs`. `events` may have events of other tasks that share these calls, of up to `size`
+    events. `masked` hides secrets in the stored transformed events. An event that exceeds the budget of `watchdog` is
+    dead.
     """
     stages = _BEFORE_ROUTER if route.at_router else Stages()
 
     def run(members: Sequence[Task]) -> list[_Prepared]:
         inputs = [events[task] for task in members]
         contexts = [wire.context(task.run, events[task]) for task in members]
-        outputs = run_many(inputs, route, stages, wire.sender, contexts, sources.get(members[0].source))
+        source = sources.get(members[0].source)
+        code = partial(code_outputs, members, events, size)
+        results = run_many(inputs, route, stages, wire.sender, contexts, source, code=code)
         enter("masking")
-        return [(results, transformed_events(results, route, masked=masked)) for results in outputs]
+        return [(of_event, transformed_events(of_event, route, masked=masked)) for of_event in results]
 
     for source in dict.fromkeys(task.source for task in tasks):
         members = [task for task in tasks if task.source == source]
@@ -78,6 +85,7 @@ def _prepare(
     task: Task, results: Sequence[EventResult], transformed: list[Mapping[str, Json]] | None, route: Route
 ) -> Outcome | None:
     task.transformed = transformed
+    task.output = None
     # Kept with the task: a retry sends the same jobs and does not run the user's code again.
     task.jobs = [job for result in results for job in _jobs(task, result, route)]
     fates = (refusal_fate(result) for result in results)
