@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from svctoolkit.json_types import Json
 from svctoolkit.yamlfile._build import scalar
 from svctoolkit.yamlfile._check import Misfit, check, misfits
-from svctoolkit.yamlfile._document import MAX_PROBLEMS, Document, cap, without_collector
+from svctoolkit.yamlfile._document import MAX_PROBLEMS, SHARED, Document, cap, without_collector
 from svctoolkit.yamlfile._load import display_name, load, load_text
 from svctoolkit.yamlfile._removed import REMOVED
 from svctoolkit.yamlfile._schema import schema
@@ -41,6 +41,7 @@ def edit(text: str, changes: Mapping[tuple[str, ...], Json], *, name: str = "") 
 __all__ = [
     "MAX_PROBLEMS",
     "REMOVED",
+    "SHARED",
     "Document",
     "Misfit",
     "cap",

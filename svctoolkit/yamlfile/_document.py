@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Path: TypeAlias = Sequence[str | int]
 
 MAX_PROBLEMS = 100
+#: The first step of the path of a value in another file: see `Document.with_shared`.
+SHARED = "_common.yaml"
 _WIDTH = 100
 _LINE_END = re.compile("\r\n|\r|\n")  # what editors count as line ends; the parser accepts more
 
@@ -127,6 +129,10 @@ class Document(Text):
         """Return a document with `data`. Values defined in `other` have their position there, the rest in this file."""
         return _Overlay(self, data, other)
 
+    def with_shared(self, others: Sequence[Document]) -> Document:
+        """Return a document in which the paths `(SHARED, n, ...)` have their position in `others[n]`."""
+        return _Shared(self, others) if others else self
+
     def has(self, path: Path) -> bool:
         """Whether the file has a value at `path`."""
         return not path or self._node_at(path) is not None
@@ -188,6 +194,33 @@ class _Overlay(Document):
     def position(self, path: Path, *, key: bool = False) -> tuple[int, int]:
         inside = self._other.has(path) and path
         return self._other.position(path, key=key) if inside else super().position(path, key=key)
+
+
+class _Shared(Document):
+    def __init__(self, base: Document, others: Sequence[Document]) -> None:
+        super().__init__(base.text, base.name, base.data, lambda: base._node)
+        self._base, self._others = base, others
+
+    def release(self) -> None:
+        super().release()
+        self._base.release()
+
+    def where(self, path: Path, *, key: bool = False) -> str:
+        return self._other(path).where(path[2:], key=key) if _is_shared(path) else super().where(path, key=key)
+
+    def excerpt(self, path: Path, *, key: bool = False) -> str:
+        return self._other(path).excerpt(path[2:], key=key) if _is_shared(path) else super().excerpt(path, key=key)
+
+    def position(self, path: Path, *, key: bool = False) -> tuple[int, int]:
+        # A line without its file: that of this file's beginning.
+        return super().position(() if _is_shared(path) else path, key=key)
+
+    def _other(self, path: Path) -> Document:
+        return self._others[int(path[1])]
+
+
+def _is_shared(path: Path) -> bool:
+    return tuple(path[:1]) == (SHARED,)
 
 
 def _cover(excerpt: str) -> str:

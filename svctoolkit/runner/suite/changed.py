@@ -9,6 +9,7 @@ from typing import Any
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, UsageError
+from svctoolkit.runner.suite.common import NAME as COMMON
 from svctoolkit.runner.suite.model import Scenario, Suite
 
 #: Parts of a workspace with keys: a change of one key only affects the destinations that use it.
@@ -40,6 +41,8 @@ def select_changed(scenarios: Sequence[Scenario], ref: str) -> list[Scenario]:
 def _of(suite: Suite, files: set[Path], root: Path, base: str) -> Iterator[Scenario]:
     code = _code(suite)
     touched = {path.resolve() for path in suite.files} & files
+    # Also one that was deleted.
+    touched |= {path for path in files if path.name == COMMON and path.parent in suite.path.resolve().parents}
     keys = set[str]()
     workspace = (suite.path.parent / str(suite.document.data.get("workspace", ""))).resolve()
     if workspace in touched:

@@ -27,6 +27,7 @@ from svctoolkit.runner.suite.claims import (
     invariant_problems,
     unreachable_scripts,
 )
+from svctoolkit.runner.suite.common import shared_answers
 from svctoolkit.runner.suite.model import Place, Scenario, Step, Suite
 from svctoolkit.runner.suite.simulated import given_problems, held_problems
 from svctoolkit.workspace import Workspace
@@ -73,6 +74,13 @@ def suite_problems(suite: Suite) -> Iterator[Problem]:
         *invariant_problems(data),
     ]:
         yield document.problem(path, message, key=True)
+    own = data.get("recorder", {})
+    for key in shared_answers(suite.common, suite.workspace, {}):
+        for _, message in _recorder(suite, {key: None}):
+            yield document.problem(suite.common.place("recorder", key, own), message, key=True)
+    for place, shared in suite.common.sections():
+        for path, message in invariant_problems(shared):
+            yield document.problem([*place, *path], message, key=True)
     for kind in ("destination", "source"):
         if name := data.get("defaults", {}).get(kind):
             try:
@@ -88,8 +96,7 @@ def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Pr
         problems_at.append((("xfail",), "a scenario can have `skip` or `xfail`, not both"))
     problems_at += _xfail(scenario)
     problems_at += [(("tags",), message) for message in tag_problems(spec.tags)]
-    shared = scenario.suite.document.data.get("recorder", {})
-    problems_at += _recorder(scenario.suite, {key: None for key in scenario.recorder if key not in shared})
+    problems_at += _recorder(scenario.suite, dict.fromkeys(scenario.scripted))
     problems_at += given_problems(scenario.suite.workspace, spec.given)
     if spec.freeze is not UNSET:
         problems_at += _freeze({"time": spec.freeze.time})

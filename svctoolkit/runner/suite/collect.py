@@ -33,7 +33,7 @@ def collect(
             problems.update(dict.fromkeys(error.problems))
     if problems:
         raise ConfigError(list(problems))
-    names = {name for suite in suites for name in suite.document.data.get("vars", {})}
+    names = {name for suite in suites for name in suite.common.section("vars", suite.document.data.get("vars", {}))}
     for name in variables or {}:
         if name not in names:
             raise UnknownName("variable", name, names)

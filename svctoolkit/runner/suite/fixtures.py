@@ -13,39 +13,45 @@ from typing import Any
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, Problem, did_you_mean
 from svctoolkit.json_types import Json
+from svctoolkit.runner.suite.common import Common, is_file
 from svctoolkit.yamlfile import Document
 
 _MEMBERS = {"$use", "$set", "$unset"}
-_FILES = (".json", ".ndjson", ".yaml", ".yml")
 
 
 class Fixtures:
-    """The fixtures of one suite. Files are read on first use; `files` lists those that were read."""
+    """The fixtures of one suite, with those that `common` shares.
 
-    def __init__(self, document: Document, folder: Path, problems: list[Problem]) -> None:
-        self._entries: Mapping[str, Any] = document.data.get("fixtures", {})
+    Files are read on first use; `files` lists those that were read.
+    """
+
+    def __init__(self, document: Document, folder: Path, problems: list[Problem], common: Common) -> None:
+        self._own: Mapping[str, Any] = document.data.get("fixtures", {})
+        self._entries: Mapping[str, Any] = common.section("fixtures", self._own)
+        self._common = common
         self._document, self._folder, self._problems = document, folder, problems
         self._values: dict[str, Any] = {}
         # Most suites have no fixtures, and walking every value of a large suite takes time.
-        self._needed = "$use" in document.text
+        self._needed = any("$use" in text for text in (document.text, *common.texts()))
         self._open: list[str] = []
         self.files: list[Path] = []
         self.used: set[str] = set()
 
     @property
     def names(self) -> list[str]:
-        return list(self._entries)
+        """The fixtures of the suite itself."""
+        return list(self._own)
 
     @property
     def has_files(self) -> bool:
         """Whether any fixture is a file."""
-        return any(map(_is_file, self._entries.values()))
+        return any(map(is_file, self._entries.values()))
 
     def check_unused(self) -> None:
         """Check fixtures that no scenario uses. Their files must exist, but are not read."""
         used = set(self.used)
-        for name, entry in self._entries.items():
-            if name not in used and not (_is_file(entry) and (self._folder / entry).is_file()):
+        for name, entry in self._own.items():
+            if name not in used and not (is_file(entry) and (self._folder / entry).is_file()):
                 self._of(name, ["fixtures", name])
         # Restored, because checking a fixture marks what it refers to as used.
         self.used = used
@@ -100,13 +106,13 @@ class Fixtures:
         if name not in self._values:
             # A stack of what is being loaded, to detect circles.
             self._open.append(name)
-            self._values[name] = self._load(self._entries[name], ["fixtures", name])
+            self._values[name] = self._load(self._entries[name], list(self._common.place("fixtures", name, self._own)))
             self._open.pop()
         return self._values[name]
 
     def _load(self, entry: Any, place: list[str | int]) -> Any:
         """Return a fixture as written, or the content of its file."""
-        if not _is_file(entry):
+        if not is_file(entry):
             return self.apply(entry, place)
         path = self._folder / entry
         self.files.append(path)
@@ -123,10 +129,6 @@ class Fixtures:
 
     def _problem(self, place: Sequence[str | int], message: str) -> None:
         self._problems.append(self._document.problem(list(place), message))
-
-
-def _is_file(entry: Any) -> bool:
-    return isinstance(entry, str) and entry.endswith(_FILES)
 
 
 def load_file(path: Path) -> Json:

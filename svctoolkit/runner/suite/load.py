@@ -13,6 +13,7 @@ from svctoolkit import yamlfile
 from svctoolkit.errors import InvalidSuite, UnsetVariables
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite import format as _format
+from svctoolkit.runner.suite.common import Common, common_of
 from svctoolkit.runner.suite.model import Suite, calls_of
 from svctoolkit.runner.suite.scenarios import ScenarioBuilder
 from svctoolkit.runner.suite.variables import Environment, Variables, with_names
@@ -35,14 +36,15 @@ def load(
     """
     environment = Environment() if environ is None else Environment(environ)
     with yamlfile.without_collector():
-        document = yamlfile.load(path, error=InvalidSuite)
+        common = common_of(path)
+        document = yamlfile.load(path, error=InvalidSuite).with_shared(common.documents)
         yamlfile.check(document, _format.schema(), InvalidSuite)
         workspace, files = _workspace(
-            path, document, {} if workspaces is None else workspaces, environment, variables or {}
+            path, document, {} if workspaces is None else workspaces, environment, variables or {}, common
         )
         workspace = _with_own_calls(workspace, document)
         suite = Suite(path, document.data.get("suite") or path.name.partition(".suite.")[0], document, workspace)
-        suite.files, suite.environment = files, environment
+        suite.files, suite.environment, suite.common = [*files, *common.files], environment, common
         _fill(suite, variables or {})
         document.release()  # before garbage collection is enabled again: it would traverse all the YAML nodes
     return suite
@@ -74,7 +76,7 @@ def loads(
     environment = Environment() if environ is None else Environment(environ)
     files: list[Path] = []
     if document.data.keys() & {"workspace", *_format.WORKSPACE_KEYS}:
-        workspace, files = _workspace(path, document, {}, environment, {})
+        workspace, files = _workspace(path, document, {}, environment, {}, Common())
     workspace = _with_own_calls(workspace, document)
     suite = Suite(path, document.data.get("suite") or name, document, workspace, files=files, environment=environment)
     return _fill(suite, {})
@@ -106,12 +108,15 @@ def _workspace(
     scope: dict[Path, Workspace],
     environment: Environment,
     variables: Mapping[str, Any],
+    common: Common,
 ) -> tuple[Workspace, list[Path]]:
     """Return the workspace, and the files that it was read from."""
     written = document.data.get("workspace")
     inline = {key: document.data[key] for key in _format.WORKSPACE_KEYS if key in document.data}
     if written is None:
-        inline = with_names(inline, _values(document.data.get("vars", {}), variables, environment))
+        inline = with_names(
+            inline, _values(common.section("vars", document.data.get("vars", {})), variables, environment)
+        )
         workspace = Workspace.of(document.part(inline), folder=path.parent, environ=environment.values, strict=True)
         workspace.file = path
         return workspace, _code_files(workspace)

@@ -15,6 +15,7 @@ from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.encodings import encode
 from svctoolkit.runner.suite import format as _format
+from svctoolkit.runner.suite.common import Common
 from svctoolkit.runner.suite.variables import Environment, Variables
 from svctoolkit.secrets import Masker, NamedSecrets
 from svctoolkit.url_secrets import header_secrets
@@ -32,8 +33,8 @@ INPUTS = ("send", "event", "calls", "request", "generate", "destinationConfig")
 class Suite(Displayed):
     """One suite file. `name` is the file as shown in errors, `title` the name in reports.
 
-    `files` are the other files that it reads: workspace, code, fixtures, rows. `environment` has the secrets that it
-    has read.
+    `files` are the other files that it reads: workspace, code, fixtures, rows, shared settings. `environment`
+    has the secrets that it has read.
     """
 
     path: Path
@@ -44,6 +45,7 @@ class Suite(Displayed):
     files: list[Path] = field(default_factory=list, repr=False)
     environment: Environment = field(default_factory=Environment, repr=False)
     fixtures: Mapping[str, bool] = field(default_factory=dict, repr=False)  # by name, whether a scenario uses it
+    common: Common = field(default_factory=Common, repr=False)  # what it shares with other suites
 
     @property
     def name(self) -> str:
@@ -66,19 +68,23 @@ class Suite(Displayed):
     @cached_property
     def masker(self) -> Masker:
         """Masks the secrets of the workspace, of environment variables that the suite uses, and of the file itself."""
-        written = [*file_secrets(self.document.data), *header_secrets(self.document.data)]
+        written = self._written_secrets()
         overrides = (text for _, type_, config in self._overrides() for text in config_secrets(type_, config))
         return Masker.of([*self.workspace.secrets(), *self.environment.secrets.values(), *written, *overrides])
 
     @cached_property
     def named_secrets(self) -> NamedSecrets:
         """The same secrets with their names, for snapshots."""
-        written = [*file_secrets(self.document.data), *header_secrets(self.document.data)]
+        written = self._written_secrets()
         overrides = (named for override in self._overrides() for named in config_names(*override))
         variables = [*self.environment.secrets.items(), *self.environment.unset.items()]
         return NamedSecrets(
             [*variables, *self.workspace.secret_names(), *overrides, *(("suite", text) for text in written)]
         )
+
+    def _written_secrets(self) -> list[str]:
+        files = [self.document.data, *(data for _, data in self.common.sections())]
+        return [text for data in files for text in (*file_secrets(data), *header_secrets(data))]
 
     def _overrides(self) -> Iterator[tuple[str, str, Mapping[str, Json]]]:
         """Yield key, type and settings of each destination whose settings steps override."""

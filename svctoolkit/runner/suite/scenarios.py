@@ -19,6 +19,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.encodings import encode, encoding_problems, mentions_encoding
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.checks import scenario_problems, suite_problems
+from svctoolkit.runner.suite.common import shared_answers
 from svctoolkit.runner.suite.fixtures import Fixtures
 from svctoolkit.runner.suite.model import INPUTS, Invariant, Live, Place, Scenario, Step, Suite, as_list, encode_inputs
 from svctoolkit.runner.suite.moments import Moments
@@ -49,8 +50,12 @@ class ScenarioBuilder:
     def __post_init__(self) -> None:
         self.document, self.data = self.suite.document, self.suite.document.data
         self.folder = self.suite.path.parent
-        self.fixtures = Fixtures(self.document, self.folder, self.problems)
-        self._encodes = mentions_encoding(self.document.text) or self.fixtures.has_files
+        common = self.suite.common
+        self.fixtures = Fixtures(self.document, self.folder, self.problems, common)
+        self._vars = common.section("vars", self.data.get("vars", {}))
+        self._recorder = shared_answers(common, self.suite.workspace, self.data.get("recorder", {}))
+        texts = (self.document.text, *common.texts())
+        self._encodes = any(map(mentions_encoding, texts)) or self.fixtures.has_files
 
     def load(self, variables: Mapping[str, Json]) -> None:
         scope = self._variables(variables)
@@ -66,17 +71,18 @@ class ScenarioBuilder:
     def _variables(self, spec: Mapping[str, Any]) -> Variables:
         """Return the suite's variables; each may use those above it."""
         scope = Variables({}, self.suite.environment, moments=Moments(datetime.now(UTC)))
-        for name, written in self.data.get("vars", {}).items():
+        for name, written in self._vars.items():
+            place = self.suite.common.place("vars", name, self.data.get("vars", {}))
             if not NAME.fullmatch(name):
                 message = f"{name!r} is not a valid variable name"
-                self.problems.append(self.document.problem(["vars", name], message, key=True))
+                self.problems.append(self.document.problem(place, message, key=True))
             # Variables of the command line win, even over ones that would be invalid.
             if name in spec:
                 scope = scope.extend({name: spec[name]})
                 continue
-            value = self.fixtures.apply(written, ("vars", name))
-            self.problems += scope.unknown(value, self.document, ("vars", name))
-            scope = scope.extend({name: self._encode(scope.apply(value), ("vars", name))})
+            value = self.fixtures.apply(written, place)
+            self.problems += scope.unknown(value, self.document, place)
+            scope = scope.extend({name: self._encode(scope.apply(value), place)})
         # Variables that only the command line sets come last, and may be used by scenarios.
         return scope.extend({name: value for name, value in spec.items() if name not in scope.values})
 
@@ -173,7 +179,7 @@ class ScenarioBuilder:
         steps: tuple[Step, ...],
     ) -> Scenario:
         # By destination: a scenario's script replaces the suite's for that destination only.
-        answers = {**self.data.get("recorder", {}), **(raw.get("recorder") or {})}
+        answers = {**self._recorder, **(raw.get("recorder") or {})}
         scripts = msgspec.convert(self._encode(variables.apply(answers), (*place, "recorder")), _format.RecorderScript)
         freeze = spec.freeze if spec.freeze is not UNSET else self._freeze()
         return Scenario(
@@ -219,7 +225,7 @@ class ScenarioBuilder:
     def _invariants(self, place: Place, raw: Mapping[str, Any], variables: Variables) -> tuple[Invariant, ...]:
         """Return the invariants of the suite and of the scenario."""
         invariants: list[Invariant] = []
-        for at, written in (((), self.data), (place, raw)):
+        for at, written in (*self.suite.common.sections(), ((), self.data), (place, raw)):
             for index, operand in enumerate(written.get("never", ())):
                 forbidden = self._encode(variables.apply(operand), (*at, "never", index))
                 invariants.append(Invariant("never", "", forbidden, (*at, "never", index)))
