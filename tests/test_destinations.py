@@ -420,6 +420,31 @@ def test_a_text_setting_reads_a_number_or_boolean_as_rudderstack_does(written: o
     assert settings.event_type_settings[0].from_ == text
 
 
+@pytest.mark.parametrize("written", [True, False])
+def test_a_boolean_as_a_whole_header_parameter_or_member_stays_a_boolean(written: bool) -> None:
+    """`apiToken: true` is the header true and the member true, as at RudderStack; in a longer text it is its text."""
+    track = {"type": "track", "event": "Order", "userId": "u1", "properties": {"price": 12}}
+
+    (header,) = CATALOGUE["KEEN"].payloads(track, {"projectID": "p", "writeKey": written})
+    (member,) = CATALOGUE["BLUECORE"].payloads(track, {"bluecoreNamespace": written})
+    (text,) = CATALOGUE["KEEN"].payloads(track, {"projectID": written, "writeKey": "k"})
+
+    assert header["headers"]["Authorization"] is written
+    assert member["body"]["JSON"]["properties"]["token"] is written
+    assert text["endpoint"] == f"https://api.keen.io/3.0/projects/{str(written).lower()}/events/Order"
+
+
+def test_a_number_as_a_whole_parameter_stays_a_number_unless_it_is_secret() -> None:
+    """A secret number is sent as a string, so that it is masked."""
+    track = {"type": "track", "event": "Order", "userId": "u1"}
+
+    (header,) = CATALOGUE["KEEN"].payloads(track, {"projectID": "p", "writeKey": 4711})
+    (whole,) = CATALOGUE["WOOPRA"].payloads(track, {"projectName": 4711})
+
+    assert header["headers"]["Authorization"] == "4711"
+    assert whole["params"]["Project"] == 4711
+
+
 def test_a_missing_field_of_a_row_is_reported_with_its_row() -> None:
     """By the row's number."""
     with pytest.raises(errors.InvalidConfig, match=r"pathParams\[1\]\.path: is required"):

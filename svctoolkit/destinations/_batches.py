@@ -16,6 +16,7 @@ from svctoolkit.causes import Refusal
 from svctoolkit.destinations._payload import Payload, json_bytes
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
+from svctoolkit.mapping import javascript_text
 
 
 class Job(Protocol):
@@ -88,6 +89,7 @@ class Merge:
     - `items`: the member of the JSON body that holds the list; empty if the body itself is the list
     - `wraps`: the whole body of a job's request becomes one item; otherwise the body already contains the list
     - `common`: members of such a body that move next to the list, once; with `repeats` each item keeps them, too
+    - `texts`: those of `common` that are written as text next to the list
     - `adds`: members that are added to each item
     - `apart_with`: requests with this member in the body, such as a test event code, are not merged
     - `limit`: maximum number of items per request, `size`: maximum size of the items as JSON in bytes; 0: no limit
@@ -100,6 +102,7 @@ class Merge:
     wraps: bool = False
     common: tuple[str, ...] = ()
     repeats: bool = False
+    texts: tuple[str, ...] = ()
     adds: Mapping[str, Any] = field(default_factory=dict)
     apart_with: str = ""
     limit: int = 0
@@ -129,7 +132,9 @@ class Merge:
         """Return the shared request of jobs with the same `key`."""
         items = [item for job in jobs for item in self.values(job)]
         payload = jobs[0].payloads[0]
-        body = {**self._rest(payload), self.items: items} if self.items else None
+        rest = self._rest(payload)
+        texts = {key: javascript_text(rest[key]) for key in self.texts if key in rest}
+        body = {**rest, **texts, self.items: items} if self.items else None
         shared = msgspec.structs.replace(
             payload,
             endpoint=payload.endpoint.replace(self.at, self.to) if self.to else payload.endpoint,

@@ -109,7 +109,7 @@ def oauth(name: str = "access_token") -> Token:
 
 def _read(settings: Settings, name: str) -> str:
     value = _attribute(settings, name)
-    return value.reveal() if isinstance(value, Secret) else str(value)
+    return value.reveal() if isinstance(value, Secret) else value if isinstance(value, str) else str(value)
 
 
 # Any: each setting has its own type
@@ -129,6 +129,8 @@ def _variable(settings: Settings, name: str) -> str:
 
 
 def _fill(value: Value, settings: Settings) -> str:
+    if isinstance(value, str) and (whole := _PLACE.fullmatch(value)):
+        return _read(settings, whole[1])
     return _PLACE.sub(lambda place: _read(settings, place[1]), value) if isinstance(value, str) else value(settings)
 
 

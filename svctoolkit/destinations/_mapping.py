@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
@@ -13,7 +14,7 @@ from svctoolkit.causes import Refusal, json_value
 from svctoolkit.destinations._batches import Batch, Batching, MappedJob, alone
 from svctoolkit.destinations._context import Context, Lookup, make_context
 from svctoolkit.destinations._payload import Payload
-from svctoolkit.destinations._settings import DynamicSettings, Settings
+from svctoolkit.destinations._settings import DynamicSettings, Settings, Unquoted
 from svctoolkit.errors import MappingError, ToolkitError, UnsupportedEvent, is_survivable
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
@@ -81,6 +82,8 @@ class DestinationMapping:
                 raise
             why = f"the {self.title} mapping failed on this event: {type(error).__name__}: {error}"
             raise MappingError(Refusal("fault", why=why, where=_location(error))) from error
+        if settings.has_unquoted:
+            payloads = [_without_quotes(payload) for payload in payloads]
         if len(payloads) > MAX_PAYLOADS:
             why = f"the event leads to more than {MAX_PAYLOADS} requests; shorten its lists"
             raise MappingError(Refusal("fault", why=why, case="payloads"))
@@ -119,7 +122,8 @@ class DestinationMapping:
             else:
                 members.append(mapped)
         for settings, members in groups:
-            yield from self._batching(members, settings)
+            for batch in self._batching(members, settings):
+                yield replace(batch, payloads=_unquoted(batch.payloads)) if settings.has_unquoted else batch
 
     def _map_job(self, id: Any, event: Event, context: Context) -> MappedJob:
         """Return the job with its payloads, or with its refusal."""
@@ -145,6 +149,20 @@ class DestinationMapping:
         """
         context = make_context(clock, lookup, metadata)
         return [payload.to_dict() for payload in self.transform(Event(event), context)]
+
+
+def _without_quotes(payload: Payload) -> Payload:
+    """Return a payload with the numbers and booleans of settings that are strings elsewhere."""
+    changed = {name: _unquoted(getattr(payload, name)) for name in ("headers", "params", "json", "json_array", "form")}
+    return msgspec.structs.replace(payload, **changed)
+
+
+def _unquoted(value: Any) -> Any:
+    if isinstance(value, Unquoted):
+        return value.value
+    if isinstance(value, dict):
+        return {key: _unquoted(item) for key, item in value.items()}
+    return type(value)(map(_unquoted, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _location(error: BaseException) -> str:

@@ -44,6 +44,23 @@ class Tags(tuple[str, ...]):
     __slots__ = ()
 
 
+class Unquoted(str):
+    """The text of a number or boolean in a setting that is a string.
+
+    In a template, an address or a comparison it is that text. Where it is a whole header, parameter or member of a
+    body, RudderStack sends `value`: `"app_token": true`.
+    """
+
+    __slots__ = ("value",)
+
+    def __new__(cls, value: bool | int | float) -> Unquoted:
+        made = super().__new__(cls, javascript_text(value))
+        made.value = value
+        return made
+
+    value: bool | int | float
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", dict=True):
     """Base class of settings: `webhook_url` here is `webhookUrl` in a configuration. Secrets are masked in `repr`.
 
@@ -53,6 +70,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", dict=T
     def secrets(self) -> list[str]:
         """Return the text of every secret in these settings, also inside rows, for masking: unique, longest first."""
         return sorted({secret for secret in _secrets(self) if secret}, key=lambda secret: (-len(secret), secret))
+
+    @property
+    def has_unquoted(self) -> bool:
+        """Whether a string of these settings is a number or a boolean in the configuration."""
+        return "unquoted" in self.__dict__
 
 
 S = TypeVar("S", bound=Settings)
@@ -116,19 +138,19 @@ def settings_from(title: str, kind: type[S], config: Mapping[str, Json]) -> S:
     """Return the typed settings. Raises `InvalidConfig`.
 
     A variable that is null or an empty string is not set, but an optional string (`str | None`) may be empty.
-    A number, true or false where a string is expected becomes one, as RudderStack does: `pixelId: 123` is "123". Only
-    the variables of addresses (`webhookUrl`) must be strings.
+    A number, true or false where a string is expected becomes `Unquoted`: `pixelId: 123` is "123" in texts. Only the
+    variables of addresses (`webhookUrl`) must be strings.
     """
     may_be_empty = _optional_strings(kind)
     values = {k: v for k, v in config.items() if v is not None and (v != "" or k in may_be_empty)}
     try:
-        return _convert(values, kind)
+        return _with_unquoted(_convert(values, kind), values)
     except msgspec.ValidationError:
         pass  # the usual configuration has strings already, and pays nothing for the rare case
     except UnicodeEncodeError as error:
         raise InvalidConfig(Problem("a string ends in a lone surrogate", where=f"{title} config")) from error
     try:
-        return _convert(_with_strings(values, kind), kind)
+        return _with_unquoted(_convert(_with_strings(values, kind), kind), values)
     except msgspec.ValidationError as error:
         problem = config_problem(str(error), kind, values)
         raise InvalidConfig(Problem(problem, where=f"{title} config")) from error
@@ -146,6 +168,22 @@ def _optional_strings(kind: type[msgspec.Struct]) -> frozenset[str]:
 
 def _convert(values: Mapping[str, Json], kind: type[S]) -> S:
     return msgspec.convert(values, kind, strict=False, dec_hook=_decode)
+
+
+def _with_unquoted(settings: S, values: Mapping[str, Json]) -> S:
+    """Keep the numbers and booleans of strings. A number in a secret stays a string, so that it is masked."""
+    if not any(type(value) in (bool, int, float) for value in values.values()):
+        return settings
+    for name, field in zip(settings.__struct_encode_fields__, settings.__struct_fields__, strict=True):
+        value, found = values.get(name), getattr(settings, field)
+        if type(value) is bool and isinstance(found, Secret):
+            msgspec.structs.force_setattr(settings, field, Secret(Unquoted(value)))
+        elif isinstance(value, (bool, int, float)) and type(found) is str:
+            msgspec.structs.force_setattr(settings, field, Unquoted(value))
+        else:
+            continue
+        settings.__dict__["unquoted"] = True
+    return settings
 
 
 def _with_strings(values: Mapping[str, Json], kind: type[msgspec.Struct]) -> dict[str, Json]:

@@ -11,7 +11,7 @@ import msgspec
 from svctoolkit.destinations._settings import Tags
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import Misconfigured, javascript_text, js_join, path, text
+from svctoolkit.mapping import Misconfigured, javascript_text, path
 from svctoolkit.patterns import SECONDS, search
 
 _PLACE = re.compile(r"\{\{\{(?P<plain>[^{}]++)\}\}\}|\{\{(?P<escaped>[^{}]++)\}\}")
@@ -71,7 +71,9 @@ def person_name(event: Event) -> str:
     name = traits.get("name") or full or traits.get("username") or event.properties.get("email") or traits.get("email")
     if name:
         return _plain(name)
-    return f"User {text(user)}" if user else f"Anonymous user {text(anonymous or '')}".strip()
+    if user:
+        return f"User {javascript_text(user)}"
+    return f"Anonymous user {javascript_text(anonymous)}" if "anonymousId" in event.raw else "Anonymous user"
 
 
 def listing(members: Mapping[str, Json]) -> str:
@@ -99,7 +101,7 @@ def render(template: str, values: Mapping[str, Json], setting: str) -> str:
 
 
 def _plain(value: Any) -> str:
-    return "" if value is None else js_join(value)
+    return "" if value is None else javascript_text(value)
 
 
 def escape(value: Json) -> str:

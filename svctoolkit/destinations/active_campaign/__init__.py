@@ -32,10 +32,10 @@ from svctoolkit.mapping import (
     as_object,
     compact,
     first,
+    javascript_text,
     json_text,
     objects,
     required,
-    string,
     trait,
     value_of,
 )
@@ -82,7 +82,6 @@ CONTACT = Table(
 )
 NAME = required(first("event", "properties.name"))
 DETAIL = Table({"eventdata": first("properties.eventData", "properties.name")})
-VISITOR = Table({"email": string("context.traits.email")})
 SITE = required(first("properties.domain", "context.page.url", "properties.url"))
 TAGS, LISTS, FIELDS = trait("tags"), trait("lists"), trait("fieldInfo")
 
@@ -116,8 +115,14 @@ def send_action(event: Event, settings: ActiveCampaignSettings, context: Context
     if name not in names:
         account.ask("POST", "eventTrackingEvents", {"eventTrackingEvent": {"name": name}}, field="event")
     keys = compact({"key": settings.event_key.reveal(), "actid": settings.actid})
-    form = {**keys, "event": name, **DETAIL(event), "visit": json_text(VISITOR(event))}
+    form = {**keys, "event": name, **DETAIL(event), "visit": json_text({"email": _visitor(event)})}
     return EVENTS.post(settings, body=form)
+
+
+def _visitor(event: Event) -> str:
+    """Return the e-mail address in the context's traits as text; without one, RudderStack sends the word undefined."""
+    traits = as_object(event.context.get("traits"))
+    return javascript_text(traits["email"]) if "email" in traits else "undefined"
 
 
 @destination.on("page")

@@ -99,6 +99,8 @@ USER = Table(
         "email": EMAIL,
         "externalIdentifiers": {
             "clientUserId": "context.externalId.clientUserId",
+            "shopifyId": "context.externalId.shopifyId",
+            "klaviyoId": "context.externalId.klaviyoId",
             "customIdentifiers": listed(trait("customIdentifiers")),
         },
     }
@@ -151,7 +153,9 @@ def send_event(event: Event, settings: AttentiveSettings, context: Context) -> I
         strange = [key for key in event.properties if _NOT_IN_KEYS & set(key)]
         if strange:
             raise Misfit("properties", "no quotes, brackets, backslashes or commas in its keys", strange[0])
-        custom = {"type": name, "properties": dict(event.properties), **CUSTOM(event)}
+        custom = {"type": name, **CUSTOM(event)}
+        if "properties" in event.raw:
+            custom["properties"] = dict(event.properties)
         yield API.post(settings, "events/custom", {**body, **custom})
 
 

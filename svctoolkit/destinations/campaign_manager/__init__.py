@@ -44,15 +44,16 @@ from svctoolkit.mapping import (
     Table,
     WrongValue,
     converter,
-    epoch_ms,
     hash_lower,
-    in_url,
+    moment,
     number_or_none,
     required,
     sha256,
     string,
+    text,
     trait,
 )
+from svctoolkit.mapping.times import microseconds
 
 _KINDS = {
     "batchinsert": "dfareporting#conversionsBatchInsertRequest",
@@ -123,8 +124,9 @@ def micros(value: Json) -> str:
     if isinstance(value, str):
         if value.isascii() and value.isdigit():
             return value.ljust(16, "0")
-        return str(epoch_ms.of(value) * 1000)
-    return str(int(value)) if type(value) in (int, float) else str(epoch_ms.of(value))
+        when = moment(value)
+        return "NaN" if when is None else str(microseconds(when) // 1000 * 1000)
+    return str(int(value)) if type(value) in (int, float) else "NaN"
 
 
 @converter
@@ -202,7 +204,13 @@ def send_conversion(event: Event, settings: CampaignManagerSettings, context: Co
     profile = properties.get("profileId") or settings.profile_id
     if not profile:
         raise Missing("properties.profileId", setting="profileId", why="or set profileId in the configuration")
-    return API.post(settings, f"{in_url(profile)}/conversions/{request}", body, context=context)
+    return API.post(settings, f"{_number(profile)}/conversions/{request}", body, context=context)
+
+
+def _number(profile: Json) -> str:
+    """Return the number of a profile as JavaScript's `Number` writes it: NaN for what is not a number."""
+    found = number_or_none.of(profile)
+    return "NaN" if isinstance(found, str) else text(found)
 
 
 def _consents(event: Event, settings: CampaignManagerSettings, request: str) -> dict[str, Json]:

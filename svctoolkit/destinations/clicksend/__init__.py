@@ -23,10 +23,11 @@ from svctoolkit.mapping import (
     Missing,
     Table,
     converter,
+    javascript_text,
     js_join,
+    json_text,
     leading_number,
     moment,
-    text,
     trait,
     value_of,
     verbatim,
@@ -55,7 +56,8 @@ destination = DestinationType(
     ClickSendSettings,
     docs="https://developers.clicksend.com/docs/rest/v3/",
     quirks=[
-        "The sender is always the configured one, even if the event names another.",
+        "`properties.from` is not read; `CLICKSEND_SENDER_ID` in `context.externalId` replaces the configured sender.",
+        "A contact with a numeric `CLICKSEND_CONTACT_ID` is created, not updated.",
         "Both address lines of a contact contain the whole address as JSON text.",
         "For several contacts of one list RudderStack reports only the first, and retries all.",
         "A message is sent with an empty schedule if the time of its event is invalid.",
@@ -83,12 +85,13 @@ destination.answer_batch(answer_batch)
 
 @converter
 def address_text(value: Json) -> str:
-    """Return an address as text; objects as JSON."""
-    return text(value)
+    """Return an address as JSON: a text has quotes."""
+    return json_text(value)
 
 
 LIST_ID = verbatim("context.externalId.CLICKSEND_CONTACT_LIST_ID")
 CONTACT_ID = "context.externalId.CLICKSEND_CONTACT_ID"
+SENDER_ID = "context.externalId.CLICKSEND_SENDER_ID"
 CONTACT = Table(
     {
         "email": verbatim(trait("email")),
@@ -115,7 +118,6 @@ MESSAGE = Table(
         "from_email": "properties.from_email",
     }
 )
-CAMPAIGN = Table({"name": "properties.name", "body": "properties.body"})
 SCHEDULE = verbatim("properties.schedule")
 WHEN = verbatim(TIME)
 
@@ -130,7 +132,7 @@ def send_contact(event: Event, settings: ClickSendSettings) -> Payload:
     if list_id is None or list_id == "":
         raise Missing("context.externalId.CLICKSEND_CONTACT_LIST_ID", wants="the ID of a list")
     place = f"lists/{js_join(list_id)}/contacts"
-    if "contact_id" in contact:
+    if isinstance(contact.get("contact_id"), str):
         return API.put(settings, f"{place}/{js_join(contact['contact_id'])}", contact)
     return API.post(settings, place, contact)
 
@@ -138,7 +140,7 @@ def send_contact(event: Event, settings: ClickSendSettings) -> Payload:
 @destination.on("track")
 def send_message(event: Event, settings: ClickSendSettings) -> Payload:
     """Return a message to the user's telephone, or a campaign for a list."""
-    sender = settings.default_sender_id.reveal()
+    sender = value_of(event, SENDER_ID) or settings.default_sender_id.reveal()
     list_id = value_of(event, LIST_ID)
     if list_id is not None:
         return API.post(settings, "sms-campaigns/send", _campaign(event, settings, list_id, sender))
@@ -151,16 +153,17 @@ def send_message(event: Event, settings: ClickSendSettings) -> Payload:
     return API.post(settings, "sms/send", {"from": sender, **message, **source, "schedule": _schedule(event, settings)})
 
 
-def _campaign(event: Event, settings: ClickSendSettings, list_id: Any, sender: str) -> dict[str, Any]:
-    words = {key: js_join(value) for key, value in CAMPAIGN(event).items()}
+def _campaign(event: Event, settings: ClickSendSettings, list_id: Any, sender: Json) -> dict[str, Any]:
     _check_sender(sender)
-    for name in ("name", "body"):
-        if name not in words:
+    words = {name: event.properties.get(name, "") for name in ("name", "body")}
+    for name, value in words.items():
+        if value == "":
             raise Missing(f"properties.{name}")
+        words[name] = javascript_text(value)
     return {"list_id": _whole(list_id), **words, "from": sender, "schedule": _schedule(event, settings)}
 
 
-def _check_sender(sender: str) -> None:
+def _check_sender(sender: Json) -> None:
     if not sender:
         raise Misconfigured("defaultSenderId", "is required by messages and campaigns")
 

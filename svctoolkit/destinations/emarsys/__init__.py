@@ -33,7 +33,7 @@ from svctoolkit.destinations.emarsys._batches import batch
 from svctoolkit.destinations.emarsys._judge import answer_batch, judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import TIME, Missing, NotConfigured, Table, required, text, trait
+from svctoolkit.mapping import TIME, Missing, NotConfigured, Table, js_join, required, text, trait
 from svctoolkit.secrets import Secret
 
 _API = "https://api.emarsys.net/api/v2"
@@ -144,7 +144,7 @@ def add_to_list(event: Event, settings: EmarsysSettings, context: Context) -> Pa
     contacts = _contact_list(event, settings, "group")
     payload = {"key_id": key, "external_ids": [known_by]}
     body = {"payload": payload, "contactListId": contacts}
-    return _send(event, settings, context, "group", f"contactlist/{text(contacts)}/add", body)
+    return _send(event, settings, context, "group", f"contactlist/{js_join(contacts)}/add", body)
 
 
 def _contact_list(event: Event, settings: EmarsysSettings, where: str) -> Any:

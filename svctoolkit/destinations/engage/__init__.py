@@ -24,6 +24,7 @@ from svctoolkit.mapping import (
     as_object,
     default,
     first,
+    javascript_text,
     js_join,
     objects,
     require_name,
@@ -116,7 +117,7 @@ def send_event(event: Event, settings: EngageSettings) -> Payload:
 @destination.on("page")
 def send_view(event: Event, settings: EngageSettings) -> Payload:
     """Return the event `Viewed <category> <name> Page`."""
-    words = [f"{js_join(word)} " for word in (event.raw.get("category"), event.raw.get("name")) if word]
+    words = [f"{javascript_text(word)} " for word in (event.raw.get("category"), event.raw.get("name")) if word]
     name = f"Viewed {''.join(words)[:_PAGE_NAME]} Page"
     return _send_event(event, settings, name, {**unnest(event.properties), **PAGE(event)})
 
@@ -130,7 +131,7 @@ def send_member(event: Event, settings: EngageSettings) -> Payload:
     operation = as_object(event.raw.get("traits")).get("operation") or "add"
     if operation not in ("add", "remove"):
         raise Misfit("traits.operation", "add or remove", operation)
-    path = f"lists/{js_join(group_id)}/subscribers"
+    path = f"lists/{javascript_text(group_id)}/subscribers"
     if not value_of(event, ENGAGE_ID) and operation == "add":
         return API.post(settings, path, {**USER(event), **MEMBER(event)})
     method: Method = "DELETE" if operation == "remove" else "PUT"

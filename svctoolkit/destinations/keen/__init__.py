@@ -15,7 +15,7 @@ import msgspec
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.lexical import is_url
-from svctoolkit.mapping import IP, Table, as_object, compact, first, js_join, required, without
+from svctoolkit.mapping import IP, Table, as_object, compact, first, javascript_text, js_join, required, without
 from svctoolkit.secrets import Secret
 
 
@@ -59,7 +59,7 @@ def send_action(event: Event, settings: KeenSettings) -> Payload:
 def send_page(event: Event, settings: KeenSettings) -> Payload:
     """Return an event `Viewed <category> <name> page`, or `Loaded a Page` for a page without a name."""
     page = PAGE(event)
-    words = [js_join(word) for word in page.values()]
+    words = [javascript_text(word) for word in page.values()]
     return _send(event, settings, " ".join(["Viewed", *words, "page"]) if "name" in page else "Loaded a Page")
 
 

@@ -20,6 +20,7 @@ from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     EMAIL,
+    EMAIL_OR_EXTERNAL_ID,
     FIRST_NAME,
     LAST_NAME,
     TIME,
@@ -30,6 +31,7 @@ from svctoolkit.mapping import (
     compact,
     converter,
     first,
+    javascript_text,
     js_join,
     md5,
     moment,
@@ -91,6 +93,7 @@ def iso_seconds(value: Json) -> str | None:
 
 
 MEMBER = Table({"email_address": required(string(EMAIL))})
+ADDRESSEE = Table({"email_address": required(EMAIL_OR_EXTERNAL_ID)})
 ADDRESS = Table(
     {
         "addr1": trait("addressLine1", "address.addressLine1", "merge_fields.ADDRESS.addr1"),
@@ -138,10 +141,10 @@ def send_person(event: Event, settings: MailchimpSettings, context: Context) -> 
 def send_action(event: Event, settings: MailchimpSettings) -> Payload:
     """Return an event of the member, with properties as strings, which Mailchimp requires."""
     value = event.raw.get("event")
-    name = "" if value is None else "_".join(js_join(value).split())
+    name = "" if value is None else "_".join(javascript_text(value).split())
     if not 2 <= len(name) <= 30:
         raise Misfit("event", "a name of 2 to 30 characters", name)
-    member, body = md5(MEMBER(event)["email_address"]), {"name": name, **ACTION(event)}
+    member, body = _hash_bytes(ADDRESSEE(event)["email_address"]), {"name": name, **ACTION(event)}
     if isinstance(event.raw.get("properties"), dict):
         body["properties"] = {k: text(v) for k, v in event.properties.items() if k != "isSyncing"}
     return API.post(settings, f"lists/{_audience(event, settings)}/members/{member}/events", body)
@@ -166,8 +169,8 @@ def _merge_fields(event: Event, address: Mapping[str, Any]) -> dict[str, Any]:
     fields = {**MERGE_FIELDS(event), **compact({"ADDRESS": address})}
     rest = MERGE_FIELDS.rest(ADDRESS.rest(event.traits, "traits"), "traits")
     for key, value in rest.items():
-        tag = re.sub(r"[^0-9A-Za-z]", "", key)[:10].upper()
-        if key != "email" and tag and isinstance(value, (str, int, float)) and value != "":
+        tag = re.sub(r"[^0-9A-Za-z_]", "", key)[:10].upper()
+        if key != "email" and tag and not (value and isinstance(value, (dict, list))):
             fields.setdefault(tag, value)
     return fields
 
@@ -179,6 +182,22 @@ def _audience(event: Event, settings: MailchimpSettings) -> str:
 
 def _hash(address: str) -> str:
     return md5(address.lower())
+
+
+def _hash_bytes(address: Json) -> str:
+    """Return the MD5 of a string, and of any other value as RudderStack does: each character or item is a byte.
+
+    Characters other than digits are zero bytes, so 42 is hashed as the bytes 4 and 2.
+    """
+    if isinstance(address, str):
+        return md5(address)
+    items = [js_join(item) for item in address] if isinstance(address, list) else javascript_text(address)
+    # Latin-1 text would become two bytes in UTF-8; bytes below 128 are the same in both
+    return md5(
+        "".join(
+            chr(int(item) % 128) if len(item) < 20 and item.isascii() and item.isdecimal() else "\0" for item in items
+        )
+    )
 
 
 def _check_status(status: Any, where: str) -> str:

@@ -2,8 +2,6 @@
 
 identify writes the contact. The list comes from the configuration, or from `listId` in `context.externalId`;
 `integrations.mailjet.Action` selects what to do with the contact.
-
-Decisions. A contact without a list is rejected; RudderStack sends it to the list undefined.
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ destination = DestinationType(
     MailjetSettings,
     docs="https://dev.mailjet.com/email/reference/contacts/bulk-contact-management/",
     quirks=[
+        "A contact without a list is sent to the list `undefined`.",
         "The properties of a contact come only from `context.traits`.",
         "The payload of a single contact has no URL: it is sent in a request for its list.",
     ],

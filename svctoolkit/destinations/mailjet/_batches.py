@@ -12,7 +12,7 @@ from svctoolkit.destinations import JSON, Batch, Endpoint, MappedJob, Merge, Pay
 from svctoolkit.destinations._batches import merge
 from svctoolkit.destinations.mailjet._settings import MailjetSettings
 from svctoolkit.events import Event
-from svctoolkit.mapping import Misconfigured, as_object, js_join, value_of
+from svctoolkit.mapping import as_object, js_join, value_of
 
 API = Endpoint("https://api.mailjet.com/v3/REST/contactslist", JSON, basic("api_key", "api_secret"))
 LIST_ID = "context.externalId.listId"
@@ -25,11 +25,7 @@ def batch(jobs: Sequence[MappedJob], settings: MailjetSettings) -> Iterator[Batc
 
 
 def _address_job(job: MappedJob, settings: MailjetSettings) -> MappedJob:
-    list_id = value_of(job.event, LIST_ID) or settings.list_id
-    if job.payloads and not list_id:
-        return MappedJob(
-            job.id, job.event, (), Misconfigured("listId", "is required because the event does not name a list").refusal
-        )
+    list_id = value_of(job.event, LIST_ID) or settings.list_id or "undefined"
     payloads = tuple(_address(payload.json, job.event, js_join(list_id), settings) for payload in job.payloads)
     return MappedJob(job.id, job.event, payloads, job.refusal, job.metadata)
 

@@ -5,8 +5,9 @@ identify adds the contact to the configured list, in batches; track sends an eve
 
 from __future__ import annotations
 
-from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Header, Merge, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, Context, DestinationType, Endpoint, Header, Merge, Payload, Settings
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     ANY_POSTAL_CODE,
     CITY,
@@ -30,7 +31,7 @@ from svctoolkit.secrets import Secret
 
 class MailmodoSettings(Settings, frozen=True, kw_only=True):
     api_key: Secret
-    list_name: str = ""
+    list_name: str | None = None
 
 
 destination = DestinationType(
@@ -38,6 +39,7 @@ destination = DestinationType(
     MailmodoSettings,
     docs="https://www.mailmodo.com/developers/",
     quirks=[
+        "Without `listName` contacts are sent to the list `undefined` in a batch; an empty one is `Rudderstack`.",
         "Traits without a Mailmodo field are read from the event's context first, then from the event itself.",
         "An address of more than 150 characters is split into two fields, and the character at the split is lost.",
     ],
@@ -91,13 +93,17 @@ _ADDRESS_LENGTH = 150
 
 
 @destination.on("identify")
-def send_contact(event: Event, settings: MailmodoSettings) -> Payload:
+def send_contact(event: Event, settings: MailmodoSettings, context: Context) -> Payload:
     """Return the contact with its data, as a member of the list."""
     contact = CONTACT(event)
     data = {**(custom_traits(event, _NOT_CUSTOM) or {}), **DATA(event), **_address(event)}
     if data:
         contact["data"] = data
-    body = {"listName": settings.list_name or "Rudderstack", "values": [contact]}
+    body: dict[str, Json] = {"listName": settings.list_name, "values": [contact]}
+    if settings.list_name == "":
+        body["listName"] = "Rudderstack"
+    elif settings.list_name is None:  # undefined: left out of JSON, but a word in the shared request
+        body = {**body, "listName": "undefined"} if context.in_batch else {"values": [contact]}
     return API.post(settings, "addToList/batch", body)
 
 

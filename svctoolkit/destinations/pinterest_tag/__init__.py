@@ -20,7 +20,6 @@ from svctoolkit.destinations.pinterest_tag._tables import (
     HASHED,
     HASHED_ID,
     ITEM,
-    NUM_ITEMS,
     PLAIN,
     PLAIN_ID,
     SERVER,
@@ -31,8 +30,10 @@ from svctoolkit.mapping import (
     Misconfigured,
     Misfit,
     Missing,
+    as_object,
     moment,
     number,
+    number_or_none,
     path,
     require_name,
     text,
@@ -105,7 +106,7 @@ destination = DestinationType(
 )
 
 
-_action_source, _num_items = getter(ACTION_SOURCE), getter(NUM_ITEMS)
+_action_source = getter(ACTION_SOURCE)
 _hashed_id, _plain_id = getter(HASHED_ID), getter(PLAIN_ID)
 
 
@@ -145,13 +146,19 @@ def _order(event: Event) -> dict[str, Any]:
         contents = [_content(product, properties) for product in products]
         items = sum(number.of(product.get("quantity") or 0) for product in products)
     ids = [item["id"] for item in contents if "id" in item]
-    chosen = _num_items(event.raw)
+    chosen = properties.get("numOfItems")
     return {
         **CUSTOM(event),
-        "num_items": items if chosen is None else chosen,
+        "num_items": items if chosen is None else _count(chosen),
         **({} if products is None and not ids else {"content_ids": ids}),
         "contents": contents,
     }
+
+
+def _count(chosen: Any) -> int | float | None:
+    """Return the number of items; what is not a number becomes NaN in JavaScript, and so null."""
+    count = number_or_none.of(chosen)
+    return None if isinstance(count, str) else count
 
 
 def _content(product: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,12 +171,20 @@ def _content(product: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[
     return item
 
 
+def _nulls(event: Event) -> dict[str, None]:
+    """Return the members that are null because the context says null, which RudderStack copies."""
+    app = as_object(event.context.get("app"))
+    places = (("app_name", app, "name"), ("app_version", app, "version"), ("language", event.context, "locale"))
+    return {member: None for member, place, key in places if key in place and place[key] is None}
+
+
 def _payload(event: Event, settings: PinterestSettings, name: str, more: Mapping[str, Any]) -> Payload:
     endpoint, headers, account = _address(settings)
     body = {
         "event_name": name,
         "event_time": _seconds(event),
         "action_source": _source_of_action(event),
+        **_nulls(event),
         **SERVER(event),
         **_event_id(event, settings),
         **account,

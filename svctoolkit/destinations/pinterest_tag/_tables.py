@@ -19,6 +19,7 @@ from svctoolkit.mapping import (
     hash_digits,
     hash_lower,
     hash_text,
+    js_join,
     not_null,
     number,
     sha256,
@@ -49,6 +50,18 @@ def hash_gender(value: Json) -> str:
     return sha256(_GENDERS.get(gender, gender))
 
 
+@converter
+def joined(value: Json) -> str:
+    """Return a string, or a joined list; numbers and objects are left out."""
+    return js_join(value) if isinstance(value, (str, list)) else ""
+
+
+@converter
+def unhashed(value: Json) -> Json:
+    """Return a string, list or object unchanged; numbers are left out."""
+    return value if isinstance(value, (str, list, dict)) else ""
+
+
 plain, hashed, hashed_lower = each_text(string), each_text(hash_text), each_text(hash_lower)
 hashed_digits, hashed_gender = each_text(hash_digits), each_text(hash_gender)
 
@@ -59,10 +72,10 @@ CITY = trait("address.city", "city")
 STATE = trait("address.state")
 ZIP = trait("address.zip")
 COUNTRY = trait("address.country")
+AGENT = "context.userAgent"
 DEVICE = "context.device.advertisingId"
 AS_IT_IS: dict[str, Leaf] = {
     "client_ip_address": not_null(text_or_list(IP)),
-    "client_user_agent": not_null(text_or_list("context.userAgent")),
     "click_id": as_text("properties.clickId"),
     "partner_id": trait("partnerId"),
 }
@@ -80,8 +93,22 @@ _PERSON: dict[str, tuple[Leaf, Converter[list[str] | None]]] = {
     "country": (COUNTRY, hashed_lower),
     "hashed_maids": (DEVICE, hashed),
 }
-HASHED = Table({**{key: not_null(convert(leaf)) for key, (leaf, convert) in _PERSON.items()}, **AS_IT_IS})
-PLAIN = Table({**{key: not_null(plain(leaf)) for key, (leaf, _) in _PERSON.items()}, **AS_IT_IS})
+
+
+HASHED = Table(
+    {
+        **{key: not_null(convert(leaf)) for key, (leaf, convert) in _PERSON.items()},
+        **AS_IT_IS,
+        "client_user_agent": not_null(joined(AGENT)),
+    }
+)
+PLAIN = Table(
+    {
+        **{key: not_null(plain(leaf)) for key, (leaf, _) in _PERSON.items()},
+        **AS_IT_IS,
+        "client_user_agent": not_null(unhashed(AGENT)),
+    }
+)
 HASHED_ID = not_null(hashed_lower(PERSON_ID))
 PLAIN_ID = not_null(plain(PERSON_ID))
 SERVER = Table(
@@ -114,7 +141,6 @@ CUSTOM = Table(
         "np": "properties.np",
     }
 )
-NUM_ITEMS = number("properties.numOfItems")
 ITEM = Table(
     {
         "id": as_text("product_id", "sku", "id"),

@@ -163,8 +163,8 @@ ORDER_1 = Table(
         "description": "properties.description",
         "query": "properties.query",
         "status": "properties.status",
-        "order_id": first("properties.order_id", "properties.orderId"),
-        "shop_id": first("properties.shop_id", "properties.shopId"),
+        "order_id": as_text("properties.order_id", "properties.orderId"),
+        "shop_id": as_text("properties.shop_id", "properties.shopId"),
     }
 )
 TEST = Table({"test_event_code": "properties.testEventCode"})
@@ -174,6 +174,7 @@ _ITEM: Shape = {
     "content_category": "category",
     "price": "price",
     "quantity": "quantity",
+    "brand": "brand",
 }
 ITEM_1 = Table({"content_type": "contentType", **_ITEM}, of="properties.products")
-ITEM_2 = Table({**_ITEM, "brand": "brand"}, of="properties.products")
+ITEM_2 = Table(_ITEM, of="properties.products")

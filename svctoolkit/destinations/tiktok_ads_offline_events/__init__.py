@@ -78,6 +78,7 @@ destination = DestinationType(
             "batch",
             wraps=True,
             common=("event_set_id", "partner_name"),
+            texts=("event_set_id",),
             repeats=True,
             limit=80,
             at="/offline/track/",

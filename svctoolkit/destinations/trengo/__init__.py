@@ -50,6 +50,7 @@ from svctoolkit.secrets import Secret
 _IDENTIFIERS = {"email": EMAIL, "phone": PHONE}
 NAME = trait("name")
 CHANNEL = "context.externalId.trengoChannelId"
+CONTACT = "context.externalId.trengoContactId"
 
 
 class TrengoSettings(Settings, frozen=True, kw_only=True):
@@ -72,6 +73,7 @@ destination = DestinationType(
     quirks=[
         "A missing first or last name is written as null: without both, the contact is called `null null`.",
         "Trengo's search decides which contact is used: the result is not compared with the identifier.",
+        "An event without the identifier is searched for as `undefined`.",
         "If a stored configuration has no channelIdentifier, contacts are identified by phone number, not by e-mail.",
     ],
     answers=[
@@ -88,11 +90,13 @@ API = Endpoint("https://app.trengo.com/api/v2", JSON, ACCEPT_JSON, bearer("api_t
 @destination.on("identify")
 def send_contact(event: Event, settings: TrengoSettings, context: Context) -> Payload:
     """Create a contact of the channel, or rename the existing one."""
-    identifier = _identifier(event, settings)
     name = value_of(event, NAME) or " ".join(js_join(value_of(event, word)) for word in (FIRST_NAME, LAST_NAME))
-    contact = _contact(identifier, settings, context) if settings.enable_dedup else None
+    contact = _contact(event, settings, context) if settings.enable_dedup else None
     if contact is not None:
         return API.put(settings, f"contacts/{contact}", {"name": name})
+    identifier = _identifier(event, settings)
+    if not identifier:
+        raise Missing(f"traits.{settings.identifier}")
     channel = _channel(event, settings)
     body = {"name": name, "identifier": identifier, "channel_id": channel}
     return API.post(settings, f"channels/{in_url(channel)}/contacts", body)
@@ -105,7 +109,7 @@ def send_ticket(event: Event, settings: TrengoSettings, context: Context) -> Pay
     template = next((row.to for row in settings.event_template_map if row.from_ == name and name), None)
     if template is None:
         raise NotConfigured("event", name, setting="eventTemplateMap")
-    contact = _contact(_identifier(event, settings), settings, context)
+    contact = _contact(event, settings, context)
     if contact is None:
         raise NotFound("contact", _identifier(event, settings), field=f"traits.{settings.identifier}")
     body = {"contact_id": contact, "channel_id": _channel(event, settings)}
@@ -132,16 +136,19 @@ def _subject(template: str, event: Event) -> str:
 
 
 def _identifier(event: Event, settings: TrengoSettings) -> Any:
-    identifier = value_of(event, _IDENTIFIERS[settings.identifier])
-    if not identifier:
-        field = f"traits.{settings.identifier}"
-        raise Missing(field)
-    return identifier
+    return value_of(event, _IDENTIFIERS[settings.identifier])
 
 
-def _contact(identifier: Json, settings: TrengoSettings, context: Context) -> Json:
-    """Return the ID of the contact that Trengo finds, or None. Raises if several contacts have the identifier."""
-    question = API.lookup(settings, f"contacts?page=1&term={quote(js_join(identifier), safe='@+')}")
+def _contact(event: Event, settings: TrengoSettings, context: Context) -> Json:
+    """Return the contact's ID: that of the event, else of the contact that Trengo finds, or None.
+
+    Raises if several contacts have the identifier.
+    """
+    if own := value_of(event, CONTACT):
+        return own
+    identifier = _identifier(event, settings)
+    term = quote(js_join(identifier), safe="@+") if identifier else "undefined"
+    question = API.lookup(settings, f"contacts?page=1&term={term}")
     answer = as_object(context.ask(question, field=f"traits.{settings.identifier}"))
     contacts = answer.get("data")
     if not isinstance(contacts, list):

@@ -88,10 +88,10 @@ def whole(value: Json) -> int | None:
 
 
 @converter
-def cents(value: Json) -> str | None:
-    """Return a price with two decimals."""
+def price_text(value: Json) -> str | None:
+    """Return a price as text: a whole number with two decimals, any other unchanged."""
     price = leading_number(value)
-    return None if price is None else f"{price:.2f}"
+    return None if price is None else f"{price:.2f}" if price == int(price) else text(price)
 
 
 @converter
@@ -127,7 +127,7 @@ CONTENT = Table(
         "content_name": "name",
         "content_type": "type",
         "num_items": whole("quantity"),
-        "content_price": cents("price"),
+        "content_price": price_text("price"),
     },
     of="properties.contents",
 )
