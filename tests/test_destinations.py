@@ -439,7 +439,7 @@ def test_a_number_as_a_whole_parameter_stays_a_number_unless_it_is_secret() -> N
     track = {"type": "track", "event": "Order", "userId": "u1"}
 
     (header,) = CATALOGUE["KEEN"].payloads(track, {"projectID": "p", "writeKey": 4711})
-    (whole,) = CATALOGUE["WOOPRA"].payloads(track, {"projectName": 4711})
+    (whole,) = CATALOGUE["WOOPRA"].payloads({**track, "timestamp": "2026-01-15T10:04:30Z"}, {"projectName": 4711})
 
     assert header["headers"]["Authorization"] == "4711"
     assert whole["params"]["Project"] == 4711
