@@ -14,13 +14,15 @@ from __future__ import annotations
 
 from svctoolkit.simulations.account import Account
 from svctoolkit.simulations.catalogue import SIMULATIONS, is_simulated, open  # noqa: A004 - called with its module
+from svctoolkit.simulations.checks import Check, Confidence
+from svctoolkit.simulations.credentials import basic, basic_login, bearer, header
 from svctoolkit.simulations.losses import Change, Loss
-from svctoolkit.simulations.messages import About, Request, Response, member, object_at, objects
-from svctoolkit.simulations.rules import LEVELS, Confidence, Level, Rule, Rules, check_level, load_rules
+from svctoolkit.simulations.messages import About, Request, Response, filled, member, object_at, objects
+from svctoolkit.simulations.rules import LEVELS, Level, Rule, Rules, check_level, load_rules
 from svctoolkit.simulations.server import SimulatedServer, StoredRow
-from svctoolkit.simulations.simulation import Simulation, bearer
+from svctoolkit.simulations.simulation import Simulation
 from svctoolkit.simulations.table import Alias, Fold, Row
-from svctoolkit.simulations.visit import Items, Visit
+from svctoolkit.simulations.visit import Batch, Broken, Visit
 
 __all__ = [
     "LEVELS",
@@ -28,10 +30,12 @@ __all__ = [
     "About",
     "Account",
     "Alias",
+    "Batch",
+    "Broken",
     "Change",
+    "Check",
     "Confidence",
     "Fold",
-    "Items",
     "Level",
     "Loss",
     "Request",
@@ -43,8 +47,12 @@ __all__ = [
     "Simulation",
     "StoredRow",
     "Visit",
+    "basic",
+    "basic_login",
     "bearer",
     "check_level",
+    "filled",
+    "header",
     "is_simulated",
     "load_rules",
     "member",

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 
 from svctoolkit.json_types import Json
-from svctoolkit.simulations.limits import json_size
+from svctoolkit.simulations.measures import json_size
 
 #: `(record of a body)` -> the message ids of the events that it comes from
 About: TypeAlias = Callable[[Mapping[str, Json]], tuple[str, ...]]
@@ -85,3 +85,8 @@ def object_at(value: Json, *path: str) -> dict[str, Json]:
     """Return an object in nested objects, or an empty one."""
     found = member(value, *path)
     return found if isinstance(found, dict) else {}
+
+
+def filled(**values: Json) -> dict[str, Json]:
+    """Return the values that are not empty, for answers that leave the others out."""
+    return {name: value for name, value in values.items() if value}

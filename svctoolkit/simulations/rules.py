@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -16,14 +15,10 @@ from msgspec import Meta
 
 from svctoolkit.errors import ConfigError, Problem, UnknownName, did_you_mean
 from svctoolkit.json_types import Json
+from svctoolkit.simulations.answers import Form
+from svctoolkit.simulations.checks import Check, Confidence, Effect, Limit, Words, check_problem
 from svctoolkit.yamlfile import check, load, schema
 
-#: What a rule does to a record. `refused`, `dropped`, `cut` and `folded` are losses, `overwritten` and `moved` changes.
-Effect: TypeAlias = Literal[
-    "refused", "dropped", "cut", "folded", "overwritten", "moved", "ignored", "kept", "answer", "unsure"
-]
-#: documented, recorded, validator, inferred, general knowledge, contradictory sources
-Confidence: TypeAlias = Literal["doc", "rec", "val", "inf", "gen", "unsure"]
 #: `answers` responds without judging; `simulated` applies certain rules; `strict` also applies inferred ones and delays
 Level: TypeAlias = Literal["answers", "simulated", "strict"]
 
@@ -31,6 +26,7 @@ LEVELS: tuple[Level, ...] = ("answers", "simulated", "strict")
 LOSSES = ("refused", "dropped", "cut", "folded")
 _CERTAIN = ("doc", "rec", "val")
 _STALE_DAYS = 548  # 18 months
+_WORDS = Words()
 
 
 def check_level(level: str) -> Level:
@@ -52,7 +48,8 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One rule of a vendor. `says` is the rule in one clause, `source` the code of its source.
 
-    `limit` is its bound, several bounds by name, or the values that it lists.
+    `limit` is its bound, several bounds by name, or the values that it lists. `checks` are the conditions under which
+    it applies; a rule without them is applied by the simulation's code.
     """
 
     id: Annotated[str, Meta(pattern=r"^[a-z0-9]+(\.[a-z0-9_]+)+$")]
@@ -60,7 +57,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     says: Annotated[str, Meta(min_length=1)]
     source: Annotated[str, Meta(min_length=1)]
     confidence: Confidence
-    limit: int | list[str] | dict[str, int] | None = None
+    limit: Limit = None
+    checks: list[Check] = []
 
     def is_active(self, level: Level, confidence: Confidence | None = None) -> bool:
         """Whether the rule has an effect at this level; `confidence` replaces the rule's for one part of it."""
@@ -68,16 +66,24 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return level != "answers" and (certainty in _CERTAIN or (level == "strict" and certainty == "inf"))
 
 
+def bound_of(check: Check, rule: Rule, rules: Mapping[str, Rule]) -> Limit:
+    """Return the limit of a rule's check: the rule's, the one with the check's name for it, or another rule's."""
+    if check.limit in rules:
+        return rules[check.limit].limit
+    return rule.limit.get(check.limit) if check.limit and isinstance(rule.limit, dict) else rule.limit
+
+
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sources: dict[str, Source]
     rules: list[Rule]
+    answers: dict[str, Form] = {}
 
 
 class Rules(Mapping[str, Rule]):
-    """The rules of one vendor by id. Raises `UnknownName` for others."""
+    """The rules of one vendor by id, and the `forms` of its answers. Raises `UnknownName` for other rules."""
 
-    def __init__(self, rules: Mapping[str, Rule], sources: Mapping[str, Source]) -> None:
-        self._rules, self.sources = rules, sources
+    def __init__(self, rules: Mapping[str, Rule], sources: Mapping[str, Source], forms: Mapping[str, Form]) -> None:
+        self._rules, self.sources, self.forms = rules, sources, forms
         self._where = {id: _where(sources[rule.source]) for id, rule in rules.items() if rule.source in sources}
 
     def __getitem__(self, id: str) -> Rule:
@@ -108,11 +114,11 @@ def _day(text: str) -> date:
     return date.fromisoformat(text if len(text) > 7 else f"{text}-01")
 
 
-@cache
-def load_rules(path: Path) -> Rules:
-    """Load the rules in a file: `sources` by code, and `rules`.
+def load_rules(path: Path, words: Words = _WORDS) -> Rules:
+    """Load the rules in a file: `sources` by code, `rules`, and the forms of `answers` by name.
 
-    Raises `ConfigError` with positions for a rule without a source, date, effect or confidence, or with an id twice.
+    Raises `ConfigError` with positions for a rule without a source, date, effect or confidence, or with an id twice,
+    and for a check that has no condition, several, or one that is not among the `words`.
     """
     document = load(path)
     check(document, schema(_File), ConfigError)
@@ -126,6 +132,13 @@ def load_rules(path: Path) -> Rules:
         if rule.id in rules:
             problems.append(Problem(f"rule {rule.id!r} is defined twice", document.where(["rules", place, "id"])))
         rules[rule.id] = rule
+        for number, each in enumerate(rule.checks):
+            wrong = check_problem(each, bound_of(each, rule, rules), words) or (
+                f"no answer is called {each.form!r}" if each.form not in file.answers and file.answers else None
+            )
+            if wrong:
+                where = document.where(["rules", place, "checks", number])
+                problems.append(Problem(f"rule {rule.id!r}: {wrong}", where))
     if problems:
         raise ConfigError(problems)
-    return Rules(rules, file.sources)
+    return Rules(rules, file.sources, file.answers)

@@ -129,7 +129,7 @@ class SimulatedServer:
                 self.account,
                 self.level,
                 self.tables,
-                self.simulation.rules,
+                self.simulation.rulebook,
                 self.clock(),
                 self.requests,
                 request.events,
@@ -138,12 +138,8 @@ class SimulatedServer:
                 request.about,
                 self._note,
             )
-            early = self.simulation.check(visit, request)
-            if early is not None:
-                return early
-            handler = self.simulation.handler(request) or self.simulation.unknown
             try:
-                response = handler(visit, request)
+                response = self.simulation.respond(visit, request)
             except Exception:  # noqa: BLE001 - a fault of the simulation must not look like one of the pipeline
                 _LOG.exception("the simulation of %s failed on %s", self.simulation.title, request.path)
                 self.faults += 1

@@ -6,46 +6,74 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
+from svctoolkit.simulations.checks import CONVERSIONS, Conversion, Words
+from svctoolkit.simulations.credentials import Credentials, IsAuthentic, same_headers
+from svctoolkit.simulations.formats import FORMATS, Format
 from svctoolkit.simulations.messages import Request, Response
+from svctoolkit.simulations.rulebook import Rulebook
 from svctoolkit.simulations.rules import Rules, load_rules
 from svctoolkit.simulations.table import Alias, Fold, TableType
 from svctoolkit.simulations.visit import Visit
 
 #: Answers one request; None: not an endpoint that the simulation has.
 Handler: TypeAlias = Callable[[Visit, Request], Response | None]
-#: `(configuration)` -> the headers with which the mapping authenticates
-Credentials: TypeAlias = Callable[[Mapping[str, Json]], Mapping[str, str]]
+
+
+class Endpoint(NamedTuple):
+    """A handler, the kind of record whose checks its requests must pass, and whether they must authenticate."""
+
+    handle: Handler
+    checks: str = ""
+    is_open: bool = False
 
 
 class Simulation:
     """A destination type's server: tables, and a handler for each endpoint.
 
-    `facts` is the file of its rules. `credentials` returns the headers of a request that authenticates; requests
-    without headers, as in `SimulatedServer.answer`, get these.
+    `facts` is the file of its rules and answers. `credentials` returns the headers of a request that authenticates;
+    requests without headers, as in `SimulatedServer.answer`, get these. `auth` is the rule that refuses other requests,
+    with the answer `unauthorized` (or `unauthenticated`, if there is one, without any); by default requests need the
+    same headers, or what `is_authentic` says. `formats` and `conversions` are the vendor's own words for checks.
 
     Handlers get a `Visit`, which holds the tables and reports losses, and the `Request`. They return a `Response`.
     """
 
-    def __init__(self, title: str, *, facts: Path | str, credentials: Credentials = lambda _: {}) -> None:
+    def __init__(
+        self,
+        title: str,
+        *,
+        facts: Path | str,
+        credentials: Credentials = lambda _: {},
+        auth: str = "",
+        is_authentic: IsAuthentic | None = None,
+        formats: Mapping[str, Format] | None = None,
+        conversions: Mapping[str, Conversion] | None = None,
+    ) -> None:
         self.title, self.credentials = title, credentials
-        self._facts = Path(facts)
+        self._facts, self._auth = Path(facts), auth
+        self._is_authentic = is_authentic or same_headers(credentials)
+        self._words = Words({**FORMATS, **(formats or {})}, conversions={**CONVERSIONS, **(conversions or {})})
         self.tables: dict[str, TableType] = {}
-        self._exact: dict[tuple[str, str], Handler] = {}
-        self._patterns: list[tuple[str, re.Pattern[str], Handler]] = []
-        self.check: Handler = lambda _visit, _request: None
-        self.unknown: Handler = lambda _visit, _request: None
+        self._exact: dict[tuple[str, str], Endpoint] = {}
+        self._patterns: list[tuple[str, re.Pattern[str], Endpoint]] = []
+        self._unknown = Endpoint(lambda _visit, _request: None)
 
     def __repr__(self) -> str:
         return f"<Simulation of {self.title}: {', '.join(self.tables)}>"
 
     @cached_property
+    def rulebook(self) -> Rulebook:
+        """Its rules, ready to run. Raises `ConfigError` for a rule without a source."""
+        return Rulebook(load_rules(self._facts, self._words), self._words)
+
+    @property
     def rules(self) -> Rules:
         """Its rules. Raises `ConfigError` for a rule without a source."""
-        return load_rules(self._facts)
+        return self.rulebook.rules
 
     @property
     def endpoints(self) -> list[str]:
@@ -69,49 +97,58 @@ class Simulation:
         self.tables[name] = TableType(name, ids, weak, owner, folds, makes, members)
         return name
 
-    def on(self, *endpoints: str) -> Callable[[Handler], Handler]:
-        """Register a handler for endpoints such as `POST /users/track` or `PATCH /profiles/{id}`."""
+    def on(self, *endpoints: str, checks: str = "", is_open: bool = False) -> Callable[[Handler], Handler]:
+        """Register a handler for endpoints such as `POST /users/track` or `PATCH /profiles/{id}`.
+
+        With `checks`, requests are judged by the checks of this kind before, as records with `body`, `bytes`, `query`
+        and `path`. Requests to endpoints that are open need not authenticate.
+        """
 
         def register(handler: Handler) -> Handler:
+            entry = Endpoint(handler, checks, is_open)
             for endpoint in endpoints:
                 method, _, path = endpoint.partition(" ")
                 if "{" in path:
                     pattern = re.compile(re.sub(r"\{\w+\}", "([^/]+)", path))
-                    self._patterns.append((method, pattern, handler))
+                    self._patterns.append((method, pattern, entry))
                 elif (method, path) in self._exact:
                     raise ConfigError(f"{self.title}: {endpoint} has two handlers")
                 else:
-                    self._exact[method, path] = handler
+                    self._exact[method, path] = entry
             return handler
 
         return register
 
-    def on_every_request(self, handler: Handler) -> Handler:
-        """Register what is checked before every request, such as credentials. Its response ends the request."""
-        self.check = handler
-        return handler
-
     def on_unknown(self, handler: Handler) -> Handler:
         """Register what answers endpoints without a handler. By default they succeed and are counted."""
-        self.unknown = handler
+        self._unknown = Endpoint(handler)
         return handler
 
-    def handler(self, request: Request) -> Handler | None:
-        """Return the handler for a request, and set its `parts`."""
+    def respond(self, visit: Visit, request: Request) -> Response | None:
+        """Return the response to a request: refused without authentication or by a check, else the handler's."""
+        endpoint = self._find(request)
+        if (
+            self._auth
+            and not endpoint.is_open
+            and not self._is_authentic(visit.config, request)
+            and visit.report(self._auth)
+        ):
+            is_missing = "authorization" not in request.headers and visit.has_answer("unauthenticated")
+            return visit.answer("unauthenticated" if is_missing else "unauthorized")
+        if endpoint.checks:
+            sent = {"body": request.body, "bytes": request.size, "query": request.query, "path": request.path}
+            refused = visit.refuse(endpoint.checks, sent)
+            if refused is not None:
+                return refused
+        return endpoint.handle(visit, request)
+
+    def _find(self, request: Request) -> Endpoint:
         found = self._exact.get((request.method, request.path))
-        if found is None:
-            for method, pattern, handler in self._patterns:
-                match = pattern.fullmatch(request.path) if method == request.method else None
-                if match:
-                    request.parts = tuple(match.groups())
-                    return handler
-        return found
-
-
-def bearer(key: str, *, prefix: str = "Bearer ") -> Credentials:
-    """Return credentials for `Authorization: Bearer <setting>`."""
-    return lambda config: {"authorization": f"{prefix}{_plain(config.get(key))}"}
-
-
-def _plain(value: Json) -> str:
-    return "" if value is None else str(value)
+        if found is not None:
+            return found
+        for method, pattern, endpoint in self._patterns:
+            match = pattern.fullmatch(request.path) if method == request.method else None
+            if match:
+                request.parts = tuple(match.groups())
+                return endpoint
+        return self._unknown

@@ -10,7 +10,6 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from svctoolkit.json_types import Json
-from svctoolkit.simulations.limits import is_within
 
 #: the name of an id and its value, as text
 Key: TypeAlias = tuple[str, ...]
@@ -65,6 +64,10 @@ class Fold:
         if any(values.get(name) is None for name in self.needs) or any(values.get(n) is not None for n in self.lacks):
             return None
         return (self.rule, *(owner if name == "owner" else text_of(values.get(name)) for name in self.members))
+
+    def is_within(self, start: float, end: float) -> bool:
+        """Whether two times in seconds are close enough for rows to fold."""
+        return self.within is None or abs(end - start) <= self.within
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +265,7 @@ class Table:
             if key is None:
                 continue
             earlier = self.rows.get(self._folds.get(key, 0))
-            if earlier is not None and is_within(datetime.fromtimestamp(earlier.at, at.tzinfo), at, fold.within):
+            if earlier is not None and fold.is_within(earlier.at, at.timestamp()):
                 return fold, earlier
         return None
 

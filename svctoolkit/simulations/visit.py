@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from typing import NamedTuple
 
 from svctoolkit.json_types import Json
+from svctoolkit.simulations import operations as op
 from svctoolkit.simulations.account import Account
+from svctoolkit.simulations.checks import FINE, Confidence, Effect, ReadyCheck
 from svctoolkit.simulations.losses import Change, Loss
-from svctoolkit.simulations.messages import About
-from svctoolkit.simulations.rules import LOSSES, Confidence, Effect, Level, Rule, Rules
+from svctoolkit.simulations.messages import About, Response
+from svctoolkit.simulations.rulebook import Rulebook
+from svctoolkit.simulations.rules import LOSSES, Level, Rule
 from svctoolkit.simulations.table import Row, Table
+
+
+class Broken(NamedTuple):
+    """A record that a vendor does not keep: the check, the record's kind and place, and the value that broke it."""
+
+    check: ReadyCheck
+    kind: str
+    place: int | None
+    value: Json
+
+    @property
+    def values(self) -> dict[str, Json]:
+        """The values of its answer: those that the check names, and `value`, `limit`, `kind`, `place`, `at`."""
+        own = {"value": self.value, "limit": self.check.limit, "kind": self.kind, "place": self.place}
+        own["at"] = self.check.member
+        return {**own, **self.check.answer(own)}
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the vendor's answer says so; otherwise the record is dropped silently."""
+        return self.check.effect == "refused"
 
 
 class Visit:
@@ -23,7 +48,7 @@ class Visit:
         account: Account,
         level: Level,
         tables: Mapping[str, Table],
-        rules: Rules,
+        rulebook: Rulebook,
         now: datetime,
         number: int,
         events: tuple[str, ...],
@@ -34,13 +59,54 @@ class Visit:
     ) -> None:
         self.config, self.account, self.level, self.tables = config, account, level, tables
         self.now, self.number = now, number
-        self._rules, self._destination, self._run, self._about, self._note = rules, destination, run, about, note
+        self._book, self._rules = rulebook, rulebook.rules
+        self._destination, self._run, self._about, self._note = destination, run, about, note
         #: the record that is being handled, of a request that several events share
         self.record_of: Mapping[str, Json] = {}
         #: message ids of the record that is being handled; by default all of the request
         self.events = events
 
+    # --- answers
+
+    def answer(self, form: str, /, **values: Json) -> Response:
+        """Return the answer of this form, with these values."""
+        return self._book.forms[form](values)
+
+    def has_answer(self, form: str) -> bool:
+        """Whether there is a form of answers with this name."""
+        return form in self._book.forms
+
+    def refusal(self, broken: Broken) -> Response:
+        """Return the answer to a request that is refused because of a record."""
+        return self._book.forms[broken.check.check.form](broken.values)
+
     # --- rules
+
+    def judge(self, kind: str, record: Json, place: int | None = None) -> tuple[Json, Broken | None]:
+        """Apply the checks of a kind of record, in the order of the file.
+
+        Returns the record as it is kept, and the check by which it is refused or dropped as a whole, if any.
+        """
+        table = "" if kind.startswith("request") else kind.partition(".")[0]
+        for check in self._book.checks(kind, self.level):
+            value = check.value_of(record, self.now)
+            if value is FINE:
+                continue
+            declared = check.check
+            self.report(check.rule, table, place, value=value, what=declared.effect, confidence=declared.confidence)
+            if not declared.becomes:
+                return record, Broken(check, kind, place, value)
+            record = check.repair(record, self.now)
+        return record, None
+
+    def refuse(self, kind: str, record: Json, place: int | None = None) -> Response | None:
+        """Return the refusal of a record, or None if it is valid."""
+        _, broken = self.judge(kind, record, place)
+        return self.refusal(broken) if broken else None
+
+    def batch(self) -> Batch:
+        """Return a collection of records of which some may be refused."""
+        return Batch(self)
 
     def applies(self, rule: str, confidence: Confidence | None = None) -> bool:
         """Whether a rule has an effect at this level."""
@@ -122,6 +188,59 @@ class Visit:
 
     # --- rows
 
+    def find(self, table: str, ids: Mapping[str, Json]) -> Row | None:
+        """Return the row that the first known strong id belongs to."""
+        return self.tables[table].find(ids)
+
+    def resolve(self, table: str, ids: Mapping[str, Json], *, shown: bool = True) -> Row:
+        """Return the row with one of these ids, created with them if there is none."""
+        return self.tables[table].find(ids) or self.create(table, ids, shown=shown)
+
+    def write(
+        self, table: str, row: Row, values: Mapping[str, Json], operation: op.Operation = op.set_or_clear
+    ) -> None:
+        """Change attributes of a row, by default so that null removes an attribute."""
+        attributes = row.values["attributes"]
+        for name, value in values.items():
+            operation(attributes, name, value)
+        self.tables[table].touch(row)
+
+    def identify(self, table: str, row: Row, ids: Mapping[str, Json]) -> dict[str, Json]:
+        """Give a row those ids that no other row has. Returns the ids that are new."""
+        of = self.tables[table]
+        new = {name: value for name, value in ids.items() if row.ids.get(name) != value}
+        new = {name: value for name, value in new.items() if of.find({name: value}) in (None, row)}
+        if new:
+            of.identify(row, new)
+        return new
+
+    def merge(self, table: str, source: Row, target: Row) -> None:
+        """Merge a row into another one: ids, rows that belong to it, and what the other one does not have yet."""
+        for name, value in source.values.items():
+            before = target.values.get(name)
+            if isinstance(before, dict):
+                op.fill(before, value)
+            elif isinstance(before, list):
+                op.union(target.values, name, value)
+            else:
+                target.values.setdefault(name, value)
+        target.shown = target.shown or source.shown
+        self.tables[table].merge(source, target)
+
+    def shown(self, table: str) -> list[Row]:
+        """Return the rows of a table that a vendor would list."""
+        return self.tables[table].shown()
+
+    def rows_of(self, table: str, owner: Row) -> list[Row]:
+        """Return the rows of a table that belong to a row of another one."""
+        of = self.tables[table]
+        return [row for row in of.rows_of(self.tables[of.type.owner], [owner.number]) if row.shown]
+
+    def owner(self, table: str, row: Row) -> Row | None:
+        """Return the row that a row belongs to, after merges."""
+        owners = self.tables[self.tables[table].type.owner]
+        return owners.rows.get(owners.canonical(row.owner))
+
     def create(self, table: str, ids: Mapping[str, Json], *, shown: bool = True) -> Row:
         """Add a row with these ids, and those that the vendor gives it, without an owner."""
         declared = self.tables[table].type
@@ -171,8 +290,10 @@ class Visit:
         """Whether a read sees a row: at level `strict` only after `lag` seconds."""
         return row.shown and (self.level != "strict" or self.now.timestamp() - row.at >= lag)
 
-    def delete(self, table: str, row: Row) -> None:
-        """Remove a row, and the rows of other tables that belong to it."""
+    def delete(self, table: str, row: Row | None) -> None:
+        """Remove a row, if there is one, and the rows of other tables that belong to it."""
+        if row is None:
+            return
         owners = self.tables[table]
         numbers = [row.number]
         for other in self.tables.values():
@@ -182,13 +303,27 @@ class Visit:
         owners.remove(row)
 
 
-class Items:
-    """The records of a request in several lists: which were refused, with details, and how many are good."""
+class Batch:
+    """The records of a request that are judged one by one: those that are refused, and how many are not."""
 
-    def __init__(self) -> None:
-        self.refused: list[tuple[str, int, dict[str, Json]]] = []
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit
+        self.refused: list[Broken] = []
         self.good: Counter[str] = Counter()
 
-    def refuse(self, name: str, place: int, **details: Json) -> None:
-        """Note a refused record."""
-        self.refused.append((name, place, details))
+    def judge(self, kind: str, records: Iterable[Json]) -> Iterator[tuple[int, Json]]:
+        """Yield place and content of each record that is kept. The visit reports for the events that it comes from."""
+        for place, given in enumerate(records):
+            self._visit.record_of = given if isinstance(given, Mapping) else {}
+            record, broken = self._visit.judge(kind, given, place)
+            if broken is not None and broken.is_refused:
+                self.refused.append(broken)
+                continue
+            self.good[kind] += 1
+            if broken is None:
+                yield place, record
+
+    @property
+    def errors(self) -> list[dict[str, Json]]:
+        """The values of the answers for the refused records."""
+        return [broken.values for broken in self.refused]

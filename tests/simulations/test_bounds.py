@@ -47,6 +47,11 @@ def engage(*updates: dict[str, Any]) -> Requests:
     return lambda server: server.answer("POST", "https://api.mixpanel.com/engage/?verbose=1", None, records)
 
 
+def mp_delete(count: int) -> Requests:
+    url, body = "https://mixpanel.com/api/app/data-deletions/v3.0", {"distinct_ids": ["u"] * count}
+    return lambda server: server.answer("POST", url, None, body)
+
+
 def original(*ids: str) -> Requests:
     record = {"event": "$merge", "properties": {"$distinct_ids": list(ids)}}
     return lambda server: server.answer("POST", "https://api.mixpanel.com/import/?strict=1", None, [record])
@@ -159,6 +164,7 @@ CASES: dict[str, Case] = {
     "mp.id.original_merge": Case(original("u1", "a1"), original("u1", "u1"), {"merge": "original"}),
     "mp.id.alias": Case(alias(alias="b", distinct_id="a"), alias(alias="b"), {"merge": "original"}),
     "mp.engage.count": Case(engage(*[{}] * 2001), engage(*[{}] * 2000)),
+    "mp.delete": Case(mp_delete(2000), mp_delete(1999)),
     "mp.engage.answer": Case(engage({"$distinct_id": ""}), engage({})),
     "kl.auth": Case(kl(headers=wrong("Klaviyo-API-Key k2")), kl_event()),
     "kl.event.required": Case(kl_event({"first_name": "Ada"}), kl_event({"anonymous_id": "a"})),

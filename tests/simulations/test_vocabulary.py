@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.simulations import SIMULATIONS, Account, Alias, Fold, load_rules
 from svctoolkit.simulations import operations as op
-from svctoolkit.simulations.limits import cut_texts, depth, is_email, is_phone, json_size, texts, time_of
+from svctoolkit.simulations.formats import is_email, is_phone, time_of
+from svctoolkit.simulations.measures import cut_texts, depth, json_size, texts
 from svctoolkit.simulations.table import Row, Table, TableType
 
 NOW = datetime(2026, 8, 6, 10, tzinfo=UTC)

@@ -11,7 +11,9 @@ from zoneinfo import available_timezones
 from svctoolkit.json_types import Json
 from svctoolkit.simulations import Row, Visit, objects
 from svctoolkit.simulations import operations as op
-from svctoolkit.simulations.limits import containers, json_size, time_of
+from svctoolkit.simulations.formats import time_of
+from svctoolkit.simulations.measures import containers, json_size
+from svctoolkit.simulations.paths import REMOVED
 from svctoolkit.yamlfile import load
 
 TABLE = "attributes"
@@ -31,6 +33,21 @@ def _countries() -> dict[str, str]:
 @cache
 def _time_zones() -> frozenset[str]:
     return frozenset(available_timezones())
+
+
+def country_code(value: Json) -> Json:
+    """Return the code of two letters for a country; `REMOVED` for an unknown one."""
+    return _countries().get(str(value).strip().lower(), REMOVED)
+
+
+def is_country(value: Json) -> bool:
+    """Whether a value is the code of a country."""
+    return bool(country_code(value) == value)
+
+
+def is_time_zone(value: Json) -> bool:
+    """Whether a value is the name of a time zone."""
+    return value in _time_zones()
 
 
 def invalid_nested(item: Mapping[str, Json]) -> set[str]:
@@ -71,25 +88,8 @@ def _set(visit: Visit, attributes: dict[str, Any], name: str, value: Any, place:
     elif isinstance(value, list):
         op.unset(attributes, name)
         op.move_to_end(attributes, name, value)
-    elif isinstance(value, str):
-        text = _text(visit, name, value, place)
-        if text is not None:
-            attributes[name] = text
     else:
         attributes[name] = value
-
-
-def _text(visit: Visit, name: str, value: str, place: int) -> str | None:
-    """Return a string as it is stored; None if it is not stored."""
-    if name == "email" and value != value.lower() and visit.report("bz.attr.email", TABLE, place, value=value):
-        return value.lower()
-    if name == "country":
-        code = _countries().get(value.strip().lower())
-        if code != value and visit.report("bz.attr.country", TABLE, place, value=value):
-            return code
-    if name == "time_zone" and value not in _time_zones():
-        return None if visit.report("bz.attr.country", TABLE, place, value=value, what="dropped") else value
-    return value
 
 
 def _set_object(

@@ -1,23 +1,80 @@
 """Braze's server: attributes, events and purchases of users, their identities and subscriptions, and exports.
 
-The rules are in `facts.yaml`. Which profile an email address or phone number means if several have it is not
-documented: here it is the first.
+Rules with their checks and answers are in `facts.yaml`. Which profile an email address or phone number means if several
+have it is not documented: here it is the first.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from svctoolkit.destinations.braze._object_rules import problem
-from svctoolkit.destinations.braze._profile_changes import invalid_nested, set_attributes
+from svctoolkit.destinations.braze._profile_changes import (
+    country_code,
+    invalid_nested,
+    is_country,
+    is_time_zone,
+    set_attributes,
+)
 from svctoolkit.json_types import Json
-from svctoolkit.simulations import Alias, Items, Request, Response, Row, Simulation, Visit, bearer, object_at, objects
-from svctoolkit.simulations import operations as op
-from svctoolkit.simulations.limits import time_of
+from svctoolkit.simulations import (
+    Alias,
+    Request,
+    Response,
+    Row,
+    Simulation,
+    Visit,
+    bearer,
+    filled,
+    member,
+    object_at,
+)
+from svctoolkit.simulations.credentials import same_headers
+from svctoolkit.simulations.formats import is_filled, is_number
 
-simulation = Simulation("Braze", facts=Path(__file__).with_name("facts.yaml"), credentials=bearer("restApiKey"))
+_HOSTS = {"US": "rest.iad-{}.braze.com", "EU": "rest.fra-{}.braze.eu", "AU": "rest.au-{}.braze.com"}
+_KINDS = ("attributes", "events", "purchases")
+_NAMES = ("braze_id", "external_id", "user_alias", "email", "phone")
+
+
+def _is_authentic(config: Mapping[str, Any], request: Request) -> bool:
+    """Whether the key is right, and that of the cluster."""
+    region, _, number = str(config.get("dataCenter") or "").upper().partition("-")
+    host = _HOSTS.get(region, "").format(number)
+    is_other = bool(host) and request.host.startswith("rest.") and ".braze." in request.host and request.host != host
+    return same_headers(bearer("restApiKey"))(config, request) and not is_other
+
+
+def _has_id(item: Any) -> bool:
+    alias = object_at(item, "user_alias")
+    by_alias = alias.get("alias_name") and alias.get("alias_label")
+    return bool(by_alias) or any(is_filled(item.get(name)) for name in _NAMES if name != "user_alias")
+
+
+def _is_location(value: Any) -> bool:
+    return is_number(member(value, "latitude")) and is_number(member(value, "longitude"))
+
+
+simulation = Simulation(
+    "Braze",
+    facts=Path(__file__).with_name("facts.yaml"),
+    credentials=bearer("restApiKey"),
+    auth="bz.auth",
+    is_authentic=_is_authentic,
+    formats={
+        "identified": _has_id,
+        "location": _is_location,
+        "group_with_id": lambda group: bool(member(group, "subscription_group_id")),
+        "group_with_state": lambda group: member(group, "subscription_state") in ("subscribed", "unsubscribed"),
+        "one_kind": lambda body: len([ids for ids in object_at(body).values() if ids]) == 1,
+        "one_address": lambda entry: not (entry.get("emails") and entry.get("phones")),
+        "country": is_country,
+        "time_zone": is_time_zone,
+    },
+    conversions={"country_code": lambda value, _limit, _now: country_code(value)},
+)
 PROFILES = simulation.table(
     "profiles",
     ids=("braze_id", "external_id", Alias("aliases", "alias_label", "alias_name")),
@@ -28,120 +85,68 @@ PROFILES = simulation.table(
 EVENTS = simulation.table("events", owner=PROFILES)
 PURCHASES = simulation.table("purchases", owner=PROFILES)
 
-_KINDS = ("attributes", "events", "purchases")
-_ALL_BAD = "Valid data must be provided in the 'attributes', 'events', or 'purchases' fields."
-_HOSTS = {"US": "rest.iad-{}.braze.com", "EU": "rest.fra-{}.braze.eu", "AU": "rest.au-{}.braze.com"}
-#: first parts of the addresses that Braze's API has
-# fmt: off
-_ADDRESSES = frozenset((
-    "app_group", "campaigns", "canvas", "catalogs", "cdi", "content_blocks", "custom_attributes", "email",
-    "events", "feed", "kpi", "live_activities", "media_library", "messages", "preference_center", "purchases",
-    "scim", "sdk_authentication", "segments", "sends", "sessions", "sms", "subscription", "templates",
-    "transactional", "users", "v2",
-))
-# fmt: on
-
-
-@simulation.on_every_request
-def authenticate(visit: Visit, request: Request) -> Response | None:
-    """Refuse a wrong key, and a key of another cluster."""
-    expected = simulation.credentials(visit.config)["authorization"]
-    region, _, number = str(visit.config.get("dataCenter") or "").upper().partition("-")
-    host = _HOSTS.get(region, "").format(number)
-    elsewhere = bool(host) and request.host.startswith("rest.") and ".braze." in request.host and request.host != host
-    if request.headers.get("authorization") != expected or elsewhere:
-        visit.report("bz.auth")
-        return Response(401, {"message": "Invalid API Key"})
-    return None
-
 
 @simulation.on_unknown
 def unknown(visit: Visit, request: Request) -> Response | None:
     """Answer 404 to an address that Braze does not have. Others succeed."""
-    known = request.path.split("/")[1] in _ADDRESSES
-    if known or not visit.report("bz.url", value=request.path):
-        return None
-    return Response(404, {"message": "Invalid URL"})
+    return visit.refuse("request.unknown", {"root": request.path.split("/")[1]})
 
 
 # --- tracking
 
 
-@simulation.on("POST /users/track", "POST /users/track/bulk")
+@simulation.on("POST /users/track", checks="request.track")
+@simulation.on("POST /users/track/bulk", checks="request.bulk")
 def track(visit: Visit, request: Request) -> Response:
     """Keep the valid objects, and list the others. A request without a valid object is refused."""
-    refusal = _too_large(visit, request)
-    if refusal is not None:
-        return refusal
-    items = Items()
+    if _is_too_long(visit, request):
+        return visit.answer("too_long")
     invalid: dict[str, set[str]] = {}
     for item in request.items("attributes"):
         invalid.setdefault(_owner_key(item), set()).update(invalid_nested(item))
+    batch = visit.batch()
     for kind in _KINDS:
-        for place, item in enumerate(request.items(kind)):
-            visit.record_of = item
-            wrong = problem(visit, kind, item)
-            if wrong is not None and visit.report(wrong[0], kind, place, value=wrong[2]):
-                items.refuse(kind, place, type=wrong[1])
-            else:
-                items.good[kind] += 1
-                _keep(visit, kind, item, place, invalid.get(_owner_key(item), set()))
-    errors = [{**details, "input_array": kind, "index": place} for kind, place, details in items.refused]
-    if not items.good:
-        return Response(400, {"message": _ALL_BAD, **({"errors": errors} if errors else {})})
-    counts = {f"{kind}_processed": items.good[kind] for kind in _KINDS if items.good[kind]}
-    return Response(201, {"message": "success", **counts, **({"errors": errors} if errors else {})})
+        for place, item in batch.judge(kind, request.items(kind)):
+            row = _user(visit, item, kind, place)
+            if row is not None and kind == "attributes":
+                set_attributes(visit, row, item, place, invalid.get(_owner_key(item), set()))
+            elif row is not None:
+                _record(visit, kind, item, row, place)
+    errors = [{"type": e["type"], "input_array": e["kind"], "index": e["place"]} for e in batch.errors]
+    counts = {kind: batch.good[kind] for kind in _KINDS}
+    return visit.answer("tracked" if batch.good else "all_bad", **filled(errors=errors, **counts))
 
 
-def _too_large(visit: Visit, request: Request) -> Response | None:
-    is_bulk = request.path.endswith("/bulk")
-    if visit.over("bz.limit.size", request.size, name="bulk" if is_bulk else "track"):
-        return Response(413, {"message": "Request entity too large"})
+def _is_too_long(visit: Visit, request: Request) -> bool:
+    """Whether a request has too many objects; if so, each of them is reported."""
     counts = {kind: len(request.items(kind)) for kind in _KINDS}
-    if is_bulk:
-        owners = [_owner_key(item) for kind in _KINDS for item in request.items(kind)]
-        most = max((owners.count(owner) for owner in set(owners)), default=0) if len(owners) <= 1000 else 0
-        too_many = len(owners) > visit.limit("bz.limit.bulk", "objects") or most > visit.limit("bz.limit.bulk", "user")
+    rule, total = "bz.limit.total", sum(counts.values())
+    if request.path.endswith("/bulk"):
         rule = "bz.limit.bulk"
+        owners = Counter(_owner_key(item) for kind in _KINDS for item in request.items(kind))
+        too_long = total > visit.limit(rule, "objects") or max(owners.values(), default=0) > visit.limit(rule, "user")
+    elif visit.account.get("contract", "mau") == "legacy":
+        too_long = max(counts.values()) > visit.limit(rule)
     else:
-        legacy = visit.account.get("contract", "mau") == "legacy"
-        rule = "bz.limit.total"
-        too_many = (max if legacy else sum)(counts.values()) > visit.limit(rule)
-    if not too_many or not visit.applies(rule):
-        return None
+        too_long = total > visit.limit(rule)
+    if not too_long or not visit.applies(rule):
+        return False
     for kind in counts:
         for place, visit.record_of in enumerate(request.items(kind)):
-            visit.report(rule, kind, place, value=sum(counts.values()))
-    return Response(400, {"message": "The request exceeds the maximum input length."})
+            visit.report(rule, kind, place, value=total)
+    return True
 
 
 def _owner_key(item: Mapping[str, Any]) -> str:
-    names = ("braze_id", "external_id", "user_alias", "email", "phone")
-    return next((f"{name}:{item[name]}" for name in names if item.get(name) not in (None, "")), "")
+    return next((f"{name}:{item[name]}" for name in _NAMES if item.get(name) not in (None, "")), "")
 
 
-def _keep(visit: Visit, kind: str, item: dict[str, Any], place: int, invalid: set[str]) -> None:
-    row = _user(visit, item, kind, place)
-    if row is None:
-        return
-    if kind == "attributes":
-        set_attributes(visit, row, item, place, invalid)
-        return
-    time = _time(visit, item.get("time"), kind, place)
-    properties = item.get("properties") or {}
-    if kind == "events":
-        visit.record(EVENTS, {"name": item.get("name"), "properties": properties, "time": time}, row, place)
-        return
-    members = {name: item.get(name) for name in ("product_id", "price", "currency")}
-    quantity = 1 if item.get("quantity") is None else item["quantity"]
-    visit.record(PURCHASES, {**members, "quantity": quantity, "properties": properties, "time": time}, row, place)
-
-
-def _time(visit: Visit, value: Json, kind: str, place: int) -> Json:
-    time = time_of(value)
-    if time is not None and time > visit.now and visit.report("bz.future", kind, place, value=value):
-        return visit.now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return value
+def _record(visit: Visit, kind: str, item: Mapping[str, Any], row: Row, place: int) -> None:
+    values = {"name": item.get("name")}
+    if kind == PURCHASES:
+        values = {name: item.get(name) for name in ("product_id", "price", "currency")}
+        values["quantity"] = 1 if item.get("quantity") is None else item["quantity"]
+    visit.record(kind, {**values, "properties": item.get("properties") or {}, "time": item.get("time")}, row, place)
 
 
 # --- identities
@@ -149,145 +154,120 @@ def _time(visit: Visit, value: Json, kind: str, place: int) -> Json:
 
 def _user(visit: Visit, item: Mapping[str, Any], kind: str, place: int) -> Row | None:
     """Return the profile that an object is about, created if necessary; None if Braze does not create it."""
-    people, only = visit.tables[PROFILES], item.get("_update_existing_only")
-    alias = item.get("user_alias")
+    only = item.get("_update_existing_only")
     if item.get("braze_id"):
-        return people.find({"braze_id": item["braze_id"]})
+        return visit.find(PROFILES, {"braze_id": item["braze_id"]})
     if item.get("external_id") not in (None, ""):
         ids: dict[str, Any] = {"external_id": item["external_id"]}
         rule, creates = "bz.update_only.id", only is not True
-    elif isinstance(alias, dict) and alias.get("alias_name"):
-        ids = {"aliases": [{name: alias.get(name) for name in ("alias_name", "alias_label")}]}
+    elif object_at(item, "user_alias").get("alias_name"):
+        ids = {"aliases": [_alias(object_at(item, "user_alias"))]}
         rule, creates = "bz.update_only.alias", only is False
     else:
         name = "email" if item.get("email") else "phone"
-        value = item[name].lower() if name == "email" and isinstance(item.get(name), str) else item.get(name)
-        found = people.find_weak(name, value)
+        value = item["email"].lower() if isinstance(item.get("email"), str) and name == "email" else item.get(name)
+        found = visit.tables[PROFILES].find_weak(name, value)
         if found or only is True:
             return found[0] if found else None
         row = visit.create(PROFILES, {})
-        row.values["attributes"][name] = value
-        people.touch(row)
+        visit.write(PROFILES, row, {name: value})
         return row
-    row_or_none = people.find(ids)
-    if row_or_none is None and not creates and visit.account.is_new:
-        value = next(iter(ids.values()))
-        if visit.report(rule, kind, place, value=value):
-            return None
-    return row_or_none or visit.create(PROFILES, ids)
+    known, is_lost = visit.find(PROFILES, ids), not creates and visit.account.is_new
+    if known is None and is_lost and visit.report(rule, kind, place, value=next(iter(ids.values()))):
+        return None
+    return known or visit.create(PROFILES, ids)
 
 
-@simulation.on("POST /users/identify")
-def identify(visit: Visit, request: Request) -> Response:
-    """Join alias profiles to those of an external_id."""
-    aliases = request.items("aliases_to_identify")
-    emails = request.items("emails_to_identify")
-    if visit.over("bz.identify.answer", len(aliases) + len(emails)):
-        return Response(400, {"message": "a single request may not contain more than 50 aliases"})
-    people = visit.tables[PROFILES]
-    for place, item in enumerate(aliases):
-        source = people.find({"aliases": [object_at(item, "user_alias")]})
-        _join(visit, source, item.get("external_id"), place)
-    for place, item in enumerate(emails):
-        found = [row for row in people.find_weak("email", item.get("email")) if "external_id" not in row.ids]
-        _join(visit, found[0] if found else None, item.get("external_id"), place)
-    counts = {"aliases_processed": len(aliases)} if aliases or not emails else {"emails_processed": len(emails)}
-    return Response(201, {**counts, "message": "success"})
+def _alias(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: item.get(name) for name in ("alias_name", "alias_label")}
 
 
-def _join(visit: Visit, source: Row | None, external_id: Json, place: int) -> None:
-    people = visit.tables[PROFILES]
-    if source is None or external_id in (None, ""):
-        return
-    target = people.find({"external_id": external_id})
-    if target is source:
-        return
-    if target is None:
-        if "external_id" not in source.ids:
-            people.identify(source, {"external_id": external_id})
-            visit.report("bz.identify.new", PROFILES, place, value=external_id)
-        return
-    labels = {alias.get("alias_label") for alias in target.ids.get("aliases") or ()}
-    shared = [alias for alias in source.ids.get("aliases") or () if alias.get("alias_label") in labels]
-    if shared and visit.report("bz.identify.same_label", PROFILES, place, value=shared[0].get("alias_name")):
-        return
-    _merge(visit, source, target)
-    visit.report("bz.identify.merge", PROFILES, place, value=external_id)
-
-
-def _merge(visit: Visit, source: Row, target: Row) -> None:
-    """Merge a profile into another one: missing attributes, events, purchases and aliases."""
-    op.fill(target.values["attributes"], source.values["attributes"])
-    target.values["subscriptions"] = {
-        **source.values.get("subscriptions", {}),
-        **target.values.get("subscriptions", {}),
-    }
-    visit.tables[PROFILES].merge(source, target)
-
-
-@simulation.on("POST /users/merge")
-def merge(visit: Visit, request: Request) -> Response:
-    """Merge profiles, which removes the merged ones."""
-    updates = request.items("merge_updates")
-    if len(updates) > visit.limit("bz.merge") and visit.report("bz.merge", what="refused", value=len(updates)):
-        return Response(400, {"message": "a single request may not contain more than 50 merge updates"})
-    for place, update in enumerate(updates):
-        source = _named(visit, object_at(update, "identifier_to_merge"))
-        target = _named(visit, object_at(update, "identifier_to_keep"))
-        if source is not None and target is not None and source is not target:
-            _merge(visit, source, target)
-            visit.report("bz.merge", PROFILES, place)
-    return Response(202, {"message": "success"})
+def _labels(row: Row) -> list[Any]:
+    return [alias.get("alias_label") for alias in row.ids.get("aliases") or ()]
 
 
 def _named(visit: Visit, identifier: Mapping[str, Any]) -> Row | None:
-    people = visit.tables[PROFILES]
+    """Return the profile that an identifier names; by an address the first that has it."""
     alias = identifier.get("user_alias")
-    found = people.find({**identifier, "aliases": [alias] if isinstance(alias, dict) else []})
+    found = visit.find(PROFILES, {**identifier, "aliases": [alias] if isinstance(alias, dict) else []})
     for name in ("email", "phone"):
         if found is None and identifier.get(name):
-            found = next(iter(people.find_weak(name, identifier[name])), None)
+            found = next(iter(visit.tables[PROFILES].find_weak(name, identifier[name])), None)
     return found
+
+
+@simulation.on("POST /users/identify", checks="request.identify")
+def identify(visit: Visit, request: Request) -> Response:
+    """Join alias profiles to those of an external_id."""
+    aliases, emails = request.items("aliases_to_identify"), request.items("emails_to_identify")
+    for place, item in enumerate(aliases):
+        _join(visit, _named(visit, {"user_alias": item.get("user_alias")}), item.get("external_id"), place)
+    for place, item in enumerate(emails):
+        found = visit.tables[PROFILES].find_weak("email", item.get("email"))
+        source = next((row for row in found if "external_id" not in row.ids), None)
+        _join(visit, source, item.get("external_id"), place)
+    counts = {"emails": len(emails)} if emails and not aliases else {"aliases": len(aliases)}
+    return visit.answer("identified", **counts)
+
+
+def _join(visit: Visit, source: Row | None, external_id: Json, place: int) -> None:
+    if source is None or external_id in (None, ""):
+        return
+    target = visit.find(PROFILES, {"external_id": external_id})
+    if target is None and "external_id" not in source.ids:
+        visit.identify(PROFILES, source, {"external_id": external_id})
+        visit.report("bz.identify.new", PROFILES, place, value=external_id)
+    if target is None or target is source:
+        return
+    shared = [label for label in _labels(source) if label in _labels(target)]
+    if shared and visit.report("bz.identify.same_label", PROFILES, place, value=shared[0]):
+        return
+    visit.merge(PROFILES, source, target)
+    visit.report("bz.identify.merge", PROFILES, place, value=external_id)
+
+
+@simulation.on("POST /users/merge", checks="request.merge")
+def merge(visit: Visit, request: Request) -> Response:
+    """Merge profiles, which removes the merged ones."""
+    for place, update in enumerate(request.items("merge_updates")):
+        source = _named(visit, object_at(update, "identifier_to_merge"))
+        target = _named(visit, object_at(update, "identifier_to_keep"))
+        if source is not None and target is not None and source is not target:
+            visit.merge(PROFILES, source, target)
+            visit.report("bz.merge", PROFILES, place)
+    return visit.answer("merged")
 
 
 @simulation.on("POST /users/alias/new")
 def new_alias(visit: Visit, request: Request) -> Response:
     """Give profiles aliases, or create profiles that have only an alias."""
-    aliases, people = request.items("user_aliases"), visit.tables[PROFILES]
+    aliases = request.items("user_aliases")
     for item in aliases:
-        alias = {name: item.get(name) for name in ("alias_name", "alias_label")}
-        if people.find({"aliases": [alias]}) is not None:
+        alias, id = _alias(item), item.get("external_id")
+        if visit.find(PROFILES, {"aliases": [alias]}) is not None:
             continue
-        row = (
-            people.find({"external_id": item["external_id"]}) if item.get("external_id") else visit.create(PROFILES, {})
-        )
-        labels = [other.get("alias_label") for other in (row.ids.get("aliases") or ())] if row else []
-        if row is not None and alias["alias_label"] not in labels:
-            people.identify(row, {"aliases": [*(row.ids.get("aliases") or ()), alias]})
-    return Response(201, {"aliases_processed": len(aliases), "message": "success"})
+        row = visit.find(PROFILES, {"external_id": id}) if id else visit.create(PROFILES, {})
+        if row is not None and alias["alias_label"] not in _labels(row):
+            visit.tables[PROFILES].identify(row, {"aliases": [*(row.ids.get("aliases") or ()), alias]})
+    return visit.answer("identified", aliases=len(aliases))
 
 
-@simulation.on("POST /users/delete")
+@simulation.on("POST /users/delete", checks="request.delete")
 def delete(visit: Visit, request: Request) -> Response:
     """Delete users with their events and purchases."""
-    names = ("external_ids", "user_aliases", "braze_ids", "email_addresses")
-    kinds = [name for name in names if request.object.get(name)]
-    ids = request.object.get(kinds[0]) if len(kinds) == 1 else None
-    wrong = not isinstance(ids, list) or len(ids) > visit.limit("bz.delete")
-    if wrong and visit.report("bz.delete", PROFILES, value=", ".join(kinds)):
-        return Response(400, {"message": "one kind of at most 50 IDs is required"})
-    for id in ids or []:
-        row = _by_kind(visit, kinds[0], id)
+    ids = [(kind, id) for kind, listed in request.object.items() for id in (listed if isinstance(listed, list) else ())]
+    for kind, id in ids:
+        row = _by_kind(visit, kind, id)
         if row is not None:
             visit.delete(PROFILES, row)
-    return Response(201, {"deleted": len(ids or []), "message": "success"})
+    return visit.answer("deleted", count=len(ids))
 
 
 def _by_kind(visit: Visit, kind: str, id: Json) -> Row | None:
     if kind == "user_aliases":
         return _named(visit, {"user_alias": id})
     if kind == "email_addresses":
-        return _named(visit, {"email": object_at(id).get("email") if isinstance(id, dict) else id})
+        return _named(visit, {"email": id.get("email") if isinstance(id, dict) else id})
     return _named(visit, {kind.removesuffix("s"): id})
 
 
@@ -296,45 +276,36 @@ def _by_kind(visit: Visit, kind: str, id: Json) -> Row | None:
 
 @simulation.on("POST /v2/subscription/status/set", "POST /subscription/status/set")
 def set_subscription(visit: Visit, request: Request) -> Response:
-    """Set the state of subscription groups for users, by external_id, email or phone."""
-    entries = request.items("subscription_groups") if request.path.startswith("/v2") else [_entry(request.object)]
-    for place, entry in enumerate(entries):
-        users = [entry.get(name) or [] for name in ("external_ids", "emails", "phones")]
-        too_many = any(len(listed) > visit.limit("bz.subscription") for listed in users)
-        unclear = bool(users[1] and users[2]) or entry.get("subscription_state") not in ("subscribed", "unsubscribed")
-        if (too_many or unclear) and visit.report("bz.subscription", PROFILES, place):
-            return Response(400, {"message": "invalid subscription group update"})
+    """Set the state of subscription groups for users, by external_id, email or phone. Older requests have one entry."""
+    entries = request.items("subscription_groups") or [_entry(request.object)]
+    refusals = [visit.refuse("profiles.subscriptions", entry, place) for place, entry in enumerate(entries)]
+    for refusal in filter(None, refusals):
+        return refusal
     for entry in entries:
-        for name, value in _subscribers(entry):
-            row = _named(visit, {name: value})
-            if row is not None:
-                group = {str(entry.get("subscription_group_id")): entry.get("subscription_state")}
-                row.values["subscriptions"] = {**row.values.get("subscriptions", {}), **group}
-                visit.touch(PROFILES, row)
-    return Response(201, {"message": "success"})
+        group = {str(entry.get("subscription_group_id")): entry.get("subscription_state")}
+        for name in ("external_id", "email", "phone"):
+            for value in entry.get(f"{name}s") or ():
+                row = _named(visit, {name: value})
+                if row is not None:
+                    row.values["subscriptions"] = {**row.values.get("subscriptions", {}), **group}
+                    visit.touch(PROFILES, row)
+    return visit.answer("success")
 
 
 def _entry(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry of the first version, whose members may be single values."""
-    lists = {"external_id": "external_ids", "email": "emails", "phone": "phones"}
-    values = {lists.get(name, name): value for name, value in body.items()}
-    return {n: [v] if n in lists.values() and not isinstance(v, list) else v for n, v in values.items()}
-
-
-def _subscribers(entry: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    by_id = [("external_id", id) for id in entry.get("external_ids") or ()]
-    addresses = [("email", e) for e in entry.get("emails") or ()] + [("phone", p) for p in entry.get("phones") or ()]
-    return by_id or addresses
+    """Return an entry of the older form, whose members may be single values."""
+    names = {"external_id": "external_ids", "email": "emails", "phone": "phones"}
+    lists = {n: v if isinstance(v, list) else [v] for name, n in names.items() if (v := body.get(name)) is not None}
+    return {**body, **lists}
 
 
 @simulation.on("GET /subscription/user/status")
 def read_subscriptions(visit: Visit, request: Request) -> Response:
     """Return the subscription groups of a user."""
     row = _named(visit, request.query)
-    groups = (row.values.get("subscriptions") or {}) if row else {}
+    groups = row.values.get("subscriptions") or {} if row else {}
     listed = [{"id": id, "name": id, "channel": "email", "status": str(state).title()} for id, state in groups.items()]
-    users = [{**(_plain_ids(row) if row else {}), "subscription_groups": listed}]
-    return Response(200, {"message": "success", "users": users, "total_count": len(users)})
+    return visit.answer("subscriptions", users=[{**_plain_ids(row), "subscription_groups": listed}])
 
 
 # --- reading
@@ -344,32 +315,23 @@ def read_subscriptions(visit: Visit, request: Request) -> Response:
 def export(visit: Visit, request: Request) -> Response:
     """Return users with the fields that are asked for. At level `strict` a new profile shows after seconds."""
     asked, fields = request.object, request.object.get("fields_to_export")
-    lookups = [("external_ids", id) for id in asked.get("external_ids") or ()]
-    lookups += [("user_aliases", alias) for alias in objects(asked.get("user_aliases"))]
+    lookups = [(kind, id) for kind in ("external_ids", "user_aliases") for id in asked.get(kind) or ()]
     lookups += [(f"{n}s", asked[n]) for n in ("braze_id", "phone") if asked.get(n)]
-    if asked.get("email_address"):
-        lookups.append(("email_addresses", asked["email_address"]))
-    users, missing = [], []
-    for kind, id in lookups:
-        row = _by_kind(visit, kind, id)
-        if row is None or not visit.visible(row, visit.limit("bz.async")):
-            missing.append(id)
-            continue
-        user = _exported(visit, row)
-        users.append({name: user[name] for name in user if not isinstance(fields, list) or name in fields})
-    unknown = {"invalid_user_ids": missing} if missing else {}
-    return Response(201, {"users": users, "message": "success", **unknown})
+    lookups += [("email_addresses", asked["email_address"])] if asked.get("email_address") else []
+    found = [(id, _by_kind(visit, kind, id)) for kind, id in lookups]
+    rows = [row for _, row in found if row is not None and visit.visible(row, visit.limit("bz.async"))]
+    users = [_exported(visit, row) for row in rows]
+    if isinstance(fields, list):
+        users = [{name: value for name, value in user.items() if name in fields} for user in users]
+    return visit.answer("exported", users=users, **filled(missing=[id for id, row in found if row not in rows]))
 
 
-def _plain_ids(row: Row) -> dict[str, Any]:
-    return {name: row.ids[name] for name in ("external_id", "braze_id") if name in row.ids}
+def _plain_ids(row: Row | None) -> dict[str, Any]:
+    return {name: row.ids[name] for name in ("external_id", "braze_id") if name in row.ids} if row else {}
 
 
 def _exported(visit: Visit, row: Row) -> dict[str, Any]:
     own, attributes = visit.values("bz.attr.reserved"), row.values["attributes"]
-    return {
-        **_plain_ids(row),
-        **{name: value for name, value in attributes.items() if name in own},
-        "custom_attributes": {name: value for name, value in attributes.items() if name not in own},
-        "user_aliases": row.ids.get("aliases") or [],
-    }
+    standard = {name: value for name, value in attributes.items() if name in own}
+    custom = {name: value for name, value in attributes.items() if name not in own}
+    return {**_plain_ids(row), **standard, "custom_attributes": custom, "user_aliases": row.ids.get("aliases") or []}
