@@ -31,7 +31,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.simulations.answers import Values, filler
 from svctoolkit.simulations.formats import FORMATS, Format, is_filled
 from svctoolkit.simulations.measures import MEASURES, Measure, cut_texts
-from svctoolkit.simulations.paths import REMOVED, convert, selector, steps_of
+from svctoolkit.simulations.paths import REMOVED, convert, getter, selector, steps_of
 
 #: What a rule does to a record. `refused`, `dropped`, `cut` and `folded` are losses, `overwritten` and `moved` changes.
 Effect: TypeAlias = Literal[
@@ -102,39 +102,21 @@ class Words(NamedTuple):
 
 
 class ReadyCheck:
-    """A check that is ready to run. `value_of` returns what broke the rule, `repair` a record that keeps it."""
+    """A check that is ready to run. `limit` is its bound."""
 
     def __init__(self, rule: str, effect: Effect, check: Check, limit: Limit, words: Words) -> None:
-        self.rule, self.effect, self.check = rule, check.effect or effect, check
-        self.limit = limit
-        self._when = [(selector(path), frozenset(values)) for path, values in check.when.items()]
-        self._needs = [selector(path) for path in check.needs or check.has]
-        self._has_value = is_filled if check.needs else _is_given
-        self._select, self._steps = selector(check.at), steps_of(check.at)
-        self._condition = _condition(check, self.limit, words)
+        self.rule, self.effect, self.check, self.limit = rule, check.effect or effect, check, limit
+        self._steps = steps_of(check.at)
+        self._condition = _condition(check, limit, words)
         self._conversion = words.conversions[check.becomes] if check.becomes else None
         self._answer = filler(check.answer)
+        #: returns the first value of a record that breaks the rule; `FINE` if none does
+        self.value_of = _when(check, _presence(check) if check.needs or check.has else _values(check, self._condition))
 
     @property
     def member(self) -> str:
         """The member that it looks at."""
         return self.check.at or next(iter(self.check.needs or self.check.has), "")
-
-    def value_of(self, record: Json, now: datetime) -> Json:
-        """Return the first value of a record that breaks the rule; `FINE` if none does."""
-        for select, values in self._when:
-            if not any(isinstance(value, str) and value in values for value in select(record)):
-                return FINE
-        if self._needs:
-            has_value = any(self._has_value(value) for select in self._needs for value in select(record))
-            return FINE if has_value else self.member
-        for value in self._select(record):
-            if value is not None:
-                broken = self._condition(value, now)
-                if broken is not FINE:
-                    # A whole record is too much to report as the value.
-                    return broken if self._steps or broken is not value else None
-        return FINE
 
     def repair(self, record: Json, now: datetime) -> Json:
         """Return the record as it is kept: values that break the rule are replaced. Without `becomes`, the record."""
@@ -152,6 +134,48 @@ class ReadyCheck:
         """Return the values of the answer."""
         filled: dict[str, Json] = self._answer(values)
         return filled
+
+
+def _when(check: Check, value_of: _Condition) -> _Condition:
+    if not check.when:
+        return value_of
+    conditions = [(selector(path), frozenset(values)) for path, values in check.when.items()]
+
+    def limited(record: Json, now: datetime) -> Json:
+        for select, values in conditions:
+            if not any(isinstance(value, str) and value in values for value in select(record)):
+                return FINE
+        return value_of(record, now)
+
+    return limited
+
+
+def _presence(check: Check) -> _Condition:
+    paths, has_value = check.needs or check.has, is_filled if check.needs else _is_given
+    get = getter(paths[0]) if len(paths) == 1 else None
+    if get is not None:
+        return lambda record, _: FINE if has_value(get(record)) else paths[0]
+    selectors = [selector(path) for path in paths]
+    return lambda record, _: (
+        FINE if any(has_value(value) for select in selectors for value in select(record)) else paths[0]
+    )
+
+
+def _values(check: Check, condition: _Condition) -> _Condition:
+    get, select = getter(check.at), selector(check.at)
+    if not check.at:
+        # A whole record is too much to report as the value.
+        return lambda record, now: None if (broken := condition(record, now)) is record else broken
+    if get is not None:
+        return lambda record, now: FINE if (value := get(record)) is None else condition(value, now)
+
+    def first(record: Json, now: datetime) -> Json:
+        for value in select(record):
+            if value is not None and (broken := condition(value, now)) is not FINE:
+                return broken
+        return FINE
+
+    return first
 
 
 def _condition(check: Check, limit: Limit, words: Words) -> _Condition:

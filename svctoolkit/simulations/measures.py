@@ -30,6 +30,8 @@ def depth(value: Json, *, lists: bool = True) -> int:
     >>> depth("a"), depth([]), depth({"a": {"b": [1]}}), depth({"a": {"b": [1]}}, lists=False)
     (0, 1, 3, 2)
     """
+    if not isinstance(value, (list, dict)):
+        return 0
     deepest, waiting = 0, [(value, 0)]
     while waiting:
         item, level = waiting.pop()
@@ -105,6 +107,8 @@ def _longest_text(value: Json) -> int:
 
 
 def _longest(value: Json, kind: type[list[Json]] | type[dict[str, Json]]) -> int:
+    if not isinstance(value, (list, dict)):
+        return 0
     return max((len(item) for item in containers(value) if isinstance(item, kind)), default=0)
 
 

@@ -25,17 +25,31 @@ def steps_of(path: str) -> Steps:
     return tuple(step for step in path.replace("[]", ".[]").split(".") if step)
 
 
+_SEVERAL = frozenset({"[]", "*", "~"})
+
+
+def getter(path: str) -> Callable[[Json], Json] | None:
+    """Return a function that gets the one value at a path, None if it is missing; None for a path to several values."""
+    steps = steps_of(path)
+    if _SEVERAL & set(steps):
+        return None
+    if len(steps) == 1:
+        name = steps[0]
+        return lambda record: record.get(name) if isinstance(record, dict) else None
+    if len(steps) == 2:
+        outer, inner = steps
+        return lambda record: value.get(inner) if isinstance(value := record.get(outer), dict) else None
+    return lambda record: next(iter(_select(record, steps)))
+
+
 def selector(path: str) -> Select:
     """Return a function that yields the values at a path; None for a member that is missing."""
-    steps = steps_of(path)
-    if not steps:
-        return lambda record: (record,)
-    if len(steps) == 1 and steps[0] not in ("[]", "*", "~"):
-        name = steps[0]
-        return lambda record: (record.get(name),)
-    if len(steps) == 2 and not {"[]", "*", "~"} & set(steps):
-        outer, inner = steps
-        return lambda record: (value.get(inner) if isinstance(value := record.get(outer), dict) else None,)
+    steps, get = steps_of(path), getter(path)
+    if get is not None:
+        return lambda record: (get(record),)
+    outer = getter(path.removesuffix(".*"))
+    if steps[-1] == "*" and outer is not None:
+        return lambda record: value.values() if isinstance(value := outer(record), dict) else ()
     return lambda record: _select(record, steps)
 
 
