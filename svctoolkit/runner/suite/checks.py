@@ -17,6 +17,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.runner.expect import compare
 from svctoolkit.runner.expect.expectation import problems
 from svctoolkit.runner.expect.matchers import MISSING
+from svctoolkit.runner.steps import STEPS
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.calls import call_problems
 from svctoolkit.runner.suite.claims import (
@@ -41,6 +42,7 @@ _EXPECTED: Mapping[str, tuple[str, ...]] = {
     "verify": ("status", "headers", "body", "error", *STAGES, *SIMULATED),
     "request": ("status", "headers", "body", "error", *STAGES, "delivered", *ENDS, *SIMULATED),
     "transformation": ("user_transform", "error"),
+    "python": ("result",),
     "send": ("response", "user_transform", "dest_transform", "delivered", *ENDS, "warehouse", "violations", *SIMULATED),
 }
 _DOES = {
@@ -48,6 +50,7 @@ _DOES = {
     "request": "sends a raw request",
     "transformation": "tests a transformation alone",
     "send": "sends through the data plane",
+    "python": "calls a Python step",
 }
 #: Results that are written by destination if the source has several.
 BY_DESTINATION = (*STAGES, "delivered", "dropped", "failed", "attempts")
@@ -154,17 +157,23 @@ def tag_problems(tags: Sequence[str]) -> list[str]:
 def _shape(step: Step) -> Places:
     """Check that a step does exactly one thing, and has what it needs for that."""
     spec = step.spec
-    does = [name for name in ("request", "send", "calls", "generate", "event") if getattr(spec, name) is not UNSET]
+    does = [
+        name for name in ("request", "python", "send", "calls", "generate", "event") if getattr(spec, name) is not UNSET
+    ]
     targets = [name for name in ("destination", "source", "transformation") if getattr(spec, name) is not UNSET]
     if step.kind == "request":
         yield from _request(spec)
     elif len(does) > 1:
         yield (does[1],), f"a scenario can only do one thing; this one has {' and '.join(does)}"
+    elif step.kind == "python":
+        yield from _python(spec, targets)
+    elif spec.arguments is not UNSET:
+        yield ("arguments",), "`arguments` are those of a Python step: add `python: NAME`"
     elif step.kind == "send":
         yield from _send(spec)
     elif len(targets) != 1:
         has = f"this one has {' and '.join(targets)}" if targets else "none of them is set"
-        yield (), f"a scenario needs one of destination, source, transformation, send, calls and request; {has}"
+        yield (), f"a scenario needs one of destination, source, transformation, send, calls, request and python; {has}"
     elif spec.event is UNSET:
         yield (), "a scenario needs an `event` as its input"
     else:
@@ -237,6 +246,15 @@ def _request(spec: _format.Step) -> Places:
             )
 
 
+def _python(spec: _format.Step, targets: Sequence[str]) -> Places:
+    if targets:
+        yield (targets[0],), f"a Python step has no {targets[0]!r}: pass it in `arguments`"
+    name = str(spec.python)
+    if name not in STEPS:
+        hint = did_you_mean(name, STEPS.names()) or " Register it with an entry point in the group `svctoolkit.steps`."
+        yield ("python",), f"unknown Python step {name!r}.{hint}"
+
+
 def _names(scenario: Scenario, step: Step) -> Places:
     spec, workspace = step.spec, scenario.suite.workspace
     try:
@@ -295,7 +313,9 @@ def _unconnected(name: str, expected: Mapping[str, Any], connected: list[str]) -
 
 
 def _expectation(scenario: Scenario, step: Step) -> Places:
-    generates = step.spec.generate is not UNSET  # the implied expectation, that no event fails, is enough
+    generates = (
+        step.spec.generate is not UNSET or step.kind == "python"
+    )  # the implied expectation, that nothing fails, is enough
     if not step.expect and not generates and not (scenario.live and scenario.live.verify):
         missing = step.spec.expect is UNSET
         yield (

@@ -125,6 +125,7 @@ class Expect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "are simulated"
         ),
     ] = UNSET
+    result: Annotated[OptionalJson, Meta(description="what a Python step returns")] = UNSET
     capture: Annotated[
         dict[str, str] | UnsetType,
         Meta(description="variables for later steps, from paths of the result: {oid: delivered.0.body.order_id}"),
@@ -289,6 +290,10 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         Generate | UnsetType,
         Meta(description="send generated events, one by one, and report the smallest one that fails"),
     ] = UNSET
+    python: Annotated[
+        Text | UnsetType, Meta(description="name of a Python step, of an entry point in the group svctoolkit.steps")
+    ] = UNSET
+    arguments: Annotated[dict[str, Any] | UnsetType, Meta(description="arguments of the Python step, by name")] = UNSET
     repeat: Annotated[
         Annotated[int, Meta(ge=1, le=10_000)] | UnsetType,
         Meta(description="send the events, or make the calls, this many times; $(index) counts from 0"),

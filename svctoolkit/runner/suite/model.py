@@ -23,10 +23,11 @@ from svctoolkit.workspace import Calls, Workspace, config_names, config_secrets,
 from svctoolkit.yamlfile import Document, display_name
 
 Place: TypeAlias = tuple[str | int, ...]
-#: What a step uses: the Test API for a destination or source, one transformation, a raw request, the data plane.
-Kind: TypeAlias = Literal["verify", "transformation", "request", "send"]
+#: What a step uses: the Test API for a destination or source, one transformation, a raw request, the data plane,
+#: a function.
+Kind: TypeAlias = Literal["verify", "transformation", "request", "send", "python"]
 #: The members of a step in which `{$sha256: text}` is a value, not a matcher.
-INPUTS = ("send", "event", "calls", "request", "generate", "destinationConfig")
+INPUTS = ("send", "event", "calls", "request", "generate", "destinationConfig", "arguments")
 
 
 @dataclass(eq=False)
@@ -114,6 +115,8 @@ class Step:
     def kind(self) -> Kind:
         if self.spec.request is not UNSET:
             return "request"
+        if self.spec.python is not UNSET:
+            return "python"
         if not (self.spec.send is self.spec.calls is self.spec.generate is UNSET):
             return "send"
         return "transformation" if self.spec.transformation is not UNSET else "verify"

@@ -253,7 +253,7 @@ class ScenarioBuilder:
             at = (*place, "steps", n)
             scope = variables.with_later(later)
             self._check_names(written, scope, at)
-            own = {} if "request" in written or "transformation" in written else inherited
+            own = {} if {"request", "transformation", "python"} & written.keys() else inherited
             # A step that names one of them must not inherit the other, or it would have both.
             if {"source", "destination"} & written.keys():
                 own = {k: v for k, v in own.items() if k not in ("source", "destination")}
@@ -318,7 +318,7 @@ class ScenarioBuilder:
 
     def _with_defaults(self, step: dict[str, Any]) -> dict[str, Any]:
         """Return a step with the suite's defaults. If there is only one source, sending needs no `source`."""
-        if "request" in step or "transformation" in step:
+        if {"request", "transformation", "python"} & step.keys():
             return step
         defaults = self.data.get("defaults", {})
         complete = dict(step)

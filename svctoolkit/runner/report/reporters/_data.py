@@ -14,7 +14,19 @@ from svctoolkit.runner.coverage.collector import Coverage
 from svctoolkit.runner.report.text import explanation, first_wrong_stage
 from svctoolkit.runner.suite.model import Step
 
-_INPUT = ("destination", "source", "transformation", "event", "send", "calls", "request", "stages", "destinationConfig")
+_INPUT = (
+    "destination",
+    "source",
+    "transformation",
+    "event",
+    "send",
+    "calls",
+    "request",
+    "python",
+    "arguments",
+    "stages",
+    "destinationConfig",
+)
 
 
 def outcome(notice: Outcome) -> dict[str, Json]:
