@@ -154,7 +154,9 @@ class Recorder(Displayed):
         sleep: Callable[[float], None] = time.sleep,
         secrets: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        self._clock, self._sleep, self._secrets = clock, sleep, secrets
+        self._clock, self._secrets = clock, secrets
+        #: lets the time of an answer's `delay` pass
+        self.sleep = sleep
         self._kept: deque[Recorded] = deque(maxlen=limit)
         self._arrived = 0
         self._answers: dict[str, _Script] = {}
@@ -267,7 +269,7 @@ class Recorder(Displayed):
             self._arrived += 1
             self._changed.notify_all()
         if chosen.delay > 0:
-            self._sleep(min(chosen.delay, timeout))
+            self.sleep(min(chosen.delay, timeout))
         if gives_up:
             raise failure("ECONNABORTED", f"{url.place} did not respond within {timeout:g} s")
         if response is None:

@@ -33,6 +33,7 @@ from svctoolkit.runner.planes.embedded import Planes
 from svctoolkit.runner.planes.plane import Answer, Plane
 from svctoolkit.runner.suite.checks import SIMULATED
 from svctoolkit.runner.suite.claims import ANY
+from svctoolkit.runner.suite.format import seconds
 from svctoolkit.runner.suite.model import Place, Scenario, Step
 
 
@@ -185,7 +186,8 @@ class _Attempt:
         several = len(self.scenario.steps) > 1
         for number, step in enumerate(self.scenario.steps, 1):
             # Each step has its own run, so that a step's expectations do not see the events of another.
-            run, prefix = (f"{self.run}/{number}", f"step{number}.") if several else (self.run, "")
+            within = f"{self.run}/{'w' if self.scenario.waits else ''}{number}"
+            run, prefix = (within, f"step{number}.") if several else (self.run, "")
             self.outcomes.append(self._perform(step, run, prefix=prefix))
             if any(d.expectation[:1] == ("capture",) or d.path == ("limit",) for d in self.outcomes[-1].differences):
                 return False  # later steps would only repeat that the variable is missing, or that the time is up
@@ -202,6 +204,10 @@ class _Attempt:
         except msgspec.ValidationError as error:
             return StepOutcome(step, {}, [Difference((), (), "a captured value that fits", str(error))])
         try:
+            if step.spec.wait is not UNSET:
+                self.plane.wait(seconds(step.spec.wait), self._remaining())
+            if step.kind == "wait":
+                return StepOutcome(step, {}, [])
             result = self._result(step, run)
         except StillWaiting as error:
             return StepOutcome(step, {}, [self._too_long(str(error))])

@@ -145,7 +145,7 @@ class Planes:
 
 def _needs_its_own(scenario: Scenario) -> bool:
     """Return whether the scenario cannot use the shared plane."""
-    changes = scenario.freeze or scenario.recorder or scenario.live or scenario.overrides
+    changes = scenario.freeze or scenario.recorder or scenario.live or scenario.overrides or scenario.waits
     return bool(changes) or scenario.batch is not None
 
 
@@ -227,6 +227,12 @@ class EmbeddedPlane:
         route = pipeline.route(self._workspace.destination(transformation_id(key)))
         return Transformed(*transform_alone(events, route)[:2])
 
+    def wait(self, seconds: float, limit: float) -> None:
+        if self._data_plane is not None:
+            self._data_plane.advance(seconds, timeout=limit)
+        elif self._times is not None:
+            self._times.advance_clock(seconds)
+
     def run_results(self, run: str, keys: Sequence[str], limit: float) -> Mapping[str, Json]:
         from svctoolkit.runner.planes.fates import run_results
 
@@ -285,6 +291,8 @@ class EmbeddedPlane:
                     coverage=self._coverage,
                     simulated=self._simulated,
                 )
+                if self._times is not None:
+                    self._runs.recorder.sleep = self._times.advance_clock  # one request after the other
                 self._set_answers(self._runs.recorder)
             return self._runs
 

@@ -50,6 +50,10 @@ class Plane(Protocol):
         """Return the result of the transformation `key`, with as many of the events in one call as `batch` allows."""
         ...
 
+    def wait(self, seconds: float, limit: float) -> None:
+        """Let time pass on the clock of the scenario. Raises `StillWaiting` if it takes more than `limit` seconds."""
+        ...
+
     def run_results(self, run: str, keys: Sequence[str], limit: float) -> Mapping[str, Json]:
         """Return the results of `run` at the destinations `keys`, once none of its events is in progress.
 

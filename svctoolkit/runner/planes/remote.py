@@ -62,6 +62,8 @@ class _Remote(Planes):
             return "--base-url: the configuration of a remote service cannot be changed"
         if scenario.batch is not None:
             return "--base-url: batching at a remote service cannot be changed"
+        if scenario.waits:
+            return "--base-url: a remote service runs in real time; `wait` needs the clock of this process"
         if scenario.freeze:
             return "--base-url: the clock of a remote service cannot be frozen"
         for step in scenario.steps:
@@ -115,6 +117,10 @@ class RemotePlane:
     def transform(self, key: str, events: Sequence[Mapping[str, Json]]) -> Transformed:  # noqa: ARG002 - of the protocol
         """Raise `UsageError`: a service has no such operation, and scenarios that need it are skipped."""
         raise UsageError(f"transformation {key!r} can only be tested alone in this process, not at {self.base_url}")
+
+    def wait(self, seconds: float, limit: float) -> None:  # noqa: ARG002 - of the protocol
+        """Raise `UsageError`: a service runs in real time, and scenarios that wait are skipped."""
+        raise UsageError(f"{self.base_url} runs in real time: no scenario can wait {seconds:g} s there")
 
     def run_results(self, run: str, keys: Sequence[str], limit: float) -> Mapping[str, Json]:
         """Return the results that the data plane reports under `/inspect`.

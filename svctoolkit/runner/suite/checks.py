@@ -43,6 +43,7 @@ _EXPECTED: Mapping[str, tuple[str, ...]] = {
     "request": ("status", "headers", "body", "error", *STAGES, "delivered", *ENDS, *SIMULATED),
     "transformation": ("user_transform", "error"),
     "python": ("result",),
+    "wait": (),
     "send": ("response", "user_transform", "dest_transform", "delivered", *ENDS, "warehouse", "violations", *SIMULATED),
 }
 _DOES = {
@@ -51,6 +52,7 @@ _DOES = {
     "transformation": "tests a transformation alone",
     "send": "sends through the data plane",
     "python": "calls a Python step",
+    "wait": "only waits",
 }
 #: Results that are written by destination if the source has several.
 BY_DESTINATION = (*STAGES, "delivered", "dropped", "failed", "attempts")
@@ -171,6 +173,9 @@ def _shape(step: Step) -> Places:
         yield ("arguments",), "`arguments` are those of a Python step: add `python: NAME`"
     elif step.kind == "send":
         yield from _send(spec)
+    elif step.kind == "wait":
+        if targets:
+            yield (targets[0],), f"a step that only waits does not use {targets[0]!r}: remove it, or add an `event`"
     elif len(targets) != 1:
         has = f"this one has {' and '.join(targets)}" if targets else "none of them is set"
         yield (), f"a scenario needs one of destination, source, transformation, send, calls, request and python; {has}"
@@ -313,6 +318,10 @@ def _unconnected(name: str, expected: Mapping[str, Any], connected: list[str]) -
 
 
 def _expectation(scenario: Scenario, step: Step) -> Places:
+    if step.kind == "wait" and step.place != scenario.written:
+        if step.expect:
+            yield ("expect",), "a step that only waits has no results: expect them in the step that sends"
+        return
     generates = (
         step.spec.generate is not UNSET or step.kind == "python"
     )  # the implied expectation, that nothing fails, is enough

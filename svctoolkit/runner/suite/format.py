@@ -16,7 +16,7 @@ Tag: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", descri
 Id: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="stable id of the test")]
 OptionalJson: TypeAlias = Any | UnsetType
 Duration: TypeAlias = (
-    Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?(ms|s|m)$", description="500ms, 20s, 2m")]
+    Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?(ms|s|m|h)$", description="500ms, 20s, 2m, 1h")]
     | Annotated[float, Meta(ge=0, description="seconds")]
 )
 
@@ -272,6 +272,12 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """One action, and its expected results."""
 
     name: Text | UnsetType = UNSET
+    wait: Annotated[
+        Duration | UnsetType,
+        Meta(
+            description="time that passes before the step, on the scenario's clock: 1h takes no time. May be all of it"
+        ),
+    ] = UNSET
     destination: Annotated[str | UnsetType, Meta(description="key or id of a destination of the workspace")] = UNSET
     source: Annotated[str | UnsetType, Meta(description="key or id of a source of the workspace")] = UNSET
     transformation: Annotated[
@@ -427,12 +433,12 @@ def schema() -> dict[str, Json]:
 def seconds(duration: Duration) -> float:
     """Return a duration in seconds.
 
-    >>> seconds("500ms"), seconds("20s"), seconds("2m"), seconds(3)
-    (0.5, 20.0, 120.0, 3.0)
+    >>> seconds("500ms"), seconds("20s"), seconds("2m"), seconds("1h"), seconds(3)
+    (0.5, 20.0, 120.0, 3600.0, 3.0)
     """
     if not isinstance(duration, str):
         return float(duration)
-    for unit, factor in (("ms", 0.001), ("s", 1.0), ("m", 60.0)):
+    for unit, factor in (("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0)):
         if duration.endswith(unit):
             return float(duration.removesuffix(unit)) * factor
     raise ValueError(duration)

@@ -24,8 +24,8 @@ from svctoolkit.yamlfile import Document, display_name
 
 Place: TypeAlias = tuple[str | int, ...]
 #: What a step uses: the Test API for a destination or source, one transformation, a raw request, the data plane,
-#: a function.
-Kind: TypeAlias = Literal["verify", "transformation", "request", "send", "python"]
+#: a function, or only time.
+Kind: TypeAlias = Literal["verify", "transformation", "request", "send", "python", "wait"]
 #: The members of a step in which `{$sha256: text}` is a value, not a matcher.
 INPUTS = ("send", "event", "calls", "request", "generate", "destinationConfig", "arguments")
 
@@ -119,6 +119,8 @@ class Step:
             return "python"
         if not (self.spec.send is self.spec.calls is self.spec.generate is UNSET):
             return "send"
+        if self.spec.wait is not UNSET and self.spec.event is UNSET:
+            return "wait"
         return "transformation" if self.spec.transformation is not UNSET else "verify"
 
     def complete(self, captured: Mapping[str, Json]) -> Step:
@@ -200,6 +202,12 @@ class Scenario(Displayed):
     def where(self) -> str:
         """`file:line:col`."""
         return self.suite.document.where(self.place)
+
+    @property
+    def waits(self) -> bool:
+        """Whether one of its steps lets time pass."""
+        steps = (*self.setup, *self.steps, *self.teardown)
+        return any(step.spec.wait is not UNSET or "wait" in (step.pending or ({},))[0] for step in steps)
 
     def destinations(self, *kinds: Kind) -> Iterator[str]:
         """Yield the keys of the destinations that its steps reach, optionally only for certain kinds of steps."""

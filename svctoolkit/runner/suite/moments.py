@@ -10,6 +10,7 @@ from svctoolkit.events.builders import iso
 
 PATTERN = r"now(?:[+-][0-9]+(?:ms|s|m|h|d))?|uuid(?::[A-Za-z0-9_-]+)?"
 _TIME = re.compile(r"now(?:([+-][0-9]+)(ms|s|m|h|d))?")
+_LONGEST = 100 * 365 * 86_400  # seconds: keeps times within the calendar
 _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -30,6 +31,12 @@ class Moments:
     def __init__(self, now: datetime, seed: str = "") -> None:
         self._now, self._seed = now, seed
         self._ids: dict[str, str] = {}
+
+    def later(self, seconds: float) -> Moments:
+        """Return the same with a clock that has moved on; ids stay the same."""
+        moments = Moments(self._now + timedelta(seconds=min(seconds, _LONGEST)), self._seed)
+        moments._ids = self._ids
+        return moments
 
     def value(self, name: str) -> str | None:
         """Return the value of the name; None for other names, and for times beyond the calendar."""

@@ -251,9 +251,11 @@ class ScenarioBuilder:
         inherited = {k: raw[k] for k in ("source", "destination", "stages", "force") if k in raw}
         for n, written in enumerate(raw["steps"]):
             at = (*place, "steps", n)
+            variables = variables.with_moments(_after(variables, written.get("wait")))
             scope = variables.with_later(later)
             self._check_names(written, scope, at)
-            own = {} if {"request", "transformation", "python"} & written.keys() else inherited
+            waits = not written.keys() - {"name", "wait"}
+            own = {} if waits or {"request", "transformation", "python"} & written.keys() else inherited
             # A step that names one of them must not inherit the other, or it would have both.
             if {"source", "destination"} & written.keys():
                 own = {k: v for k, v in own.items() if k not in ("source", "destination")}
@@ -335,6 +337,15 @@ class ScenarioBuilder:
                 complete |= {kind: defaults[kind]} if kind else {}
             complete |= {k: defaults[k] for k in ("stages", "force") if k in defaults and k not in step}
         return complete
+
+
+def _after(variables: Variables, wait: Json) -> Moments:
+    """Return the times and ids of a step: its clock has moved on by what it waits for."""
+    moments = variables.moments or Moments(datetime.now(UTC))
+    try:
+        return moments.later(_format.seconds(variables.apply(wait))) if wait else moments
+    except (ValueError, TypeError):  # reported with its position when the step is converted
+        return moments
 
 
 def _answers(script: _format.RecorderAnswer | list[_format.RecorderAnswer]) -> tuple[_format.RecorderAnswer, ...]:

@@ -23,6 +23,7 @@ from svctoolkit.server.store.work import Events, SentRequest, Work
 from svctoolkit.server.worker.calls.attempts import Attempts
 from svctoolkit.server.worker.journal import Journal
 from svctoolkit.server.worker.knobs import Knobs
+from svctoolkit.server.worker.lanes.asleep import sleep
 from svctoolkit.server.worker.lanes.lane import Lane, Terms
 from svctoolkit.server.worker.lanes.throttle import Limiter
 from svctoolkit.server.worker.notifier import Notifier
@@ -63,7 +64,9 @@ class Deliveries:
         self._knobs = knobs
         self.is_paused, self.urgent_runs = pending.is_paused, pending.urgent_runs
         # Two clocks: housekeeping runs in real time, even if the pauses between attempts are virtual.
-        self._timers, self._retries, self._lock = Timers(), Timers(lambda: 0.0) if still else Timers(), Lock()
+        self._still = still
+        now = (lambda: 0.0) if still else monotonic
+        self._timers, self._retries, self._lock = Timers(), Timers(now, on_called=notifier.notify), Lock()
         self._threads = Threads()
         self._limiters: dict[str, Limiter] = {}
         self._terms: dict[str, tuple[object, Terms]] = {}  # by destination, with what they were computed from
@@ -113,6 +116,10 @@ class Deliveries:
     def pass_time(self, seconds: float) -> None:
         """Make all retries due this many seconds earlier."""
         self._retries.move(seconds)
+
+    def sleep(self, seconds: float) -> None:
+        """Let an attempt wait for a slow response: its time passes as that of pauses between attempts does."""
+        sleep(seconds, virtual=self._still)
 
     def stop(self, timeout: float) -> None:
         """End every worker. Attempts under way get `timeout` seconds; waiting tasks stay pending in the store."""

@@ -76,6 +76,7 @@ class Engine:
             still=advance_clock is not None,
         )
         self._router = Router(work, self.workspace, self._deliver, knobs)
+        pipeline.recorder.sleep = self._deliveries.sleep
         # Must start last: the lanes know about older pending events since their creation, and new ones go after those.
         self._router.start()
         self._deliveries.wake()
@@ -99,7 +100,7 @@ class Engine:
             # Stop at each retry. Jumping over several would let later ones start before the earlier ones have failed
             # again.
             step = remaining if due is None else min(due, remaining)
-            self._moved += timedelta(seconds=step)
+            self._move_clock(step)
             self._deliveries.pass_time(step)
             remaining -= step
         return False
@@ -125,6 +126,12 @@ class Engine:
             self._advance_clock(due)
             self._deliveries.pass_time(due)
         return False
+
+    def _move_clock(self, seconds: float) -> None:
+        if self._advance_clock is not None:
+            self._advance_clock(seconds)
+        else:
+            self._moved += timedelta(seconds=seconds)
 
     def rewind(self) -> None:
         """Set the time back to that of the clock, undoing `advance`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ _PATIENCE = 0.02  # for at most this many seconds
 _WINDOW = 20_000  # events in memory; the rest wait in the store
 _LOADED_BLOCKS = 100  # read from the store at a time
 _HELD = 5_000  # bytes; larger events are read again when they are sent
+_STEP_AFTER_WAIT = re.compile(r"/w[0-9]+$")
 _TEXT = 1000  # characters of an id or a name that are stored for lookups
 _LOG = logging.getLogger("svctoolkit.delivery")
 
@@ -286,7 +288,9 @@ def _short(head: Head) -> dict[str, Any]:
 def _digest(block: Block, head: Head) -> int:
     # Per source and run: two apps, or two parallel tests, may use the same ids. `surrogatepass`: JSON may contain half
     # a pair.
-    text = f"{block.source}\0{block.run}\0{head.message_id}".encode("utf-8", "surrogatepass")
+    # The steps of a scenario that waits share theirs, so that the window can be tested.
+    run = _STEP_AFTER_WAIT.sub("", block.run)
+    text = f"{block.source}\0{run}\0{head.message_id}".encode("utf-8", "surrogatepass")
     # 63 bits, because SQLite's integers are signed.
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
 

@@ -15,8 +15,9 @@ _LOG = logging.getLogger("svctoolkit.delivery")
 class Timers:
     """Calls functions at their due times, in one thread, which starts with the first function."""
 
-    def __init__(self, now: Callable[[], float] = monotonic) -> None:
-        self._now = now
+    def __init__(self, now: Callable[[], float] = monotonic, *, on_called: Callable[[], object] = lambda: None) -> None:
+        """`on_called` is called after every call."""
+        self._now, self._on_called, self._calling = now, on_called, False
         self._due: list[tuple[float, int, Callable[[], object]]] = []
         # Breaks ties in the heap: functions cannot be compared.
         self._order = count()
@@ -38,6 +39,8 @@ class Timers:
     def next_in(self) -> float | None:
         """Return the seconds until the next call is due; None if no call is scheduled."""
         with self._changed:
+            if self._calling:  # taken from the heap, but its effect cannot be seen yet
+                return 0.0
             return self._due[0][0] - self._now() if self._due else None
 
     def move(self, seconds: float) -> None:
@@ -66,8 +69,10 @@ class Timers:
                     self._changed.wait(wait)
                     continue
                 # Called without the lock, because the function may schedule another one.
-                call = heapq.heappop(self._due)[2]
+                call, self._calling = heapq.heappop(self._due)[2], True
             try:
                 call()
             except Exception:  # noqa: BLE001 - the others must still be called
                 _LOG.exception("a call that was due failed")
+            self._calling = False
+            self._on_called()

@@ -11,6 +11,7 @@ from time import monotonic
 from typing import NamedTuple, Protocol
 
 from svctoolkit.server.worker.knobs import Knobs
+from svctoolkit.server.worker.lanes.asleep import Sleepers, has_slept
 from svctoolkit.server.worker.lanes.flow import Flow, State
 from svctoolkit.server.worker.lanes.memory import Memory
 from svctoolkit.server.worker.lanes.results import Results
@@ -103,6 +104,7 @@ class Lane:
         self._undecided: dict[str, int] = {}  # by owner: tasks of a call that have no outcome yet
         self._pauses: dict[str, float] = {}  # by owner: seconds from the end of the call to the next attempt
         self._workers = 0
+        self._sleepers = Sleepers(retries, self._changed, owner.on_worker_idle)
         self._results = Results(destination, owner.settle, timers, self._changed, self._forget)
         self._last_taken = 0.0
         self._watched_until = 0.0  # when a timer checks whether there is something to do
@@ -130,6 +132,7 @@ class Lane:
         """Return when no attempt is under way any more, or after `timeout` seconds. Waiting tasks stay pending."""
         with self._changed:
             self._flow.stop()
+            self._sleepers.stop()
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._workers == 0, timeout)
         self._results.close()
@@ -137,8 +140,14 @@ class Lane:
     def is_quiet(self) -> bool:
         """Whether nothing will happen here before the next new event or retry."""
         with self._changed:
-            busy = self._has_work(self._owner.terms(self._destination)) and not self._owner.is_paused(self._destination)
-            return self._workers == 0 and self._results.unstored == 0 and not busy
+            terms = self._owner.terms(self._destination)
+            asleep = len(self._sleepers)
+            may_start = asleep < self._concurrency(terms)
+            busy = may_start and self._has_work(terms) and not self._owner.is_paused(self._destination)
+            return self._workers == asleep and self._results.unstored == 0 and not busy
+
+    def _concurrency(self, terms: Terms) -> int:
+        return 1 if terms.shares else self._knobs.concurrency
 
     def _is_stopped(self) -> bool:
         return self._flow.state is State.STOPPED
@@ -154,7 +163,7 @@ class Lane:
         if self._owner.is_paused(self._destination):
             self._watch(0.25)
             return
-        concurrency = 1 if terms.shares else self._knobs.concurrency
+        concurrency = self._concurrency(terms)
         late = monotonic() - self._last_taken >= (_SLOW if self._pace == 1 else _STALLED)
         if self._workers == 0 or (late and self._queue.ready and self._workers < concurrency):
             self._workers += 1
@@ -197,6 +206,7 @@ class Lane:
             self._timers.after(seconds, self.wake)
 
     def _work(self) -> None:
+        self._sleepers.enter()
         try:
             self._deliver()
         except Exception:  # noqa: BLE001 - a worker that ends silently would stop the lane
@@ -260,17 +270,18 @@ class Lane:
     def _attempt(self, call: Sequence[Task], terms: Terms) -> None:
         """Deliver a call. If requests are not shared, tasks delayed by a slow destination go back to other workers."""
         undecided = dict.fromkeys(call)
-        started = monotonic()
+        started, slept = monotonic(), False
         for step in self._owner.attempt(call, self._destination):
             for task, _ in step.outcomes:
                 del undecided[task]
             self._advance(step, terms)
-            slow = not terms.shares and not step.halfway and monotonic() - started >= _SLOW
+            slept = has_slept() or slept
+            slow = not terms.shares and not step.halfway and (slept or monotonic() - started >= _SLOW)
             if undecided and (slow or self._is_stopped()):
                 break
             started = monotonic()
         if not terms.shares:
-            quick = monotonic() - self._last_taken < _QUICK * len(call) and not undecided
+            quick = not slept and monotonic() - self._last_taken < _QUICK * len(call) and not undecided
             # Only halve it: one slow moment of this machine says little about the destination.
             self._pace = min(2 * self._pace, terms.jobs) if quick else max(1, self._pace // 2)
         if undecided:
