@@ -401,14 +401,16 @@ def test_in_a_kernel_names_are_completed(execute: Any) -> None:
 def test_in_a_kernel_a_long_suite_shows_its_progress(execute: Callable[[str], list[dict[str, Any]]]) -> None:
     """While a run takes long, the output of the cell shows the progress; in the end it is empty."""
     suite = """\
+transformations:
+  busy:
+    language: javascript
+    code: "export function transformEvent(e) { const end = Date.now() + 700; while (Date.now() < end); return e }"
 destinations: {hook: {type: WEBHOOK, config: {webhookUrl: https://h.example}}}
 scenarios:
   - name: slow
-    recorder: {hook: {status: 200, delay: 700ms}}
-    destination: hook
-    stages: {send_to_destination: true}
+    transformation: busy
     event: {type: page}
-    expect: {status: 200}
+    expect: {user_transform: {type: page}}
   - name: quick
     cases: [{id: a}, {id: b}]
     destination: hook

@@ -209,8 +209,12 @@ def test_coverage_is_shown_on_request(explorers: Any, folder: Path) -> None:
 def test_a_long_run_shows_its_progress_and_can_be_cancelled(explorers: Any, folder: Path) -> None:
     """A progress bar takes the place of the summary; after cancelling, the summary says how many have not run."""
     rows = "".join(f"      - {{id: c{number}}}\n" for number in range(2000))
-    slow = f"    recorder: {{hook: {{delay: 20ms}}}}\n    stages: {{send_to_destination: true}}\n    cases:\n{rows}"
-    suite = REFUNDS.replace("a refund goes out\n", f"a refund goes out\n{slow}")
+    suite = REFUNDS.replace("a refund goes out\n", f"a refund goes out\n    cases:\n{rows}")
+    busy = "const end = Date.now() + 20; while (Date.now() < end); return e"
+    slow = (
+        f'transformations: {{slow: {{language: javascript, code: "export function transformEvent(e) {{ {busy} }}"}}}}\n'
+    )
+    suite = slow + suite.replace("WEBHOOK,", "WEBHOOK, transformation: slow,")
     (folder / "many.suite.yaml").write_text(suite)
     explorer = explorers(folder / "many.suite.yaml")
     click(explorer, "Run all")

@@ -24,6 +24,17 @@ def outcomes(scenarios: str, head: str = "", **options: int) -> list[runner.Outc
         return [o for o in runner.run(suite.scenarios, planes, **options) if isinstance(o, runner.Outcome)]  # type: ignore[arg-type]
 
 
+def slow_outcome(scenario: str, milliseconds: int) -> runner.Outcome:
+    """Return the outcome of a scenario whose user code takes this much real time for each event."""
+    busy = f"const end = Date.now() + {milliseconds}; while (Date.now() < end); return e"
+    code = (
+        f'transformations: {{busy: {{language: javascript, code: "export function transformEvent(e) {{ {busy} }}"}}}}'
+    )
+    workspace = Workspace.loads(WORKSPACE.replace("WEBHOOK,", "WEBHOOK, transformation: busy,") + code)
+    with runner.open_planes(limit=60) as planes:
+        return runner.attempt(runner.loads(f"\nscenarios:\n{scenario}", workspace).scenarios[0], planes)
+
+
 def explanations(found: list[runner.Outcome]) -> list[str]:
     return [runner.explanation(outcome) for outcome in found if not outcome.ok]
 
@@ -142,10 +153,9 @@ def test_variables_work_in_an_inline_workspace() -> None:
 def test_a_timeout_applies_to_all_steps_together() -> None:
     """Time used by one step is not available to the next ones."""
     step = "{source: web, send: {type: track, event: A, userId: u}, expect: {delivered: [{}]}}"
-    slow = "recorder: {hook: {delay: 200ms}}"
-    text = f"  - {{name: a, limit: 500ms, {slow}, steps: [{step}, {step}, {step}, {step}, {step}]}}\n"
+    text = f"  - {{name: a, limit: 500ms, steps: [{step}, {step}, {step}, {step}, {step}]}}\n"
     with within(5 * 0.5, time.monotonic):
-        (outcome,) = outcomes(text)
+        outcome = slow_outcome(text, 200)
 
     assert "it took longer than its limit of 0.5 s" in explanations([outcome])[0]
 
@@ -171,9 +181,9 @@ def test_parallel_pauses_of_destinations_overlap() -> None:
 
 def test_a_timeout_is_reported_once() -> None:
     """Not additionally as unused answers; the run does not wait for the scenario any longer."""
-    text = f"  - {{name: a, limit: 200ms, recorder: {{hook: {{delay: 5s}}}}, {SEND}, expect: {{delivered: [{{}}]}}}}\n"
+    text = f"  - {{name: a, limit: 200ms, recorder: {{hook: {{}}}}, {SEND}, expect: {{delivered: [{{}}]}}}}\n"
     with within(4, time.monotonic):
-        (said,) = explanations(outcomes(text))
+        (said,) = explanations([slow_outcome(text, 3000)])
 
     assert [line for line in said.splitlines() if line.startswith("suite:")] == [
         "suite:3:22: it took longer than its limit of 0.2 s: events are still under way after 0.2 s: 1 to hook"
