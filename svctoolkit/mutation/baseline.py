@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from svctoolkit.mutation.change import Change
+from svctoolkit.mutation.change import PLANS, Change
 from svctoolkit.runner import Outcome, Planes, Scenario, run
 
 
@@ -63,6 +63,8 @@ def parts_of(scenario: Scenario) -> Iterator[str]:
             yield f"transformation {step.spec.transformation}"
         else:
             yield from scenario.destinations_of(step)
+            if "$conforms" in str(step.expect):
+                yield PLANS
             if isinstance(step.spec.source, str):
                 yield f"source {workspace.source(step.spec.source).key}"
 

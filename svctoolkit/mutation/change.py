@@ -22,7 +22,8 @@ class Change:
 
     `parts` are the parts of the workspace that it affects: keys of destinations, `transformation KEY`, `source KEY`.
     `reached` is a line of user code, with its file as in coverage, that every affected run executes. `words` identify
-    the place in an error. `id` is stable as long as the text of the line does not change.
+    the place in an error. `is_set` is false for a setting that has its default. `id` stays the same as long as the
+    text of the line does not change.
     """
 
     kind: str
@@ -33,6 +34,7 @@ class Change:
     parts: frozenset[str] = field(default=frozenset(), repr=False)
     reached: tuple[str, int] | None = field(default=None, repr=False)
     words: frozenset[str] = field(default=frozenset(), repr=False)
+    is_set: bool = field(default=True, repr=False)
     id: str = ""
 
     @property
@@ -42,6 +44,15 @@ class Change:
 
     def __str__(self) -> str:
         return f"{self.where}  {self.kind}: {self.text}"
+
+
+#: The part of scenarios that compare with a tracking plan (`$conforms`).
+PLANS = "plans"
+
+
+def place_of(workspace: Workspace) -> str:
+    """Return the file of a workspace; its name if it was not loaded from one."""
+    return str(workspace.file.resolve()) if workspace.file else workspace.name
 
 
 def copy_of(workspace: Workspace) -> Workspace:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from svctoolkit.mutation.change import Change, copy_of
+from svctoolkit.mutation.change import Change, copy_of, place_of
 from svctoolkit.mutation.code import Edit, edits_of
 from svctoolkit.mutation.place import Places
 from svctoolkit.workspace import Library, Transformation, Workspace
@@ -43,7 +43,7 @@ def code_place(workspace: Workspace, item: Transformation | Library) -> str:
     if item.file is not None:
         return str(((workspace.folder or Path()) / item.file).resolve())
     kind = "library" if isinstance(item, Library) else "transformation"
-    return f"{workspace.file or workspace.name}#{kind} {item.key}"
+    return f"{place_of(workspace)}#{kind} {item.key}"
 
 
 def code_changes(workspace: Workspace, places: Places, files: Mapping[str, str]) -> Iterator[Change]:

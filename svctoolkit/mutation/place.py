@@ -29,6 +29,10 @@ class Places:
             return 0
         return self._document.position(tuple(path), key=isinstance(path[-1], str))[0]
 
+    def first_line(self, path: Sequence[str | int]) -> int:
+        """Return the line of a part; if it is not written, that of the nearest part around it."""
+        return next((line for line in (self.line(path[:end]) for end in range(len(path), 0, -1)) if line), 0)
+
     def code(self, kind: str, key: str) -> tuple[str, int]:
         """Return the file with code that is written in the workspace, and the line before its first one."""
         if self._document is None or not self._document.has((kind, key, "code")):

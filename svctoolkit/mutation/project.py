@@ -9,7 +9,10 @@ from dataclasses import dataclass, replace
 from svctoolkit.json_types import Json
 from svctoolkit.mutation.change import Change
 from svctoolkit.mutation.code_changes import code_changes
+from svctoolkit.mutation.connection_changes import connection_changes
 from svctoolkit.mutation.place import Places
+from svctoolkit.mutation.plan_changes import plan_changes
+from svctoolkit.mutation.setting_changes import setting_changes
 from svctoolkit.runner import Scenario, Suite, collect
 from svctoolkit.runner.coverage.lines import file_names
 from svctoolkit.workspace import Workspace
@@ -60,6 +63,9 @@ def _changes(suites: Sequence[Suite]) -> list[Change]:
 def _of(suite: Suite) -> Iterator[Change]:
     places = Places(suite)
     yield from code_changes(suite.workspace, places, file_names(suite))
+    yield from setting_changes(suite.workspace, places)
+    yield from connection_changes(suite.workspace, places)
+    yield from plan_changes(suite.workspace, places)
 
 
 def _numbered(changes: Sequence[Change]) -> list[Change]:
