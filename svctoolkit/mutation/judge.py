@@ -6,13 +6,41 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from svctoolkit.mutation.change import Change
+from svctoolkit.mutation.effects import Effects, is_opaque
 from svctoolkit.mutation.verdict import Verdict, noticed
 from svctoolkit.runner import Outcome, Planes, Scenario, Suite, run
 from svctoolkit.workspace import Workspace
 
+#: Kinds of changes whose effect on an event can be computed much faster than by running a scenario.
+COMPUTED = {"setting", "mapping", "consent", "event filter"}
 
-def judge(change: Change, scenarios: Sequence[Scenario]) -> Verdict:
-    """Return the verdict on a change. Only memory is changed: the workspace of each scenario is a copy."""
+
+class Judge:
+    """Runs changes against scenarios that pass without a change. `scenarios` are all of them."""
+
+    def __init__(self, scenarios: Sequence[Scenario]) -> None:
+        self._effects = Effects(scenarios)
+
+    def judge(self, change: Change, scenarios: Sequence[Scenario]) -> Verdict:
+        """Return the verdict of those scenarios that depend on a change.
+
+        Only memory is changed: the workspace of each scenario is a copy. Of settings, first the effect on every event
+        is computed, so that only scenarios with an event that it changes run, and those that do more than pass events.
+        """
+        if change.kind not in COMPUTED or not scenarios:
+            return _run(change, scenarios)
+        effect = self._effects.of(change)
+        affected = [s for s in scenarios if s.name in effect.scenarios or is_opaque(s)]
+        verdict = _run(change, affected)
+        if verdict.status == "noticed":
+            return verdict
+        if effect.witness is not None:
+            return replace(verdict, reason=_reason_of_effect(len(effect.scenarios)))
+        return Verdict(change, "ineffective", reason="no event has another result")
+
+
+def _run(change: Change, scenarios: Sequence[Scenario]) -> Verdict:
+    """Run scenarios with a change until one fails."""
     changed = with_change(change, scenarios)
     planes = Planes()
     try:
@@ -42,7 +70,16 @@ def with_change(change: Change, scenarios: Sequence[Scenario]) -> list[Scenario]
     return changed
 
 
+def _reason_of_effect(count: int) -> str:
+    if not count:
+        return "no scenario sends an event that it affects"
+    return f"{count} {'scenario sends' if count == 1 else 'scenarios send'} an event that it affects, none fails"
+
+
 def _reason(change: Change, count: int) -> str:
-    if count:
-        return f"{count} {'scenario runs' if count == 1 else 'scenarios run'} it, none fails"
-    return "no scenario runs this line" if change.reached else "no scenario uses it"
+    """Return why no scenario notices a change that `count` scenarios depend on."""
+    if not count:
+        return "no scenario runs this line" if change.reached else "no scenario depends on it"
+    if change.reached:
+        return f"{count} {'scenario runs' if count == 1 else 'scenarios run'} this line, none fails"
+    return f"{count} {'scenario depends' if count == 1 else 'scenarios depend'} on it, none fails"

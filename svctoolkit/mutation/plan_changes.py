@@ -112,7 +112,7 @@ def _setting_changes(workspace: Workspace, places: Places, source: Any) -> Itera
     for type, words in (source.plan_settings or {}).items():
         for key, value in words.items():
             if str(value).lower() in _OPPOSITE:
-                line = places.first_line(("sources", source.key, "trackingPlan", type, key))
+                line = places.first_line(("sources", source.key, "trackingPlan", "settings", type, key))
                 change = NewPlanSetting(place_of(workspace), source.key, type, key)
                 text = f"{source.key}: {type}.{key}: {_text(value)} -> {_text(_opposite(value))}"
                 yield Change("plan", places.file, line, text, change, frozenset({f"source {source.key}"}))

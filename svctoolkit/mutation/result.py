@@ -28,6 +28,11 @@ class Result:
         return _sorted([verdict for verdict in self.verdicts if verdict.status == "unnoticed"])
 
     @property
+    def ineffective(self) -> list[Verdict]:
+        """The changes of settings without effect on any event; they do not count."""
+        return _sorted([verdict for verdict in self.verdicts if verdict.status == "ineffective"])
+
+    @property
     def percent(self) -> float:
         """How many of the changes are noticed, in percent; 100 without any."""
         counted = len(self.noticed) + len(self.unnoticed)

@@ -11,7 +11,7 @@ from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.mutation.baseline import Baseline
 from svctoolkit.mutation.change import Change
-from svctoolkit.mutation.judge import judge
+from svctoolkit.mutation.judge import Judge
 from svctoolkit.mutation.project import Project
 from svctoolkit.mutation.verdict import Verdict
 from svctoolkit.runner import Scenario, explanation
@@ -44,22 +44,25 @@ def judge_all(
     work = [(change, baseline.dependents(change)) for change in changes]
     processes = min(jobs, len([change for change, scenarios in work if scenarios]) // _WORTH_A_PROCESS)
     if processes < 2:
+        judge = Judge(baseline.passing)
         for change, scenarios in work:
-            yield judge(change, scenarios)
+            yield judge.judge(change, scenarios)
         return
-    yield from _in_processes(work, processes, project)
+    yield from _in_processes(work, processes, project, [scenario.name for scenario in baseline.passing])
 
 
 def _in_processes(
     work: Sequence[tuple[Change, Sequence[Scenario]]],
     processes: int,
     project: Project,
+    passing: Sequence[str],
 ) -> Iterator[Verdict]:
     # A forked process would share the sandbox's pipes and the data plane's locks with this one.
     context = get_context("spawn")
     with_scenarios = iter([(change, [s.name for s in scenarios]) for change, scenarios in work if scenarios])
-    yield from (judge(change, []) for change, scenarios in work if not scenarios)
-    pool = ProcessPoolExecutor(processes, context, _prepare, (project.targets, project.variables))
+    nobody = Judge([])
+    yield from (nobody.judge(change, []) for change, scenarios in work if not scenarios)
+    pool = ProcessPoolExecutor(processes, context, _prepare, (project.targets, project.variables, passing))
     try:
         pending: set[Future[Verdict]] = set()
         while True:
@@ -75,15 +78,23 @@ def _in_processes(
         pool.shutdown(cancel_futures=True)
 
 
-_scenarios: dict[str, Scenario] = {}  # of a worker process, by name
+class _Worker:
+    """What a worker process has loaded: its scenarios by name, and their judge."""
+
+    def __init__(self, scenarios: Sequence[Scenario], passing: Sequence[str]) -> None:
+        self.scenarios = {scenario.name: scenario for scenario in scenarios}
+        self.judge = Judge([self.scenarios[name] for name in passing])
 
 
-def _prepare(targets: Sequence[str], variables: Mapping[str, Json]) -> None:
+_workers: list[_Worker] = []  # one in a worker process, none elsewhere
+
+
+def _prepare(targets: Sequence[str], variables: Mapping[str, Json], passing: Sequence[str]) -> None:
     import warnings
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one decides when it ends
     warnings.simplefilter("ignore")  # the first process has reported them
-    _scenarios.update({scenario.name: scenario for scenario in _load(targets, variables)})
+    _workers.append(_Worker(_load(targets, variables), passing))
 
 
 def _load(targets: Sequence[str], variables: Mapping[str, Json]) -> Sequence[Scenario]:
@@ -93,4 +104,5 @@ def _load(targets: Sequence[str], variables: Mapping[str, Json]) -> Sequence[Sce
 
 
 def _judge(change: Change, names: Sequence[str]) -> Verdict:
-    return judge(change, [_scenarios[name] for name in names])
+    (worker,) = _workers
+    return worker.judge.judge(change, [worker.scenarios[name] for name in names])

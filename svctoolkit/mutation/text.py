@@ -14,7 +14,7 @@ def summary(result: Result) -> str:
     counted = noticed + missed
     what = "1 change" if counted == 1 else f"{counted} changes"
     line = f"{what}, {noticed} noticed ({result.percent:.0f} %), {missed} not, {_time(result.seconds)}"
-    return f"{line}; interrupted after {counted} of {result.total}" if result.interrupted else line
+    return f"{line}; interrupted after {len(result.verdicts)} of {result.total}" if result.interrupted else line
 
 
 def lines(result: Result, *, all_noticed: bool = False) -> Iterator[str]:
@@ -30,6 +30,14 @@ def lines(result: Result, *, all_noticed: bool = False) -> Iterator[str]:
         yield ""
         yield "not noticed:"
         yield from _table(result.unnoticed)
+    if result.ineffective:
+        count = len(result.ineffective)
+        what = "1 change of a setting has" if count == 1 else f"{count} changes of settings have"
+        yield ""
+        end = ":" if all_noticed else " (--all)"
+        yield f"{what} no effect on any event of the suites, nor on any made-up event{end}"
+        if all_noticed:
+            yield from (f"  {verdict.change}" for verdict in result.ineffective)
     if all_noticed and result.noticed:
         yield ""
         yield "noticed:"

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from svctoolkit.mutation.change import Change
 from svctoolkit.runner import Outcome, explanation
 
-Status: TypeAlias = Literal["noticed", "unnoticed"]
+Status: TypeAlias = Literal["noticed", "unnoticed", "ineffective"]
 FIRST_LINES = 5
 
 
@@ -18,7 +18,8 @@ class Verdict:
     """Whether a scenario notices a change.
 
     `scenario` is the name of the first one that does, `lines` the first five lines of its failure, and `names_place`
-    whether they name the changed place. Otherwise `reason` says why no scenario does.
+    whether they name the changed place. Otherwise `reason` says why no scenario does. `ineffective`: the change has no
+    effect on any event of the suites, nor on any that was made up.
     """
 
     change: Change

@@ -83,7 +83,9 @@ def test_what_no_scenario_notices_is_listed_with_its_place(shop: Path, capsys: p
     missed, _, noticed = capsys.readouterr().out.partition("\nnoticed:\n")
 
     assert code == 0
-    assert "cents.js:3  boundary: p.total > 100 -> p.total >= 100\n      2 scenarios run it, none fails" in missed
+    assert (
+        "cents.js:3  boundary: p.total > 100 -> p.total >= 100\n      2 scenarios run this line, none fails" in missed
+    )
     assert "cents.js:6  operation: Math.round -> Math.floor" in missed
     assert "cents.js:4  removed statement: p.large = true; -> removed" in noticed
     assert "cents.js:6  property: p.total -> p.total_x" in noticed

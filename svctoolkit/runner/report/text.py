@@ -77,7 +77,7 @@ def hints(step: StepOutcome) -> Iterator[str]:
     if step.generated and any(difference.path != ("limit",) for difference in step.differences):
         yield f"smallest failing event of {step.generated} generated: {json_line(step.step.spec.send)}"
     failures = [d for d in step.differences if d.path == ("failed",) and d.text]
-    if failures and len(failures) == len(step.differences):
+    if failures and step.causes and len(failures) == len(step.differences):
         cause = next((cause for cause in step.causes if str(cause) == failures[0].text), step.causes[0])
         how = _how_to_say(cause) if step.step.kind == "verify" else _FAILED
         if "$snapshot" not in str(step.step.expect.get(cause.stage)):  # of a value that is not expected to fail
