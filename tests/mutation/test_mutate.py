@@ -94,6 +94,7 @@ def test_what_no_scenario_notices_is_listed_with_its_place(shop: Path, capsys: p
 
 
 LOOP = """\
+limits: {time: 1}
 transformations:
   loop:
     language: python
@@ -102,6 +103,9 @@ transformations:
           while event["tries"] < 3:
               event["tries"] += 1
           return event
+"""
+LOOP_SUITE = """\
+workspace: workspace.yaml
 scenarios:
   - name: three tries
     transformation: loop
@@ -115,14 +119,15 @@ def test_code_that_hangs_is_noticed(
 ) -> None:
     """The loop never ends when its only statement is removed: the sandbox stops it, and the run goes on."""
     monkeypatch.chdir(tmp_path)
-    Path("loop.suite.yaml").write_text(LOOP)
+    Path("workspace.yaml").write_text(LOOP)
+    Path("loop.suite.yaml").write_text(LOOP_SUITE)
 
     code = main(["mutate", "--all"])
     shown = capsys.readouterr().out.partition("\nnoticed:\n")[2]
 
     assert code == 0
-    assert 'loop.suite.yaml:7  removed statement: event["tries"] += 1 -> removed\n      loop.suite.yaml::three' in shown
-    assert shown.index("loop.suite.yaml:6 ") < shown.index("loop.suite.yaml:7 ")
+    assert 'workspace.yaml:8  removed statement: event["tries"] += 1 -> removed\n      loop.suite.yaml::three' in shown
+    assert shown.index("workspace.yaml:7 ") < shown.index("workspace.yaml:8 ")
 
 
 def test_red_suites_are_reported_and_nothing_is_changed(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,8 +53,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def sections(text: str) -> tuple[str, str, str]:
     """What is not noticed, what has no effect, and what is noticed."""
-    missed, _, rest = text.partition("\n\n")[2].partition("have no effect")
-    idle, _, noticed = rest.partition("\nnoticed:\n")
+    rest, _, noticed = text.partition("\n\n")[2].partition("\nnoticed:\n")
+    missed, _, idle = rest.partition(" no effect on any event of the suites")
     return missed, idle, noticed
 
 
@@ -102,11 +102,14 @@ def test_a_secret_is_emptied_and_not_shown(shop: Path, capsys: pytest.CaptureFix
 
 
 PLAN = {
-    "rules": [
+    "id": "shop",
+    "version": 1,
+    "events": [
         {
-            "type": "track",
             "name": "Order Completed",
+            "eventType": "track",
             "rules": {
+                "$schema": "https://json-schema.org/draft/2019-09/schema",
                 "type": "object",
                 "properties": {
                     "properties": {
@@ -121,7 +124,7 @@ PLAN = {
                 },
             },
         }
-    ]
+    ],
 }
 PLAN_SUITE = """\
 workspace: workspace.yaml
@@ -140,7 +143,7 @@ scenarios:
 def test_tracking_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Required members, types, enums, unplanned members and events, and what happens to violations."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "plan.json").write_text(json.dumps({"name": "shop", **PLAN}, indent=1))
+    (tmp_path / "plan.json").write_text(json.dumps(PLAN, indent=1))
     (tmp_path / "workspace.yaml").write_text(
         "sources:\n  web:\n    destinations: [hook]\n    trackingPlan:\n      plan: shop\n"
         "      settings: {global: {allowUnplannedEvents: 'false', anyOtherViolation: drop}}\n"
