@@ -210,6 +210,19 @@ def test_suites_run_against_a_served_data_plane(
     assert "6 passed, 1 skipped" in text
 
 
+def test_an_unfinished_run_at_a_service_is_a_timeout(write: Callable[..., Path]) -> None:
+    """The service still retries at the limit: the scenario fails, and says what is in progress."""
+    path = write(sends("{delivered: [{}]}", recorder="{hook: {status: 503, times: 9}}"))
+    workspace = Workspace.loads(HEAD)
+    workspace.users.append(Person.with_token("a@b.example", "token"))
+    with DataPlane(workspace, backoff=Backoff(first=3600.0)) as plane:
+        planes = runner.remote_planes(plane.url, "a@b.example", "token", limit=0.2)
+        outcome = runner.attempt(runner.load(path).scenarios[0], planes)
+        planes.close()
+
+    assert "it took longer than its limit of 0.2 s" in str(outcome.differences[0])
+
+
 def test_an_unreachable_base_url_is_wrong_usage(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
     """It is reported once, before anything runs."""
     path = write(sends("{delivered: [{}]}"))

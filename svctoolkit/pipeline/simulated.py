@@ -71,6 +71,11 @@ class Simulated:
         #: lists the destinations and runs that have a stored state
         self.stored: Callable[[], Sequence[tuple[str, str]]] = tuple
 
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace, with the level of these servers."""
+        return self._workspace if self._default is None else self._workspace.at_level(self._default)
+
     def level(self, destination: Destination) -> Level:
         """Return the level of a destination: its own, or else that of the workspace."""
         if self._only is not None:

@@ -6,7 +6,7 @@ A data plane serves these operations with `DataPlane(workspace, extensions=[oper
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Annotated, Any, Literal
 
@@ -18,6 +18,7 @@ from starlette.responses import Response
 from svctoolkit.errors import RequestError, UnknownName, did_you_mean
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import causes, unexpected_failures
+from svctoolkit.runner.attempts.held import simulated_differences
 from svctoolkit.runner.attempts.shape import shape_results
 from svctoolkit.runner.expect.compare import Comparison
 from svctoolkit.runner.expect.difference import Difference
@@ -25,7 +26,9 @@ from svctoolkit.runner.expect.expectation import problems
 from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.planes.fates import run_results, violation_records
 from svctoolkit.runner.record import writer
+from svctoolkit.runner.suite.checks import SIMULATED
 from svctoolkit.runner.suite.claims import ANY, member_problems
+from svctoolkit.runner.suite.simulated import held_problems, simulated_destinations
 from svctoolkit.server.inspect.views import View
 from svctoolkit.server.web.guard import Guard
 from svctoolkit.server.web.json import refuse
@@ -35,7 +38,9 @@ from svctoolkit.server.web.responses import Refusal, json_response
 from svctoolkit.server.worker import Engine
 
 _MOST_SECONDS = 300.0
-_NAMES = ("delivered", "dropped", "failed", "attempts", "user_transform", "dest_transform", "violations")
+_NAMES = (
+    "delivered", "dropped", "failed", "attempts", "user_transform", "dest_transform", "violations", "holds", "lost"
+)  # fmt: skip
 
 
 class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,7 +50,7 @@ class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
         dict[str, Any],
         Meta(
             description="As in a suite: delivered, dropped, failed, attempts, user_transform, dest_transform, "
-            "violations. Nothing may fail unless `failed` allows it."
+            "violations, and for simulated destinations holds and lost. Nothing may fail unless `failed` allows it."
         ),
     ]
     run: Annotated[str, Meta(description="Only events of this run; by default all events.")] = ""
@@ -132,8 +137,8 @@ class _Service:
             expectation = msgspec.convert(raw, Expectation)
         except msgspec.ValidationError as error:
             refuse(f"invalid body: {error}")
-        _check(expectation.expect, self._engine.workspace.destinations)
         keys = self._keys(expectation.destination)
+        _check(_of_destination(expectation.expect, keys), self._engine)
         verdict = await self._wait(expectation, keys)
         return json_response(msgspec.to_builtins(verdict), 200 if verdict.verdict == "passed" else 409)
 
@@ -194,27 +199,36 @@ class _Service:
         return writer.dump(suite, "workspace.yaml")
 
 
-def _check(expected: Mapping[str, Json], destinations: Collection[str]) -> None:
+def _of_destination(expected: Mapping[str, Json], keys: Sequence[str]) -> dict[str, Json]:
+    """Return an expectation in which `holds` and `lost` are about the chosen destination."""
+    chosen = {name: expected[name] for name in SIMULATED if name in expected} if keys else {}
+    return {**expected, **{name: {keys[0]: value} for name, value in chosen.items() if keys[0] not in (value or ())}}
+
+
+def _check(expected: Mapping[str, Json], engine: Engine) -> None:
     """Raises `RequestError` (400) for an expectation that can never be met, or is empty."""
     if not expected:
         refuse(f"expect is empty; it may have {', '.join(_NAMES)}")
     for name, value in expected.items():
         if name not in _NAMES:
             refuse(f"expect has no member {name[:50]!r}.{did_you_mean(name, _NAMES)} It may have {', '.join(_NAMES)}")
-        for path, problem in (*problems(value), *member_problems(name, value, destinations)):
+        for path, problem in (*problems(value), *member_problems(name, value, engine.workspace.destinations)):
             refuse(f"expect.{'.'.join(map(str, (name, *path)))}: {problem}")
+    for path, problem in held_problems(expected, engine.simulated.workspace):
+        refuse(f"{'.'.join(map(str, path))}: {problem}")
 
 
 def _compare(engine: Engine, expectation: Expectation, keys: Sequence[str]) -> tuple[int, Verdict]:
     """Return the number of received events, and the result of the comparison."""
-    view = View(engine, expectation.run or None)
-    places = keys or _destinations(engine, view, expectation.expect)
+    view, expected = View(engine, expectation.run or None), _of_destination(expectation.expect, keys)
+    places = keys or _destinations(engine, view, expected)
     everywhere = run_results(view, places)
-    results = shape_results(everywhere, expectation.expect)
-    if "violations" in expectation.expect:
+    results = shape_results(everywhere, expected)
+    if "violations" in expected:
         results["violations"] = violation_records(view)
+    found = [*_differences(expected, everywhere, results), *_held_differences(engine, expectation.run, expected)]
     hide = engine.masker().mask
-    differences = [difference.shorten(hide) for difference in _differences(expectation.expect, everywhere, results)]
+    differences = [difference.shorten(hide) for difference in found]
     records = [DifferenceRecord([*d.path], d.expected, d.got, str(d)) for d in differences]
     why = [hide(str(cause)) for cause in causes(everywhere)] if differences else []
     message = "; ".join(record.message for record in records)
@@ -235,8 +249,21 @@ def _differences(
     yield from unexpected_failures(everywhere, expected)
     comparison = Comparison()
     for name, value in expected.items():
-        if not (name == "failed" and value == ANY):
+        if name not in SIMULATED and not (name == "failed" and value == ANY):
             yield from comparison.member(name).differences(value, results.get(name, MISSING))
+
+
+def _held_differences(engine: Engine, run: str, expected: Mapping[str, Any]) -> Iterator[Difference]:
+    """Yield the differences from `holds`, which is about the state of the run, and `lost`, which without one is about
+    all runs.
+    """
+    if not any(name in expected for name in SIMULATED):
+        return
+    workspace, servers = engine.simulated.workspace, engine.simulated
+    held = {key: servers.server(to, run).state() for key, to in simulated_destinations(workspace).items()}
+    lost = [loss.item() for server in servers.servers(run or None) for loss in list(server.losses)]
+    lost = [loss for loss in lost if not run or loss["run"] == run]
+    yield from simulated_differences(expected, {"holds": held, "lost": lost}, workspace)
 
 
 def _too_early(expectation: Expectation, text: str, verdict: Verdict) -> Verdict:

@@ -15,6 +15,7 @@ from starlette.routing import Route
 from svctoolkit.delivery import HttpRequest
 from svctoolkit.errors import RequestError, UnknownName, UsageError
 from svctoolkit.pipeline import HeldChanges, read_request
+from svctoolkit.server.inspect.losses import LossItem
 from svctoolkit.server.inspect.parameters import only, settle, text_parameter
 from svctoolkit.server.store.held import save_held
 from svctoolkit.server.web.guard import Guard
@@ -45,15 +46,21 @@ class HeldState(Struct, frozen=True):
     """
 
     tables: dict[str, list[dict[str, Any]]]
-    losses: list[dict[str, Any]]
-    changes: list[dict[str, Any]]
+    losses: list[LossItem]
+    changes: list[LossItem]
     unknown: dict[str, int]
 
 
 class HeldRows(Struct, frozen=True):
-    """Rows of a table, or losses."""
+    """Rows of a table."""
 
     items: list[dict[str, Any]]
+
+
+class LossList(Struct, frozen=True):
+    """What was lost, oldest first."""
+
+    items: list[LossItem]
 
 
 class Given(Struct, frozen=True, forbid_unknown_fields=True):
@@ -178,7 +185,7 @@ class SimulatedRoutes:
             ),
             _operation(
                 "lost", "Lost", "What was lost", local(self.lost), (text_parameter("run", "Only of this run."), known),
-                {200: ResponseDoc("The losses, oldest first.", (HeldRows,))},
+                {200: ResponseDoc("The losses, oldest first.", (LossList,))},
             ),
             Operation(
                 method="POST", path="/admin/held/{destination}", id="giveState", summary="Give a destination a state",

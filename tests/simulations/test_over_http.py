@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from svctoolkit import DataPlane, Workspace
+from svctoolkit import DataPlane, Workspace, runner
 from svctoolkit.cli import main
+from svctoolkit.runner.over_http import operations
+from svctoolkit.server import Backoff
+from svctoolkit.workspace import Person
 
 KEY = "s3cr3t-braze-key"
 
@@ -126,3 +132,134 @@ def test_definitions_say_what_is_simulated(capsys: pytest.CaptureFixture[str]) -
     for type, expected in (("KLAVIYO", True), ("WEBHOOK", False)):
         assert main(["definitions", type]) == 0
         assert ("profiles, events; " in capsys.readouterr().out) is expected
+
+
+@pytest.fixture
+def service() -> Iterator[DataPlane]:
+    shop = Workspace.loads(SERVED)
+    with DataPlane(shop, simulate="simulated", extensions=[operations], backoff=Backoff(scale=0)) as plane:
+        yield plane
+
+
+SERVED = """
+sources: {web: {destinations: [kl, mp]}}
+destinations:
+  kl: {type: KLAVIYO, config: {publicApiKey: p, privateApiKey: k}}
+  mp: {type: MP, config: {token: t1, strictMode: true}}
+"""
+NOW = datetime.now(UTC).isoformat()
+CART = [
+    {"type": "track", "event": "Product Added", "userId": "ada", "context": {"traits": {"email": "ada@shop.example"}}}
+    | {"properties": {"sku": sku}, "messageId": f"cart-{sku}", "timestamp": NOW}
+    for sku in "ab"
+]
+
+
+def expect(plane: DataPlane, expected: Any, **more: Any) -> tuple[int, Any]:
+    answer = httpx.post(f"{plane.url}/inspect/expect", json={"expect": expected, "timeout": 60, **more}, timeout=120)
+    return answer.status_code, answer.json()
+
+
+def send(plane: DataPlane, *events: Any, run: str = "") -> None:
+    for event in events:
+        plane.send(event, source="web", run=run)
+    plane.drain()
+
+
+def test_fates_have_losses_next_to_them(service: DataPlane) -> None:
+    """The event that Klaviyo folded is delivered, and `lost` says what happened to it, in lists and in one event."""
+    send(service, *CART)
+    fates = get(service, "fates", destination="kl")["items"]
+
+    assert [fate["status"] for fate in fates] == ["delivered", "delivered"]
+    assert sorted(len(fate["lost"]) for fate in fates) == [0, 1]
+    (loss,) = [loss for fate in fates for loss in fate["lost"]]
+    assert (loss["what"], loss["rule"], loss["destination"]) == ("folded", "kl.fold.second", "kl")
+    assert "Klaviyo OpenAPI" in loss["source"]
+    assert loss["text"].startswith("folded: ")
+    assert [fate["lost"] for fate in get(service, "fates", destination="mp")["items"]] == [[], []]
+    seq = next(fate["number"] for fate in fates if fate["lost"])
+    shown = {fate["destination"]: fate["lost"] for fate in get(service, f"arrivals/{seq}")["fates"]}
+    assert shown == {"kl": [loss], "mp": []}
+
+
+def test_a_test_in_any_language_can_expect_what_is_held(service: DataPlane) -> None:
+    """`holds` and `lost` as in suites; the message has rule and source."""
+    send(service, *CART, run="checkout")
+    held = {"kl": {"counts": {"profiles": 1, "events": 1}}, "mp": {"events": [{"id": "cart-a"}, {"id": "cart-b"}]}}
+    folded = {"kl": [{"what": "folded", "rule": "kl.fold.second"}], "mp": []}
+    assert expect(service, {"holds": held, "lost": folded}, run="checkout", received=2)[0] == 200
+
+    status, verdict = expect(service, {"holds": {"kl": {"counts": {"events": 2}}}}, run="checkout", timeout=0)
+    assert (status, verdict["differences"][0]["path"]) == (409, ["holds", "kl", "counts", "events"])
+    assert verdict["message"].startswith("kl: 1 event held, not 2; folded: ")
+    assert "kl.fold.second; Klaviyo OpenAPI" in verdict["message"]
+    assert expect(service, {"lost": []}, run="checkout", timeout=0)[1]["message"].startswith("lost: kl: folded")
+
+
+def test_an_expectation_may_be_about_one_destination(service: DataPlane) -> None:
+    """`destination` applies to `holds` and `lost` as well; without a run, `lost` is about all runs."""
+    send(service, *CART, run="other")
+    assert expect(service, {"lost": []}, destination="mp")[0] == 200
+    assert (
+        expect(service, {"lost": [{"what": "folded"}], "holds": {"counts": {"events": 0}}}, destination="kl")[0] == 200
+    )
+
+
+@pytest.mark.parametrize(
+    ("expected", "says"),
+    [
+        ({"holds": {"kl": {"evnts": []}}}, "expect.holds.kl.evnts: KLAVIYO has no simulated table 'evnts'"),
+        ({"holds": {"counts": {"events": 1}}}, "several destinations are simulated: write {kl: ...}"),
+        ({"holds": {"kl": {"events": [{"name": {"$regexx": 1}}]}}}, "unknown matcher"),
+        ({"hold": {}}, "Did you mean 'holds'"),
+    ],
+)
+def test_an_expectation_that_can_never_be_met_is_refused(service: DataPlane, expected: Any, says: str) -> None:
+    """400 with the place of the mistake."""
+    status, answer = expect(service, expected, timeout=0)
+    assert (status, says in answer["message"]) == (400, True), answer
+
+
+SUITE = """
+lost: forbid
+scenarios:
+  - name: both cart events are kept
+    source: web
+    given: {kl: {profiles: [{ids: {email: ada@shop.example}, attributes: {title: Dr}}]}}
+    send: %s
+    expect:
+      holds:
+        kl: {counts: {profiles: 1, events: 1}, profiles: [{attributes: {title: Dr}}]}
+        mp: {counts: {events: 2}}
+      lost: {kl: [{rule: kl.fold.second}], mp: []}
+"""
+
+
+def remote_run(url: str, token: str) -> Any:
+    """Run the suite against a service; the suite is checked for a workspace whose destinations are simulated."""
+    suite = runner.loads(SUITE % json.dumps(CART), Workspace.loads(SERVED).at_level("simulated"))
+    with closing(runner.remote_planes(url, "ci@shop.example", token, limit=60)) as planes:
+        return [runner.attempt(scenario, planes) for scenario in suite.scenarios for _ in range(2)]
+
+
+def test_a_suite_runs_against_a_remote_plane() -> None:
+    """`given`, `holds` and `lost` work at a served data plane, also the second time."""
+    shop = Workspace.loads(SERVED)
+    shop.users = [Person.with_token("ci@shop.example", "t0ken")]
+    with DataPlane(shop, simulate="simulated", extensions=[operations]) as plane:
+        outcomes = remote_run(plane.url, "t0ken")
+
+    assert [runner.explanation(outcome) for outcome in outcomes if not outcome.ok] == []
+
+
+def test_a_remote_plane_without_simulation_is_a_clear_error() -> None:
+    """The suite cannot be run there; the message says what to do."""
+    shop = Workspace.loads(SERVED)
+    shop.users = [Person.with_token("ci@shop.example", "t0ken")]
+    with DataPlane(shop) as plane:
+        outcomes = remote_run(plane.url, "t0ken")
+
+    text = runner.explanation(outcomes[0])
+    assert "destination 'kl' is not simulated" in text
+    assert "start the service with `svctoolkit serve --simulate`" in text

@@ -12,6 +12,7 @@ from svctoolkit.runner.expect.held import holds
 from svctoolkit.runner.planes.plane import Plane
 from svctoolkit.runner.suite.model import Scenario, Step
 from svctoolkit.runner.suite.simulated import by_destination, simulated_destinations
+from svctoolkit.workspace import Workspace
 
 NAMES = ("holds", "lost")
 
@@ -37,23 +38,30 @@ def is_forbidden(scenario: Scenario) -> bool:
 
 def step_differences(scenario: Scenario, step: Step, results: Mapping[str, Json]) -> Iterator[Difference]:
     """Yield the differences from `holds` and `lost`, and losses that the suite forbids."""
-    workspace = scenario.suite.workspace
-    if "holds" in step.expect:
-        keyed = by_destination(step.expect["holds"], workspace)
-        for key, wanted in keyed.items():
-            place: Path = ("holds", key) if key in step.expect["holds"] else ("holds",)
-            yield from holds(wanted, results["holds"][key], Comparison(place, ("holds", key)))
-    if "lost" in step.expect:
-        for key, wanted in by_destination(step.expect["lost"], workspace).items():
-            losses = [loss for loss in results["lost"] if not key or loss["destination"] == key]
-            at: Path = (
-                ("lost", key) if isinstance(step.expect["lost"], Mapping) and key in step.expect["lost"] else ("lost",)
-            )
-            yield from _losses(wanted, losses, Comparison(at, ("lost",)))
-    elif is_forbidden(scenario):
+    yield from simulated_differences(step.expect, results, scenario.suite.workspace)
+    if "lost" not in step.expect and is_forbidden(scenario):
         for loss in results["lost"]:
             text = f"lost: {loss['destination']}: {loss['text']}"
             yield Difference(("lost",), ("lost",), "nothing lost", loss["rule"], text=text, place=(*scenario.written,))
+
+
+def simulated_differences(
+    expect: Mapping[str, Json], results: Mapping[str, Json], workspace: Workspace
+) -> Iterator[Difference]:
+    """Yield the differences from `holds` and `lost` of an expectation.
+
+    `results` has the states of simulated destinations by key in `holds`, and losses in `lost`.
+    """
+    if "holds" in expect:
+        keyed = by_destination(expect["holds"], workspace)
+        for key, wanted in keyed.items():
+            place: Path = ("holds", key) if key in expect["holds"] else ("holds",)
+            yield from holds(wanted, results["holds"][key], Comparison(place, ("holds", key)))
+    if "lost" in expect:
+        for key, wanted in by_destination(expect["lost"], workspace).items():
+            losses = [loss for loss in results["lost"] if not key or loss["destination"] == key]
+            is_keyed = isinstance(expect["lost"], Mapping) and key in expect["lost"]
+            yield from _losses(wanted, losses, Comparison(("lost", key) if is_keyed else ("lost",), ("lost",)))
 
 
 def _losses(wanted: Json, losses: list[Any], place: Comparison) -> Iterator[Difference]:

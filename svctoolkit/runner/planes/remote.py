@@ -128,7 +128,7 @@ class RemotePlane:
         Raises `ToolkitError` if it does not support that.
         """
         waited = self._inspect("wait", run=run, timeout=limit)
-        if waited.status == 504:
+        if waited.status == 409:
             raise StillWaiting(str(waited.body.get("message", "there are still events in progress")))
         with self._reading():
             events = {record["number"]: record["event"] for record in self._list("events", run)}
@@ -170,24 +170,38 @@ class RemotePlane:
         answer = self.request("GET", f"/inspect/{what}?{urlencode(query)}", {"authorization": self.authorization}, b"")
         if answer.status == 404:
             raise self._unclear("it is not a svctoolkit data plane")
-        # 504 is an answer here: the run is still in progress at the timeout.
-        if answer.status not in (200, 504):
+        # 409 is an answer here: the run is still in progress at the timeout.
+        if answer.status not in (200, 409):
             raise self._unclear(f"it responded with status {answer.status}")
         if not isinstance(answer.body, Mapping):
             raise self._unclear("its response is not an object")
         return answer
 
     def held(self, run: str, key: str) -> dict[str, Json]:
+        """Return the state that `GET /inspect/held/<destination>` reports.
+
+        Raises `ToolkitError` if the service does not simulate the destination.
+        """
+        path = f"/inspect/held/{quote(key, safe='')}?{urlencode({'run': run})}"
+        answer = self.request("GET", path, {"authorization": self.authorization}, b"")
+        self._check_simulated(answer, key)
         with self._reading():
-            return dict(self._inspect(f"held/{quote(key, safe='')}", run=run).body)
+            return dict(answer.body)
 
     def give(self, run: str, given: Mapping[str, Mapping[str, Json]]) -> None:
         """Give with `POST /admin/held/<destination>`. Raises `ToolkitError` if that fails."""
         for key, state in given.items():
             body = json.dumps({"run": run, "state": state}).encode()
-            answer = post(self, f"/admin/held/{quote(key, safe='')}", body)
-            if answer.status != 200:
-                raise ToolkitError(f"cannot give {key} at {self.base_url} a state: it responded with {answer.status}")
+            self._check_simulated(post(self, f"/admin/held/{quote(key, safe='')}", body), key)
+
+    def _check_simulated(self, answer: Answer, key: str) -> None:
+        """Raise `ToolkitError` with the reason if the service has no state of a destination."""
+        if answer.status == 200:
+            return
+        says = answer.body.get("message", "") if isinstance(answer.body, Mapping) else ""
+        start = "; start the service with `svctoolkit serve --simulate`" if answer.status == 404 else ""
+        reason = says or f"it responded with status {answer.status}"
+        raise ToolkitError(f"cannot check what {key} holds at {self.base_url}: {reason}{start}")
 
     def forget(self, run: str) -> None:
         """States at a service stay until it is reset."""

@@ -113,7 +113,8 @@ def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Pr
             for path, message in [*_hook_problems(step, when), *_shape(step), *_names(scenario, step)]:
                 yield document.problem([*step.place, *path], message, key=True)
     for step in scenario.steps:
-        found = [*_shape(step), *_names(scenario, step), *_expectation(scenario, step), *held_problems(scenario, step)]
+        held = held_problems(step.expect, scenario.suite.workspace, pending=step.pending is not None)
+        found = [*_shape(step), *_names(scenario, step), *_expectation(scenario, step), *held]
         for path, message in found:
             yield document.problem([*step.place, *path], message, key=True)
     raw = document.data["scenarios"][scenario.written[1]] if scenario.written[0] == "scenarios" else {}

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from svctoolkit.errors import did_you_mean
 from svctoolkit.json_types import Json
-from svctoolkit.runner.suite.model import Place, Scenario, Step
+from svctoolkit.runner.suite.model import Place
 from svctoolkit.simulations import SIMULATIONS, is_simulated
 from svctoolkit.workspace import Destination, Workspace
 
@@ -32,22 +32,24 @@ def by_destination(expected: Json, workspace: Workspace) -> dict[str, Json]:
     return {simulated[0] if len(simulated) == 1 else "": expected}
 
 
-def held_problems(scenario: Scenario, step: Step) -> Places:
-    """Yield the mistakes in `holds` and `lost`: destinations that are not simulated, and unknown tables."""
-    workspace = scenario.suite.workspace
-    for name in [name for name in ("holds", "lost") if name in step.expect]:
-        expected = by_destination(step.expect[name], workspace)
+def held_problems(expect: Mapping[str, Json], workspace: Workspace, *, pending: bool = False) -> Places:
+    """Yield the mistakes in `holds` and `lost`: destinations that are not simulated, and unknown tables.
+
+    A `pending` expectation has values that are not known yet.
+    """
+    for name in [name for name in ("holds", "lost") if name in expect]:
+        expected = by_destination(expect[name], workspace)
         if not simulated_destinations(workspace):
             yield ("expect", name), _hint(workspace)
             continue
         for key, rows in expected.items():
-            path = ("expect", name, key) if key in (step.expect[name] or ()) else ("expect", name)
+            path = ("expect", name, key) if key in (expect[name] or ()) else ("expect", name)
             if not key and name == "holds":
                 keys = list(simulated_destinations(workspace))
                 yield path, f"several destinations are simulated: write {{{keys[0]}: ...}}"
             elif key and workspace.simulation_level(workspace.destinations[key]) == "answers":
                 yield path, f"destination {key!r} is not simulated: {_why(workspace.destinations[key])}"
-            elif key and name == "holds" and step.pending is None:
+            elif key and name == "holds" and not pending:
                 yield from ((place, text) for place, text in _tables(workspace.destinations[key], rows, path))
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct, defstruct
 
 from svctoolkit.json_types import Json
+from svctoolkit.server.inspect.losses import LossItem, loss_finder
 from svctoolkit.server.inspect.records import complete
 from svctoolkit.server.store.record import item, item_type, list_of
 from svctoolkit.server.store.records import (
@@ -24,6 +25,7 @@ from svctoolkit.server.store.records import (
     check_counts,
     fate_counts,
 )
+from svctoolkit.server.store.schema import Fate
 from svctoolkit.server.worker import Engine
 from svctoolkit.url_secrets import mask_http
 
@@ -61,9 +63,16 @@ def page(
         chosen = replace(chosen, status="dead")
     stored = Records(engine.store, KINDS[kind].kind, chosen)
     bounds = (after, limit) if before is None else (after, limit, before)
-    items = [item(complete(engine, record)) for record in stored.page(*bounds, newest_first=newest_first)]
+    records = stored.page(*bounds, newest_first=newest_first)
+    items = _fates(engine, records) if KINDS[kind].kind is FATES else [item(complete(engine, r)) for r in records]
     masked = [engine.masker().mask(found) for found in items]
     return [*map(mask_http, masked)] if kind == "deliveries" else masked
+
+
+def _fates(engine: Engine, records: Iterable[Fate]) -> list[JsonRecord]:
+    """Return fates as items, each with what a simulated destination lost of the event."""
+    losses = loss_finder(engine)
+    return [{**item(record), "lost": [loss.item() for loss in losses(record)]} for record in records]
 
 
 def about(engine: Engine, seq: int) -> dict[str, list[JsonRecord]]:
@@ -106,9 +115,9 @@ class Listed(NamedTuple):
     page: type[Struct]
 
 
-def _listed(kind: Kind[Any]) -> Listed:
+def _listed(kind: Kind[Any], **more: Any) -> Listed:
     name = kind.record.__name__
-    shown = item_type(kind.record, f"{name}Item")
+    shown = item_type(kind.record, f"{name}Item", **more)
     page = defstruct(f"{name}Page", [("items", list_of(shown)), ("next", int | None)], namespace={"__doc__": _PAGE})
     return Listed(kind, shown, page)
 
@@ -123,8 +132,8 @@ KINDS: Mapping[str, Listed] = {
     "rejected": _listed(REJECTED),
     "deliveries": _listed(DELIVERIES),
     "violations": _listed(VIOLATIONS),
-    "fates": (_fates := _listed(FATES)),
-    "dead": _fates,
+    "fates": (_fate_list := _listed(FATES, lost=list_of(LossItem))),
+    "dead": _fate_list,
 }
 #: the kinds of records that `about` returns
 _ABOUT = ("events", "rejected", "fates", "deliveries", "violations")

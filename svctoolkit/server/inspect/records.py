@@ -13,6 +13,7 @@ from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import Masker
 from svctoolkit.server.inspect.exchange import request_of
+from svctoolkit.server.inspect.losses import losses_of
 from svctoolkit.server.store import schema
 from svctoolkit.server.store.record import Record, members
 from svctoolkit.server.store.records import DELIVERIES, Filter, Records, carried_ids
@@ -45,15 +46,6 @@ class _Seen(Displayed, Record, frozen=True, kw_only=True):
 
 def _values(record: Record) -> list[Any]:
     return [getattr(record, member.name) for member in members(type(record))]
-
-
-def losses_of(engine: Engine, fate: schema.Fate) -> tuple[Loss, ...]:
-    """Return what a simulated destination has lost of an event."""
-    destination = engine.workspace.destinations.get(fate.destination)
-    if destination is None or not engine.simulated.is_simulated(destination):
-        return ()
-    losses = list(engine.simulated.server(destination, fate.run).losses)
-    return tuple(loss for loss in losses if fate.message_id in loss.events and loss.run == fate.run)
 
 
 class Received(_Seen, schema.Received, frozen=True, kw_only=True):

@@ -238,9 +238,10 @@ def _json(value: Any) -> Any:
     return list(value) if type(value) is tuple else value
 
 
-def item_type(record: type[Record], name: str) -> type[Struct]:
-    """Return the type of its items, for the OpenAPI document."""
-    fields: list[Any] = []
+# Any: types
+def item_type(record: type[Record], name: str, **more: Any) -> type[Struct]:
+    """Return the type of its items, for the OpenAPI document; `more` has members that are not stored with it."""
+    fields: list[Any] = [*more.items()]
     for member in members(record):
         kind = Annotated[datetime, Meta(tz=True)] if member.type is datetime else member.type
         if member.item:
