@@ -216,7 +216,7 @@ def test_an_interrupt_ends_the_run_and_is_reported(write: Callable[..., Path]) -
     [
         (
             "{name: a, expect: {status: 1}}",
-            "4:5: a scenario needs one of destination, source, transformation, send, calls and request",
+            "4:5: a scenario needs one of destination, source, transformation, send, calls, request and python",
         ),
         (
             "{name: a, destination: hook, source: web, event: {}, expect: {status: 1}}",
@@ -305,7 +305,7 @@ def test_a_mistake_in_a_suite_is_reported_with_its_position(
 
 def test_all_mistakes_are_reported_together(write: Callable[..., Path]) -> None:
     """A mistake shared by rows is reported once."""
-    broken = "{name: a, destination: hok, cases: [{n: 1}, {n: 2}], event: {}, expect: {status: 1}}"
+    broken = "{name: a, destination: hok, cases: [{n: 1}, {n: 2}], event: {x: $(n)}, expect: {status: 1}}"
     found = problems(write(f"  - {broken}\n  - {{name: b, source: wb, event: {{}}, expect: {{status: 1}}}}\n"))
 
     assert len(found) == 2

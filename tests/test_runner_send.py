@@ -144,7 +144,8 @@ def test_setup_and_teardown_are_not_compared(write: Callable[..., Path]) -> None
 
 def test_parallel_scenarios_are_isolated(write: Callable[..., Path]) -> None:
     """Fifty with the same event: each sees only its own delivery, and they are reported in order."""
-    row = f"{{name: a, matrix: {{n: {list(range(50))}}}, source: shop, send: {EVENT}, expect: {{delivered: [{{}}]}}}}"
+    event, numbers = EVENT.replace("{", "{messageId: m$(n), ", 1), list(range(50))
+    row = f"{{name: a, matrix: {{n: {numbers}}}, source: shop, send: {event}, expect: {{delivered: [{{}}]}}}}"
     found = outcomes(write(f"  - {row}\n"), jobs=8)
 
     assert [o.status for o in found] == ["passed"] * 50

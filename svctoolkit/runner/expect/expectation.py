@@ -72,8 +72,15 @@ def slip(name: str) -> str:
 
 
 def _one_slip(name: str, other: str) -> bool:
-    if len(other) < _SHORT and sorted(name) != sorted(other):
-        return False
+    return (len(other) >= _SHORT or sorted(name) == sorted(other)) and one_edit(name, other)
+
+
+def one_edit(name: str, other: str) -> bool:
+    """Return whether at most one letter is extra, missing, wrong or swapped with its neighbor.
+
+    >>> one_edit("propertes", "properties"), one_edit("trati", "trait"), one_edit("email", "emails!")
+    (True, True, False)
+    """
     same = next((n for n, (a, b) in enumerate(zip(name, other, strict=False)) if a != b), min(len(name), len(other)))
     rest, other_rest = name[same:], other[same:]
     swapped = rest[:2] == other_rest[1::-1] and rest[2:] == other_rest[2:]

@@ -31,6 +31,7 @@ from svctoolkit.runner.suite.claims import (
 from svctoolkit.runner.suite.common import shared_answers
 from svctoolkit.runner.suite.model import Place, Scenario, Step, Suite
 from svctoolkit.runner.suite.simulated import given_problems, held_problems
+from svctoolkit.runner.suite.slips import event_slips, silent_scripts
 from svctoolkit.workspace import Workspace
 from svctoolkit.yamlfile import Document
 
@@ -115,6 +116,7 @@ def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Pr
     for step in scenario.steps:
         held = held_problems(step.expect, scenario.suite.workspace, pending=step.pending is not None)
         found = [*_shape(step), *_names(scenario, step), *_expectation(scenario, step), *held]
+        found += event_slips(scenario, step)
         for path, message in found:
             yield document.problem([*step.place, *path], message, key=True)
     raw = document.data["scenarios"][scenario.written[1]] if scenario.written[0] == "scenarios" else {}
@@ -122,7 +124,10 @@ def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Pr
         yield document.problem([*scenario.written, *path], message, key=True)
     with suppress(UnknownName):  # reported above, with its position
         yield from _claim_problems(scenario)
-        for path, message in unreachable_scripts(scenario):
+        for path, message in [
+            *unreachable_scripts(scenario),
+            *silent_scripts(scenario),
+        ]:
             yield document.problem([*scenario.written, *path], message, key=True)
 
 

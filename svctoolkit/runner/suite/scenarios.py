@@ -24,6 +24,7 @@ from svctoolkit.runner.suite.fixtures import Fixtures
 from svctoolkit.runner.suite.model import INPUTS, Invariant, Live, Place, Scenario, Step, Suite, as_list, encode_inputs
 from svctoolkit.runner.suite.moments import Moments
 from svctoolkit.runner.suite.repeat import repeat_inputs
+from svctoolkit.runner.suite.slips import Columns
 from svctoolkit.runner.suite.variables import NAME, Variables, names_in
 from svctoolkit.yamlfile import Document
 
@@ -55,6 +56,8 @@ class ScenarioBuilder:
         self._vars = common.section("vars", self.data.get("vars", {}))
         self._recorder = shared_answers(common, self.suite.workspace, self.data.get("recorder", {}))
         texts = (self.document.text, *common.texts())
+        everywhere = {key: self.data.get(key) for key in ("never", "always", "setup", "teardown")}
+        self._columns = Columns([everywhere, self._recorder, *(data for _, data in common.sections())])
         self._encodes = any(map(mentions_encoding, texts)) or self.fixtures.has_files
 
     def load(self, variables: Mapping[str, Json]) -> None:
@@ -65,6 +68,7 @@ class ScenarioBuilder:
         # Only after all scenarios are built: any of them may use a fixture.
         self.fixtures.check_unused()
         self.problems += _same_ids(self.suite)
+        self.problems += self._columns.problems(self.document)
         self.suite.files += self.fixtures.files
         self.suite.fixtures = {name: name in self.fixtures.used for name in self.fixtures.names}
 
@@ -106,6 +110,7 @@ class ScenarioBuilder:
         except ConfigError as error:
             self.problems += error.problems
             return
+        self._columns.use(place, raw, rows, self.folder)
         for row in rows:
             self.problems += variables.unknown(row.values, self.document, row.place)
             values = self._encode(variables.apply(row.values), row.place)

@@ -154,6 +154,18 @@ class Variables:
         return f"unknown variable {name!r}.{hint}"
 
 
+def references(value: Json) -> Iterator[str]:
+    """Yield the names of all references in `value`."""
+    if isinstance(value, str):
+        yield from (name for escaped, name in _REFERENCE.findall(value) if not escaped) if "$(" in value else ()
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from references(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from references(inner)
+
+
 def with_names(value: Json, values: Mapping[str, Json]) -> Json:
     """Return `value` with plain names replaced; references to the environment are left to the workspace."""
     if isinstance(value, dict):

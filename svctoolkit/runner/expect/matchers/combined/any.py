@@ -21,7 +21,12 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
 
 
 def _problem(operand: Any) -> str:
-    return "" if isinstance(operand, list) and operand else "must be a list of at least one alternative"
+    if not isinstance(operand, list) or not operand:
+        return "must be a list of at least one alternative"
+    if {} in operand:
+        return "has the alternative {}, which any object matches: write {$type: object}, or remove it"
+    absent = [a.get("$absent") for a in operand if isinstance(a, dict) and len(a) == 1]
+    return "always matches: a member is absent, or it exists" if True in absent and False in absent else ""
 
 
 matcher = Matcher(_differences, _problem, nested=True)
