@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "svctoolkit"
-FOR_ALL = ("json_types", "displayed", "lexical", "patterns")
+FOR_ALL = ("json_types", "displayed", "inputs", "lexical", "patterns")
 #: package or module -> what it may import in addition to itself and the common modules
 MAY_IMPORT = {
     "json_types": "",

@@ -8,6 +8,7 @@ from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from svctoolkit.inputs import recording
 from svctoolkit.interrupts import uninterrupted
 from svctoolkit.runner.attempts.attempt import attempt
 from svctoolkit.runner.attempts.known_bugs import judge
@@ -115,7 +116,9 @@ def _judge(scenario: Scenario, planes: Planes, snapshots: Snapshots, clock: Call
     if scenario.live and (unset := scenario.suite.environment.unset):
         reason = f"live: environment variables are not set: {', '.join(unset)}"
         return Outcome(scenario, "error", reason=reason)
-    return judge(attempt(scenario, planes, snapshots=snapshots, clock=clock))
+    with recording() as read:
+        outcome = attempt(scenario, planes, snapshots=snapshots, clock=clock)
+    return judge(replace(outcome, inputs=read))
 
 
 def skip_reason(scenario: Scenario, planes: Planes) -> str:

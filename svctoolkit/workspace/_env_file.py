@@ -8,6 +8,7 @@ from collections import ChainMap
 from collections.abc import Mapping
 from pathlib import Path
 
+from svctoolkit import inputs
 from svctoolkit.errors import InvalidWorkspace
 
 NAME = ".env"
@@ -30,9 +31,9 @@ def load_env(folder: Path, environ: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _values(file: Path) -> dict[str, str]:
-    if not file.is_file():
+    if not inputs.is_file(file):
         return {}
-    words = shlex.split(file.read_text("utf-8"), comments=True)
+    words = shlex.split(inputs.read(file).decode(), comments=True)
     return {name: value for name, equals, value in (word.partition("=") for word in words) if equals}
 
 
@@ -46,7 +47,7 @@ def save_env(folder: Path, values: Mapping[str, str]) -> None:
     if earlier.keys() & values.keys():  # replaced values may span several lines: rewrite the file, without comments
         text, values = "", {**earlier, **values}
     else:
-        text = file.read_text("utf-8").rstrip("\n") + "\n" if file.is_file() else ""
+        text = inputs.read(file).decode().rstrip("\n") + "\n" if file.is_file() else ""
     text += "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
     new.unlink(missing_ok=True)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as opened:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from svctoolkit import yamlfile
+from svctoolkit import inputs, yamlfile
 from svctoolkit.errors import InvalidWorkspace, UnknownName, did_you_mean
 from svctoolkit.workspace._shapes import environment_schema
 from svctoolkit.yamlfile import Document
@@ -30,7 +30,7 @@ def names_of(document: Document, path: Path | None) -> list[str]:
     inside = data.get("environments") if isinstance(data, Mapping) else None
     names = dict.fromkeys(inside if isinstance(inside, Mapping) else ())
     if path is not None:
-        for file in sorted(path.parent.glob(f"{path.stem}.*{path.suffix}")):
+        for file in inputs.listing(path.parent, f"{path.stem}.*{path.suffix}"):
             name = file.name.removeprefix(f"{path.stem}.").removesuffix(path.suffix)
             if "." not in name:
                 names[name] = None
@@ -49,7 +49,7 @@ def apply(document: Document, name: str, path: Path | None) -> Document:
     layers = []
     if isinstance(inside, Mapping) and isinstance(inside.get(name), Mapping):
         layers.append(document.below(["environments", name]))
-    if path is not None and file_of(path, name).is_file():
+    if path is not None and inputs.is_file(file_of(path, name)):
         layers.append(yamlfile.load(file_of(path, name), error=InvalidWorkspace))
     for layer in layers:
         yamlfile.check(layer, environment_schema(), InvalidWorkspace)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from svctoolkit import plans, yamlfile
+from svctoolkit import inputs, plans, yamlfile
 from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, UnknownName, UnsetVariables, WorkspaceNotes
 from svctoolkit.secrets import Secret
 from svctoolkit.simulations import Level, check_level
@@ -60,13 +60,16 @@ def load_file(
     kind: type[Workspace], path: Path, environ: Mapping[str, str], *, strict: bool, environment: str | None
 ) -> Workspace:
     """See `Workspace.load`."""
-    document = yamlfile.load(path, error=InvalidWorkspace)
-    own_types.register(path.parent)
-    name = environ.get(_environments.VARIABLE, "") if environment is None else environment
-    if name:
-        document = _environments.apply(document, name, path)
-    workspace = workspace_of(document, kind, path.parent, load_env(path.parent, environ), strict=strict)
+    with inputs.recording() as read:
+        document = yamlfile.load(path, error=InvalidWorkspace)
+        own_types.register(path.parent)
+        name = environ.get(_environments.VARIABLE, "") if environment is None else environment
+        if name:
+            document = _environments.apply(document, name, path)
+        environ = load_env(path.parent, environ)
+    workspace = workspace_of(document, kind, path.parent, environ, strict=strict)
     workspace.file = path
+    workspace.inputs[""] = read
     if name:
         workspace.environments = {}  # one of them has been applied, and would be saved as the base
     return workspace
@@ -130,6 +133,7 @@ def _from_file(
     workspace = builder.workspace(msgspec.convert(rest.data, WorkspaceShape))
     workspace.folder = folder
     workspace.environments = rest.data.get("environments", {})
+    workspace.inputs = builder.inputs
     unset = builder.unset
     if unset and _may_send(workspace):
         builder.flaws += [Flaw(path, not_set(name)) for path, name in unset]
@@ -243,6 +247,7 @@ class _Builder:
         self.flaws: list[Flaw] = []
         self.unset: list[tuple[_Path, str]] = []
         self._folder, self._environ = folder or Path(), environ
+        self.inputs: dict[str, inputs.Inputs] = {}
 
     def workspace(self, shape: WorkspaceShape) -> Workspace:
         delivery = shape.delivery
@@ -344,7 +349,8 @@ class _Builder:
         member = "file" if shape.project is None else "project"
         form = item.format or ("rudder-cli" if shape.project is not None else None)
         try:
-            item.project = plans.load(self._folder / item.path, format=form, strict=item.strict)
+            with inputs.recording() as self.inputs[".".join(path)]:
+                item.project = plans.load(self._folder / item.path, format=form, strict=item.strict)
             if item.plan is not None:
                 item.project.plan(item.plan)
         except UnknownName as error:
@@ -408,9 +414,10 @@ class _Builder:
     def _load_file(self, file: Path, path: _Path) -> str:
         place = self._folder / file
         try:
-            if not place.is_file():
-                raise ConfigError("no such file")
-            return yamlfile.load_text(place)
+            with inputs.recording() as self.inputs[".".join(map(str, path[:2]))]:
+                if not inputs.is_file(place):
+                    raise ConfigError("no such file")
+                return yamlfile.load_text(place)
         except (ConfigError, OSError) as error:
             said = error.problems[0].message if isinstance(error, ConfigError) else error.strerror
             self._flaw(path, f"cannot read {yamlfile.display_name(place)}: {said}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.errors import InvalidWorkspace, Problem
+from svctoolkit.inputs import Inputs
 from svctoolkit.json_types import Json
 from svctoolkit.plans import Link
 from svctoolkit.secrets import Masker, Secret
@@ -85,6 +86,8 @@ class Workspace(Displayed):
     file: Path | None = field(default=None, repr=False, compare=False)  # that this was loaded from
     #: isolates user code: a sandbox process never serves two workspaces
     scope: Scope = field(default_factory=Scope, init=False, repr=False, compare=False)
+    #: the files of items by section and key, `trackingPlans.shop`; under `""` those of the workspace itself
+    inputs: dict[str, Inputs] = field(default_factory=dict, init=False, repr=False, compare=False)
     _transports: dict[Path, Transport] = field(default_factory=dict, init=False, repr=False, compare=False)
     _known: KnownSecrets = field(default_factory=KnownSecrets, init=False, repr=False, compare=False)
     _unset: dict[str, Problem] = field(default_factory=dict, init=False, repr=False, compare=False)  # by variable
@@ -399,6 +402,7 @@ class Workspace(Displayed):
         copy = replace(self, **changes)
         copy.scope = self.scope  # share the sandbox workers, as the code is the same
         copy.set_unset(self._unset)
+        copy.inputs = self.inputs
         return copy
 
     @property

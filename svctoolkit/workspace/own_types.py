@@ -16,12 +16,13 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
+from svctoolkit import inputs
 from svctoolkit.destinations import CATALOGUE, DestinationType
 from svctoolkit.errors import InvalidWorkspace, Problem, WorkspaceWarning
 from svctoolkit.transformations import code_is_trusted
 
 _PACKAGE = "svctoolkit_own_destinations"
-_seen: dict[Path, tuple[int, int]] = {}  # registered files, with modification time and size
+_seen: dict[Path, tuple[object, ...]] = {}  # registered files, with the stamps of all modules of their folder
 
 
 def register(folder: Path) -> None:
@@ -33,6 +34,8 @@ def register(folder: Path) -> None:
     files = list(_files(folder))
     if not files:
         return
+    for file in [*files, *_modules(folder)]:
+        inputs.noted(file)
     if not code_is_trusted():
         text = (
             "custom destination types are not loaded, because they are Python code without a sandbox. "
@@ -40,18 +43,28 @@ def register(folder: Path) -> None:
         )
         warnings.warn(WorkspaceWarning([Problem(text, str(file)) for file in files]), stacklevel=4)
         return
+    # Of all modules: a type may import others of its folder.
+    stamps = tuple((file, inputs.stamp(file)) for file in [*files, *_modules(folder)])
     for file in files:
-        stat = file.stat()
-        stamp = stat.st_mtime_ns, stat.st_size
-        if _seen.get(file.resolve()) != stamp:
+        if _seen.get(file.resolve()) != stamps:
             _register_file(file)
-            _seen[file.resolve()] = stamp
+            _seen[file.resolve()] = stamps
 
 
 def _files(folder: Path) -> list[Path]:
     single = folder / "destinations.py"
-    modules = sorted([*(folder / "destinations").glob("*.py"), *(folder / "destinations").glob("*/__init__.py")])
-    return [file for file in (single, *modules) if file.is_file() and not _title(file).startswith("_")]
+    modules = [file for file in _modules(folder) if _owner(file) == folder / "destinations"]
+    found = [single, *modules] if inputs.is_file(single) else modules
+    return [file for file in found if not _title(file).startswith("_")]
+
+
+def _modules(folder: Path) -> list[Path]:
+    return inputs.listing(folder / "destinations", "**/*.py")
+
+
+def _owner(file: Path) -> Path:
+    """Return the folder of a module, or of the package that an `__init__.py` is of."""
+    return file.parent.parent if file.name == "__init__.py" else file.parent
 
 
 def _title(file: Path) -> str:

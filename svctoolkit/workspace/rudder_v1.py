@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from svctoolkit import yamlfile
+from svctoolkit import inputs, yamlfile
 from svctoolkit.errors import ConfigError, InvalidWorkspace
 from svctoolkit.workspace._items import Language, Library, Transformation
 from svctoolkit.workspace._model import Workspace
@@ -63,7 +63,6 @@ class Project:
     workspace: Workspace
     transformation: Transformation
     tests: list[TestShape]
-    files: list[Path]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ def code_in(path: Path) -> list[CodeItem]:
         return []
     document, shape = _load_file(path)
     spec = shape.spec
-    code, _ = _code(document, spec, path, [])
+    code, _ = _code(document, spec, path)
     import_name = (spec.import_name or _import_name(spec.name)) if shape.kind == "transformation-library" else ""
     return [CodeItem(spec.id or path.stem, spec.name, spec.language, code, import_name)]
 
@@ -125,20 +124,18 @@ def load(path: Path) -> Project:
     document, shape = _load_file(path)
     if shape.kind != "transformation":
         raise InvalidWorkspace(document.problem(["kind"], "cannot test a library alone: test a transformation with it"))
-    files: list[Path] = []
-    code, file = _code(document, shape.spec, path, files)
+    code, file = _code(document, shape.spec, path)
     key = shape.spec.id or path.stem
     item = Transformation(key, key, shape.spec.name, shape.spec.language, None, code, file)
     workspace = Workspace(shape.spec.name, transformations={key: item}, folder=path.parent, file=path)
     for other in _others(path):
         library_document, library = _load_file(other)
         if library.kind == "transformation-library" and library.spec.language == shape.spec.language:
-            files.append(other)
             name = library.spec.import_name or _import_name(library.spec.name)
-            text, where = _code(library_document, library.spec, other, files)
+            text, where = _code(library_document, library.spec, other)
             relative = Path(os.path.relpath(other.parent / where, path.parent)) if where else None
             workspace.libraries[name] = Library(name, library.spec.language, text, relative)
-    return Project(document, workspace, item, shape.spec.tests, files)
+    return Project(document, workspace, item, shape.spec.tests)
 
 
 def _load_file(path: Path) -> tuple[Document, FileShape]:
@@ -147,16 +144,15 @@ def _load_file(path: Path) -> tuple[Document, FileShape]:
     return document, msgspec.convert(document.data, FileShape)
 
 
-def _code(document: Document, spec: CodeShape, path: Path, files: list[Path]) -> tuple[str, Path | None]:
+def _code(document: Document, spec: CodeShape, path: Path) -> tuple[str, Path | None]:
     if (spec.code is None) == (spec.file is None):
         raise InvalidWorkspace(document.problem(["spec"], "give either `code` or `file`", key=True))
     if spec.file is None:
         return spec.code or "", None
     place = path.parent / spec.file
     try:
-        if not place.is_file():
+        if not inputs.is_file(place):
             raise ConfigError("no such file")
-        files.append(place)
         return yamlfile.load_text(place), Path(spec.file)
     except ConfigError as error:
         said = f"cannot read {yamlfile.display_name(place)}: {error.problems[0].message}"
@@ -181,8 +177,7 @@ def _is_library(path: Path) -> bool:
 def _mentions(path: Path, kind: bytes) -> bool:
     """Return whether the beginning of a file looks like that kind."""
     try:
-        with path.open("rb") as file:
-            start = file.read(2000)
+        start = inputs.read(path, 2000)
     except OSError:
         return False
     return b"rudder/v1" in start and kind in start

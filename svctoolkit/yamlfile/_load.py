@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from svctoolkit import inputs
 from svctoolkit.errors import ConfigError, Problem
 from svctoolkit.yamlfile._build import MAX_DEPTH, Builder, TooDeep, compose
 from svctoolkit.yamlfile._document import Document, Text, cap, without_collector
@@ -44,8 +45,7 @@ def load_text(path: Path) -> str:
     """
     name = display_name(path)
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+        content = inputs.read(path, MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise ConfigError(f"cannot be read: {getattr(error, 'strerror', None) or error}", where=name) from error
     if len(content) > MAX_BYTES:

@@ -12,6 +12,7 @@ import pytest
 
 from svctoolkit import DataPlane, Workspace, runner
 from svctoolkit.cli import main
+from svctoolkit.errors import InvalidSuite
 from svctoolkit.workspace import Person
 from tests.plans.test_formats import PROJECT, write
 
@@ -123,21 +124,60 @@ def test_conforms_checks_a_value_against_a_rule(tmp_path: Path) -> None:
 
 
 def test_schema_matches_with_a_file_next_to_the_suite(tmp_path: Path) -> None:
-    """Mistakes in the file are reported with their position."""
-    schemas: list[tuple[Any, str, str]] = [
-        ({"type": "object", "required": ["total"], "properties": {"total": {"type": "number"}}}, "passed", ""),
-        ({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}, "passed", ""),
-        ({"properties": {"total": {"type": "string"}}}, "failed", "properties.total: must be string (2.json: #/prop"),
-        ({"tpye": "object"}, "failed", "unknown keyword 'tpye'. Did you mean 'type'?"),
-        (7, "failed", "a rule's schema must be an object"),
+    """Any valid schema of the drafts 4 to 2020-12, also one that RudderStack would reject in a tracking plan."""
+    draft = "https://json-schema.org/draft/{}/schema"
+    old = "http://json-schema.org/draft-0{}/schema#"
+    total = "properties.total: "
+    schemas: list[tuple[Any, str]] = [
+        ({"type": "object", "required": ["total"]}, ""),
+        ({"type": "object", "required": ["event"], "x-owner": "shop"}, 'properties: "event" is a required property'),
+        (
+            {"properties": {"total": {"type": "string"}}},
+            f'{total}3 is not of type "string" (2.json: #/properties/total',
+        ),
+        ({"properties": {"total": {"$ref": "0.json#/$defs/text"}}}, f'{total}3 is not of type "string"'),
+        ({"$schema": old.format(4), "properties": {"total": {"minimum": 3, "exclusiveMinimum": True}}}, total),
+        ({"$schema": old.format(6), "properties": {"total": {"const": 4}}}, f"{total}4 was expected"),
+        ({"$schema": old.format(7), "if": {"required": ["total"]}, "then": {"maxProperties": 0}}, "properties: "),
+        ({"$schema": draft.format("2019-09"), "dependentRequired": {"total": ["tax"]}}, '"tax" is a required property'),
+        ({"$schema": draft.format("2020-12"), "type": "object", "unevaluatedProperties": False}, "properties: "),
+        (
+            {"properties": {"total": {"$dynamicRef": "#n"}}, "$defs": {"n": {"$dynamicAnchor": "n", "type": "null"}}},
+            total,
+        ),
     ]
-    for n, (schema, _, _) in enumerate(schemas):
+    schemas[0][0]["$defs"] = {"text": {"type": "string"}}
+    for n, (schema, _) in enumerate(schemas):
         (tmp_path / f"{n}.json").write_text(json.dumps(schema))
     bodies = [{"properties": {"$schema": f"{n}.json"}} for n in range(len(schemas))]
     statuses, said = run(tmp_path, suite(*((GOOD, {"delivered": [{"body": body}]}) for body in bodies)))
 
-    assert statuses == [status for _, status, _ in schemas]
-    assert [text for _, _, text in schemas if text not in said] == []
+    assert statuses == ["failed" if text else "passed" for _, text in schemas]
+    assert [text for _, text in schemas if text not in said] == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ({}, "every value is valid under this schema, so it proves nothing"),
+        (True, "every value is valid under this schema"),
+        ({"title": "Order", "properties": {"total": {"description": "in euros"}}}, "every value is valid"),
+        ({"tpye": "object"}, "every value is valid under this schema, so it proves nothing. Did you mean 'type'?"),
+        ({"type": "objekt"}, 's.json:1:10: not a valid JSON Schema: "objekt" is not valid under'),
+        ({"$schema": "http://json-schema.org/draft-03/schema#", "type": "string"}, "Unknown meta-schema"),
+        ({"$ref": "https://example.com/order.json"}, "schemas are not fetched from the network"),
+        ({"$ref": "other.json"}, "other.json: cannot be read: No such file or directory"),
+        (7, "s.json:1:1: a JSON Schema must be an object"),
+    ],
+)
+def test_a_schema_that_proves_nothing_or_is_invalid_is_rejected(tmp_path: Path, schema: Any, message: str) -> None:
+    """Before the run, with its position in the suite and in the file."""
+    (tmp_path / "s.json").write_text(json.dumps(schema), encoding="utf-8")
+    with pytest.raises(InvalidSuite) as error:
+        run(tmp_path, suite((GOOD, {"delivered": [{"body": {"properties": {"$schema": "s.json"}}}]})))
+
+    assert "$schema s.json cannot be used: " in str(error.value)
+    assert message in str(error.value)
 
 
 def test_low_coverage_of_a_plan_fails(

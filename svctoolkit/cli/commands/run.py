@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit.cli import _inputs
 from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import ConfigError, UsageError, did_you_mean
+from svctoolkit.inputs import Inputs, recording
 
 if TYPE_CHECKING:
     from svctoolkit.runner import Finished, IdleParts, Planes, Scenario, Snapshots, Suite
@@ -90,18 +91,20 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> int:
     _check(args)
     if not args.watch:
-        return _once(args, [])
-    suites: list[Suite] = []
-    for _ in _changes(suites, args):
-        earlier, suites[:] = [*suites], []
+        return _once(args, Inputs())
+    used = Inputs()
+    for _ in _changes(used, args):
         try:
-            _once(args, suites)
+            with recording() as read:
+                _once(args, read)
         except ConfigError as error:  # a half-edited file: report it and wait for the next change
             from svctoolkit.cli import _terminal
 
-            # Keep watching the files of the last run: the broken one may be the workspace that suites read.
-            suites[:] = suites or earlier
+            # The broken file may be a workspace: keep watching what earlier runs have read from it.
+            used.add(read)
             _terminal.err(str(error))
+        else:
+            used.files, used.listings = read.files, read.listings
     return Exit.OK
 
 
@@ -124,14 +127,16 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--email and --token need --base-url")
 
 
-def _once(args: argparse.Namespace, loaded: list[Suite]) -> int:
+def _once(args: argparse.Namespace, read: Inputs) -> int:
+    """Run once. What scenarios read while they run, on any thread, is added to `read`."""
     from svctoolkit import runner
     from svctoolkit.cli import _terminal
     from svctoolkit.workspace import require_trust
 
-    suites, scenarios = runner.collect(_targets(args), variables=_variables(args))
-    loaded += suites
-    chosen = _choose(scenarios, args)
+    with recording() as shared:
+        variables = _variables(args)
+    suites, scenarios = runner.collect(_targets(args), variables=variables)
+    chosen = _choose(scenarios, args, shared)
     if args.validate and suites:
         _terminal.out(
             f"{_terminal.quantity(len(suites), 'suite')}, {_terminal.quantity(len(scenarios), 'scenario')}: valid"
@@ -148,7 +153,7 @@ def _once(args: argparse.Namespace, loaded: list[Suite]) -> int:
         require_trust(*(scenario.suite.workspace for scenario in chosen))
     snapshots = runner.Snapshots(args.update or "none")
     idle = runner.IdleParts()
-    code = _run_and_report(chosen, args, snapshots, idle)
+    code = _run_and_report(chosen, args, snapshots, idle, read, shared)
     _tell_snapshots(snapshots, suites if {s.name for s in chosen} == {s.name for s in scenarios} else [])
     for line in idle.lines(suites):
         _terminal.err(line)
@@ -174,14 +179,14 @@ def _variables(args: argparse.Namespace) -> dict[str, Any]:
     return variables
 
 
-def _choose(scenarios: Sequence[Scenario], args: argparse.Namespace) -> list[Scenario]:
+def _choose(scenarios: Sequence[Scenario], args: argparse.Namespace, shared: Inputs) -> list[Scenario]:
     from svctoolkit import runner
 
     chosen = runner.select(scenarios, tags=args.tags, words=args.words)
     if args.changed:
         from svctoolkit.runner.suite.changed import select_changed
 
-        chosen = select_changed(chosen, args.changed)
+        chosen = select_changed(chosen, args.changed, shared=shared)
     if args.failed:
         from svctoolkit.runner.suite import last_run as last
 
@@ -220,14 +225,21 @@ def _limit(text: str | None) -> float:
 
 
 def _run_and_report(
-    scenarios: Sequence[Scenario], args: argparse.Namespace, snapshots: Snapshots, idle: IdleParts
+    scenarios: Sequence[Scenario],
+    args: argparse.Namespace,
+    snapshots: Snapshots,
+    idle: IdleParts,
+    read: Inputs,
+    shared: Inputs,
 ) -> int:
     """Run the scenarios, write the reports, and return the exit code of the worst outcome."""
     from svctoolkit import runner
     from svctoolkit.cli import _reports
     from svctoolkit.runner.suite import last_run as last
+    from svctoolkit.runner.suite.dependencies import inputs_of
 
     ran: dict[str, bool] = {}
+    passed: dict[str, list[Inputs]] = {}
     times: list[tuple[float, str]] = []
     code = Exit.OK
     planes = _planes(args)
@@ -246,6 +258,8 @@ def _run_and_report(
                 if isinstance(notice, runner.Outcome):
                     idle.add(notice)
                     ran[notice.scenario.name] = notice.ok and ran.get(notice.scenario.name, True)
+                    read.add(notice.inputs)
+                    passed[notice.scenario.name] = [*inputs_of(notice.scenario), notice.inputs, shared]
                     times.append((notice.milliseconds, notice.scenario.name))
                 elif isinstance(notice, runner.Covered):
                     code = max(code, _low(notice.coverage.percent, args.fail_under))
@@ -255,6 +269,7 @@ def _run_and_report(
     finally:
         planes.close()
     last.keep(ran)
+    last.Passed.load().keep({name: inputs for name, inputs in passed.items() if ran[name]})
     _tell_slowest(times, args.slowest)
     sys.stdout.flush()
     return code
@@ -316,40 +331,29 @@ def _tell_snapshots(snapshots: Snapshots, whole: Sequence[Suite]) -> None:
             _terminal.err(f"{display_name(path)}: no scenario uses this snapshot; delete it if it is obsolete")
 
 
-def _changes(
-    suites: Sequence[Suite],
-    args: argparse.Namespace,
-    sleep: Callable[[float], None] = time.sleep,
-) -> Iterator[None]:
-    """Yield immediately, then after each change of a file that `suites` were read from. Ctrl-C ends it."""
+def _changes(used: Inputs, args: argparse.Namespace, sleep: Callable[[float], None] = time.sleep) -> Iterator[None]:
+    """Yield immediately, then after each change of a file that was `used`, and of suites. Ctrl-C ends it."""
     from svctoolkit.cli import _terminal
+    from svctoolkit.yamlfile import display_name
 
     try:
         while True:
+            suites = _suites(args)
             yield
-            before = now = _stamps(suites, args)
             _terminal.err("waiting for changes; press Ctrl-C to stop")
-            while now == before:
+            while not (changed := [*used.changed(), *(suites ^ _suites(args))]):
                 sleep(0.3)
-                now = _stamps(suites, args)
-            _terminal.err(f"changed: {', '.join(sorted(_names(now.items() ^ before.items())))}")
+            _terminal.err(f"changed: {', '.join(sorted({display_name(path) for path in changed}))}")
+            used.refresh()
     except KeyboardInterrupt:
         return
 
 
-def _stamps(suites: Sequence[Suite], args: argparse.Namespace) -> dict[str, int]:
-    """Modification time of each watched file, including new files in the watched folders."""
+def _suites(args: argparse.Namespace) -> set[Path]:
+    """Return the suites in the folders that are watched: a new one is a change, too."""
     from svctoolkit.runner import find
 
-    with_missing = [Path(target.partition("::")[0]) for target in _targets(args)]
-    paths = {*find([p for p in with_missing if p.is_dir()], projects=True), *(p for p in with_missing if p.is_file())}
-    for suite in suites:
-        paths.update([suite.path, *suite.files])
-    return {str(path): path.stat().st_mtime_ns for path in paths if path.exists()}
-
-
-def _names(entries: set[tuple[str, int]]) -> set[str]:
-    return {name for name, _ in entries}
+    return set(find([path for target in _targets(args) if (path := Path(target)).is_dir()], projects=True))
 
 
 def _why_nothing(scenarios: Sequence[Scenario], args: argparse.Namespace) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from svctoolkit import yamlfile
+from svctoolkit import inputs, yamlfile
 from svctoolkit.errors import InvalidPlan, Problem
 from svctoolkit.json_types import Json
 from svctoolkit.plans.formats._contract import Format, Notebook, refusal_problems
@@ -32,7 +32,7 @@ def load(path: Path | str, *, format: str | None = None, strict: bool = True) ->
     """
     path = Path(path)
     name = yamlfile.display_name(path)
-    if not path.exists():
+    if not inputs.exists(path):
         raise InvalidPlan("no such file or folder", where=name)
     reader = FORMATS[format] if format else _format_of(path)
     notebook = Notebook()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from svctoolkit import yamlfile
+from svctoolkit import inputs, yamlfile
 from svctoolkit.errors import ConfigError, InvalidPlan, Problem
 from svctoolkit.json_types import Json
 from svctoolkit.plans.model import Plan
@@ -145,9 +145,9 @@ def refusal_problems(plan: Plan) -> Iterator[Problem]:
 def files_below(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
     """Return the files of a folder and its subfolders except hidden ones, sorted; at most 10,000."""
     files = []
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(path for suffix in suffixes for path in inputs.listing(folder, f"**/*{suffix}")):
         hidden = any(step.startswith(".") or step == "node_modules" for step in path.relative_to(folder).parts)
-        if path.suffix in suffixes and not hidden and path.is_file():
+        if path.suffix in suffixes and not hidden:
             files.append(path)
             if len(files) == _MOST_FILES:
                 break
@@ -157,6 +157,8 @@ def files_below(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
 def parse_start(path: Path) -> Json:
     """Return the JSON value of a file, or None, to detect its format."""
     try:
-        return yamlfile.load(path).data if path.is_file() and path.suffix in (".json", ".yaml", ".yml", "") else None
+        return (
+            yamlfile.load(path).data if inputs.is_file(path) and path.suffix in (".json", ".yaml", ".yml", "") else None
+        )
     except ConfigError:
         return None

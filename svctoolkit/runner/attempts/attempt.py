@@ -13,7 +13,6 @@ from msgspec import UNSET
 
 from svctoolkit.errors import StillWaiting, ToolkitError
 from svctoolkit.json_types import Json
-from svctoolkit.plans import Plan
 from svctoolkit.runner.attempts import verify as _verify
 from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.attempts.consequences import causes_first
@@ -54,7 +53,7 @@ def attempt(
     snapshots = snapshots or Snapshots()
     reason = ""
     try:
-        with planes.open(scenario) as plane, resources.use(_resources(scenario)):
+        with planes.open(scenario) as plane, resources.use(scenario.suite.resources):
             limit = planes.limit if scenario.limit is None else scenario.limit
             whole = _Attempt(scenario, plane, run, snapshots, clock, outcomes, requests, limit, checked)
             whole.run_all()
@@ -75,16 +74,6 @@ def _target(scenario: Scenario, step: Step) -> str:
     if step.spec.destination is not UNSET:
         return scenario.suite.workspace.destination(step.spec.destination).key
     return "" if step.spec.transformation is UNSET else step.spec.transformation
-
-
-def _resources(scenario: Scenario) -> resources.Resources:
-    """Return what the matchers of a scenario may use: its folder and its tracking plans."""
-    workspace = scenario.suite.workspace
-
-    def plans() -> list[Plan]:
-        return [plan for item in workspace.tracking_plans.values() for plan in item.project.plans.values()]
-
-    return resources.Resources(scenario.suite.path.parent, plans)
 
 
 class Result(Protocol):

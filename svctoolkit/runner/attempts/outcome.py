@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from svctoolkit.displayed import Displayed
+from svctoolkit.inputs import Inputs
 from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.planes.plane import Answer
@@ -61,6 +62,7 @@ class Outcome(Displayed):
     run: str = ""
     requests: Mapping[str, int] = field(default_factory=dict, repr=False)
     checked: Set[Place] = field(default_factory=frozenset, repr=False)
+    inputs: Inputs = field(default_factory=Inputs, repr=False)  # what it read while it ran
 
     def __repr__(self) -> str:
         return f"<Outcome of {self.scenario.name}: {self.status}>"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from svctoolkit import inputs
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.compare import Comparison, differences
@@ -39,7 +40,7 @@ class Snapshots:
         returned.
         """
         others = tuple(f"{id_}." for id_ in scenarios if folder / id_ not in self.complete)
-        unused = (path for path in folder.glob("*.json") if path not in self.files_in_use)
+        unused = (path for path in inputs.listing(folder, "*.json") if path not in self.files_in_use)
         return sorted(path for path in unused if not path.name.startswith(others))
 
 
@@ -58,7 +59,7 @@ class ScenarioSnapshots:
         actual = _without_ignored(actual, comparison)
         value = self.secrets.mask(actual)
         try:
-            golden = json.loads(path.read_text(encoding="utf-8"))
+            golden = json.loads(inputs.read(path).decode())
         except FileNotFoundError:
             if self.run.update == "none":
                 yield comparison.difference("a snapshot", value, got="no snapshot yet: --update=new writes it")
@@ -81,6 +82,7 @@ class ScenarioSnapshots:
         # Sorted, so that a review shows changed values and not a changed order.
         write(path, json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
         self.run.new_files.append(path)
+        inputs.noted(path)
 
 
 def _without_ignored(value: Any, comparison: Comparison) -> Any:

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from svctoolkit import yamlfile
+from svctoolkit import inputs, yamlfile
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite import fixtures as _fixtures
@@ -26,20 +26,17 @@ class Row(NamedTuple):
     place: tuple[str | int, ...]
 
 
-def rows(
-    raw: Mapping[str, Json], document: Document, place: tuple[str | int, ...], folder: Path, files: list[Path]
-) -> list[Row]:
-    """Return the rows of a scenario. Files that are read are added to `files`. Raises `ConfigError`."""
+def rows(raw: Mapping[str, Json], document: Document, place: tuple[str | int, ...], folder: Path) -> list[Row]:
+    """Return the rows of a scenario. Raises `ConfigError`."""
     if "matrix" in raw:
         return list(_combinations(raw["matrix"], (*place, "matrix")))
     cases = raw["cases"]
     if not isinstance(cases, str):
         return [Row(row, str(row.get("id", n + 1)), (*place, "cases", n)) for n, row in enumerate(cases)]
     path = folder / cases
-    if not path.is_file():
+    if not inputs.is_file(path):
         problem = document.problem([*place, "cases"], f"no such file: {cases} (looked for {path})")
         raise ConfigError(problem)
-    files.append(path)
     if path.suffix == ".csv":
         values = csv_rows(yamlfile.load_text(path), yamlfile.display_name(path))
     else:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, UsageError
-from svctoolkit.runner.suite.common import NAME as COMMON
+from svctoolkit.inputs import Inputs
+from svctoolkit.runner.suite.dependencies import SECTIONS, inputs_of, items_of, touched_items, touches
+from svctoolkit.runner.suite.last_run import Passed
 from svctoolkit.runner.suite.model import Scenario, Suite
 
-#: Parts of a workspace with keys: a change of one key only affects the destinations that use it.
-_PARTS = ("sources", "destinations", "transformations")
 
+def select_changed(scenarios: Sequence[Scenario], ref: str, *, shared: Inputs | None = None) -> list[Scenario]:
+    """Return the scenarios that differ from `ref`, and those of which any input does: see `dependencies`.
 
-def select_changed(scenarios: Sequence[Scenario], ref: str) -> list[Scenario]:
-    """Return the scenarios that differ from `ref`, and those whose workspace, code, fixtures, rows or snapshots do.
+    `shared` are files that all of them depend on, such as variables of the command line. Of a changed suite file, these
+    are the new and edited scenarios, or all of them if its suite-wide settings changed. Files that git does not know,
+    such as an ignored `.env`, are compared with the last run in which the scenario passed.
 
-    Of a changed suite file, these are the new and edited scenarios, or all of them if its suite-wide settings changed.
-    Changed code selects the scenarios whose destinations use it. Raises `UsageError` without git or `ref`.
+    Raises `UsageError` without git or `ref`.
     """
     # git would read it as an option.
     if ref.startswith("-"):
@@ -29,64 +31,68 @@ def select_changed(scenarios: Sequence[Scenario], ref: str) -> list[Scenario]:
     base = _git(
         root, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", wrong=f"unknown revision {ref!r}"
     ).strip()
-    # Compared with the working tree, and including new files that are not added yet.
-    names = _git(root, "diff", "--name-only", "-z", base) + _git(root, "ls-files", "-o", "--exclude-standard", "-z")
+    # Compared with the working tree, and including new files that are not added yet. Of a renamed file, both names.
+    names = _git(root, "diff", "--name-only", "--no-renames", "-z", base)
+    names += _git(root, "ls-files", "-o", "--exclude-standard", "-z")
     files = {root / name for name in names.split("\0") if name}
+    if shared is not None and shared.touched(files):
+        return list(scenarios)
     affected = set[Scenario]()
     for suite in dict.fromkeys(s.suite for s in scenarios):
         affected.update(_of(suite, files, root, base))
+    affected.update(_with_changed_unversioned(scenarios, root, shared or Inputs()))
     return [scenario for scenario in scenarios if scenario in affected]
 
 
 def _of(suite: Suite, files: set[Path], root: Path, base: str) -> Iterator[Scenario]:
-    code = _code(suite)
-    touched = {path.resolve() for path in suite.files} & files
-    # Also one that was deleted.
-    touched |= {path for path in files if path.name == COMMON and path.parent in suite.path.resolve().parents}
-    keys = set[str]()
+    touched = suite.inputs.touched(files) - {suite.path.resolve(), suite.path.absolute()}
+    items = touched_items(suite.workspace, files)
     workspace = (suite.path.parent / str(suite.document.data.get("workspace", ""))).resolve()
     if workspace in touched:
-        parts = _touch_of_workspace(suite, workspace, root, base)
-        if parts is not None:
+        differing = _differing_items(workspace, root, base)
+        if differing is not None:
             touched.discard(workspace)
-            keys |= parts
-    # A fixture, rows or the workspace itself: any scenario of the suite may depend on it.
-    if touched - code.keys():
+            items |= differing
+    if touched:
         yield from suite.scenarios
         return
-    keys |= {destination for path in touched for destination in code[path]}
-    snapshots = {path.name for path in files if path.parent == suite.snapshot_folder.resolve()}
     unchanged = _same_scenarios(suite, root, base) if suite.path.resolve() in files else None
     for scenario in suite.scenarios:
-        raw = suite.document.data["scenarios"][scenario.written[1]]
-        rewritten = unchanged is not None and raw not in unchanged
-        used = keys & set(scenario.destinations()) or keys & _alone(scenario)
-        if rewritten or used or any(name.startswith(f"{scenario.id}.") for name in snapshots):
+        rewritten = unchanged is not None and _written(scenario) not in unchanged
+        if rewritten or items & items_of(scenario) or touches(scenario, files):
             yield scenario
 
 
-def _alone(scenario: Scenario) -> set[str]:
-    return {f"transformation {s.spec.transformation}" for s in scenario.steps if s.kind == "transformation"}
+def _written(scenario: Scenario) -> Any:
+    """Return a scenario as it is written; None for a test of a rudder/v1 transformation, whose file is its suite."""
+    first, number, *_ = (*scenario.written, None)
+    return scenario.suite.document.data["scenarios"][number] if first == "scenarios" else None
 
 
-def _code(suite: Suite) -> dict[Path, set[str]]:
-    """Return the files of user code, and the destinations that run them; any transformation may import a library."""
-    workspace = suite.workspace
-    base = workspace.folder or Path()
-    users = {
-        key: {d.key for d in workspace.destinations.values() if d.transformation == key} | {f"transformation {key}"}
-        for key in workspace.transformations
-    }
-    users_of_file = {(base / t.file).resolve(): users[key] for key, t in workspace.transformations.items() if t.file}
-    # Imports are not parsed: a library may be used by any transformation.
-    everyone = set[str]().union(*users.values())
-    return users_of_file | {
-        (base / library.file).resolve(): everyone for library in workspace.libraries.values() if library.file
-    }
+def _with_changed_unversioned(scenarios: Sequence[Scenario], root: Path, shared: Inputs) -> Iterator[Scenario]:
+    """Yield the scenarios with inputs that git does not know, and that differ from when they last passed."""
+    inputs = {scenario: [*inputs_of(scenario), shared] for scenario in scenarios}
+    everything = {path for each in inputs.values() for read in each for path, seen in read.files.items() if seen}
+    unknown = set(_unversioned(everything, root))
+    if not unknown:
+        return
+    passed = Passed.load()
+    for scenario, each in inputs.items():
+        own = unknown & {path for read in each for path in read.files}
+        if own and passed.changed(scenario.name, own):
+            yield scenario
 
 
-def _touch_of_workspace(suite: Suite, file: Path, root: Path, base: str) -> set[str] | None:
-    """Return the destinations that a change of the workspace file affects; None if it affects more than these."""
+def _unversioned(paths: Iterable[Path], root: Path) -> Iterator[Path]:
+    """Yield the paths outside of the repository, and those that it ignores."""
+    inside = [path for path in paths if path.is_relative_to(root)]
+    yield from (path for path in paths if not any(name.is_relative_to(root) for name in (path, path.resolve())))
+    ignored = _git(root, "ls-files", "-o", "-i", "--exclude-standard", "-z", "--", *map(str, inside)) if inside else ""
+    yield from (root / name for name in ignored.split("\0") if name)
+
+
+def _differing_items(file: Path, root: Path, base: str) -> set[str] | None:
+    """Return the items of a workspace file that differ from `base`; None if more differs, or one was removed."""
     try:
         before = yamlfile.load(_git(root, "show", f"{base}:{file.relative_to(root).as_posix()}"), name=file.name).data
         now = yamlfile.load(file).data
@@ -94,22 +100,20 @@ def _touch_of_workspace(suite: Suite, file: Path, root: Path, base: str) -> set[
         return None
     if not isinstance(before, dict) or not isinstance(now, dict):
         return None
-    parts = {name: (before.get(name) or {}, now.get(name) or {}) for name in before.keys() | now.keys()}
-    if any(old != new and name not in _PARTS for name, (old, new) in parts.items()):
+    sections = {name: (before.get(name) or {}, now.get(name) or {}) for name in before.keys() | now.keys()}
+    if any(old != new and name not in SECTIONS for name, (old, new) in sections.items()):
         return None
-    if not all(isinstance(side, dict) for name in parts.keys() & set(_PARTS) for side in parts[name]):
+    if not all(isinstance(side, dict) for name in sections.keys() & set(SECTIONS) for side in sections[name]):
         return None
-    differ = {
-        name: {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
-        for name, (old, new) in parts.items()
-        if name in _PARTS
+    items = {name: sides for name, sides in sections.items() if name in SECTIONS}
+    if any(old.keys() - new.keys() for old, new in items.values()):
+        return None  # what depended on a removed item, such as a library, does not refer to it any more
+    return {
+        f"{name}.{key}"
+        for name, (old, new) in items.items()
+        for key in old.keys() | new.keys()
+        if old.get(key) != new.get(key)
     }
-    workspace = suite.workspace
-    sources = differ.get("sources", set()) & workspace.sources.keys()
-    keys = {d.key for key in sources for d in workspace.destinations_of(workspace.sources[key])}
-    transformations = differ.get("transformations", set())
-    users = {d.key for d in workspace.destinations.values() if d.transformation in transformations}
-    return keys | users | differ.get("destinations", set()) | {f"transformation {key}" for key in transformations}
 
 
 def _same_scenarios(suite: Suite, root: Path, base: str) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from svctoolkit import yamlfile
+from svctoolkit import inputs, yamlfile
 from svctoolkit.errors import InvalidSuite, did_you_mean
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite import format as _format
@@ -41,7 +41,6 @@ def _schema() -> dict[str, Json]:
 class Common:
     """The shared files of a suite, the nearest last. Keys of a nearer file replace those of one further up."""
 
-    files: tuple[Path, ...] = ()
     documents: tuple[Document, ...] = ()
 
     def section(self, name: str, own: Mapping[str, Json]) -> dict[str, Json]:
@@ -73,8 +72,8 @@ def is_file(entry: Json) -> bool:
 
 def common_of(suite: Path) -> Common:
     """Return the shared files for the suite at this path. Raises `InvalidSuite` for a file with mistakes."""
-    files = [folder / NAME for folder in reversed(list(_folders(suite))) if (folder / NAME).is_file()]
-    return Common(tuple(files), tuple(map(_load, files)))
+    files = [folder / NAME for folder in reversed(list(_folders(suite))) if inputs.is_file(folder / NAME)]
+    return Common(tuple(map(_load, files)))
 
 
 def _folders(suite: Path) -> Iterator[Path]:

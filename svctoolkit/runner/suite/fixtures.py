@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from svctoolkit import yamlfile
+from svctoolkit import inputs, yamlfile
 from svctoolkit.errors import ConfigError, Problem, did_you_mean
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite.common import Common, is_file
@@ -20,21 +20,17 @@ _MEMBERS = {"$use", "$set", "$unset"}
 
 
 class Fixtures:
-    """The fixtures of one suite, with those that `common` shares.
-
-    Files are read on first use; `files` lists those that were read.
-    """
+    """The fixtures of one suite, with those that `common` shares. Files are read on first use."""
 
     def __init__(self, document: Document, folder: Path, problems: list[Problem], common: Common) -> None:
         self._own: Mapping[str, Any] = document.data.get("fixtures", {})
         self._entries: Mapping[str, Any] = common.section("fixtures", self._own)
         self._common = common
         self._document, self._folder, self._problems = document, folder, problems
-        self._values: dict[str, Any] = {}
+        self._values: dict[str, tuple[Any, inputs.Inputs]] = {}
         # Most suites have no fixtures, and walking every value of a large suite takes time.
         self._needed = any("$use" in text for text in (document.text, *common.texts()))
         self._open: list[str] = []
-        self.files: list[Path] = []
         self.used: set[str] = set()
 
     @property
@@ -106,16 +102,19 @@ class Fixtures:
         if name not in self._values:
             # A stack of what is being loaded, to detect circles.
             self._open.append(name)
-            self._values[name] = self._load(self._entries[name], list(self._common.place("fixtures", name, self._own)))
+            with inputs.recording() as read:
+                value = self._load(self._entries[name], list(self._common.place("fixtures", name, self._own)))
+            self._values[name] = value, read
             self._open.pop()
-        return self._values[name]
+        value, read = self._values[name]
+        inputs.replay(read)  # each scenario that uses it depends on its file
+        return value
 
     def _load(self, entry: Any, place: list[str | int]) -> Any:
         """Return a fixture as written, or the content of its file."""
         if not is_file(entry):
             return self.apply(entry, place)
         path = self._folder / entry
-        self.files.append(path)
         try:
             return self.apply(load_file(path), place)
         except ConfigError as error:

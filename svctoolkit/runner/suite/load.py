@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from svctoolkit import yamlfile
+from svctoolkit import inputs, yamlfile
 from svctoolkit.errors import InvalidSuite, UnsetVariables
 from svctoolkit.json_types import Json
+from svctoolkit.runner.expect import resources
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.common import Common, common_of
 from svctoolkit.runner.suite.model import Suite, calls_of
@@ -36,15 +37,16 @@ def load(
     """
     environment = Environment() if environ is None else Environment(environ)
     with yamlfile.without_collector():
-        common = common_of(path)
-        document = yamlfile.load(path, error=InvalidSuite).with_shared(common.documents)
+        with inputs.recording() as read:
+            common = common_of(path)
+            document = yamlfile.load(path, error=InvalidSuite).with_shared(common.documents)
         yamlfile.check(document, _format.schema(), InvalidSuite)
-        workspace, files = _workspace(
-            path, document, {} if workspaces is None else workspaces, environment, variables or {}, common
-        )
+        shared = {} if workspaces is None else workspaces
+        workspace = _workspace(path, document, shared, environment, variables or {}, common)
         workspace = _with_own_calls(workspace, document)
         suite = Suite(path, document.data.get("suite") or path.name.partition(".suite.")[0], document, workspace)
-        suite.files, suite.environment, suite.common = [*files, *common.files], environment, common
+        suite.environment, suite.common = environment, common
+        suite.inputs.add(read)
         _fill(suite, variables or {})
         document.release()  # before garbage collection is enabled again: it would traverse all the YAML nodes
     return suite
@@ -74,17 +76,18 @@ def loads(
     document = yamlfile.load(text, name=name, error=InvalidSuite)
     yamlfile.check(document, _format.schema(), InvalidSuite)
     environment = Environment() if environ is None else Environment(environ)
-    files: list[Path] = []
     if document.data.keys() & {"workspace", *_format.WORKSPACE_KEYS}:
-        workspace, files = _workspace(path, document, {}, environment, {}, Common())
+        workspace = _workspace(path, document, {}, environment, {}, Common())
     workspace = _with_own_calls(workspace, document)
-    suite = Suite(path, document.data.get("suite") or name, document, workspace, files=files, environment=environment)
+    suite = Suite(path, document.data.get("suite") or name, document, workspace, environment=environment)
     return _fill(suite, {})
 
 
 def _fill(suite: Suite, variables: Mapping[str, Any]) -> Suite:
+    suite.inputs.add(suite.workspace.inputs.get("", inputs.Inputs()))
     builder = ScenarioBuilder(suite)
-    builder.load(variables)
+    with resources.use(suite.resources):
+        builder.load(variables)
     if builder.problems:
         raise InvalidSuite(yamlfile.cap(dict.fromkeys(builder.problems)))  # rows of one scenario repeat its problems
     if unset := [name for name in suite.environment.unset if name not in suite.workspace.unset]:
@@ -109,8 +112,8 @@ def _workspace(
     environment: Environment,
     variables: Mapping[str, Any],
     common: Common,
-) -> tuple[Workspace, list[Path]]:
-    """Return the workspace, and the files that it was read from."""
+) -> Workspace:
+    """Return the workspace of the document: its own, or the one in the file that it names."""
     written = document.data.get("workspace")
     inline = {key: document.data[key] for key in _format.WORKSPACE_KEYS if key in document.data}
     if written is None:
@@ -119,7 +122,7 @@ def _workspace(
         )
         workspace = Workspace.of(document.part(inline), folder=path.parent, environ=environment.values, strict=True)
         workspace.file = path
-        return workspace, _code_files(workspace)
+        return workspace
     if inline:
         key = next(iter(inline))
         raise InvalidSuite(document.problem([key], f"{key!r} belongs in the workspace file {written}", key=True))
@@ -130,14 +133,7 @@ def _workspace(
     loaded = scope.get(file.resolve())
     if loaded is None:
         loaded = scope[file.resolve()] = Workspace.load(file, environ=environment.values)
-    return loaded, [file, *_code_files(loaded)]
-
-
-def _code_files(workspace: Workspace) -> list[Path]:
-    folder = workspace.folder or Path()
-    files = [transformation.file for transformation in workspace.transformations.values()]
-    files += [library.file for library in workspace.libraries.values()]
-    return [folder / file for file in files if file is not None]
+    return loaded
 
 
 def _values(written: Mapping[str, Any], variables: Mapping[str, Any], environment: Environment) -> dict[str, Any]:

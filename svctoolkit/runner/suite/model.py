@@ -12,8 +12,11 @@ import msgspec
 from msgspec import UNSET
 
 from svctoolkit.displayed import Displayed
+from svctoolkit.inputs import Inputs, replay
 from svctoolkit.json_types import Json
+from svctoolkit.plans import Plan
 from svctoolkit.runner.expect.encodings import encode
+from svctoolkit.runner.expect.resources import Resources
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.common import Common
 from svctoolkit.runner.suite.variables import Environment, Variables
@@ -34,8 +37,8 @@ INPUTS = ("send", "event", "calls", "request", "generate", "destinationConfig", 
 class Suite(Displayed):
     """One suite file. `name` is the file as shown in errors, `title` the name in reports.
 
-    `files` are the other files that it reads: workspace, code, fixtures, rows, shared settings. `environment`
-    has the secrets that it has read.
+    `inputs` are the files that all of its scenarios depend on: the suite, its workspace, suite-wide settings.
+    `environment` has the secrets that it has read.
     """
 
     path: Path
@@ -43,7 +46,7 @@ class Suite(Displayed):
     document: Document = field(repr=False)
     workspace: Workspace = field(repr=False)
     scenarios: list[Scenario] = field(default_factory=list, repr=False)
-    files: list[Path] = field(default_factory=list, repr=False)
+    inputs: Inputs = field(default_factory=Inputs, repr=False)
     environment: Environment = field(default_factory=Environment, repr=False)
     fixtures: Mapping[str, bool] = field(default_factory=dict, repr=False)  # by name, whether a scenario uses it
     common: Common = field(default_factory=Common, repr=False)  # what it shares with other suites
@@ -62,6 +65,16 @@ class Suite(Displayed):
     def snapshot_folder(self) -> Path:
         """The folder for snapshots of its scenarios."""
         return self.path.parent / "__snapshots__" / self.path.name.partition(".suite.")[0]
+
+    @property
+    def resources(self) -> Resources:
+        """What matchers may use: its folder and the tracking plans of its workspace."""
+        return Resources(self.path.parent, self._plans)
+
+    def _plans(self) -> list[Plan]:
+        for key in self.workspace.tracking_plans:
+            replay(self.workspace.inputs.get(f"trackingPlans.{key}", Inputs()))
+        return [plan for item in self.workspace.tracking_plans.values() for plan in item.project.plans.values()]
 
     def __repr__(self) -> str:
         return f"<Suite {self.name}: {len(self.scenarios)} scenarios>"
@@ -189,6 +202,7 @@ class Scenario(Displayed):
     given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by destination, what it holds before
     differs: tuple[tuple[str, ...], ...] = ()  # the paths that may differ because of `xfail`; none: any written one
     only_warns: bool = False  # a difference is a warning
+    inputs: Inputs = field(default_factory=Inputs, repr=False)  # what it reads in addition to `Suite.inputs`
 
     @property
     def name(self) -> str:

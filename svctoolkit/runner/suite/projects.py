@@ -11,12 +11,15 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from svctoolkit import yamlfile
+from svctoolkit import inputs, yamlfile
 from svctoolkit.errors import ConfigError, InvalidSuite, Problem
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.model import Place, Scenario, Step, Suite
+
+if TYPE_CHECKING:
+    from svctoolkit.workspace import rudder_v1
 
 DEFAULTS = ("track", "identify", "page", "screen", "group", "alias")
 
@@ -25,8 +28,14 @@ def project(path: Path) -> list[Suite]:
     """Return the suite of the transformation in a file. Raises `ConfigError` with every problem."""
     from svctoolkit.workspace import rudder_v1
 
-    loaded = rudder_v1.load(path)
-    suite = Suite(path, loaded.transformation.name, loaded.document, loaded.workspace, files=loaded.files)
+    with inputs.recording() as read:
+        suite = _suite(rudder_v1.load(path), path)
+    suite.inputs = read
+    return [suite]
+
+
+def _suite(loaded: rudder_v1.Project, path: Path) -> Suite:
+    suite = Suite(path, loaded.transformation.name, loaded.document, loaded.workspace)
     key, problems = loaded.transformation.key, list[Problem]()
     for number, test in enumerate(loaded.tests):
         place: Place = ("spec", "tests", number)
@@ -34,7 +43,6 @@ def project(path: Path) -> list[Suite]:
         for case in cases:
             output = path.parent / test.output / case.name
             name = f"{_slug(test.name)}[{_slug(case.stem)}]"
-            suite.files += [case, *([output] if output.is_file() else [])]
             try:
                 suite.scenarios.append(_scenario(suite, key, name, f"{test.name}: {case.stem}", place, case, output))
             except ConfigError as error:
@@ -43,11 +51,11 @@ def project(path: Path) -> list[Suite]:
         suite.scenarios += [_default(suite, key, type) for type in DEFAULTS]
     if problems:
         raise InvalidSuite(problems)
-    return [suite]
+    return suite
 
 
 def _cases(folder: Path, place: Place, suite: Suite, problems: list[Problem]) -> Iterator[Path]:
-    files = sorted(folder.glob("*.json")) if folder.is_dir() else []
+    files = inputs.listing(folder, "*.json")
     if not files:
         message = f"no .json files in {yamlfile.display_name(folder)}"
         problems.append(suite.document.problem([*place, "input"], message))
@@ -59,7 +67,7 @@ def _scenario(suite: Suite, key: str, id: str, title: str, place: Place, case: P
     if not isinstance(event, dict) and not (isinstance(event, list) and all(isinstance(e, dict) for e in event)):
         raise ConfigError("expected an event, or a list of events", where=yamlfile.display_name(case))
     expect: dict[str, Any] = {"error": {"$absent": True}}
-    if output.is_file():
+    if inputs.is_file(output):
         expected = _json(output)
         # The output must be equal: these files are not written with matchers in mind.
         literal = {"$literal": expected if isinstance(expected, list) else [expected]}

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from svctoolkit import inputs
 from svctoolkit.displayed import printable
 from svctoolkit.errors import ConfigError, InvalidSuite, Problem
 from svctoolkit.json_types import Json
@@ -61,15 +62,17 @@ class ScenarioBuilder:
         self._encodes = any(map(mentions_encoding, texts)) or self.fixtures.has_files
 
     def load(self, variables: Mapping[str, Json]) -> None:
-        scope = self._variables(variables)
-        self.problems += suite_problems(self.suite)
+        with inputs.recording() as read:
+            scope = self._variables(variables)
+            self.problems += suite_problems(self.suite)
+        self.suite.inputs.add(read)
         for index, raw in enumerate(self.data["scenarios"]):
-            self.suite.scenarios += self._scenarios(("scenarios", index), raw, scope)
+            with inputs.recording() as self._inputs:
+                self.suite.scenarios += self._scenarios(("scenarios", index), raw, scope)
         # Only after all scenarios are built: any of them may use a fixture.
         self.fixtures.check_unused()
         self.problems += _same_ids(self.suite)
         self.problems += self._columns.problems(self.document)
-        self.suite.files += self.fixtures.files
         self.suite.fixtures = {name: name in self.fixtures.used for name in self.fixtures.names}
 
     def _variables(self, spec: Mapping[str, Any]) -> Variables:
@@ -106,7 +109,7 @@ class ScenarioBuilder:
         from svctoolkit.runner.suite import cases as _rows
 
         try:
-            rows = _rows.rows(raw, self.document, place, self.folder, self.suite.files)
+            rows = _rows.rows(raw, self.document, place, self.folder)
         except ConfigError as error:
             self.problems += error.problems
             return
@@ -216,6 +219,7 @@ class ScenarioBuilder:
             ),
             _differing_paths(spec.xfail),
             (self.data.get("severity", "error") if spec.severity is UNSET else spec.severity) == "warn",
+            self._inputs,
         )
 
     def _limit(self, spec: _format.Scenario) -> float | None:

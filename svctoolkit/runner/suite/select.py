@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
+from svctoolkit import inputs
 from svctoolkit.errors import ConfigError
 
 SUFFIXES = (".suite.yaml", ".suite.yml")
@@ -56,9 +57,8 @@ def _below(folder: Path, projects: bool) -> Iterator[Path]:
 def is_project(path: Path) -> bool:
     """Return whether a file is a transformation of a rudder/v1 project, by its first lines."""
     try:
-        with path.open("rb") as file:
-            # Not parsed: a repository may contain large YAML files of other tools.
-            start = file.read(2000)
+        # Not parsed: a repository may contain large YAML files of other tools.
+        start = inputs.read(path, 2000)
     except OSError:
         return False
     return bool(re.search(rb"^version:\s*[\"']?rudder/v1\b", start, re.M) and re.search(_KIND, start, re.M))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from svctoolkit import inputs
 from svctoolkit.errors import did_you_mean
 from svctoolkit.plans.formats._contract import Notebook, files_below
 from svctoolkit.yamlfile import Document
@@ -132,8 +133,8 @@ def _variables(paths: list[Path], notebook: Notebook) -> dict[str, str]:
 def is_spec(path: Path) -> bool:
     """Whether a file declares itself part of a project, without reading all of it."""
     try:
-        with path.open("rb") as file:
-            return re.search(rb"(?m)^[\"']?version[\"']?\s*:\s*[\"']?rudder/", file.read(4000)) is not None
+        start = inputs.read(path, 4000)
+        return re.search(rb"(?m)^[\"']?version[\"']?\s*:\s*[\"']?rudder/", start) is not None
     except OSError:
         return False
 

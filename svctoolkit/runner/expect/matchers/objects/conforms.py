@@ -65,8 +65,16 @@ def _problem(operand: Any) -> str:
     if isinstance(operand, str) and operand:
         return ""
     if isinstance(operand, dict) and operand.keys() == {"plan", "event"} and all(map(_is_text, operand.values())):
-        return ""
+        return "" if "$(" in operand["plan"] else _plan_problem(operand["plan"])
     return "must be the name of a planned event (or identify, page...), or {plan: PATH, event: NAME}"
+
+
+def _plan_problem(path: str) -> str:
+    try:
+        _load(path)
+    except ConfigError as error:
+        return f"{path} cannot be used: {error}"
+    return ""
 
 
 def _is_text(value: Any) -> bool:
