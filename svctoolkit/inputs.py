@@ -2,7 +2,7 @@
 
 Whatever loads or runs a suite reads files with `read`, `exists` and `listing`. Inside `recording()`, each of them is
 noted, also files that do not exist (yet): an input that is missing today may appear tomorrow. So `--changed`, `--watch`
-and `svctoolkit mutate` learn what a scenario depends on without a list that somebody must keep complete.
+and `svctoolkit mutate` learn what a scenario depends on without a list kept by hand.
 
 >>> with recording() as inputs:
 ...     exists(Path("no-such-folder/.env"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING

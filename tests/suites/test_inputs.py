@@ -108,6 +108,7 @@ FILES = {
 CHANGES = {
     "a scenario": ("s.suite.yaml", "event: {$snapshot", "event: [], messageId: {$snapshot"),
     "a setting of a suite": ("s.suite.yaml", "scenarios:", "never: [{key: userId}]\nscenarios:"),
+    "settings that suites share": ("_common.yaml", "", "never: [{key: userId}]"),
     "a fixture": ("order.json", '"event": "A"', '"event": 1'),
     "a fixture of lines": ("events.ndjson", '"A"', '"B"'),
     "rows in CSV": ("rows.csv", "one,A", "one,B"),

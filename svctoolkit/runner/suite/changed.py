@@ -16,7 +16,7 @@ from svctoolkit.runner.suite.model import Scenario, Suite
 
 
 def select_changed(scenarios: Sequence[Scenario], ref: str, *, shared: Inputs | None = None) -> list[Scenario]:
-    """Return the scenarios that differ from `ref`, and those of which any input does: see `dependencies`.
+    """Return the scenarios that differ from `ref`, and those with an input that does: see `dependencies`.
 
     `shared` are files that all of them depend on, such as variables of the command line. Of a changed suite file, these
     are the new and edited scenarios, or all of them if its suite-wide settings changed. Files that git does not know,
