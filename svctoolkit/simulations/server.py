@@ -25,6 +25,7 @@ from svctoolkit.simulations.visit import Visit
 ROWS = 200_000
 _LOG = logging.getLogger("svctoolkit.simulations")
 _FINDINGS = 10_000  # losses, and as many changes, in memory
+_UNKNOWN = 1_000  # endpoints that are counted one by one
 
 
 def _now() -> datetime:
@@ -64,7 +65,8 @@ class SimulatedServer:
         self.tables = {name: Table(declared, rows) for name, declared in simulation.tables.items()}
         self.losses: deque[Loss] = deque(maxlen=_FINDINGS)
         self.changes: deque[Loss] = deque(maxlen=_FINDINGS)
-        #: how often endpoints were requested that the simulation does not have, by method and path
+        #: how often endpoints were requested that the simulation does not have, by method and path;
+        #: after 1,000 different ones, further ones count as `others`
         self.unknown: Counter[str] = Counter()
         #: how many requests the simulation failed on; they succeed like those to unknown endpoints
         self.faults = 0
@@ -145,7 +147,11 @@ class SimulatedServer:
                 self.faults += 1
                 response = None
             if response is None:
-                self.unknown[f"{request.method} {request.path}"] += 1
+                endpoint = f"{request.method} {request.path}"
+                is_new = len(self.unknown) >= _UNKNOWN and endpoint not in self.unknown
+                self.unknown["others" if is_new else endpoint] += 1
+            for name, table in self.tables.items():
+                table.forget_merges(other for other in self.tables.values() if other.type.owner == name)
             return response
 
     def _note(self, finding: Loss) -> None:

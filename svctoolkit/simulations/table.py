@@ -11,6 +11,8 @@ import msgspec
 
 from svctoolkit.json_types import Json
 
+#: ids of merged rows that find one row
+_MERGED_KEYS = 1_000
 #: the name of an id and its value, as text
 Key: TypeAlias = tuple[str, ...]
 
@@ -200,11 +202,16 @@ class Table:
         before = self._weak_of.get(row.number, ())
         if fresh == before:
             return
-        for key in before:
-            self._weak[key].pop(row.number, None)
+        self._forget_weak(row.number, before)
         for key in fresh:
             self._weak.setdefault(key, {})[row.number] = None
         self._weak_of[row.number] = fresh
+
+    def _forget_weak(self, number: int, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self._weak[key].pop(number, None)
+            if not self._weak[key]:
+                del self._weak[key]
 
     def identify(self, row: Row, ids: Mapping[str, Json]) -> None:
         """Give a row more ids; a strong id replaces its earlier value. Ids of other rows are left to them."""
@@ -222,8 +229,7 @@ class Table:
         for key in (*self._strong(row.ids), *row.also):
             if self._keys.get(key) == row.number:
                 del self._keys[key]
-        for key in self._weak_of.pop(row.number, ()):
-            self._weak[key].pop(row.number, None)
+        self._forget_weak(row.number, self._weak_of.pop(row.number, ()))
         for fold in self.type.folds:
             key_of_fold = fold.key(row, row.owner)
             if key_of_fold is not None and self._folds.get(key_of_fold) == row.number:
@@ -253,10 +259,39 @@ class Table:
             elif isinstance(id, str) and id in source.ids:
                 target.ids.setdefault(id, source.ids[id])
         own = set(self._strong(target.ids))
-        target.also = (*target.also, *(key for key in keys if key not in own))
+        also = (*target.also, *(key for key in keys if key not in own))
+        for key in also[:-_MERGED_KEYS]:
+            self._keys.pop(key, None)
+        target.also = also[-_MERGED_KEYS:]
         for key in (*own, *target.also):
             self._keys[key] = target.number
         self.touch(target)
+
+    def forget_merges(self, owned: Iterable[Table]) -> None:
+        """Bound `moved`: if it has more than twice `limit` entries, drop those of rows that do not exist any more.
+
+        The rows of the `owned` tables get the numbers of their present owners before, so none loses its owner.
+        """
+        if len(self.moved) <= 2 * self.limit:
+            return
+        for table in owned:
+            for row in table.rows.values():
+                owner = self.canonical(row.owner)
+                if owner != row.owner:
+                    table.reown(row, owner)
+        self.dirty.update(dict.fromkeys(self.moved))
+        # A row that still exists passes on rows that arrive later, too.
+        self.moved = {number: self.canonical(number) for number in self.moved if number in self.rows}
+
+    def reown(self, row: Row, owner: int) -> None:
+        """Let a row belong to another owner. Later rows of that owner fold into it as before."""
+        keys = [(fold.key(row, row.owner), fold.key(row, owner)) for fold in self.type.folds]
+        for before, now in keys:
+            if before is not None and now is not None and self._folds.get(before) == row.number:
+                del self._folds[before]
+                self._folds.setdefault(now, row.number)
+        row.owner = owner
+        self.touch(row)
 
     def fold(self, row: Row, owner: int, at: datetime, *, active: Callable[[str], bool]) -> tuple[Fold, Row] | None:
         """Return the rule by which a new row folds into an earlier one, and that row; None if it does not."""

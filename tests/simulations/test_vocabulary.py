@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.simulations import SIMULATIONS, Account, Alias, Fold, load_rules
+from svctoolkit.simulations import open as open_simulation
 from svctoolkit.simulations import operations as op
 from svctoolkit.simulations.formats import is_email, is_phone, time_of
 from svctoolkit.simulations.measures import cut_texts, depth, json_size, texts
@@ -279,3 +280,61 @@ def test_an_undeclared_account_has_everything() -> None:
     }
     assert Account({}).is_new
     assert not Account({"history": "existing"}).is_new
+
+
+# --- bounds in memory
+
+
+def test_merges_are_followed_in_bounded_memory() -> None:
+    """Many merges into one profile: the table that follows them is bounded, and no event loses its owner."""
+    people, events = profiles(), Table(TableType("events", owner="profiles"), 1000)
+    target = people.add({"id": "ada"}, {"attributes": {}}, at=NOW)
+    most = 0
+    for number in range(5000):
+        source = people.add({"id": f"device {number}"}, {"attributes": {}}, at=NOW)
+        events.add({}, {"name": "A"}, owner=source.number, at=NOW)
+        people.merge(source, target)
+        people.forget_merges([events])
+        most = max(most, len(people.moved))
+
+    assert most <= 2 * people.limit + 1
+    assert len(people.rows) == 1
+    assert len(events.rows_of(people, [target.number])) == len(events.rows) == 1000
+    assert len(target.also) <= 1000
+    assert people.find({"id": "device 4999"}) is target
+
+
+def test_a_device_that_passes_its_events_on_is_not_forgotten() -> None:
+    """Rows that still exist pass on what arrives later, after the others are dropped."""
+    people, events = Table(TableType("profiles", ("id",)), 5), Table(TableType("events", owner="profiles"), 100)
+    user, device = (people.add({"id": id}, {"attributes": {}}, at=NOW) for id in ("user", "device"))
+    people.move_rows(device, user)
+    for number in range(50):
+        source = people.add({"id": f"other {number}"}, {"attributes": {}}, at=NOW)
+        people.merge(source, user)
+        people.forget_merges([events])
+    late = events.add({}, {"name": "A"}, owner=people.owner_of(device), at=NOW)
+
+    assert events.rows_of(people, [user.number]) == [late]
+
+
+def test_addresses_that_nobody_has_any_more_are_forgotten() -> None:
+    """A profile that changes its address often takes the memory of one address."""
+    table = profiles()
+    row = table.add({"id": "ada"}, {"attributes": {}}, at=NOW)
+    for number in range(100):
+        row.values["attributes"]["email"] = f"{number}@shop.example"
+        table.touch(row)
+
+    assert len(table._weak) == 1
+
+
+def test_unknown_endpoints_are_counted_in_bounded_memory() -> None:
+    """Paths with ids do not fill the memory."""
+    server = open_simulation("KLAVIYO", {"privateApiKey": "k"})
+    for number in range(1100):
+        server.answer("GET", f"https://a.klaviyo.com/api/other/{number}")
+
+    assert len(server.unknown) == 1001
+    assert server.unknown.total() == 1100
+    assert server.unknown["others"] == 100
