@@ -43,6 +43,17 @@ def append(properties: Properties, name: str, value: Json) -> None:
     properties[name] = [*_items(properties.get(name)), *_items(value)]
 
 
+def prepend(properties: Properties, name: str, value: Json) -> None:
+    """Put a value, or each item of a list, before a list."""
+    properties[name] = [*_items(value), *_items(properties.get(name))]
+
+
+def union_first(properties: Properties, name: str, value: Json) -> None:
+    """Put the items that a list does not have yet before it."""
+    before = _items(properties.get(name))
+    properties[name] = [*(item for item in _items(value) if item not in before), *before]
+
+
 def append_one(properties: Properties, name: str, value: Json) -> None:
     """Append a value to a list as one item, even if it is a list."""
     properties[name] = [*_items(properties.get(name)), value]

@@ -16,6 +16,7 @@ from svctoolkit.secrets import reveal
 from svctoolkit.simulations.account import Account
 from svctoolkit.simulations.losses import Change, Loss
 from svctoolkit.simulations.messages import Request, Response
+from svctoolkit.simulations.rates import Rates
 from svctoolkit.simulations.rules import Level
 from svctoolkit.simulations.simulation import Simulation
 from svctoolkit.simulations.table import Row, Table
@@ -74,6 +75,7 @@ class SimulatedServer:
         self._clock, self._moved = clock, timedelta()
         self._lock = threading.RLock()
         self._version = 0
+        self._rates = Rates()
         self._fresh: list[Loss] = []
 
     def __repr__(self) -> str:
@@ -138,6 +140,7 @@ class SimulatedServer:
                 self.destination,
                 request.run or self.run,
                 request.about,
+                self._rates,
                 self._note,
             )
             try:

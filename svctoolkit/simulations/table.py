@@ -223,6 +223,16 @@ class Table:
             self._keys.setdefault(key, row.number)
         self.touch(row)
 
+    def claim(self, row: Row, ids: Mapping[str, Json]) -> None:
+        """Give a row these ids, also those that other rows have: these lose them."""
+        for key in self._strong(ids):
+            other = self.rows.get(self._keys.pop(key, 0))
+            if other is not None and other is not row and other.ids.get(key[0]) == ids.get(key[0]):
+                del other.ids[key[0]]
+                self.touch(other)
+        if ids:
+            self.identify(row, ids)
+
     def remove(self, row: Row) -> None:
         """Remove a row. Rows that belong to it stay until `without_owner`."""
         self.rows.pop(row.number, None)

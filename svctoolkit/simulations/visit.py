@@ -13,9 +13,10 @@ from svctoolkit.simulations.account import Account
 from svctoolkit.simulations.checks import FINE, Confidence, Effect, ReadyCheck
 from svctoolkit.simulations.losses import Change, Loss
 from svctoolkit.simulations.messages import About, Response
+from svctoolkit.simulations.rates import Rates
 from svctoolkit.simulations.rulebook import Rulebook
 from svctoolkit.simulations.rules import LOSSES, Level, Rule
-from svctoolkit.simulations.table import Row, Table
+from svctoolkit.simulations.table import Row, Table, text_of
 
 
 class Broken(NamedTuple):
@@ -55,11 +56,12 @@ class Visit:
         destination: str,
         run: str,
         about: About | None,
+        rates: Rates,
         note: Callable[[Loss], None],
     ) -> None:
         self.config, self.account, self.level, self.tables = config, account, level, tables
         self.now, self.number = now, number
-        self._book, self._rules = rulebook, rulebook.rules
+        self._book, self._rules, self._rates = rulebook, rulebook.rules, rates
         self._destination, self._run, self._about, self._note = destination, run, about, note
         #: the record that is being handled, of a request that several events share
         self.record_of: Mapping[str, Json] = {}
@@ -103,6 +105,22 @@ class Visit:
         """Return the refusal of a record, or None if it is valid."""
         _, broken = self.judge(kind, record, place)
         return self.refusal(broken) if broken else None
+
+    def problems(self, kind: str, record: Json) -> list[Broken]:
+        """Return all checks that a record breaks, without reporting them: what a validating endpoint answers."""
+        checks = self._book.checks(kind, self.level)
+        values = [(check, check.value_of(record, self.now)) for check in checks]
+        return [Broken(check, kind, None, value) for check, value in values if value is not FINE]
+
+    def throttle(self, rule: str, key: Json, count: int, seconds: int) -> int | None:
+        """Count records of a user, device or account, at level `strict` only: a test's clock may stand still.
+
+        Returns how many there are in the present window of `seconds`, if they are more than the rule allows in it.
+        """
+        if self.level != "strict" or not self.applies(rule):
+            return None
+        total = self._rates.add((rule, text_of(key)), count, seconds, self.now.timestamp())
+        return total if total > self.limit(rule) else None
 
     def batch(self) -> Batch:
         """Return a collection of records of which some may be refused."""
@@ -192,9 +210,28 @@ class Visit:
         """Return the row that the first known strong id belongs to."""
         return self.tables[table].find(ids)
 
-    def resolve(self, table: str, ids: Mapping[str, Json], *, shown: bool = True) -> Row:
-        """Return the row with one of these ids, created with them if there is none."""
-        return self.tables[table].find(ids) or self.create(table, ids, shown=shown)
+    def resolve(
+        self, table: str, ids: Mapping[str, Json], *, own: str = "", joins: str = "", shown: bool = True
+    ) -> Row:
+        """Return the row with one of these ids, created with them if there is none.
+
+        With `own`, such as `user_id`, a row that has another value of this id belongs to another user: the other ids,
+        such as those of devices, do not find it, and move to the row that is returned. `joins` is the rule by which
+        other rows with these ids, which have no user yet, are merged into it.
+        """
+        if not own:
+            return self.tables[table].find(ids) or self.create(table, ids, shown=shown)
+        given = {name: value for name, value in ids.items() if value not in (None, "")}
+        rows = self.tables[table].find_all(given)
+        if own in given:
+            rows = [row for row in rows if row.ids.get(own) in (None, given[own])]
+        row = rows[0] if rows else self.create(table, {}, shown=shown)
+        for other in rows[1:] if joins and self.applies(joins) else ():
+            if own not in other.ids:
+                self.merge(table, other, row)
+                self.report(joins, table, value=next(iter(other.ids.values()), None))
+        self.tables[table].claim(row, {name: value for name, value in given.items() if row.ids.get(name) != value})
+        return row
 
     def write(
         self, table: str, row: Row, values: Mapping[str, Json], operation: op.Operation = op.set_or_clear

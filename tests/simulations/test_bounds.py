@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import pytest
 
 from svctoolkit import simulations
-from svctoolkit.simulations import SIMULATIONS, SimulatedServer
+from svctoolkit.simulations import SIMULATIONS
+from tests.simulations import bounds_am, bounds_ga4
+from tests.simulations.bounds import NOW, SECONDS, Case, Requests, each, numbered
 
-NOW = "2026-08-06T10:00:00Z"
-SECONDS = 1_786_010_400  # NOW
 CONFIGS: dict[str, dict[str, Any]] = {
     "MP": {"token": "t1", "strictMode": True},
     "KLAVIYO": {"privateApiKey": "k1"},
     "BRAZE": {"restApiKey": "k1", "dataCenter": "US-01"},
+    "GA4": bounds_ga4.CONFIG,
+    "AM": bounds_am.CONFIG,
 }
 #: rules that say how something is answered or kept; they lose nothing
 QUIET = ("kept", "answer", "ignored", "unsure")
-
-
-#: sends requests to a server
-Requests: TypeAlias = Callable[[SimulatedServer], object]
-
-
-class Case(NamedTuple):
-    """Requests that break a rule, and similar ones that do not. `level` is the lowest at which it has an effect."""
-
-    breaks: Requests
-    keeps: Requests
-    account: Mapping[str, Any] = MappingProxyType({})
-    level: str = "simulated"
 
 
 def mp(*events: dict[str, Any], headers: dict[str, str] | None = None, **properties: Any) -> Requests:
@@ -118,20 +105,8 @@ def bz_known(name: str) -> Requests:
     return bz(attributes=[{"user_alias": bz_alias(name), "_update_existing_only": False, "a": 1}])
 
 
-def each(*requests: Requests) -> Requests:
-    def send(server: SimulatedServer) -> None:
-        for request in requests:
-            request(server)
-
-    return send
-
-
 def wrong(key: str) -> dict[str, str]:
     return {"authorization": key}
-
-
-def numbered(count: int, prefix: str = "p") -> dict[str, Any]:
-    return {f"{prefix}{n}": 1 for n in range(count)}
 
 
 DEVICE = {"$device_id": "d1", "$insert_id": "i-0", "distinct_id": "$device:d1"}
@@ -272,6 +247,8 @@ CASES: dict[str, Case] = {
     "bz.delete": Case(bz("users/delete", external_ids=["u"] * 51), bz("users/delete", external_ids=["u"] * 50)),
     "bz.object.errors": Case(bz_user(email="ada"), bz_user(email="a@b.example")),
     "bz.event.reserved_keys": Case(bz_event(properties={"time": 1}), bz_event(properties={"times": 1})),
+    **bounds_ga4.CASES,
+    **bounds_am.CASES,
 }
 #: rules whose case is another one's: they say what happens to a request whose records break others
 ELSEWHERE = {
@@ -284,7 +261,7 @@ ELSEWHERE = {
 }
 #: rules about many requests in a short time, which a stopped clock would break by itself
 RATES = {"mp.rate", "kl.rate", "bz.rate"}  # fmt: skip
-TYPES = {"mp": "MP", "kl": "KLAVIYO", "bz": "BRAZE"}
+TYPES = {"mp": "MP", "kl": "KLAVIYO", "bz": "BRAZE", "ga4": "GA4", "am": "AM"}
 
 
 def findings(rule: str, requests: Requests, level: str) -> list[tuple[str, str]]:

@@ -167,8 +167,8 @@ def engage(visit: Visit, request: Request) -> Response:
     """Change profiles. Errors are answered with status 200."""
     batch = visit.batch()
     for _, update in batch.judge(PROFILES, _posted(request)):
-        if update["$token"] == visit.config.get("token") or not visit.report("mp.auth.token", PROFILES):
-            _change(visit, PROFILES, {"distinct_id": text_of(update["$distinct_id"])}, update)
+        if update.get("$token") == visit.config.get("token") or not visit.report("mp.auth.token", PROFILES):
+            _change(visit, PROFILES, {"distinct_id": text_of(update.get("$distinct_id"))}, update)
     return _done(visit, request, *batch.errors)
 
 
@@ -177,7 +177,7 @@ def change_groups(visit: Visit, request: Request) -> Response:
     """Change groups, each kept by its key and id."""
     batch = visit.batch()
     for _, update in batch.judge(GROUPS, _posted(request)):
-        _change(visit, GROUPS, {"key": update["$group_key"], "id": update["$group_id"]}, update)
+        _change(visit, GROUPS, {"key": update.get("$group_key"), "id": update.get("$group_id")}, update)
     return _done(visit, request, *batch.errors)
 
 
