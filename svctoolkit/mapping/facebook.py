@@ -46,7 +46,7 @@ _DATES = frozenset({
     "checkinDate", "checkoutDate", "departingArrivalDate", "departingDepartureDate", "returningArrivalDate",
     "returningDepartureDate", "travelEnd", "travelStart",
 })  # fmt: skip
-_PAST, _FUTURE = timedelta(days=7), timedelta(minutes=1)
+_PAST, _PAST_IN_STORES, _FUTURE = timedelta(days=7), timedelta(days=62), timedelta(minutes=1)
 _GENDERS = {"female": "f", "f": "f", "male": "m", "m": "m"}
 
 
@@ -199,14 +199,18 @@ def sendable(
 
 
 def seconds(event: Event, now: datetime) -> int | str:
-    """The event's time, which must be within the last seven days. A string of digits is sent unchanged."""
+    """The event's time, which must be within the last seven days, or 62 for `physical_store`.
+
+    A string of digits is sent unchanged.
+    """
     when = _time(event.raw)
     if isinstance(when, str) and when.isascii() and when.isdigit():
         return when
     happened = moment(when)
     if happened is None:
         raise Misfit("timestamp", TIME_EXAMPLE, when)
-    check_age(happened, now, past=_PAST, future=_FUTURE)
+    past = _PAST_IN_STORES if _source(event.raw) == "physical_store" else _PAST
+    check_age(happened, now, past=past, future=_FUTURE)
     return int(happened.timestamp() // 1)
 
 

@@ -65,7 +65,7 @@ class Value(Parsed):
 
 
 class Name(Parsed):
-    """The target of a header or a query parameter: a path, or simply its name."""
+    """The target of a header, a query parameter or a value in the body: a path, or simply its name."""
 
     def __init__(self, written: str) -> None:
         super().__init__(written := written.strip())
@@ -96,15 +96,6 @@ class Name(Parsed):
             raise Misconfigured(
                 setting, "another row has already set a conflicting value", at=self.written, case="occupied"
             ) from None
-
-
-class Place(Name):
-    """The target of a value in the body: a path."""
-
-    def __init__(self, written: str) -> None:
-        super().__init__(written)
-        if self.written and not self.written.startswith("$"):
-            raise ValueError(f"expected a path such as $.{self.written}, got {self.written!r}")
 
 
 class _InTheWayError(Exception):
@@ -217,4 +208,4 @@ class BodyRow(msgspec.Struct, frozen=True, rename={"from_": "from"}):
     """A value of the body."""
 
     from_: Value = Value("")
-    to: Place = Place("")
+    to: Name = Name("")

@@ -61,8 +61,13 @@ LEAD = Table(
         "ConvertedOpportunityId": "convertedOpportunityId",
         "CreatedById": "createdById",
         "Description": "description",
-        "EmailBouncedDate": "emailBouncedDate",
-        "EmailBouncedReason": "emailBouncedReason",
+        "CompanyDunsNumber": "companyDunsNumber",
+        "Division": "division",
+        "Fax": "fax",
+        "HasOptedOutOfEmail": "hasOptedOutOfEmail",
+        "HasOptedOutOfFax": "hasOptedOutOfFax",
+        "MobilePhone": "mobilePhone",
+        "RecordTypeId": "recordTypeId",
         "GeocodeAccuracy": "geocodeAccuracy",
         "IndividualId": "individualId",
         "IsConverted": "isConverted",
@@ -108,6 +113,8 @@ LEAD = Table(
     },
     of="traits",
 )
+#: fields of traits whose names are written with dots, such as `address.city`
+_DOTTED = {path: place.rpartition(".")[2] for place, source in LEAD for path in source.paths if "." in path}
 _ENDS = re.compile(r"[/?#%\x00-\x1f]")
 _NOT_CUSTOM = frozenset({"name", "anonymousId", "age", "avatar", "birthday", "gender"})
 
@@ -163,7 +170,7 @@ def save_records(event: Event, salesforce: Salesforce, *, maps: bool, to_contact
     for _, kind, field, record_id in named:
         value = js_join(record_id or "")
         if not mapped:
-            yield salesforce.save(Record(kind, value), _lead(event, maps) if kind == "Lead" else event.traits)
+            yield salesforce.save(Record(kind, value), _fields(event, kind, maps))
         elif field == "Id":
             yield salesforce.save(Record(kind, value), event.traits)
         else:
@@ -174,18 +181,26 @@ def _records(event: Event) -> list[ExternalId]:
     return [external for external in external_ids(event) if external.destination == "salesforce" and external.object]
 
 
+def _fields(event: Event, kind: str, maps: bool) -> Mapping[str, Any]:
+    """Return the fields of a lead or of a contact, which has no company; other records get the traits."""
+    if kind == "Contact":
+        return {key: value for key, value in _lead(event, maps).items() if key != "Company"}
+    return _lead(event, maps) if kind == "Lead" else event.traits
+
+
 def _lead(event: Event, maps: bool) -> Mapping[str, Any]:
     """Return the traits as fields of a lead; traits without a Salesforce field become custom fields (`plan__c`)."""
     if not maps:
         return event.traits
     traits, lead = event.traits, LEAD(event.traits)
+    lead |= {_DOTTED[key]: value for key, value in traits.items() if key in _DOTTED and value is not None}
     names = [*text(traits.get("name") or "").split(" "), ""]
     lead.setdefault("FirstName", names[0])
     lead.setdefault("LastName", names[1] if traits.get("name") else "n/a")
     own = {
         key if key.endswith("__c") else f"{key}__c": value
         for key, value in LEAD.rest(traits).items()
-        if value and key not in _NOT_CUSTOM
+        if (value or isinstance(value, (list, dict))) and key not in _NOT_CUSTOM
     }
     return {key: value for key, value in {**lead, **own}.items() if value is not None and value != ""}
 

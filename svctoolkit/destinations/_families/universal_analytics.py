@@ -11,7 +11,6 @@ Decisions. A product without an ID is left out of the text of a shared cart; Rud
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -55,8 +54,7 @@ from svctoolkit.mapping.table import path
 from svctoolkit.mapping.times import microseconds
 
 Params: TypeAlias = dict[str, Any]
-_SLOT = re.compile(r"(dimension|metric|contentGroup)(\d+)")
-_SHORT = {"dimension": "cd", "metric": "cm", "contentGroup": "cg"}
+_SHORT = (("dimension", "cd"), ("metric", "cm"), ("contentGroup", "cg"))
 
 ANSWERS = [  # the collector always answers 200 with a pixel
     Answer("success", 200, ""),
@@ -104,9 +102,13 @@ class UniversalSettings(Settings, frozen=True, kw_only=True):
 
 
 def _slots(rows: tuple[Rows, ...]) -> Iterator[tuple[str, Any]]:
+    """Yield the parameters of rows: short for Google's names (`dimension1` is `cd1`), any other name unchanged."""
     for row in rows:
-        if row.from_ and (match := _SLOT.fullmatch(row.to)):
-            yield _SHORT[match[1]] + match[2], path(row.from_)
+        name = row.to
+        for long, short in _SHORT:
+            name = name.replace(long, short, 1)
+        if row.from_ and name:
+            yield name, path(row.from_)
 
 
 HIT = Table(
@@ -116,6 +118,8 @@ HIT = Table(
         "ul": verbatim("context.locale"),
         "an": verbatim("context.app.name"),
         "av": verbatim("context.app.version"),
+        "gclid": verbatim("context.externalId.googleAdsId"),
+        "dclid": verbatim("context.externalId.googleDisplayAdsId"),
         "aiid": verbatim("context.app.namespace"),
         "cn": verbatim("context.campaign.name"),
         "cs": verbatim("context.campaign.source"),
@@ -230,6 +234,8 @@ def _size(event: Event) -> str | None:
 def _delay(event: Event, context: Context) -> int | None:
     """Return milliseconds since the event; None if its time is invalid."""
     value = value_of(event, TIME)
+    if "originalTimestamp" in event.raw and event.raw["originalTimestamp"] is None:
+        value = 0  # null is the beginning of 1970 in JavaScript
     when = moment(int(value) if isinstance(value, bool) else value)
     return None if when is None else microseconds(context.clock()) // 1000 - microseconds(when) // 1000
 

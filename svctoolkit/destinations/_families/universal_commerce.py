@@ -106,7 +106,7 @@ def _order(name: str) -> Action:
 
 
 _VIEW, _CLICK = Action("detail", LIST, "il1pi{}"), Action("click", LIST, "il1pi{}")
-_PRODUCTS = {name: Action(name, NOTHING, "pr{}") for name in ("detail", "click", "add")}
+_PRODUCTS = {name: Action(name, NOTHING, "pr{}") for name in ("detail", "click", "add", "remove")}
 _ADD = Action("add", PRODUCT, own_slots=True)
 _STEP = Action("checkout", STEP)
 #: By event name in lower case.
@@ -116,13 +116,17 @@ ACTIONS = {
     "product added to wishlist": _ADD,
     "product clicked": Action("click", PRODUCT, own_slots=True),
     "product removed": Action("remove", PRODUCT, own_slots=True),
+    "product removed from wishlist": Action("remove", PRODUCT, own_slots=True),
     "product list viewed": _VIEW,
     "product list filtered": _VIEW,
     "product list clicked": _CLICK,
     "products searched": _PRODUCTS["click"],
     "product reviewed": _PRODUCTS["detail"],
     "cart viewed": _PRODUCTS["detail"],
+    "coupon entered": _PRODUCTS["add"],
     "coupon applied": _PRODUCTS["add"],
+    "coupon denied": _PRODUCTS["remove"],
+    "coupon removed": _PRODUCTS["remove"],
     "promotion viewed": Action("view", PROMOTION),
     "promotion clicked": Action("promo_click", PROMOTION),
     "checkout started": _order("checkout"),

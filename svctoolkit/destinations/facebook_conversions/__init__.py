@@ -157,7 +157,10 @@ def _money(properties: Mapping[str, Any]) -> dict[str, Any]:
     if revenue is None:
         return {"currency": currency}
     try:
-        return {"value": round(number.of(revenue), 2), "currency": currency}
+        return {
+            "value": round(number.of(int(revenue) if isinstance(revenue, bool) else revenue), 2),
+            "currency": currency,
+        }
     except WrongValue as error:
         raise Misfit("properties.revenue", error.expected, revenue, case=error.case) from error
 

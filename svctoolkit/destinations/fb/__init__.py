@@ -98,13 +98,19 @@ def hash_phone_digits(value: Json) -> str:
 
 @converter
 def hash_day(value: Json) -> str:
-    """Return the SHA-256 of a date as RudderStack writes it: 31 January 2026 is 20261031."""
-    when = moment(value)
-    return sha256(f"{when.year}{_part(when.month)}{_part(when.day)}") if when else ""
+    """Return the SHA-256 of a date as RudderStack writes it: 31 January 2026 is 20261031. Other values are NaN."""
+    when = moment(int(value) if isinstance(value, bool) else value)
+    return sha256(f"{when.year}{_part(when.month)}{_part(when.day)}" if when else "NaN0NaN0NaN")
 
 
 def _part(number: int) -> str:
     return str(number) if number < 10 else f"0{number}"
+
+
+@converter
+def hash_text(value: Json) -> Json:
+    """Return the SHA-256 of a string in lower case; other values are sent unchanged."""
+    return hash_lower.of(value) if isinstance(value, str) else value
 
 
 @converter
@@ -116,14 +122,14 @@ USER = Table(
     {
         "app_user_id": "userId",
         "advertiser_id": "context.device.advertisingId",
-        "ud[em]": hash_lower("context.traits.email"),
-        "ud[fn]": hash_lower("context.traits.firstName"),
-        "ud[ln]": hash_lower("context.traits.lastName"),
+        "ud[em]": hash_text("context.traits.email"),
+        "ud[fn]": hash_text("context.traits.firstName"),
+        "ud[ln]": hash_text("context.traits.lastName"),
         "ud[ph]": hash_phone_digits("context.traits.phone"),
         "ud[ge]": hash_gender("context.traits.gender"),
         "ud[db]": hash_day("context.traits.birthDate"),
-        "ud[ct]": hash_lower("context.traits.city"),
-        "ud[st]": hash_lower("context.traits.state"),
+        "ud[ct]": hash_text("context.traits.city"),
+        "ud[st]": hash_text("context.traits.state"),
         "ud[zp]": "context.traits.zip",
     }
 )
@@ -167,7 +173,9 @@ def send_screen(event: Event, settings: FacebookAppSettings) -> Payload:
 def _payload(event: Event, settings: FacebookAppSettings, name: str | None) -> Payload:
     if name is not None and not _NAME.fullmatch(name):
         raise Misfit("event", "at most 40 letters, digits, spaces, _ and -", name)
-    person = USER(event) or ANYBODY(event)
+    person = USER(event)
+    if not any(isinstance(value, str) for value in person.values()):
+        person |= ANYBODY(event)
     form = {
         "extinfo": json_text(_device(event)),
         "custom_events": json_text([_event(event, name)]),

@@ -27,7 +27,7 @@ from svctoolkit.destinations._families.google_analytics import (
     send_body,
     session_parameters,
 )
-from svctoolkit.destinations._families.json_paths import EACH, NOTHING, BodyRow, Many, Place
+from svctoolkit.destinations._families.json_paths import EACH, NOTHING, BodyRow, Many, Name
 from svctoolkit.events import Event
 from svctoolkit.mapping import as_object, compact, event_name, text, without_nulls
 from svctoolkit.secrets import Secret
@@ -139,7 +139,7 @@ def _put(body: dict[str, Any], row: BodyRow, event: Event) -> None:
         around = steps[: steps.index(EACH)]
         if value == Many() or (value is NOTHING and EACH in (row.from_.steps or ())):
             if _at(body, around) is None:
-                Place(row.to.written.partition("[*]")[0]).put(body, [], "eventsMapping")
+                Name(row.to.written.partition("[*]")[0]).put(body, [], "eventsMapping")
             return
         if _at(body, around) == []:
             return

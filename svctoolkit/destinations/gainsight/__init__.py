@@ -150,6 +150,9 @@ def send_member(event: Event, settings: GainsightSettings, context: Context) -> 
     return _send_person(settings, {**member, "companies": [{"Company_ID": ids.get("Gsid")}]})
 
 
+CONTRACT = "context.externalId.gainsightEventContractId"
+
+
 @destination.on("track")
 def send_event(event: Event, settings: GainsightSettings) -> Payload:
     """Return the event with its configured name and version."""
@@ -161,7 +164,7 @@ def send_event(event: Event, settings: GainsightSettings) -> Payload:
         "topicName": _require(settings.topic_name, "topicName"),
         "eventName": _look_up(settings.event_name_map, name, "eventNameMap"),
         "eventVersion": _look_up(settings.event_version_map, name, "eventVersionMap"),
-        "contractId": settings.contract_id,
+        "contractId": value_of(event, CONTRACT) or settings.contract_id,
         "Content-Type": "application/json",
     }
     return Payload(

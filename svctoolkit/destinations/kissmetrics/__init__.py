@@ -20,7 +20,7 @@ from svctoolkit.mapping import (
     WrongValue,
     as_object,
     converter,
-    event_name,
+    javascript_text,
     js_join,
     required,
     whole_second,
@@ -28,7 +28,7 @@ from svctoolkit.mapping import (
 
 
 class KissmetricsSettings(Settings, frozen=True, kw_only=True):
-    api_key: str = ""
+    api_key: str | None = None
     prefix_properties: bool = False
 
 
@@ -55,6 +55,7 @@ def second_text(value: Json) -> str:
 
 MOMENT = Table({"_t": required(second_text(TIME))})
 _REVENUE = "revenue"
+_BILLING = "Billing Amount"
 
 
 @destination.on("identify")
@@ -64,19 +65,22 @@ def send_person(event: Event, settings: KissmetricsSettings) -> Payload:
 
 @destination.on("track")
 def send_action(event: Event, settings: KissmetricsSettings) -> list[Payload]:
-    name = event_name(event)
-    return _send_event(event, name, name if settings.prefix_properties else "", settings)
+    """Return the event; without a name, RudderStack writes the word undefined before its properties."""
+    name = event.raw.get("event")
+    word = javascript_text(name) if "event" in event.raw else "undefined"
+    named = {"_n": name} if "event" in event.raw else {}
+    return _send_event(event, named, word if settings.prefix_properties else None, settings)
 
 
 @destination.on("page")
 def send_page(event: Event, settings: KissmetricsSettings) -> list[Payload]:
-    name = _view_name(event, "Page")
-    return _send_event(event, name, "Page" if settings.prefix_properties else "", settings)
+    named = {"_n": _view_name(event, "Page")}
+    return _send_event(event, named, "Page" if settings.prefix_properties else None, settings)
 
 
 @destination.on("screen")
 def send_screen(event: Event, settings: KissmetricsSettings) -> list[Payload]:
-    return _send_event(event, _view_name(event, "Screen"), "", settings)
+    return _send_event(event, {"_n": _view_name(event, "Screen")}, None, settings)
 
 
 @destination.on("alias")
@@ -93,16 +97,21 @@ def _view_name(event: Event, kind: str) -> str:
     return " ".join(["Viewed", *(js_join(word) for word in (category, name) if word), last])
 
 
-def _send_event(event: Event, name: str, prefix: str, settings: KissmetricsSettings) -> list[Payload]:
+def _send_event(
+    event: Event, named: Mapping[str, Json], prefix: str | None, settings: KissmetricsSettings
+) -> list[Payload]:
     members = dict(event.properties)
     products = members.pop("products", None) or []
     if not isinstance(products, list):
         raise Misfit("properties.products", "a list of products", products)
     person = _person(event)
     # Kissmetrics' reserved fields go last, so that no property overwrites them
-    properties = {**_prefix(_flatten(members), prefix), **person, "_n": name, **_when(event)}
+    own = _prefix(_flatten(members), prefix)
+    for reserved in ("_p", "_n", "_k"):
+        own.pop(reserved, None)
+    properties = {**own, **person, **named, **_when(event)}
     bought = products if event.type == "track" else []
-    items = [{**_prefix(_flatten(as_object(product)), prefix), **person} for product in bought]
+    items = [{**_prefix(as_object(product), prefix), **person} for product in bought]
     return [_send("e", properties, settings), *(_send("s", item, settings) for item in items)]
 
 
@@ -116,12 +125,13 @@ def _when(event: Event) -> dict[str, Any]:
     return {**MOMENT(event), "_d": 1}
 
 
-def _prefix(properties: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    if not prefix:
+def _prefix(properties: Mapping[str, Any], prefix: str | None) -> dict[str, Any]:
+    if prefix is None:
         return dict(properties)
-    out = {f"{prefix} - {key}" if key == _REVENUE else f"{prefix}-{key}": value for key, value in properties.items()}
+    names = {_REVENUE: f"{prefix} - {_REVENUE}", _BILLING: _BILLING}
+    out = {names.get(key, f"{prefix}-{key}"): value for key, value in properties.items()}
     if _REVENUE in properties:
-        out["Billing Amount"] = properties[_REVENUE]
+        out[_BILLING] = properties[_REVENUE]
     return out
 
 
@@ -140,5 +150,5 @@ def _flatten(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _send(path: str, params: Mapping[str, Any], settings: KissmetricsSettings) -> Payload:
-    params = {**params, "_k": settings.api_key}
+    params = {**params, **({} if settings.api_key is None else {"_k": settings.api_key})}
     return Payload(endpoint=f"https://trk.kissmetrics.com/{path}", method="GET", params=params)

@@ -1,15 +1,12 @@
-"""Lemnisk: users, pages and actions of the web platform.
-
-Decisions. The server platform's format for track events is not publicly documented, so they are rejected.
-"""
+"""Lemnisk: users, pages and actions of the web platform, and actions of the server platform (`cloudMode`)."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Header, Payload, Settings
 from svctoolkit.events import Event
-from svctoolkit.mapping import ANY_ID, TIME, Misconfigured, Source, Table, first, required
+from svctoolkit.mapping import ANY_ID, EMAIL, TIME, Misconfigured, Source, Table, compact, first, required
 from svctoolkit.secrets import Secret
 
 
@@ -17,6 +14,11 @@ class LemniskSettings(Settings, frozen=True, kw_only=True):
     cloud_mode: Literal["web", "server", "device"] = "web"
     pl: str = ""
     pl_write_key: Secret = Secret("")
+    diapi: str = ""
+    diapi_write_key: Secret = Secret("")
+    api_key: Secret = Secret("")
+    pass_key: Secret = Secret("")
+    src_id: str = ""
 
 
 destination = DestinationType(
@@ -27,6 +29,7 @@ destination = DestinationType(
 )
 
 API = Endpoint("{pl}", JSON)
+SERVER = Endpoint("{diapi}", JSON, Header("x-api-passKey", "{pass_key}"), Header("x-api-key", "{api_key}"))
 COMMON: dict[str, Source | str] = {
     "type": "type",
     "messageId": required("messageId"),
@@ -50,6 +53,15 @@ ACTION = Table(
         "properties": required("properties"),
     }
 )
+SERVER_ACTION = Table(
+    {
+        "type": "type",
+        "properties": "properties",
+        "eventname": "event",
+        "userId": ANY_ID,
+        "email": EMAIL,
+    }
+)
 PAGE = Table(
     {
         **COMMON,
@@ -69,7 +81,12 @@ def send_person(event: Event, settings: LemniskSettings) -> Payload:
 
 @destination.on("track")
 def send_action(event: Event, settings: LemniskSettings) -> Payload:
-    return _send(event, ACTION, settings)
+    if settings.cloud_mode != "server":
+        return _send(event, ACTION, settings)
+    if not settings.diapi or not settings.api_key or not settings.pass_key:
+        raise Misconfigured("diapi", "(the region's URL), apiKey and passKey are required in server mode")
+    own = compact({"WriteKey": settings.diapi_write_key.reveal(), "srcid": settings.src_id})
+    return SERVER.post(settings, body={**SERVER_ACTION(event), **own})
 
 
 @destination.on("page")
@@ -80,7 +97,7 @@ def send_page(event: Event, settings: LemniskSettings) -> Payload:
 def _send(event: Event, table: Table, settings: LemniskSettings) -> Payload:
     if settings.cloud_mode != "web":
         raise Misconfigured(
-            "cloudMode", f"must be web; {event.type} events in {settings.cloud_mode} mode are not mapped"
+            "cloudMode", f"must be web for {event.type} events; {settings.cloud_mode} mode does not accept them"
         )
     if not settings.pl or not settings.pl_write_key:
         raise Misconfigured("pl", "(the region's URL) and plWriteKey (its write key) are required in web mode")

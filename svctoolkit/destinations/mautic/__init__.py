@@ -56,21 +56,21 @@ _GROUPS = ("segments", "companies", "campaigns")
 class MauticSettings(Settings, frozen=True, kw_only=True):
     user_name: str
     password: Secret
-    sub_domain_name: str = ""
-    domain_name: str = ""
+    sub_domain_name: str | None = None
+    domain_name: str | None = None
     domain_method: Literal["subDomainNameOption", "domainNameOption"] = "subDomainNameOption"
     look_up_field: str
 
     def __post_init__(self) -> None:
-        if not self.server:
-            raise ValueError("subDomainName or domainName: is required, depending on domainMethod")
+        if not self.sub_domain_name and not self.domain_name:
+            raise ValueError("subDomainName or domainName: is required")
 
     @property
     def server(self) -> str:
-        """The host of the account; empty if unknown."""
+        """The address of the account; a name that `domainMethod` chooses and that is missing is `undefined`."""
         if self.domain_method == "domainNameOption":
-            return self.domain_name
-        return f"https://{self.sub_domain_name}.mautic.net" if self.sub_domain_name else ""
+            return "undefined" if self.domain_name is None else self.domain_name
+        return f"https://{'undefined' if self.sub_domain_name is None else self.sub_domain_name}.mautic.net"
 
 
 destination = DestinationType(

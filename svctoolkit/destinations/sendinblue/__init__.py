@@ -34,6 +34,7 @@ from svctoolkit.mapping import (
     default,
     first,
     in_url,
+    js_join,
     required,
     trait,
     value_of,
@@ -132,6 +133,9 @@ def send_event(event: Event, settings: SendinblueSettings) -> Payload:
     of_person = as_object(event.context.get("traits"))
     traits = _rename(_attributes(of_person, event, phone), settings) if settings.send_traits_in_track else {}
     data = EVENT_DATA(event) if event.properties else {}
+    own_id = event.properties.get(js_join(destination.options(event).get("propertiesIdKey")))
+    if own_id:
+        data["id"] = own_id
     body = {"email": identity, "event": name, **compact({"properties": traits}), "eventdata": data}
     return TRACKER.post(settings, "trackEvent", body)
 

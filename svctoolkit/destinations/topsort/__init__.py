@@ -121,10 +121,12 @@ def _interaction(event: Event, product: Any, id_: Any) -> dict[str, Any]:
 
 
 def _purchase(event: Event) -> dict[str, Any]:
-    """Return the order, with its products as items."""
-    listed = event.properties.get("products")
-    items = listed if isinstance(listed, list) and listed else [event.properties]
-    return {**PURCHASE(event), "items": [ITEM(as_object(item)) for item in items], "id": event.raw.get("messageId")}
+    """Return the order with its products as items, or the single product that the properties describe."""
+    listed, id_ = event.properties.get("products"), event.raw.get("messageId")
+    if event.raw.get("event") in LISTS and isinstance(listed, list) and listed:
+        return {**PURCHASE(event), "items": [ITEM(as_object(item)) for item in listed], "id": id_}
+    item = {key: value for key, value in ITEM(event.properties).items() if key != "resolvedBidId"}
+    return {**INTERACTION(event), "items": [item], "id": id_}
 
 
 @destination.batch

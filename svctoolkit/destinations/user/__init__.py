@@ -168,6 +168,8 @@ VIEW = Table(
     }
 )
 
+KEY = "context.externalId.userKey"
+
 
 @destination.on("identify")
 def send_person(event: Event, settings: UserSettings, context: Context) -> Payload:
@@ -244,8 +246,10 @@ def _values_of_rows(values: Mapping[str, Any], rows: Iterable[Rows]) -> dict[str
 
 
 def _person(event: Event, settings: UserSettings, context: Context) -> Mapping[str, Any] | None:
-    """Look up the user in user.com by the field in the event's options, the user ID, or the e-mail address."""
+    """Look up the user in user.com by its key, the field in the event's options, the user ID, or the e-mail address."""
     lookup, email = destination.options(event).get("lookup"), value_of(event, EMAIL)
+    if key := value_of(event, KEY):
+        return _ask(settings, context, f"users/search/?key={js_join(key)}")
     if lookup and lookup != "email":
         raise Misfit("integrations.user.lookup", "email", lookup)
     if not lookup and event.raw.get("userId"):
