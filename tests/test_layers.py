@@ -100,8 +100,8 @@ ROOMS = {
     ),
     "replay": "records formats inputs tally review engine requests results reports options api chunks forecast",
     "pipeline": (
-        "progress warehouses route simulated outside stages run alone rules fates together leaves reruns lineage "
-        "decisions api _display"
+        "progress warehouses route simulated outside stages run alone rules fates together leaves reruns "
+        "held_lineage lineage decisions api _display"
     ),
     "server": (
         "demo_workspace web test_api store worker ingest inspect console admin scripts simulated forwarding "

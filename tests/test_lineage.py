@@ -170,7 +170,10 @@ def test_frames_have_a_row_per_source_and_event_field() -> None:
         ("condition", "config.webhookMethod"),  # GET has no body
     ]
     assert set(went.path) == {dotted_path(path) for path in leaves(ORDER)}
-    assert list(went.columns) == ["path", "fields", "decides", "lost_at", "required", "lost_by", "stops"]
+    assert list(went.columns) == [
+        *("path", "fields", "decides", "lost_at", "required", "lost_by", "stops"),
+        *("held", "rule", "source"),
+    ]
 
 
 def test_the_responsible_setting_is_named() -> None:

@@ -187,14 +187,14 @@ class Pipeline(Displayed):
             data,
             masker=to.masker,
             unmapped=to.unmapped,
-            measure=lambda item: self._measure(item, to, source),
+            measure=lambda item: self._measure(item, to, source, servers),
             lost=tuple(lost),
         )
 
-    def _measure(self, event: Mapping[str, Any], to: Route, source: Source | None) -> Lineage:
+    def _measure(self, event: Mapping[str, Any], to: Route, source: Source | None, servers: Simulated) -> Lineage:
         from svctoolkit.pipeline.lineage import measure
 
-        return measure(event, to, self.context_of(to), source)
+        return measure(event, to, self.context_of(to), source, servers.level(to.destination))
 
     def _check_runs(self, type: str) -> None:
         (definitions.check_supported if self._is_service else check_runs)(type)
@@ -233,6 +233,7 @@ class Pipeline(Displayed):
         event: Mapping[str, Json] | Iterable[Mapping[str, Json]],
         *,
         source: str | None = None,
+        simulate: Level | None = None,
     ) -> Lineage:
         """Return where each field of a destination's payloads comes from, and where each event field goes.
 
@@ -241,16 +242,20 @@ class Pipeline(Displayed):
         result is the union over them. `destination` is a key or id, `source` is where the event comes from. Nothing is
         sent. The fields of a warehouse are its columns, `table.column`.
 
+        If the destination's server is simulated (`simulate` overrides its level), the last stage says in which cells
+        the values ended up, and by which rules the vendor loses others. It starts with an account that holds nothing.
+
         Raises `UnknownName`, `InvalidMessageType`, `InvalidConfig` or `Unsupported`.
         """
         from svctoolkit.pipeline.lineage import measure_many
 
         item = self.workspace.destination(destination)
         self._check_runs(item.type)
+        servers = self.simulated.at(simulate)
         to, sent_by = self.route(item), None if source is None else self.workspace.source(source)
         if isinstance(event, Mapping):
-            return self._measure(check(event), to, sent_by)
-        return measure_many(map(check, event), to, self.context_of(to), sent_by)
+            return self._measure(check(event), to, sent_by, servers)
+        return measure_many(map(check, event), to, self.context_of(to), sent_by, servers.level(item))
 
     def route(self, destination: Destination, config: Mapping[str, Json] | None = None) -> Route:
         """Return the route to a destination in the current workspace; `config` overrides its configuration key by key.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -40,6 +41,15 @@ def open_payload(payload: Mapping[str, Json]) -> dict[str, Json]:
     opened = {member: value for member, value in open_batches(payload).items() if value != {} and value != []}
     bodies = {form: body for form, body in opened.pop("body", {}).items() if body}
     return {**opened, "body": bodies} if bodies else opened
+
+
+def close_payload(payload: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the payload that `open_payload` opened, to be sent."""
+    body = dict(payload.get("body") or {})
+    array = body.get("JSON_ARRAY") or {}
+    if isinstance(array.get("batch"), list):
+        body["JSON_ARRAY"] = {**array, "batch": json.dumps(array["batch"])}
+    return {"headers": {}, "params": {}, **payload, "body": body}
 
 
 def differing_leaves(before: Json, after: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:

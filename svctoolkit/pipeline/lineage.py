@@ -7,15 +7,18 @@ for user code in both languages. Clock and ids are frozen, and look-ups get the 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from svctoolkit.destinations import Context
 from svctoolkit.json_types import Json
+from svctoolkit.pipeline.held_lineage import HeldStage, HeldValue
 from svctoolkit.pipeline.leaves import GONE, differing_leaves, leaves, of_other_kind, other, replace_at
 from svctoolkit.pipeline.reruns import OpenPayload, Run, Way, freeze, other_routes, payloads_of, refusing, run_all
 from svctoolkit.pipeline.route import Route
-from svctoolkit.results.lineage import Destiny, Lineage, Loss, Origin, Path, dotted_path, merge
+from svctoolkit.results.lineage import Destiny, Lineage, LostAt, Origin, Path, dotted_path, merge
 from svctoolkit.secrets import Masker
+from svctoolkit.simulations import Level
 from svctoolkit.url_secrets import mask_http
 from svctoolkit.workspace import Source
 
@@ -56,11 +59,14 @@ class _Settings(NamedTuple):
     losing: dict[Path, dict[str, None]]
 
 
-def measure(event: Mapping[str, Json], route: Route, context: Context, source: Source | None) -> Lineage:
+def measure(
+    event: Mapping[str, Json], route: Route, context: Context, source: Source | None, level: Level = "answers"
+) -> Lineage:
     """Return the lineage of one event. If no payload comes out, it covers the stages that the event reached, and names
     the fields and settings that prevent a payload, if any do.
 
-    The fields of a warehouse are `table.column`; all rows of an event are one payload.
+    The fields of a warehouse are `table.column`; all rows of an event are one payload. With another `level` than
+    `answers`, the last stage is the destination's simulated server.
     """
     way = Way(route, freeze(context), source)
     values = {path: value for path, value in list(leaves(dict(event)).items())[:_MOST] if path}
@@ -72,22 +78,36 @@ def measure(event: Mapping[str, Json], route: Route, context: Context, source: S
         return _measure_stopped(event, base, list(zip(values.items(), changed, without, strict=True)), way)
     effects = [_effect(path, values[path], base, *both) for path, *both in zip(values, changed, without, strict=True)]
     settings, coded = _settings(event, base, effects, changed, way), _coded(event, base, way)
-    shown_event = leaves(route.masker.mask(dict(event)))
+    shown_event, held = leaves(route.masker.mask(dict(event))), HeldStage(base, way, level)
     return Lineage(
         route.destination.key,
-        [_origin(route.masker, field, value, effects, settings, coded) for field, value in _masked_fields(base, way)],
         [
-            _destiny(
-                route.masker,
-                effect,
-                shown_event.get(_mask_path(effect.path, route.masker)),
-                len(base.payloads),
-                _lost_at(effect, route),
-                settings.losing.get(effect.path, ()),
-            )
-            for effect in effects
+            replace(_origin(route.masker, field, value, effects, settings, coded), held=held.cells(field))
+            for field, value in _masked_fields(base, way)
         ],
+        [
+            _held_destiny(
+                _destiny(
+                    route.masker,
+                    effect,
+                    shown_event.get(_mask_path(effect.path, route.masker)),
+                    len(base.payloads),
+                    _lost_at(effect, route),
+                    settings.losing.get(effect.path, ()),
+                ),
+                held.of_event(values[effect.path], [*effect.into], both),
+            )
+            for effect, *both in zip(effects, changed, without, strict=True)
+        ],
+        level=level,
+        losses=held.losses,
     )
+
+
+def _held_destiny(destiny: Destiny, held: HeldValue) -> Destiny:
+    """Return the destiny with its last stage. A value that no cell contains is only lost if a rule says so."""
+    lost_at: LostAt = "held" if destiny.fields and held.losses and not held.cells else destiny.lost_at
+    return replace(destiny, held=held.cells, losses=held.losses, breaks=held.breaks, lost_at=lost_at)
 
 
 def _measure_stopped(
@@ -97,7 +117,7 @@ def _measure_stopped(
 
     `trials` are the leaves of the event, each with one run with another value, and one run without it.
     """
-    at: Loss = "dest_transform" if base.items else "user_transform"
+    at: LostAt = "dest_transform" if base.items else "user_transform"
     reached = base._replace(payloads=list(base.items or ()), in_tables=False)
     masker, has_code = way.route.masker, way.route.code is not None
     shown_event, destinies, effects = leaves(masker.mask(dict(event))), [], []
@@ -105,7 +125,7 @@ def _measure_stopped(
     for ((path, value), *runs), of_kind in zip(trials, kinds, strict=True):
         effect = _effect(path, value, reached, *(run._replace(payloads=list(run.items or ())) for run in runs))
         stops = any(run.items if at == "user_transform" else run.payloads for run in (*runs, of_kind))
-        lost_at: Loss = "" if stops else "user_transform" if has_code and effect.unseen else at
+        lost_at: LostAt = "" if stops else "user_transform" if has_code and effect.unseen else at
         went = effect if has_code else effect._replace(into=set(), decides=set())
         shown = shown_event.get(_mask_path(path, masker))
         destinies.append(_destiny(masker, went, shown, len(reached.payloads), lost_at, stops=stops))
@@ -139,14 +159,18 @@ def _masked_fields(base: Run, way: Way) -> Iterator[tuple[_Field, Any]]:
 
 
 def measure_many(
-    events: Iterable[Mapping[str, Json]], route: Route, context: Context, source: Source | None
+    events: Iterable[Mapping[str, Json]],
+    route: Route,
+    context: Context,
+    source: Source | None,
+    level: Level = "answers",
 ) -> Lineage:
     """Return the lineage of many events: one event per shape is measured, for the first `_SHAPES` shapes."""
     shapes: dict[Any, Mapping[str, Any]] = {}
     for event in events:
         if len(shapes) < _SHAPES:
             shapes.setdefault((event.get("type"), event.get("event"), frozenset(leaves(dict(event)))), event)
-    return merge(route.destination.key, [measure(event, route, context, source) for event in shapes.values()])
+    return merge(route.destination.key, [measure(event, route, context, source, level) for event in shapes.values()])
 
 
 def _effect(path: Path, value: Any, base: Run, changed: Run, without: Run) -> _Effect:
@@ -212,7 +236,7 @@ def _origin(
     )
 
 
-def _lost_at(effect: _Effect, route: Route) -> Loss:
+def _lost_at(effect: _Effect, route: Route) -> LostAt:
     if not effect.is_lost:
         return ""
     return "user_transform" if effect.unseen and route.code is not None else "dest_transform"
@@ -223,7 +247,7 @@ def _destiny(
     effect: _Effect,
     shown: Any,
     payloads: int,
-    lost_at: Loss,
+    lost_at: LostAt,
     lost_by: Iterable[str] = (),
     *,
     stops: bool = False,

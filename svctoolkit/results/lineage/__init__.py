@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.json_types import Json
+from svctoolkit.simulations import Level, Loss
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Path: TypeAlias = tuple[str | int, ...]
-Loss = Literal["", "user_transform", "dest_transform"]
+#: The stage at which a value is lost. `held` is that of a simulated destination, after the delivery.
+LostAt = Literal["", "user_transform", "dest_transform", "held"]
 
 
 def dotted_path(path: Path) -> str:
@@ -36,13 +38,31 @@ def open_batches(payload: Mapping[str, Json]) -> dict[str, Json]:
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """Where a simulated destination holds a value: a table, the number of a row in it (from 1), and a dotted path.
+
+    The number is 0 for any row.
+    """
+
+    table: str
+    row: int
+    column: str
+
+    @property
+    def text(self) -> str:
+        """The cell as text: `profiles 1: attributes.tier`."""
+        return f"{self.table} {self.row}: {self.column}" if self.row else f"{self.table}: {self.column}"
+
+
+@dataclass(frozen=True, slots=True)
 class Origin:
     """One field of a payload, and what its value depends on.
 
     `payload` is the number of the payload, from 1, `field` the dotted path in it. `events` are the paths of the event
     whose values go into it. `conditions` decide whether the field exists or which value it has (paths of the event,
     and settings as `config.NAME`). `settings` are the configuration variables that change it. `code` is whether the
-    user transformation created or changed the value. A field with none of these is a constant of the mapping.
+    user transformation created or changed the value. A field with none of these is a constant of the mapping. `held`
+    are the cells of a simulated destination that contain the value.
     """
 
     payload: int
@@ -52,6 +72,7 @@ class Origin:
     conditions: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     code: bool = False
+    held: tuple[Cell, ...] = ()
 
     @property
     def kind(self) -> Literal["event", "code", "setting", "condition", "constant"]:
@@ -71,17 +92,22 @@ class Destiny:
     that only depend on it. `lost_at` is the stage at which it disappears, if it reaches no payload. `required`:
     without it there is no payload at all. `lost_by` are the configuration variables that cause the loss: with another
     value of one of them, it would reach a payload. `stops`: the event stops because of this field, and would continue
-    with another value or without it.
+    with another value or without it. `held` are the cells of a simulated destination that contain the value,
+    `losses` what it lost of the field, with the vendor's rule and source, and `breaks` the rules that the field itself
+    breaks: with another value, or without it, they would not apply.
     """
 
     path: str
     value: Any
     fields: tuple[str, ...] = ()
     decides: tuple[str, ...] = ()
-    lost_at: Loss = ""
+    lost_at: LostAt = ""
     required: bool = False
     lost_by: tuple[str, ...] = ()
     stops: bool = False
+    held: tuple[Cell, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    breaks: tuple[str, ...] = ()
 
 
 class Lineage(Displayed):
@@ -91,6 +117,9 @@ class Lineage(Displayed):
     the user code returned, if it got that far, and `event` says where the fields went in these. `refused_by` are the
     configuration variables that cause this: with another value of one of them, there would be a payload. Secret values
     are masked.
+
+    `level` is that of the destination's simulation. If it is not `answers`, the last stage is what an account that held
+    nothing before now holds: `held` of fields, and `losses`.
     """
 
     def __init__(
@@ -100,10 +129,13 @@ class Lineage(Displayed):
         event: Sequence[Destiny],
         *,
         refused_by: Sequence[str] = (),
-        stopped_at: Loss = "",
+        stopped_at: LostAt = "",
+        level: Level = "answers",
+        losses: Sequence[Loss] = (),
     ) -> None:
         self.destination, self.fields, self.event = destination, list(fields), list(event)
         self.refused_by, self.stopped_at = tuple(refused_by), stopped_at
+        self.level, self.losses = level, tuple(losses)
 
     def sources(self, field: str, payload: int = 1) -> tuple[str, ...]:
         """Return the paths of the event whose values go into a field. Raises `KeyError` for an unknown field."""
@@ -119,35 +151,53 @@ class Lineage(Displayed):
                 return destiny.fields
         raise KeyError(path)
 
+    def held(self, path: str) -> tuple[Cell, ...]:
+        """Return the cells of a simulated destination that contain the value at a path of the event.
+
+        Raises `KeyError` for an unknown path.
+        """
+        for destiny in self.event:
+            if destiny.path == path:
+                return destiny.held
+        raise KeyError(path)
+
     @property
     def lost(self) -> list[Destiny]:
-        """The fields of the event that reach no payload and decide nothing."""
+        """The fields of the event that reach no payload and decide nothing, or that a simulated destination loses."""
         return [destiny for destiny in self.event if destiny.lost_at]
 
     def frame(self) -> pd.DataFrame:
         """Return one row for each field of a payload and each origin of it.
 
         Columns: `destination`, `payload`, `field`, `kind` (event, code, setting, condition, constant), `source` (a path
-        of the event, or the name of a variable; empty for a constant and for code).
+        of the event, or the name of a variable; empty for a constant and for code), `held` (cells of a simulated
+        destination).
         """
         import pandas as pd
 
-        rows = [(self.destination, o.payload, o.field, *pair) for o in self.fields for pair in _pairs(o)]
-        return pd.DataFrame(rows, columns=["destination", "payload", "field", "kind", "source"])
+        rows = [
+            (self.destination, o.payload, o.field, *pair, _cells(o.held)) for o in self.fields for pair in _pairs(o)
+        ]
+        return pd.DataFrame(rows, columns=["destination", "payload", "field", "kind", "source", "held"])
 
     def event_frame(self) -> pd.DataFrame:
         """Return one row for each field of the event.
 
         Columns: `path`, `fields` (number of fields that contain it), `decides` (number of fields that depend on it),
-        `lost_at`, `required`, `lost_by` (variables, separated by commas), `stops`.
+        `lost_at`, `required`, `lost_by` (variables, separated by commas), `stops`, `held` (cells of a simulated
+        destination), `rule` and `source` (of its losses).
         """
         import pandas as pd
 
         rows = [
-            (d.path, len(d.fields), len(d.decides), d.lost_at, d.required, ", ".join(d.lost_by), d.stops)
+            (
+                *(d.path, len(d.fields), len(d.decides), d.lost_at, d.required, ", ".join(d.lost_by), d.stops),
+                *(_cells(d.held), ", ".join(x.rule for x in d.losses), ", ".join(x.source for x in d.losses)),
+            )
             for d in self.event
         ]
-        return pd.DataFrame(rows, columns=["path", "fields", "decides", "lost_at", "required", "lost_by", "stops"])
+        names = ["path", "fields", "decides", "lost_at", "required", "lost_by", "stops", "held", "rule", "source"]
+        return pd.DataFrame(rows, columns=names)
 
     def __repr__(self) -> str:
         return render(self, "text")
@@ -173,6 +223,7 @@ def merge(destination: str, lineages: Sequence[Lineage]) -> Lineage:
                 conditions=_union(before.conditions, origin.conditions),
                 settings=_union(before.settings, origin.settings),
                 code=before.code or origin.code,
+                held=_any_cells(before.held, origin.held),
             )
         for destiny in lineage.event:
             path = _any_item(destiny.path)
@@ -186,13 +237,36 @@ def merge(destination: str, lineages: Sequence[Lineage]) -> Lineage:
                 required=before_it.required and destiny.required,
                 lost_by=tuple(dict.fromkeys([*before_it.lost_by, *destiny.lost_by])) if before_it.lost_at else (),
                 stops=before_it.stops or destiny.stops,
+                held=_any_cells(before_it.held, destiny.held),
+                losses=_one_of_each(before_it.losses, destiny.losses),
+                breaks=tuple(dict.fromkeys([*before_it.breaks, *destiny.breaks])),
             )
     refused_by = dict.fromkeys(name for lineage in lineages for name in lineage.refused_by)
     stages = [] if arrive else [lineage.stopped_at for lineage in lineages]
-    last: Loss = min(stages, default="")  # alphabetical order puts dest_transform, the later stage, first
+    last: LostAt = min(stages, default="")  # alphabetical order puts dest_transform, the later stage, first
+    levels = [lineage.level for lineage in lineages]
     return Lineage(
-        destination, list(origins.values()), list(destinies.values()), refused_by=tuple(refused_by), stopped_at=last
+        destination,
+        list(origins.values()),
+        list(destinies.values()),
+        refused_by=tuple(refused_by),
+        stopped_at=last,
+        level=levels[0] if levels else "answers",
+        losses=_one_of_each((), [loss for lineage in lineages for loss in lineage.losses]),
     )
+
+
+def _any_cells(cells: Sequence[Cell], more: Sequence[Cell]) -> tuple[Cell, ...]:
+    return tuple(dict.fromkeys([*cells, *(Cell(cell.table, 0, _any_item(cell.column)) for cell in more)]))
+
+
+def _one_of_each(losses: Sequence[Loss], more: Sequence[Loss]) -> tuple[Loss, ...]:
+    """Return the first loss of each rule."""
+    return tuple({(loss.rule, loss.what): loss for loss in reversed([*losses, *more])}.values())[::-1]
+
+
+def _cells(cells: Sequence[Cell]) -> str:
+    return ", ".join(cell.text for cell in cells)
 
 
 def _any_item(path: str) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.displayed import shorten, shows
-from svctoolkit.results.lineage import Lineage
+from svctoolkit.results.lineage import Lineage, Origin
 from svctoolkit.results.lineage.lights import (
     LineageLights,
     destination_text,
+    loss_text,
     settings_text,
     source_text,
     stop_text,
@@ -25,8 +26,9 @@ def text(lineage: Lineage) -> str:
     for origin in lineage.fields:
         number = f"{origin.payload}: " if several else ""
         number += "user_transform " if lineage.stopped_at else ""
-        lines.append(f"  {number}{origin.field} <- {source_text(origin)}")
-    for stage in ("user_transform", "dest_transform"):
+        held = f" -> {_held(origin)}" if origin.held else ""
+        lines.append(f"  {number}{origin.field} <- {source_text(origin)}{held}")
+    for stage in ("user_transform", "dest_transform", "held"):
         paths = [
             f"{destiny.path} (by {settings_text(destiny.lost_by)})" if destiny.lost_by else destiny.path
             for destiny in lineage.lost
@@ -34,15 +36,16 @@ def text(lineage: Lineage) -> str:
         ]
         if paths:
             lines.append(f"  lost at {stage}: {', '.join(paths)}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"  {line}" for line in loss_text(lineage))])
 
 
-def tables(lineage: Lineage) -> tuple[Html, Html]:
+def tables(lineage: Lineage) -> tuple[Html, ...]:
     """Return tables of the origin of each payload field and the destination of each event field, without highlights."""
-    rows = [[o.payload, o.field, shorten(o.value, _WIDTH), source_text(o)] for o in lineage.fields]
+    rows = [[o.payload, o.field, shorten(o.value, _WIDTH), *_comes_and_goes(lineage, o)] for o in lineage.fields]
     went = [[d.path, shorten(d.value, _WIDTH), destination_text(d)] for d in lineage.event]
     return (
-        display.table([_what(lineage), "field", "value", "comes from"], rows),
+        *_losses(lineage),
+        display.table(_head(lineage), rows),
         display.more("Where each field of the event went", display.table(["event", "value", "where it went"], went)),
     )
 
@@ -52,15 +55,34 @@ def page(lineage: Lineage) -> Html:
     """Return the fields of the payloads next to those of the event; related fields are highlighted together."""
     lights = LineageLights(lineage)
     rows = [
-        [o.payload, lights.payload_leaf(o, o.field), shorten(o.value, _WIDTH), source_text(o)] for o in lineage.fields
+        [o.payload, lights.payload_leaf(o, o.field), shorten(o.value, _WIDTH), *_comes_and_goes(lineage, o)]
+        for o in lineage.fields
     ]
     went = [[lights.event_leaf(d, d.path), shorten(d.value, _WIDTH), destination_text(d)] for d in lineage.event]
-    origins = [display.table([_what(lineage), "field", "value", "comes from"], rows)] if rows else []
+    origins = [display.table(_head(lineage), rows)] if rows else []
     return display.page(
         display.section(f"Where each field comes from: {lineage.destination}"),
         *([display.message(stop_text(lineage), "warning")] if lineage.stopped_at else []),
+        *_losses(lineage),
         lights.group(display.columns(display.table(["event", "value", "where it went"], went), *origins)),
     )
+
+
+def _head(lineage: Lineage) -> list[str]:
+    return [_what(lineage), "field", "value", "comes from", *(["held as"] if lineage.level != "answers" else [])]
+
+
+def _comes_and_goes(lineage: Lineage, origin: Origin) -> list[str]:
+    """Return what a field comes from, and with a simulated destination, where its value ended up."""
+    return [source_text(origin), *([_held(origin)] if lineage.level != "answers" else [])]
+
+
+def _held(origin: Origin) -> str:
+    return ", ".join(cell.text for cell in origin.held)
+
+
+def _losses(lineage: Lineage) -> list[Html]:
+    return [display.message(line, "warning") for line in loss_text(lineage)]
 
 
 def _what(lineage: Lineage) -> str:

@@ -115,8 +115,19 @@ def destination_text(destiny: Destiny) -> str:
     words += ["without it there is no payload"] if destiny.required else []
     words += ["stops the event: with another value, or without it, it would go on"] if destiny.stops else []
     by = f" by {settings_text(destiny.lost_by)}" if destiny.lost_by else ""
+    words += [f"held as {', '.join(cell.text for cell in destiny.held)}"] if destiny.held else []
     words += [f"lost at {destiny.lost_at}{by}"] if destiny.lost_at else []
+    words += [f"{loss.what} by {loss.rule}" for loss in destiny.losses]
     return "; ".join(words) or "reaches nothing"
+
+
+def loss_text(lineage: Lineage) -> list[str]:
+    """Return what a simulated destination lost of the event, with the fields that it depends on."""
+    texts = []
+    for loss in lineage.losses:
+        fields = [destiny.path for destiny in lineage.event if loss.rule in destiny.breaks]
+        texts.append(loss.text + (f", by {', '.join(fields)}" if fields else ""))
+    return texts
 
 
 def stop_text(lineage: Lineage) -> str:

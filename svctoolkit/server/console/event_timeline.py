@@ -89,15 +89,17 @@ def _fate(fate: Mapping[str, Any], about: Mapping[str, Sequence[Mapping[str, Any
     """Render one destination: the stages, what each changed, and the requests."""
     event = about["events"][0]["event"] if about["events"] else {}
     requests = [item for item in about["deliveries"] if item["destination"] == fate["destination"]]
+    lost = Html(f" {pill('lost', 'warning')}") if fate["lost"] else ""
     facts = _present(by=fate["by"], attempts=fate["attempts"] or "", outcome=fate["outcome"])
     why = f'<div class="why">{display.html(fate["reason"])}</div>' if fate["reason"] else ""
     payloads = [item["payload"] for item in requests if item["attempt"] == requests[0]["attempt"]]
     return _stop(
         str(fate["status"]),
-        Html(f"<b>{display.html(fate['destination'])}</b> {fate_pill(fate['status'])}{why}"),
+        Html(f"<b>{display.html(fate['destination'])}</b> {fate_pill(fate['status'])}{lost}{why}"),
         display.strip(_steps(fate, requests)),
         display.facts({name: value if isinstance(value, Html) else str(value) for name, value in facts.items()}),
         _cause(fate),
+        *(display.message(loss["text"], "warning") for loss in fate["lost"]),
         _next_attempt(fate),
         *_changes(event, fate, payloads),
         *(_request(item, event) for item in requests),
