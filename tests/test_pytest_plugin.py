@@ -308,7 +308,8 @@ def test_coverage_and_annotations_are_printed(suite: pytest.Pytester, monkeypatc
 
 def test_serial_scenarios_are_one_group_of_xdist(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """For `--dist loadgroup`. Without xdist there is no such marker, and no error."""
-    scenario = "serial: one, matrix: {n: [1, 2]}, destination: hook, event: {type: track}, expect: {status: 200}"
+    event = "event: {type: track, n: $(n)}"
+    scenario = f"serial: one, matrix: {{n: [1, 2]}}, destination: hook, {event}, expect: {{status: 200}}"
     head = SNAPSHOT.partition("scenarios:")[0]
     pytester.makefile(".suite.yaml", s=f"{head}scenarios:\n  - {{name: a, {scenario}}}\n")
     items, _ = pytester.inline_genitems("-p", "xdist")

@@ -20,6 +20,7 @@ destinations:
   bad: {type: WEBHOOK, transformation: boom, config: {webhookUrl: https://bad.example/in}}
 sources: {web: {destinations: [hook]}, broken: {destinations: [bad]}}
 """
+ANY = "{$type: object}"
 HASH = "11aeb624b8be848da290b1cdffde94c36f70ea311e98729414c6ed13c87fb243"  # SHA-256 of mira@mail.example
 
 
@@ -74,7 +75,7 @@ def test_variables_and_rules_can_be_encoded() -> None:
 
     assert sends("{h: $(hash)}", f'{{h: "{HASH}"}}', head=head) == []
     assert sends("{h: {$literal: {$url: x}}}", "{h: {$literal: {$url: x}}}") == []
-    assert all("never" in text for text in sends("{u: '/?h=$(hash)'}", "{}", ", never: [{$sha256: $(mail)}]", head))
+    assert all("never" in text for text in sends("{u: '/?h=$(hash)'}", ANY, ", never: [{$sha256: $(mail)}]", head))
     assert outcomes(f"steps: [{capture}, {later}]")[0].status == "passed"
 
 

@@ -168,7 +168,7 @@ CRASHED = [
     ),
     (delivers("{status: 503}"), ""),
     (delivers("{response: {why: full}}"), ""),
-    (delivers("{response: {}}"), "that it does not expect: `send_to_destination: {status: ...}`"),
+    (delivers("{response: {$type: object}}"), "that it does not expect: `send_to_destination: {status: ...}`"),
     (delivers("{status: {$not: 404}}"), "hook: failed in send_to_destination: the destination answered 503"),
     (delivers("{status: 503}", "two"), "lake: failed in send_to_destination: the destination answered 503"),
     (sends("{failed: any}", "broken"), "`failed: any` allows every failure"),

@@ -235,7 +235,7 @@ class _Attempt:
         )
         # Defaults such as "the status is 200" apply unless the scenario mentions the member.
         expected = {**result.default_expectation(step.expect), **step.expect}
-        comparison = Comparison(ignore=self.scenario.ignore, snapshots=store)
+        comparison = Comparison(ignore=self.scenario.ignore, snapshots=store, careful=True)
         violations = results.get("violations", ())
         # An unmentioned violation fails only if the suite forbids them; the lines of the rules are added here.
         if expected.get("violations", [] if violations else None) == []:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,11 @@ from msgspec import UNSET, structs
 from svctoolkit import events
 from svctoolkit.errors import ToolkitError
 from svctoolkit.runner.attempts.outcome import StepOutcome
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.suite.model import Step
+
+#: An expectation of one of these says whether anything arrives.
+_SAYS_WHERE = {"delivered", "dropped", "failed", "attempts", "warehouse", "holds", "response"}
 
 
 class _Broken(Exception):
@@ -58,4 +62,20 @@ def generate(step: Step, perform: Callable[[Step, int], StepOutcome]) -> StepOut
     except _Broken:  # Hypothesis tries the smallest event last
         smallest = next(outcome for outcome in reversed(outcomes) if outcome.differences)
         return replace(smallest, generated=len(outcomes))
-    return outcomes[-1]
+    return (
+        outcomes[-1] if _SAYS_WHERE & step.expect.keys() or any(map(_arrived, outcomes)) else _without_effect(outcomes)
+    )
+
+
+def _arrived(outcome: StepOutcome) -> bool:
+    """Return whether a request was made for the event, at any destination."""
+    made = outcome.results.get("delivered")
+    return any(made.values()) if isinstance(made, dict) else bool(made)
+
+
+def _without_effect(outcomes: Sequence[StepOutcome]) -> StepOutcome:
+    """Return the last outcome with a difference: no generated event reached a destination."""
+    text = f"generate: none of {len(outcomes)} events reached a destination, so this shows nothing: "
+    text += "expect `dropped`, or `delivered: []` if that is right"
+    difference = Difference(("..", "generate"), ("delivered",), "a request", "none", text=text)
+    return replace(outcomes[-1], differences=[difference], generated=len(outcomes))

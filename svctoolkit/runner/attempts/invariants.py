@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from svctoolkit.runner.attempts.shape import as_lists
 from svctoolkit.runner.expect.compare import Comparison, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers.values.anywhere import places
+from svctoolkit.runner.expect.spellings import spellings
 from svctoolkit.runner.suite.model import Invariant, Place, Scenario, Step
 
 #: The results that are searched for forbidden values: the output of each stage, and every request.
@@ -69,20 +71,31 @@ def _forbidden(invariant: Invariant, values: Mapping[tuple[str, str], list[Any]]
 
 def _places(operand: Any, made: list[Any]) -> Iterator[Comparison]:
     if isinstance(operand, Mapping) and set(operand) == {"key"}:
-        yield from _keys(str(operand["key"]), made, Comparison())
-    else:
-        yield from places(operand, made, Comparison())
+        name = str(operand["key"]).lower()
+        # Warehouses flatten `context.traits.email` to `context_traits_email`.
+        column = re.compile(rf"context_(?:[a-z]+_)?{re.escape(name)}")
+        yield from _search(made, Comparison(), lambda key: key.lower() == name or bool(column.fullmatch(key)), None)
+        return
+    yield from places(operand, made, Comparison())
+    if isinstance(operand, (str, int, float)) and not isinstance(operand, bool):
+        found = spellings(operand).is_in
+        yield from _search(made, Comparison(), found, found)
 
 
-def _keys(name: str, value: Any, comparison: Comparison) -> Iterator[Comparison]:
+def _search(
+    value: Any, comparison: Comparison, is_key: Callable[[str], bool], is_value: Callable[[Any], bool] | None
+) -> Iterator[Comparison]:
+    """Yield the places of matching keys, and of matching texts and numbers."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            if key.lower() == name.lower():
+            if is_key(key):
                 yield comparison.child(key)
-            yield from _keys(name, inner, comparison.child(key))
+            yield from _search(inner, comparison.child(key), is_key, is_value)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _keys(name, inner, comparison.child(index))
+            yield from _search(inner, comparison.child(index), is_key, is_value)
+    elif is_value is not None and is_value(value):
+        yield comparison
 
 
 def _not_so(invariant: Invariant, values: Mapping[tuple[str, str], list[Any]]) -> Iterator[Difference]:

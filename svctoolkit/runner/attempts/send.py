@@ -17,6 +17,7 @@ from svctoolkit.runner.attempts.violations import is_forbidden
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, basic
 from svctoolkit.runner.suite.calls import spelt_in_python
+from svctoolkit.runner.suite.claims import ANY
 from svctoolkit.runner.suite.model import Scenario, Step, as_list
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class SendResult:
     run_results: Mapping[str, Any]
     everywhere: Mapping[str, Any]  # including destinations that the step does not name
     tables: Mapping[str, Any] = field(default_factory=dict)  # what the step expects of warehouses
+    unsent: Mapping[str, int] = field(default_factory=dict)  # by reason, the events that ServiceClient dropped
 
     def results(self, expected: Mapping[str, Json]) -> dict[str, Json]:
         values = shape_results(self.run_results, expected)
@@ -54,8 +56,12 @@ class SendResult:
         return causes(self.everywhere)
 
     def unexpected_failures(self, expected: Mapping[str, Json]) -> Iterator[Difference]:
-        """Yield a difference for each failure that `expected` does not mention."""
-        return unexpected_failures(self.everywhere, expected)
+        """Yield a difference for each failure that `expected` does not mention, and for events that were not sent."""
+        yield from unexpected_failures(self.everywhere, expected)
+        for reason, count in self.unsent.items() if expected.get("failed") != ANY else ():
+            text = f"calls: ServiceClient dropped {count} event{'' if count == 1 else 's'} ({reason}), so the pipeline "
+            text += "never got it: change the call, or write `failed: any`"
+            yield Difference(("..", "calls"), ("calls",), "to be sent", reason, text=text)
 
 
 def perform(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float) -> SendResult:
@@ -63,7 +69,7 @@ def perform(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float
     spec, workspace = step.spec, scenario.suite.workspace
     assert spec.source is not UNSET  # noqa: S101 - checked when the suite was loaded
     source = workspace.source(spec.source)
-    answer = None
+    answer, unsent = None, dict[str, int]()
     if spec.calls is UNSET:
         headers = {
             "authorization": basic(source.write_key, ""),
@@ -72,7 +78,7 @@ def perform(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float
         }
         answer = plane.request("POST", "/v1/batch", headers, json.dumps({"batch": as_list(spec.send)}).encode())
     else:
-        _make_calls(spec.calls, source.write_key, plane, run)
+        unsent = _make_calls(spec.calls, source.write_key, plane, run)
     keys = [d.key for d in workspace.destinations_of(source)]
     tables: dict[str, Any] = {}
     if "warehouse" in step.expect:
@@ -85,10 +91,10 @@ def perform(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float
         tables["violations"] = plane.violations(run)
     if spec.destination is UNSET:
         everywhere = plane.run_results(run, keys, limit)
-        return SendResult(answer, everywhere, everywhere, tables)
+        return SendResult(answer, everywhere, everywhere, tables, unsent)
     chosen = workspace.destination(spec.destination).key  # the destination that the step names comes first
     everywhere = plane.run_results(run, sorted(keys, key=lambda key: key != chosen), limit)
-    return SendResult(answer, _at_destination(everywhere, chosen), everywhere, tables)
+    return SendResult(answer, _at_destination(everywhere, chosen), everywhere, tables, unsent)
 
 
 def _at_destination(run_results: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -96,8 +102,11 @@ def _at_destination(run_results: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {name: {key: values[key]} for name, values in run_results.items()}
 
 
-def _make_calls(calls: list[dict[str, Any]], write_key: str, plane: Plane, run: str) -> None:
-    """Make the calls with a new client that writes nothing to disk. Raises `ToolkitError` if it rejects one."""
+def _make_calls(calls: list[dict[str, Any]], write_key: str, plane: Plane, run: str) -> dict[str, int]:
+    """Make the calls with a new client that writes nothing to disk; return the events that it dropped, by reason.
+
+    Raises `ToolkitError` if it rejects one.
+    """
     from svctoolkit.sdk import ServiceClient
 
     faults: list[ToolkitError] = []
@@ -117,6 +126,8 @@ def _make_calls(calls: list[dict[str, Any]], write_key: str, plane: Plane, run: 
         client.shutdown(_SECONDS)
     if faults:
         raise faults[0]
+    # After `optOut`, dropping is what the scenario asks for.
+    return {reason: count for reason, count in client.stats().dropped.items() if reason != "opted out"}
 
 
 def _call(client: Any, name: str, arguments: Any) -> None:

@@ -22,6 +22,7 @@ from svctoolkit.json_types import LEAVES, Json
 from svctoolkit.runner.expect.difference import Difference, Path
 from svctoolkit.runner.expect.headers import same_name
 from svctoolkit.runner.expect.matchers import MATCHERS, MISSING
+from svctoolkit.runner.expect.names import slip_of
 
 _MOST_NUMBERS = 5  # unmatched elements that a message lists
 _MOST_ALIGNED = 2500  # pairs of elements; each pair needs a comparison
@@ -67,6 +68,7 @@ class Comparison:
     ignore: tuple[tuple[str, ...], ...] = ()
     snapshots: Snapshots | None = field(default=None, repr=False)
     siblings: Mapping[str, Any] = field(default_factory=dict, repr=False)  # the matchers in the same map
+    careful: bool = False  # `{}` as a member is an empty object: any object would prove nothing
 
     def stricter(self, *, exact: bool = False, literal: bool = False) -> Comparison:
         return replace(self, exact=self.exact or exact, literal=self.literal or literal)
@@ -81,7 +83,13 @@ class Comparison:
 
     def _inner(self, step: str | int) -> Comparison:
         return Comparison(
-            (*self.expectation, step), (*self.path, step), self.exact, self.literal, self.ignore, self.snapshots
+            (*self.expectation, step),
+            (*self.path, step),
+            self.exact,
+            self.literal,
+            self.ignore,
+            self.snapshots,
+            careful=self.careful,
         )
 
     def child(self, *steps: str | int) -> Comparison:
@@ -140,7 +148,15 @@ class Comparison:
     def _object(self, expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Iterator[Difference]:
         for key, value in expected.items():
             if key in actual:
-                yield from self._inner(key).differences(value, actual[key])
+                if value == {} and self.careful and not self.exact and self._has_members(key, actual[key]):
+                    got = f"{json_line(actual[key])}; write {{$type: object}} for any object"
+                    yield self._inner(key).difference("an empty object", actual[key], got=got)
+                else:
+                    yield from self._inner(key).differences(value, actual[key])
+                continue
+            if _expects_absence(value) and (near := slip_of(key, (name for name in actual if name not in expected))):
+                got = f"nothing, but {near!r}: write {near}, or name both"
+                yield self._inner(key).difference("nothing like it", MISSING, got=got)
                 continue
             for difference in self._inner(key).differences(value, MISSING):
                 # A misspelt key is the most common reason for a missing member.
@@ -151,6 +167,9 @@ class Comparison:
             place = replace(self._inner(key), expectation=self.expectation)
             if not place.is_ignored():
                 yield place.difference("nothing", actual[key])
+
+    def _has_members(self, key: str, value: Any) -> bool:
+        return bool(self.path) and isinstance(value, Mapping) and bool(value) and not self._inner(key).is_ignored()
 
     def _list(self, expected: list[Any], actual: list[Any]) -> Iterator[Difference]:
         pairs = list(zip(range(len(expected)), range(len(actual)), strict=False))
@@ -175,6 +194,10 @@ class Comparison:
                     longest = ((i, j), *best[i + 1][j + 1])
                 best[i][j] = longest
         return list(best[0][0])
+
+
+def _expects_absence(value: Any) -> bool:
+    return isinstance(value, Mapping) and len(value) == 1 and value.get("$absent") is True
 
 
 def _hollowed(value: Json) -> Json:

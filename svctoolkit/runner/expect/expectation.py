@@ -18,6 +18,7 @@ from svctoolkit.json_types import LEAVES, Json
 from svctoolkit.runner.expect.compare import is_matchers
 from svctoolkit.runner.expect.difference import Path
 from svctoolkit.runner.expect.matchers import MATCHERS, Matcher
+from svctoolkit.runner.expect.names import one_edit
 
 _SHORT = 4  # letters; shorter names are too similar to keys of payloads
 
@@ -73,15 +74,3 @@ def slip(name: str) -> str:
 
 def _one_slip(name: str, other: str) -> bool:
     return (len(other) >= _SHORT or sorted(name) == sorted(other)) and one_edit(name, other)
-
-
-def one_edit(name: str, other: str) -> bool:
-    """Return whether at most one letter is extra, missing, wrong or swapped with its neighbor.
-
-    >>> one_edit("propertes", "properties"), one_edit("trati", "trait"), one_edit("email", "emails!")
-    (True, True, False)
-    """
-    same = next((n for n, (a, b) in enumerate(zip(name, other, strict=False)) if a != b), min(len(name), len(other)))
-    rest, other_rest = name[same:], other[same:]
-    swapped = rest[:2] == other_rest[1::-1] and rest[2:] == other_rest[2:]
-    return swapped or rest[1:] == other_rest[1:] or rest[1:] == other_rest or rest == other_rest[1:]

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import Problem
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.expectation import one_edit
+from svctoolkit.runner.expect.names import one_edit
 from svctoolkit.runner.suite.model import Place, Scenario, Step, as_list
 from svctoolkit.runner.suite.variables import references
 from svctoolkit.warehouse import is_warehouse

@@ -1,0 +1,36 @@
+"""Names that differ by a slip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_SHORT = 4  # letters; shorter names are too similar to each other
+
+
+def one_edit(name: str, other: str) -> bool:
+    """Return whether at most one letter is extra, missing, wrong or swapped with its neighbor.
+
+    >>> one_edit("propertes", "properties"), one_edit("trati", "trait"), one_edit("email", "emails!")
+    (True, True, False)
+    """
+    same = next((n for n, (a, b) in enumerate(zip(name, other, strict=False)) if a != b), min(len(name), len(other)))
+    rest, other_rest = name[same:], other[same:]
+    swapped = rest[:2] == other_rest[1::-1] and rest[2:] == other_rest[2:]
+    return swapped or rest[1:] == other_rest[1:] or rest[1:] == other_rest or rest == other_rest[1:]
+
+
+def slip_of(name: str, others: Iterable[str]) -> str:
+    """Return the name that `name` may be a slip of: other capitals, or one letter; not a plural or another number.
+
+    >>> slip_of("emial", ["email"]), slip_of("Email", ["email"]), slip_of("order", ["orders"]), slip_of("ip", ["id"])
+    ('email', 'email', '', '')
+    """
+    for other in others:
+        if not isinstance(other, str) or other == name:
+            continue
+        if other.lower() == name.lower():
+            return other
+        related = name.rstrip("s0123456789") == other.rstrip("s0123456789")
+        if min(len(name), len(other)) >= _SHORT and not related and one_edit(name.lower(), other.lower()):
+            return other
+    return ""
