@@ -65,7 +65,7 @@ MAY_IMPORT = {
     ),
     "profile": "errors personal display events destinations pipeline workspace replay results",
     "project": "errors secrets simulations events yamlfile plans destinations warehouse workspace pipeline runner",
-    "mutation": "errors secrets events yamlfile plans destinations workspace pipeline runner project",
+    "mutation": "errors secrets display events yamlfile plans destinations workspace pipeline runner project",
     "accessor": "errors warehouse pipeline replay results workspace profile",
     "widgets": (
         "simulations "

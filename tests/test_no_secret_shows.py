@@ -273,7 +273,11 @@ RUNS: dict[str, list[list[str]]] = {
         ["warehouse", "show", "--events", "events.ndjson", "--workspace", "warehouse.yaml"],
         ["warehouse", "export", "dbt", "--events", "events.ndjson", "--workspace", "warehouse.yaml"],
     ],
-    "mutate": [["mutate", "shop.suite.yaml", "--all"]],
+    "mutate": [
+        ["mutate", "shop.suite.yaml", "--all", "--report", "json=m.json", "--report", "junit=m.xml",
+         "--report", "html=m.html", "--report", "markdown=m.md", "--report", "github",
+         "--write-accepted", "mutations.yaml", "--reason", "it is right"],
+    ],
     "record": [["record", "events.ndjson", "-o", "recorded.suite.yaml"]],
     "definitions": [["definitions", "WEBHOOK"]],
     "schema": [["schema", "workspace"]],

@@ -12,9 +12,11 @@ for verdict in judge_all(project, baseline, project.changes):
 from __future__ import annotations
 
 from svctoolkit.mutation.baseline import Baseline, measure
+from svctoolkit.mutation.cache import Cache
 from svctoolkit.mutation.change import Change
 from svctoolkit.mutation.project import Project
+from svctoolkit.mutation.result import Result
 from svctoolkit.mutation.run import judge_all, require_green
 from svctoolkit.mutation.verdict import Verdict
 
-__all__ = ["Baseline", "Change", "Project", "Verdict", "judge_all", "measure", "require_green"]
+__all__ = ["Baseline", "Cache", "Change", "Project", "Result", "Verdict", "judge_all", "measure", "require_green"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from svctoolkit.mutation.change import PLANS, Change
-from svctoolkit.runner import Outcome, Planes, Scenario, run
+from svctoolkit.runner import Finished, Outcome, Planes, Scenario, run
 
 
 @dataclass(slots=True)
@@ -27,12 +27,15 @@ class Baseline:
         if not outcome.ok:
             self.failed.append(outcome)
         elif outcome.status == "passed":
-            name = outcome.scenario.name
-            self.passing.append(outcome.scenario)
-            self.parts[name] = frozenset(parts_of(outcome.scenario))
-            self.lines[name] = {f: frozenset(n for n, count in ls.items() if count) for f, ls in counts.items()}
-            for file, lines in counts.items():
-                self.known.setdefault(file, set()).update(lines)
+            self.add_passing(outcome.scenario, counts)
+
+    def add_passing(self, scenario: Scenario, counts: Mapping[str, Mapping[int, int]]) -> None:
+        """Add a scenario that passes, with how often it ran each line of code."""
+        self.passing.append(scenario)
+        self.parts[scenario.name] = frozenset(parts_of(scenario))
+        self.lines[scenario.name] = {f: frozenset(n for n, count in ls.items() if count) for f, ls in counts.items()}
+        for file, lines in counts.items():
+            self.known.setdefault(file, set()).update(lines)
 
     def dependents(self, change: Change) -> list[Scenario]:
         """Return the scenarios whose result may differ with the change, in the order of the suites."""
@@ -80,5 +83,7 @@ def measure(scenarios: Sequence[Scenario]) -> Iterator[tuple[Outcome, Mapping[st
             for notice in run([scenario], planes):
                 if isinstance(notice, Outcome):
                     yield notice, planes.lines(unused=False)
+                if isinstance(notice, Finished) and notice.interrupted:
+                    raise KeyboardInterrupt  # which the run of scenarios has turned into a notice
         finally:
             planes.close()

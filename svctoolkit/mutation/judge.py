@@ -8,7 +8,7 @@ from dataclasses import replace
 from svctoolkit.mutation.change import Change
 from svctoolkit.mutation.effects import Effects, is_opaque
 from svctoolkit.mutation.verdict import Verdict, noticed
-from svctoolkit.runner import Outcome, Planes, Scenario, Suite, run
+from svctoolkit.runner import Finished, Outcome, Planes, Scenario, Suite, run
 from svctoolkit.workspace import Workspace
 
 #: Kinds of changes whose effect on an event can be computed much faster than by running a scenario.
@@ -47,6 +47,8 @@ def _run(change: Change, scenarios: Sequence[Scenario]) -> Verdict:
         for notice in run(changed, planes, fail_fast=True):
             if isinstance(notice, Outcome) and not notice.ok:
                 return noticed(change, notice)
+            if isinstance(notice, Finished) and notice.interrupted:
+                raise KeyboardInterrupt  # which the run of scenarios has turned into a notice
     finally:
         planes.close()
     return Verdict(change, "unnoticed", reason=_reason(change, len(changed)))

@@ -10,12 +10,16 @@ from svctoolkit.mutation.verdict import Verdict
 
 @dataclass(slots=True)
 class Result:
-    """The verdicts so far. `total` is the number of changes to judge, `seconds` the time that it took."""
+    """The verdicts so far. `total` is the number of changes to judge, `seconds` the time that it took.
+
+    `complete` is false if only some changes of the project were chosen.
+    """
 
     total: int
     verdicts: list[Verdict] = field(default_factory=list)
     seconds: float = 0.0
     interrupted: bool = False
+    complete: bool = True
 
     @property
     def noticed(self) -> list[Verdict]:
@@ -31,6 +35,16 @@ class Result:
     def ineffective(self) -> list[Verdict]:
         """The changes of settings without effect on any event; they do not count."""
         return _sorted([verdict for verdict in self.verdicts if verdict.status == "ineffective"])
+
+    @property
+    def accepted(self) -> list[Verdict]:
+        """The changes that no scenario notices, and that were accepted; they do not count."""
+        return _sorted([verdict for verdict in self.verdicts if verdict.status == "accepted"])
+
+    @property
+    def ordered(self) -> list[Verdict]:
+        """All verdicts, in the order of files and lines."""
+        return _sorted(self.verdicts)
 
     @property
     def percent(self) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from multiprocessing import get_context
 
 from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.mutation.baseline import Baseline
+from svctoolkit.mutation.cache import Cache
 from svctoolkit.mutation.change import Change
 from svctoolkit.mutation.judge import Judge
 from svctoolkit.mutation.project import Project
@@ -39,9 +40,30 @@ def judge_all(
     changes: Sequence[Change],
     *,
     jobs: int = 1,
+    cache: Cache | None = None,
+) -> Generator[Verdict]:
+    """Yield the verdict on each change as soon as it is known. `jobs` processes work in parallel.
+
+    `cache` has verdicts of earlier runs, and keeps the new ones.
+    """
+    work = []
+    dependents: dict[str, list[Scenario]] = {}
+    for change in changes:
+        scenarios = dependents[change.id] = baseline.dependents(change)
+        known = cache.verdict(change, scenarios) if cache is not None else None
+        if known is None:
+            work.append((change, scenarios))
+        else:
+            yield known
+    for verdict in _judge_all(project, baseline, work, jobs):
+        if cache is not None:
+            cache.keep(verdict, dependents[verdict.change.id])
+        yield verdict
+
+
+def _judge_all(
+    project: Project, baseline: Baseline, work: Sequence[tuple[Change, Sequence[Scenario]]], jobs: int
 ) -> Iterator[Verdict]:
-    """Yield the verdict on each change as soon as it is known. `jobs` processes work in parallel."""
-    work = [(change, baseline.dependents(change)) for change in changes]
     processes = min(jobs, len([change for change, scenarios in work if scenarios]) // _WORTH_A_PROCESS)
     if processes < 2:
         judge = Judge(baseline.passing)

@@ -30,6 +30,10 @@ def lines(result: Result, *, all_noticed: bool = False) -> Iterator[str]:
         yield ""
         yield "not noticed:"
         yield from _table(result.unnoticed)
+    if result.accepted:
+        yield ""
+        yield "accepted:"
+        yield from _table(result.accepted)
     if result.ineffective:
         count = len(result.ineffective)
         what = "1 change of a setting has" if count == 1 else f"{count} changes of settings have"

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from svctoolkit.mutation.change import Change
 from svctoolkit.runner import Outcome, explanation
 
-Status: TypeAlias = Literal["noticed", "unnoticed", "ineffective"]
+Status: TypeAlias = Literal["noticed", "unnoticed", "ineffective", "accepted"]
 FIRST_LINES = 5
 
 

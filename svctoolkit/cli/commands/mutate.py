@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
+from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from svctoolkit.cli import _terminal
 from svctoolkit.cli._command import Command, Exit
-from svctoolkit.errors import ToolkitError, UntrustedCode, UsageError
+from svctoolkit.errors import ToolkitError, UntrustedCode, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from svctoolkit.cli._progress import Progress
-    from svctoolkit.mutation import Project
-    from svctoolkit.mutation.result import Result
-
-T = TypeVar("T")
+    from svctoolkit.mutation import Baseline, Cache, Change, Project, Result
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,45 +26,111 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="suite files, or folders with suites (default: ./suites if it exists, else the current folder)",
     )
-    parser.add_argument("--all", action="store_true", help="also list which scenario notices each change")
-    parser.add_argument(
+    choice = parser.add_argument_group("selection")
+    choice.add_argument("--since", metavar="REF", help="change only lines that differ from this git revision")
+    choice.add_argument("--sample", type=int, metavar="N", help="change only N places, chosen by --seed")
+    choice.add_argument("--seed", type=int, default=0, metavar="N", help="with --sample: choose others")
+    how = parser.add_argument_group("execution")
+    how.add_argument(
         "--jobs",
         type=int,
         default=min(4, os.cpu_count() or 1),
         metavar="N",
-        help="run N changes in parallel (default: %(default)s)",
+        help="judge N changes in parallel (default: %(default)s)",
     )
-    parser.add_argument(
+    how.add_argument(
+        "--no-cache", action="store_true", help="judge every change again, also if nothing that it depends on differs"
+    )
+    output = parser.add_argument_group("output")
+    output.add_argument("--all", action="store_true", help="also list which scenario notices each change")
+    output.add_argument(
+        "--report",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="write a report: json, junit, html, markdown or github; may be repeated",
+    )
+    output.add_argument(
         "--fail-under", type=float, metavar="PERCENT", help="fail if fewer changes than this percentage are noticed"
+    )
+    output.add_argument("--accept", metavar="FILE", help="do not count the accepted changes in this file")
+    output.add_argument("--write-accepted", metavar="FILE", help="add what is not noticed to this file; needs --reason")
+    output.add_argument("--reason", default="", metavar="TEXT", help="with --write-accepted: why nothing notices it")
+    output.add_argument(
+        "--expires",
+        metavar="DAY",
+        help="with --write-accepted: last day of the entries, such as 2027-01-31 (default: in 90 days)",
     )
 
 
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit import mutation
+    from svctoolkit.mutation.accepted import accept, load_accepted
     from svctoolkit.workspace import require_trust
 
     _check(args)
+    accepted = load_accepted(args.accept) if args.accept else []
     began = time.monotonic()
     targets = args.paths or ["suites" if Path("suites").is_dir() else "."]
     project = mutation.Project.load(targets)
     if not project.scenarios:
         _terminal.err("no *.suite.yaml file found; `svctoolkit init` creates a starter project")
         return Exit.NOTHING
-    if not project.changes:
-        _terminal.err("nothing to change: the workspace has no user code")
-        return Exit.NOTHING
+    changes = _choose(project, args)
+    if not changes:
+        since = f"nothing that can be changed differs from {args.since}"
+        _terminal.err(since if args.since else "nothing to change: no user code, settings or connections")
+        return Exit.OK if args.since else Exit.NOTHING
     require_trust(*project.workspaces)
     _require_sandbox(project)
-    result = _judge(project, args.jobs)
+    result = _judge(project, changes, args)
     result.seconds = time.monotonic() - began
+    for line in accept(result, accepted, date.today()):
+        _terminal.err(_terminal.plain(project.mask(line)))
     return _report(project, result, args)
 
 
 def _check(args: argparse.Namespace) -> None:
-    if args.jobs < 1:
-        raise UsageError(f"--jobs {args.jobs}: must be at least 1")
+    from svctoolkit.mutation.reports import REPORTS
+
+    for name, least in (("jobs", 1), ("sample", 1)):
+        value = getattr(args, name)
+        if value is not None and value < least:
+            raise UsageError(f"--{name} {value}: must be at least {least}")
     if args.fail_under is not None and not 0 <= args.fail_under <= 100:
         raise UsageError(f"--fail-under {args.fail_under:g}: expected a percentage from 0 to 100")
+    for text in args.report:
+        name, _, file = text.partition("=")
+        if name not in REPORTS:
+            raise UsageError(f"--report: unknown report {name!r}.{did_you_mean(name, [*REPORTS])}")
+        if not file and name != "github":
+            raise UsageError(f"--report {name}: name the file: {name}=FILE")
+    if args.write_accepted and not args.reason.strip():
+        raise UsageError("--write-accepted needs --reason: say why nothing notices these changes")
+    if (args.reason or args.expires) and not args.write_accepted:
+        raise UsageError("--reason and --expires need --write-accepted")
+    if args.expires:
+        _day(args.expires)
+
+
+def _day(text: str) -> date:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"--expires {text}: expected a date such as 2027-01-31") from None
+    if day < date.today():
+        raise UsageError(f"--expires {text}: the date is in the past")
+    return day
+
+
+def _choose(project: Project, args: argparse.Namespace) -> list[Change]:
+    from svctoolkit.mutation.since import changed_since
+
+    changes = changed_since(project.changes, args.since) if args.since else list(project.changes)
+    if args.sample is None or args.sample >= len(changes):
+        return changes
+    chosen = {change.id for change in random.Random(args.seed).sample(changes, args.sample)}
+    return [change for change in changes if change.id in chosen]
 
 
 def _require_sandbox(project: Project) -> None:
@@ -83,38 +147,70 @@ def _require_sandbox(project: Project) -> None:
         ) from error
 
 
-def _judge(project: Project, jobs: int) -> Result:
+def _judge(project: Project, changes: Sequence[Change], args: argparse.Namespace) -> Result:
     """Run the suites without a change, then with each. An interrupt ends it with what is known."""
     from svctoolkit import mutation
     from svctoolkit.cli._progress import Progress
-    from svctoolkit.mutation.result import Result
 
-    baseline = mutation.Baseline()
-    with Progress("the suites without a change", len(project.scenarios)) as progress:
-        for outcome, counts in _counted(mutation.measure(project.scenarios), progress):
-            baseline.add(outcome, counts)
+    cache = mutation.Cache()
+    result = mutation.Result(len(changes), complete=len(changes) == len(project.changes))
+    baseline = _baseline(project, cache, args)
     mutation.require_green(baseline)
-    result = Result(len(project.changes))
-    with Progress("changes", len(project.changes)) as progress:
+    kept = None if args.no_cache else cache
+    with Progress("changes", len(changes)) as progress:
+        verdicts = mutation.judge_all(project, baseline, changes, jobs=args.jobs, cache=kept)
         try:
-            verdicts = mutation.judge_all(project, baseline, project.changes, jobs=jobs)
-            result.verdicts.extend(_counted(verdicts, progress))
+            for verdict in verdicts:
+                result.verdicts.append(verdict)
+                progress.step()
         except KeyboardInterrupt:
             result.interrupted = True
+        finally:
+            verdicts.close()
+    cache.save(complete=result.complete and not result.interrupted)
     return result
 
 
-def _counted(items: Iterable[T], progress: Progress) -> Iterator[T]:
-    for item in items:
-        progress.step()
-        yield item
+def _baseline(project: Project, cache: Cache, args: argparse.Namespace) -> Baseline:
+    """Return what scenarios do without a change; those that passed before, with the same inputs, do not run again."""
+    from svctoolkit import mutation
+    from svctoolkit.cli._progress import Progress
+
+    baseline = mutation.Baseline()
+    with Progress("scenarios without a change", len(project.scenarios)) as progress:
+        for scenario in project.scenarios:
+            known = None if args.no_cache else cache.lines(scenario)
+            if known is not None:
+                baseline.add_passing(scenario, known)
+            else:
+                for outcome, counts in mutation.measure([scenario]):
+                    baseline.add(outcome, counts)
+                    if outcome.status == "passed":
+                        cache.keep_lines(scenario, counts)
+            progress.step()
+    return baseline
 
 
 def _report(project: Project, result: Result, args: argparse.Namespace) -> int:
+    from svctoolkit.cli import _reports
     from svctoolkit.mutation import text
+    from svctoolkit.mutation.accepted import write_accepted
+    from svctoolkit.mutation.reports import REPORTS
 
     for line in text.lines(result, all_noticed=args.all):
         _terminal.out(_terminal.plain(project.mask(line)))
+    for name, _, file in (written.partition("=") for written in args.report):
+        content = REPORTS[name](result, project.mask)
+        if file:
+            with _reports.open_file(file) as output:
+                output.stream.write(content)
+        else:
+            _terminal.out(content.rstrip("\n"))
+    if args.write_accepted:
+        last = _day(args.expires) if args.expires else date.today() + timedelta(days=90)
+        count = write_accepted(args.write_accepted, result.unnoticed, reason=args.reason, expires=last)
+        what = _terminal.quantity(count, "accepted change")
+        _terminal.err(f"added {what} to {args.write_accepted}; review them before you commit the file")
     if result.interrupted:
         return Exit.INTERRUPTED
     if args.fail_under is not None and result.percent < args.fail_under:
@@ -126,14 +222,16 @@ def _report(project: Project, result: Result, args: argparse.Namespace) -> int:
 command = Command(
     help="change the project in memory and list what no scenario notices",
     description="""
-        Make one plausible mistake at a time in the code of transformations and libraries, and run the scenarios that
-        depend on it until one fails. Files are never changed. Suites that fail without a change are reported first,
-        and nothing is changed.
+        Make one plausible mistake at a time in user code, settings, connections and tracking plans, and run the
+        scenarios that depend on it until one fails. Files are never changed. Suites that fail without a change are
+        reported first, and nothing is changed.
     """,
     examples=(
         "svctoolkit mutate",
         "svctoolkit mutate suites/orders.suite.yaml --all",
-        "svctoolkit mutate --fail-under 80",
+        "svctoolkit mutate --since main --fail-under 80",
+        "svctoolkit mutate --write-accepted accepted.yaml --reason 'totals are never exactly 100'",
+        "svctoolkit mutate --accept accepted.yaml --report junit=mutate.xml --report html=mutate.html",
     ),
     add_arguments=_add_arguments,
     run=_run,
