@@ -85,7 +85,7 @@ def accept(result: Result, entries: Sequence[Accepted], today: date) -> list[str
             lines.append(f"accepted, but {verdict.status}: {entry.change}; delete the entry")
     # an interrupted run, or one of some changes, says nothing about the others
     if result.complete and not result.interrupted:
-        lines += [f"accepted, but there is no such change: {change}; delete the entry" for change in by_id]
+        lines += [f"accepted, but this change no longer exists: {change}; delete the entry" for change in by_id]
     return lines
 
 

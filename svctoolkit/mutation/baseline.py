@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from svctoolkit.mutation.change import PLANS, Change
+from svctoolkit.mutation.change import Change
 from svctoolkit.runner import Finished, Outcome, Planes, Scenario, run
+from svctoolkit.runner.suite.dependencies import items_of
 
 
 @dataclass(slots=True)
@@ -18,7 +19,7 @@ class Baseline:
 
     passing: list[Scenario] = field(default_factory=list)
     failed: list[Outcome] = field(default_factory=list)
-    parts: dict[str, frozenset[str]] = field(default_factory=dict)
+    items: dict[str, frozenset[str]] = field(default_factory=dict)
     lines: dict[str, dict[str, frozenset[int]]] = field(default_factory=dict)
     known: dict[str, set[int]] = field(default_factory=dict)
 
@@ -32,7 +33,7 @@ class Baseline:
     def add_passing(self, scenario: Scenario, counts: Mapping[str, Mapping[int, int]]) -> None:
         """Add a scenario that passes, with how often it ran each line of code."""
         self.passing.append(scenario)
-        self.parts[scenario.name] = frozenset(parts_of(scenario))
+        self.items[scenario.name] = frozenset(items_of(scenario))
         self.lines[scenario.name] = {f: frozenset(n for n, count in ls.items() if count) for f, ls in counts.items()}
         for file, lines in counts.items():
             self.known.setdefault(file, set()).update(lines)
@@ -42,7 +43,7 @@ class Baseline:
         return [scenario for scenario in self.passing if self._depends(scenario.name, change)]
 
     def _depends(self, name: str, change: Change) -> bool:
-        if not self.parts[name] & change.parts and EVERYTHING not in self.parts[name]:
+        if not self.items[name] & change.items:
             return False
         if change.reached is None:
             return True
@@ -50,26 +51,6 @@ class Baseline:
         if line not in self.known.get(file, ()):
             return True  # the engine does not count this line
         return line in self.lines[name].get(file, ())
-
-
-#: The part of a scenario that may reach everything: it sends a request of its own.
-EVERYTHING = "*"
-
-
-def parts_of(scenario: Scenario) -> Iterator[str]:
-    """Yield the parts of the workspace that a scenario uses, as in `Change.parts`."""
-    workspace = scenario.suite.workspace
-    for step in (*scenario.setup, *scenario.steps, *scenario.teardown):
-        if step.kind == "request":
-            yield EVERYTHING
-        elif step.kind == "transformation":
-            yield f"transformation {step.spec.transformation}"
-        else:
-            yield from scenario.destinations_of(step)
-            if "$conforms" in str(step.expect):
-                yield PLANS
-            if isinstance(step.spec.source, str):
-                yield f"source {workspace.source(step.spec.source).key}"
 
 
 def measure(scenarios: Sequence[Scenario]) -> Iterator[tuple[Outcome, Mapping[str, Mapping[int, int]]]]:

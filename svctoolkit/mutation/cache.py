@@ -12,11 +12,12 @@ from typing import Any
 import svctoolkit
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError
-from svctoolkit.mutation.baseline import EVERYTHING, parts_of
+from svctoolkit.inputs import digest
 from svctoolkit.mutation.change import Change
 from svctoolkit.mutation.verdict import Verdict
 from svctoolkit.runner import Scenario, Suite
 from svctoolkit.runner.expect.snapshots import write
+from svctoolkit.runner.suite.dependencies import inputs_of, items_of
 from svctoolkit.secrets import reveal
 from svctoolkit.workspace import Workspace
 
@@ -33,7 +34,7 @@ class Cache:
     def __init__(self, file: Path = FILE) -> None:
         self._file = file
         self._digests: dict[str, str] = {}
-        self._parts: dict[tuple[int, str], str] = {}
+        self._items: dict[tuple[int, str], str] = {}
         self._used: dict[str, Any] = {}
         try:
             stored = json.loads(file.read_text(encoding="utf-8"))
@@ -89,63 +90,58 @@ class Cache:
         return self._digests[scenario.name]
 
     def _inputs(self, scenario: Scenario) -> Iterator[Any]:
-        suite = scenario.suite
-        data = suite.document.data
-        yield self._program
-        yield scenario.name
-        yield suite.document.text if "scenarios" not in data else {k: v for k, v in data.items() if k != "scenarios"}
-        yield data["scenarios"][scenario.written[1]] if "scenarios" in data else ""
-        yield self._shared(suite)
+        suite, data = scenario.suite, scenario.suite.document.data
+        first, number, *_ = (*scenario.written, None)
+        yield self._program, scenario.name, self._shared(suite)
+        yield data["scenarios"][number] if first == "scenarios" else suite.document.text
         for file in sorted(suite.snapshot_folder.glob(f"{_literal(scenario.id)}.*")):
-            yield _content(file)
-        parts = set(parts_of(scenario))
-        keys = suite.workspace.destinations.keys() if EVERYTHING in parts else parts
-        for key in sorted(keys):
-            yield self._part(suite.workspace, key)
+            yield digest(file)
+        split = {suite.path.resolve(), suite.workspace.file.resolve() if suite.workspace.file else None}
+        for read in inputs_of(scenario):
+            yield sorted(digest(path) for path in read.files if path.resolve() not in split)
+        for item in sorted(items_of(scenario)):
+            yield self._item(suite.workspace, item)
 
     def _shared(self, suite: Suite) -> str:
         """Return the digest of what all scenarios of a suite may use: its other files, the rest of its workspace."""
         key = (id(suite), "")
-        if key not in self._parts:
-            self._parts[key] = _digest(_shared(suite))
-        return self._parts[key]
+        if key not in self._items:
+            self._items[key] = _digest(_shared(suite))
+        return self._items[key]
 
-    def _part(self, workspace: Workspace, name: str) -> str:
-        """Return the digest of a destination with its code, or of a transformation."""
-        key = (id(workspace), name)
-        if key not in self._parts:
-            destination = workspace.destinations.get(name)
-            used = destination.transformation if destination else name.removeprefix("transformation ")
-            item = workspace.transformations.get(used or "")
-            settings = [destination.type, destination.enabled, reveal(destination.config)] if destination else []
-            self._parts[key] = _digest([name, settings, used, item and [item.language, item.code, item.code_version]])
-        return self._parts[key]
+    def _item(self, workspace: Workspace, item: str) -> str:
+        """Return the digest of an item of a workspace."""
+        key = (id(workspace), item)
+        if key not in self._items:
+            self._items[key] = _digest(_content(workspace, item))
+        return self._items[key]
+
+
+def _content(workspace: Workspace, item: str) -> Iterator[Any]:
+    section, _, key = item.partition(".")
+    yield item
+    if section == "destinations":
+        d = workspace.destinations[key]
+        yield [d.type, d.enabled, reveal(d.config), d.transformation, d.account, d.declared, d.simulate]
+    elif section == "transformations":
+        t = workspace.transformations[key]
+        yield [t.language, t.code, t.code_version]
+    elif section == "libraries":
+        yield [workspace.libraries[key].language, workspace.libraries[key].code]
 
 
 def _shared(suite: Suite) -> Iterator[Any]:
-    workspace = suite.workspace
-    folder = workspace.folder or Path()
-    code = {(folder / t.file).resolve() for t in workspace.transformations.values() if t.file}
-    code |= {(folder / library.file).resolve() for library in workspace.libraries.values() if library.file}
-    for file in suite.files:
-        if workspace.file is not None and file.resolve() == workspace.file.resolve():
-            with suppress(ConfigError):
-                data = yamlfile.load(file).data
-                yield {key: value for key, value in data.items() if key not in _OWN}
-        elif file.resolve() not in code:
-            yield _content(file)
-    yield [[library.key, library.code] for library in workspace.libraries.values()]
-    yield [[d.key, d.enabled, d.transformation] for d in workspace.destinations.values()]
-    for plan in workspace.tracking_plans.values():
-        yield from map(_content, plan.project.files)
+    """Yield what all scenarios of a suite may use: its own settings, and its workspace without single items."""
+    yield {key: value for key, value in suite.document.data.items() if key != "scenarios" and key not in _OWN}
     yield dict(suite.environment.secrets)
-
-
-def _content(file: Path) -> str:
-    try:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
-    except OSError:
-        return "missing"
+    file = suite.workspace.file
+    if file is not None and file.resolve() != suite.path.resolve():
+        try:
+            data = yamlfile.load(file).data
+        except ConfigError:  # the form of a service's export, which has its own reader
+            yield digest(file)
+            return
+        yield {key: value for key, value in data.items() if key not in _OWN}
 
 
 def _literal(id: str) -> str:

@@ -20,7 +20,7 @@ class Alteration(Protocol):
 class Change:
     """One plausible mistake, in memory: `text` says what changes at `file`:`line`.
 
-    `parts` are the parts of the workspace that it affects: keys of destinations, `transformation KEY`, `source KEY`.
+    `items` are the items of the workspace that it affects, as in `runner.suite.dependencies`: `destinations.hook`.
     `reached` is a line of user code, with its file as in coverage, that every affected run executes. `words` identify
     the place in an error. `is_set` is false for a setting that has its default. `id` stays the same as long as the
     text of the line does not change.
@@ -31,7 +31,7 @@ class Change:
     line: int
     text: str
     alteration: Alteration = field(repr=False)
-    parts: frozenset[str] = field(default=frozenset(), repr=False)
+    items: frozenset[str] = field(default=frozenset(), repr=False)
     reached: tuple[str, int] | None = field(default=None, repr=False)
     words: frozenset[str] = field(default=frozenset(), repr=False)
     is_set: bool = field(default=True, repr=False)
@@ -44,10 +44,6 @@ class Change:
 
     def __str__(self) -> str:
         return f"{self.where}  {self.kind}: {self.text}"
-
-
-#: The part of scenarios that compare with a tracking plan (`$conforms`).
-PLANS = "plans"
 
 
 def place_of(workspace: Workspace) -> str:

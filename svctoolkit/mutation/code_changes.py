@@ -48,17 +48,10 @@ def code_place(workspace: Workspace, item: Transformation | Library) -> str:
 
 def code_changes(workspace: Workspace, places: Places, files: Mapping[str, str]) -> Iterator[Change]:
     """Yield each change of the workspace's code. `files` has the names of code in coverage, by its name in errors."""
-    users = {
-        key: frozenset(d.key for d in workspace.destinations.values() if d.transformation == key)
-        | {f"transformation {key}"}
-        for key in workspace.transformations
-    }
     for key, item in workspace.transformations.items():
-        yield from _of(workspace, places, files, item, users[key])
-    for library in workspace.libraries.values():
-        # only transformations of the same language can import it
-        same = [users[key] for key, item in workspace.transformations.items() if item.language == library.language]
-        yield from _of(workspace, places, files, library, frozenset().union(*same))
+        yield from _of(workspace, places, files, item, frozenset({f"transformations.{key}"}))
+    for key, library in workspace.libraries.items():
+        yield from _of(workspace, places, files, library, frozenset({f"libraries.{key}"}))
 
 
 def _of(
@@ -66,7 +59,7 @@ def _of(
     places: Places,
     files: Mapping[str, str],
     item: Transformation | Library,
-    parts: frozenset[str],
+    items: frozenset[str],
 ) -> Iterator[Change]:
     place = code_place(workspace, item)
     name = "libraries" if isinstance(item, Library) else "transformations"
@@ -75,4 +68,4 @@ def _of(
     for edit in edits_of(item.code, item.language):
         reached = (counted, edit.statement) if edit.statement else None
         words = edit.words | {item.file_name}
-        yield Change(edit.kind, file, offset + edit.line, edit.text, NewCode(place, edit), parts, reached, words)
+        yield Change(edit.kind, file, offset + edit.line, edit.text, NewCode(place, edit), items, reached, words)

@@ -87,26 +87,26 @@ def connection_changes(workspace: Workspace, places: Places) -> Iterator[Change]
     """Yield each change of connections, switches and blocked events."""
     place = place_of(workspace)
     for source in workspace.sources.values():
-        part = frozenset({f"source {source.key}"})
+        item = frozenset({f"sources.{source.key}"})
         for index, connection in enumerate(source.connections):
             line = places.first_line(("sources", source.key, "destinations", index))
             what = "disconnected" if connection.enabled else "connected"
             text = f"{source.key} -> {connection.destination} {what}"
             change = NewConnection(place, source.key, index)
             words = frozenset({connection.destination})
-            yield Change("connection", places.file, line, text, change, part, words=words)
+            yield Change("connection", places.file, line, text, change, item, words=words)
         if source.connections:
-            yield _switch(place, places, "sources", source.key, source.enabled, part)
+            yield _switch(place, places, "sources", source.key, source.enabled, item)
     for destination in workspace.destinations.values():
-        part = frozenset({destination.key})
-        yield _switch(place, places, "destinations", destination.key, destination.enabled, part)
+        item = frozenset({f"destinations.{destination.key}"})
+        yield _switch(place, places, "destinations", destination.key, destination.enabled, item)
         if destination.transformation:
             line = places.first_line(("destinations", destination.key, "transformation"))
             text = f"{destination.key} without transformation {destination.transformation}"
             without = NoTransformation(place, destination.key)
             words = frozenset({destination.transformation, "user_transform"})
-            yield Change("connection", places.file, line, text, without, part, words=words)
-    everything = frozenset(f"source {key}" for key in workspace.sources)
+            yield Change("connection", places.file, line, text, without, item, words=words)
+    everything = frozenset(f"sources.{key}" for key in workspace.sources)
     for type, names in workspace.data_plane.event_blocking.items():
         for index, name in enumerate(names):
             line = places.first_line(("dataPlane", "eventBlocking", type, index))
@@ -115,7 +115,7 @@ def connection_changes(workspace: Workspace, places: Places) -> Iterator[Change]
             yield Change("event blocking", places.file, line, text, passing, everything, words=frozenset({name}))
 
 
-def _switch(place: str, places: Places, kind: str, key: str, enabled: bool, parts: frozenset[str]) -> Change:
+def _switch(place: str, places: Places, kind: str, key: str, enabled: bool, items: frozenset[str]) -> Change:
     text = f"{kind[:-1]} {key} {'disabled' if enabled else 'enabled'}"
     line = places.first_line((kind, key))
-    return Change("connection", places.file, line, text, NewSwitch(place, kind, key), parts, words=frozenset({key}))
+    return Change("connection", places.file, line, text, NewSwitch(place, kind, key), items, words=frozenset({key}))

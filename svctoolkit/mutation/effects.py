@@ -22,7 +22,7 @@ from svctoolkit.project.suites import sample_events
 from svctoolkit.runner import Scenario
 from svctoolkit.runner.planes.time import sequence
 from svctoolkit.secrets import reveal
-from svctoolkit.workspace import Source, Workspace
+from svctoolkit.workspace import Workspace
 
 _MADE_UP_AT = datetime(2026, 1, 1, 12, tzinfo=UTC)  # a minute after the sample events happened
 _STAGES = Stages(user_transform=True, dest_transform=True, send_to_destination=False)
@@ -73,7 +73,7 @@ class Effects:
         self._before: dict[tuple[int, str, bool], list[Json]] = {}
 
     def of(self, change: Change) -> Effect:
-        """Return the effect of a change on the events of the scenarios; if it has none, on made-up events."""
+        """Return the effect of a change on the events of the scenarios; without one, on made-up events."""
         names: set[str] = set()
         witness: Witness | None = None
         workspaces = list({id(s.suite.workspace): s.suite.workspace for s in self._scenarios}.values())
@@ -204,11 +204,13 @@ def _plain(passage: Any) -> Json:
 
 def _destinations(change: Change, workspace: Workspace) -> list[str]:
     """Return the destinations that a change may affect."""
-    keys = {part for part in change.parts if part in workspace.destinations}
-    for part in change.parts:
-        source = workspace.sources.get(part.removeprefix("source ")) if part.startswith("source ") else None
-        keys |= {c.destination for c in source.connections} if isinstance(source, Source) else set()
-    return sorted(keys)
+    keys = set()
+    for section, _, key in (item.partition(".") for item in change.items):
+        if section == "destinations":
+            keys.add(key)
+        elif section == "sources" and key in workspace.sources:
+            keys |= {connection.destination for connection in workspace.sources[key].connections}
+    return sorted(keys & workspace.destinations.keys())
 
 
 def _drafts(workspace: Workspace, samples: Mapping[str, Mapping[str, Json]]) -> Mapping[str, Sequence[Any]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from svctoolkit.mutation.change import PLANS, Change, copy_of, place_of
+from svctoolkit.mutation.change import Change, copy_of, place_of
 from svctoolkit.mutation.place import Places
 from svctoolkit.plans import Link, Plan, Project, Rule
 from svctoolkit.workspace import TrackingPlan, Workspace
@@ -95,17 +95,15 @@ def plan_place(workspace: Workspace, item: TrackingPlan) -> str:
 
 def plan_changes(workspace: Workspace, places: Places) -> Iterator[Change]:
     """Yield each change of the workspace's tracking plans, and of how its sources treat violations."""
-    users: dict[int, set[str]] = {}
     for source in workspace.sources.values():
         link = workspace.plan_link(source)
         if link is not None and link.plan is not None:
-            users.setdefault(id(link.plan), set()).add(f"source {source.key}")
             yield from _setting_changes(workspace, places, source)
-    for item in workspace.tracking_plans.values():
+    for key, item in workspace.tracking_plans.items():
         for id_, plan in item.project.plans.items():
-            parts = frozenset({PLANS, *users.get(id(plan), ())})
             for rule in plan.rules:
-                yield from _rule_changes(plan_place(workspace, item), id_, plan, rule, parts)
+                place = plan_place(workspace, item)
+                yield from _rule_changes(place, id_, plan, rule, frozenset({f"trackingPlans.{key}"}))
 
 
 def _setting_changes(workspace: Workspace, places: Places, source: Any) -> Iterator[Change]:
@@ -115,15 +113,15 @@ def _setting_changes(workspace: Workspace, places: Places, source: Any) -> Itera
                 line = places.first_line(("sources", source.key, "trackingPlan", "settings", type, key))
                 change = NewPlanSetting(place_of(workspace), source.key, type, key)
                 text = f"{source.key}: {type}.{key}: {_text(value)} -> {_text(_opposite(value))}"
-                yield Change("plan", places.file, line, text, change, frozenset({f"source {source.key}"}))
+                yield Change("plan", places.file, line, text, change, frozenset({f"sources.{source.key}"}))
 
 
-def _rule_changes(place: str, id: str, plan: Plan, rule: Rule, parts: frozenset[str]) -> Iterator[Change]:
+def _rule_changes(place: str, id: str, plan: Plan, rule: Rule, items: frozenset[str]) -> Iterator[Change]:
     def change(path: _Path | None, value: Any, text: str, *words: str) -> Change:
         file, line = _position(rule.place(path or ()) or plan.where)
         alteration = NewRule(place, id, rule.title, path, None if value is None else json.dumps(value))
         named = frozenset({rule.name or rule.type, *words})
-        return Change("plan", file, line, f"{rule.name or rule.type}{text}", alteration, parts, words=named)
+        return Change("plan", file, line, f"{rule.name or rule.type}{text}", alteration, items, words=named)
 
     yield change(None, None, " is unplanned")
     yield from _schema_changes(change, rule.schema, (), "", 0)

@@ -56,7 +56,7 @@ def _changes(suites: Sequence[Suite]) -> list[Change]:
         for change in _of(suite):
             key = change.alteration
             earlier = merged.get(key)
-            merged[key] = change if earlier is None else replace(earlier, parts=earlier.parts | change.parts)
+            merged[key] = change if earlier is None else replace(earlier, items=earlier.items | change.items)
     return sorted(merged.values(), key=lambda change: (change.file, change.line))
 
 

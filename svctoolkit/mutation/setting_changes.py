@@ -72,8 +72,8 @@ def _of(
         alteration = NewSetting(place_of(workspace), destination.key, path, None if new is GONE else json.dumps(new))
         words = frozenset(str(step) for step in path if isinstance(step, str)) | _texts_at(value, path)
         label = f"{destination.key}.config.{'.'.join(map(str, path))}: {text}"
-        parts = frozenset({destination.key})
-        yield Change(kind, places.file, line, label, alteration, parts, words=words, is_set=value is not _UNSET)
+        items = frozenset({f"destinations.{destination.key}"})
+        yield Change(kind, places.file, line, label, alteration, items, words=words, is_set=value is not _UNSET)
 
 
 _UNSET: Any = object()

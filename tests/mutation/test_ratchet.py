@@ -94,7 +94,7 @@ def test_accepted_changes_do_not_count_until_they_expire(
     assert (first[0], second[0], third[0]) == (1, 0, 1)
     assert f"accepted:\n  {BOUNDARY}\n      known" in second[1]
     assert "no longer accepted since 2026-01-01: orders.suite.yaml boundary" in third[2]
-    assert "accepted, but there is no such change: other; delete the entry" in third[2]
+    assert "accepted, but this change no longer exists: other; delete the entry" in third[2]
 
 
 def test_a_second_run_costs_only_what_changed(shop: Path, mutate: Callable[..., tuple[int, str, str]]) -> None:

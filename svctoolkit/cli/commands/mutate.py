@@ -134,7 +134,7 @@ def _choose(project: Project, args: argparse.Namespace) -> list[Change]:
 
 
 def _require_sandbox(project: Project) -> None:
-    """Raise `ToolkitError` if changed code would not run here: nobody has recorded that it is trusted."""
+    """Raise `ToolkitError` if changed code would not run here: it is not the code that was recorded as trusted."""
     from svctoolkit.workspace import require_trust
 
     changed = [change.alteration.apply(workspace) for workspace in project.workspaces for change in project.changes]

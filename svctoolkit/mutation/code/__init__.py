@@ -8,7 +8,7 @@ __all__ = ["Edit", "edits_of"]
 
 
 def edits_of(code: str, language: str | None) -> list[Edit]:
-    """Return the changes of a source text, without those that do not parse. Code in an unknown language has none."""
+    """Return the changes of a source text that parse. Code in an unknown language is not changed."""
     if language == "python":
         from svctoolkit.mutation.code import python
 

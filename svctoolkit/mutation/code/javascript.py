@@ -39,7 +39,7 @@ def is_valid(code: str) -> bool:
 
 
 def edits(code: str) -> Iterator[Edit]:
-    """Yield each change of the code, in its order. Code that cannot be parsed has none."""
+    """Yield each change of the code, in its order. Code that cannot be parsed is not changed."""
     root = _parser().parse(code.encode()).root_node
     if not root.has_error:
         yield from _walk(root, 0)

@@ -38,7 +38,7 @@ def is_valid(code: str) -> bool:
 
 
 def edits(code: str) -> Iterator[Edit]:
-    """Yield each change of the code, in its order. Code that cannot be parsed has none."""
+    """Yield each change of the code, in its order. Code that cannot be parsed is not changed."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError):
