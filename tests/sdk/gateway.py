@@ -27,6 +27,7 @@ class Gateway:
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
+        self.ports: list[int] = []  # of the client, by request
         self.answers: list[Answer | str] = []
         self.rule: Rule | None = None
         self.keys = {KEY}
@@ -104,6 +105,7 @@ def _handler(gateway: Gateway) -> type[BaseHTTPRequestHandler]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             with gateway.lock:
                 gateway.requests.append((self.path, headers, body))
+                gateway.ports.append(self.client_address[1])
             return headers
 
         def _answer(self, answer: Answer) -> None:

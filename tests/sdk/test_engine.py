@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -18,6 +19,12 @@ from svctoolkit.sdk import Request, Response, ServiceClient
 from .gateway import KEY, Gateway, until
 
 Make = Callable[..., ServiceClient]
+
+
+def forks(test: Callable[..., None]) -> Callable[..., None]:
+    """Mark a test that forks this process, which has threads."""
+    quiet = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+    return pytest.mark.skipif(os.name != "posix", reason="needs fork and signals")(quiet(test))
 
 
 class Integration:
@@ -233,8 +240,7 @@ def test_a_session_goes_on_after_a_shutdown_that_did_not_wait(make: Make, gatewa
     assert len({event["context"]["sessionId"] for event in gateway.events}) == 1
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs fork and signals")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@forks
 def test_a_forked_child_has_its_own_threads(make: Make, gateway: Gateway, tmp_path: Path) -> None:
     """Its events reach data plane and integrations without a flush, and without its parent, which shares no file."""
 
@@ -264,3 +270,90 @@ def test_a_forked_child_has_its_own_threads(make: Make, gateway: Gateway, tmp_pa
     client.track("later")
 
     until(lambda: gateway.names == noted() == ["parent", "child", "later"])
+
+
+def succeeds_in_a_child(act: Callable[[], bool]) -> bool:
+    """Whether `act` returns true in a forked child."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if act() else 1)
+        finally:
+            os._exit(2)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@forks
+def test_a_forked_child_does_not_send_its_parents_events(make: Make, gateway: Gateway, tmp_path: Path) -> None:
+    """Events that no file could take are in the memory of both processes. The parent sends them, once."""
+    (tmp_path / "file").write_text("")
+    client = make(data_directory=tmp_path / "file" / "data")
+    client.track("parent")
+
+    def send() -> bool:
+        client.track("child")
+        return client.flush(60)
+
+    assert succeeds_in_a_child(send)
+    assert gateway.names == ["child"]
+    assert client.flush()
+    assert gateway.names == ["child", "parent"]
+
+
+@forks
+def test_a_forked_child_opens_its_own_connection(make: Make, gateway: Gateway) -> None:
+    """On its parent's connection, the requests of both would mix. The parent keeps that connection."""
+    client = make()
+    client.track("parent")
+    assert client.flush()
+
+    def send() -> bool:
+        client.track("child")
+        return client.flush(60)
+
+    assert succeeds_in_a_child(send)
+    client.track("later")
+    assert client.flush()
+    parent, child, later = gateway.ports[-3:]
+    assert (parent == later, parent == child) == (True, False)
+
+
+@forks
+def test_a_child_forked_before_the_configuration_arrives_is_ready(make: Make, gateway: Gateway) -> None:
+    """Nothing in the child waits for the answer to its parent's request."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        client = make(control_plane_url=f"http://127.0.0.1:{silent.getsockname()[1]}")
+        ready = client.initialize(KEY)
+
+        assert not ready.wait(0)
+        assert succeeds_in_a_child(lambda: ready.wait(30))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_flush_in_a_signal_handler_sends_what_the_handler_recorded(gateway: Gateway, tmp_path: Path) -> None:
+    """Also if the signal interrupted another call, which must not be recorded in the middle of it."""
+    sent: list[str] = []
+
+    def handle(*_: object) -> None:
+        client.track("in the handler")
+        client.flush(60)
+        sent.extend(gateway.names)
+
+    def interrupt(event: dict[str, Any]) -> dict[str, Any]:
+        if event["event"] == "interrupted":
+            signal.raise_signal(signal.SIGUSR1)
+        return event
+
+    client = ServiceClient(
+        data_plane_url=gateway.url, data_directory=tmp_path, track_lifecycle_events=False, before_send=interrupt
+    )
+    client.initialize(KEY)
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        client.track("interrupted")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    client.shutdown(30)
+
+    assert sent == ["in the handler"]
+    assert gateway.names == ["in the handler", "interrupted"]
