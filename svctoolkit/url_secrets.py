@@ -64,7 +64,7 @@ def config_url_secrets(value: Json) -> Iterator[str]:
             yield from url_secrets(value)
     elif isinstance(value, (dict, list, tuple, Mapping)):  # concrete types first: abstract classes are slow
         for member in value.values() if isinstance(value, (dict, Mapping)) else value:
-            if type(member) is not str or "://" in member:
+            if "://" in member if type(member) is str else type(member) not in LEAVES:
                 yield from config_url_secrets(member)
 
 

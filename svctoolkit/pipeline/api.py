@@ -313,9 +313,10 @@ class Pipeline(Displayed):
 
         None if it has none. `changed` gets what the look-ups changed there.
         """
-        transport, simulated = self.transport(), servers or self.simulated
+        simulated = servers or self.simulated
         if not self._looks_up or not simulated.is_simulated(route.destination):
             return None
+        transport = self.transport()
         if not isinstance(transport, Recorder):
             return None
         return partial(_look_up, route, transport, simulated, run, event, changed)

@@ -34,8 +34,10 @@ def write_causes(result: DestinationResult | Iterable[DestinationResult]) -> dic
 
 def read_causes(headers: Mapping[str, str]) -> dict[str, dict[int, Cause]]:
     """Return the causes by destination id and index in `data`; empty if the header is missing or invalid."""
+    if NAME not in headers:
+        return {}
     try:
-        causes = json.loads(headers.get(NAME, "{}"))
+        causes = json.loads(headers[NAME])
         return {id: {int(n): cause_from_json(cause) for n, cause in of.items()} for id, of in causes.items()}
     except (ValueError, AttributeError, TypeError, ValidationError):
         return {}

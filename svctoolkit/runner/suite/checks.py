@@ -391,9 +391,11 @@ def _freeze(freeze: Mapping[str, Any]) -> Places:
 
 def _xfail(scenario: Scenario) -> Places:
     """Check the paths of `xfail: {differs: ...}`: each must begin with a result that a step can have."""
-    results = dict.fromkeys(name for step in scenario.steps for name in (*_EXPECTED[step.kind], "failed"))
     if scenario.xfail and scenario.only_warns:
         yield ("xfail",), "a scenario that only warns cannot be expected to fail: remove `xfail` or `severity`"
+    if not scenario.differs:
+        return
+    results = dict.fromkeys(name for step in scenario.steps for name in (*_EXPECTED[step.kind], "failed"))
     for path in scenario.differs:
         if path[0] not in results:
             near = did_you_mean(path[0], results) or f" It has {', '.join(results)}."

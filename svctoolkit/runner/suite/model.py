@@ -82,20 +82,21 @@ class Suite(Displayed):
     @cached_property
     def masker(self) -> Masker:
         """Masks the secrets of the workspace, of environment variables that the suite uses, and of the file itself."""
-        written = self._written_secrets()
+        written = self._written_secrets
         overrides = (text for _, type_, config in self._overrides() for text in config_secrets(type_, config))
         return Masker.of([*self.workspace.secrets(), *self.environment.secrets.values(), *written, *overrides])
 
     @cached_property
     def named_secrets(self) -> NamedSecrets:
         """The same secrets with their names, for snapshots."""
-        written = self._written_secrets()
+        written = self._written_secrets
         overrides = (named for override in self._overrides() for named in config_names(*override))
         variables = [*self.environment.secrets.items(), *self.environment.unset.items()]
         return NamedSecrets(
             [*variables, *self.workspace.secret_names(), *overrides, *(("suite", text) for text in written)]
         )
 
+    @cached_property
     def _written_secrets(self) -> list[str]:
         files = [self.document.data, *(data for _, data in self.common.sections())]
         return [text for data in files for text in (*file_secrets(data), *header_secrets(data))]
