@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from svctoolkit.cli import _terminal
@@ -18,8 +18,9 @@ from svctoolkit.runner import REPORTERS, Output, Reporter
 def open_reporters(names: Sequence[str], environ: Mapping[str, str] = os.environ) -> Iterator[list[Reporter]]:
     """The selected reporters, plus `console` unless another one writes to standard output.
 
-    In GitHub Actions, annotations are added. Raises `UsageError` before anything runs: for an unknown reporter, two
-    reports to the same place, or a file that cannot be written.
+    In GitHub Actions, annotations are added, and a summary of the job unless a report in Markdown is selected. Raises
+    `UsageError` before anything runs: for an unknown reporter, two reports to the same place, or a file that cannot be
+    written.
     """
     named = [(name, file) for name, _, file in (text.partition("=") for text in names)]
     if not any(not file for _, file in named):
@@ -27,8 +28,16 @@ def open_reporters(names: Sequence[str], environ: Mapping[str, str] = os.environ
     if environ.get("GITHUB_ACTIONS") == "true" and not any(name == "github" for name, _ in named):
         named.append(("github", ""))
     _check(named)
+    step = environ.get("GITHUB_STEP_SUMMARY", "") if environ.get("GITHUB_ACTIONS") == "true" else ""
     with ExitStack() as stack:
-        yield [REPORTERS[name](stack.enter_context(open_file(file)) if file else _standard()) for name, file in named]
+        reporters = [
+            REPORTERS[name](stack.enter_context(open_file(file)) if file else _standard()) for name, file in named
+        ]
+        if step and not any(name == "markdown" for name, _ in named):
+            with suppress(OSError):  # GitHub's file: several commands of a step may add to it
+                summary = stack.enter_context(open(step, "a", encoding="utf-8", errors="backslashreplace"))
+                reporters.append(REPORTERS["markdown"](Output(summary)))
+        yield reporters
 
 
 def _check(named: Sequence[tuple[str, str]]) -> None:

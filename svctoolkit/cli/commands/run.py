@@ -8,6 +8,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -253,6 +254,8 @@ def _run_and_report(
                 snapshots=snapshots,
                 coverage=_wants_coverage(args),
             ):
+                if isinstance(notice, runner.Finished):
+                    notice = replace(notice, changed=_changed_since([name for name, ok in ran.items() if not ok]))
                 for reporter in reporters:
                     reporter(notice)
                 if isinstance(notice, runner.Outcome):
@@ -273,6 +276,15 @@ def _run_and_report(
     _tell_slowest(times, args.slowest)
     sys.stdout.flush()
     return code
+
+
+def _changed_since(failed: Sequence[str]) -> list[str]:
+    """Return the inputs of failed scenarios that differ from when these last passed."""
+    from svctoolkit.runner.suite.last_run import Passed
+    from svctoolkit.yamlfile import display_name
+
+    passed = Passed.load() if failed else Passed()
+    return sorted({display_name(path) for name in failed for path in passed.changed(name)})
 
 
 def _wants_coverage(args: argparse.Namespace) -> bool:

@@ -91,12 +91,16 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Finished(Displayed):
-    """The run has ended. `counts` has the number of scenarios by status; those that did not run are not counted."""
+    """The run has ended. `counts` has the number of scenarios by status; those that did not run are not counted.
+
+    `changed` are the inputs of failed scenarios that differ from when these last passed, as far as that is known.
+    """
 
     counts: Counter[str]
     seconds: float
     total: int
     interrupted: bool = False
+    changed: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ _CODE = ("user_transform", "transformation")  # stages whose error names the lin
 
 @dataclass(slots=True)
 class Group:
-    """Scenarios that failed for one `cause` (masked, on one line). Without a known cause, the only scenario."""
+    """Scenarios that failed for one `cause` (masked, on one line). Without a known cause, runs of one scenario."""
 
     cause: str
     outcomes: list[Outcome] = field(default_factory=list)
@@ -43,9 +43,9 @@ class Group:
 def group_by_cause(outcomes: Iterable[Outcome]) -> list[Group]:
     """Return the failed outcomes in groups of at least one: the largest first, then in the order of the run."""
     groups: dict[str, Group] = {}
-    for number, outcome in enumerate(outcome for outcome in outcomes if outcome.deviates):
+    for outcome in (outcome for outcome in outcomes if outcome.deviates):
         cause = _cause_text(outcome)
-        groups.setdefault(cause or f"\0{number}", Group(cause)).outcomes.append(outcome)
+        groups.setdefault(cause or f"\0{outcome.scenario.name}", Group(cause)).outcomes.append(outcome)
     return sorted(groups.values(), key=lambda group: -len(group.outcomes))
 
 

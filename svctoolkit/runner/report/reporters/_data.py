@@ -87,6 +87,7 @@ def summary(notice: Finished) -> dict[str, Json]:
         "total": notice.total,
         "seconds": round(notice.seconds, 3),
         "interrupted": notice.interrupted,
+        "changed": list(notice.changed),
     }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from svctoolkit.displayed import printable
 from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome, Started
+from svctoolkit.runner.report.ending import Ending
 from svctoolkit.runner.report.reporters._contract import Output
 from svctoolkit.runner.suite.model import Suite
 
@@ -35,6 +36,7 @@ class Console:
         self._failed: list[Outcome] = []  # and those that only warn
         self._left_out: dict[tuple[str, str], list[str]] = {}
         self._total = self._done = 0
+        self._ending = Ending()
         self._coverage: Coverage | None = None
 
     def __call__(self, notice: Notice) -> None:
@@ -53,6 +55,7 @@ class Console:
             self._suite = outcome.scenario.suite
         self._counts[outcome.status] += 1
         self._done += 1
+        self._ending.add(outcome)
         if outcome.deviates:
             self._failed.append(outcome)
         elif outcome.reason:
@@ -70,24 +73,28 @@ class Console:
         self._end_suite()
         for (status, reason), names in sorted(self._left_out.items(), reverse=True):
             self._line(f"{self._style(_NAMES[status], status)}: {reason} ({_few(names)})")
-        self._failures()
+        ending = list(self._failures(notice))
         if self._coverage:
             self._line("\n" + "\n".join(_coverage_lines(self._coverage)))
         ran = sum(notice.counts.values())
         waiting = f", {notice.total - ran} not run" if ran < notice.total else ""
         stopped = "interrupted: " if notice.interrupted else ""
         gap = "\n" if self._failed or self._coverage else ""
+        if ending:
+            self._line("\n" + "\n".join(ending))
         self._line(f"{gap}{stopped}{self._count_text(notice.counts)}{waiting} in {notice.seconds:.2f} s")
 
-    def _failures(self) -> None:
+    def _failures(self, finished: Finished) -> Iterator[str]:
+        """Write the failures, and yield the lines that the report ends with."""
         if not self._failed:
             return
         from svctoolkit.runner.report.groups import group_by_cause  # not needed in most runs, which have no failures
 
-        for group in group_by_cause(self._failed):
+        groups = group_by_cause(self._failed)
+        for group in groups:
             first = group.outcomes[0]
             label = self._style(first.status.upper(), first.status)
-            if len(group.outcomes) > 1:
+            if group.cause and len(group.outcomes) > 1:
                 self._line(f"\n{label} {group.title}")
                 self._line("\n".join(f"  {line}" for line in group.lines()))
                 continue
@@ -95,6 +102,7 @@ class Console:
             if first.scenario.title != first.scenario.id:
                 self._line(f"  {first.scenario.suite.masker.mask(first.scenario.title)}")
             self._line("\n".join(f"  {line}" for line in _explanation_lines(first)))
+        yield from self._ending.lines(groups, finished)
 
     def _count_text(self, counts: Counter[str]) -> str:
         texts = [self._style(f"{counts[s]} {_NAMES[s]}", s) for s in _NAMES if counts[s]]

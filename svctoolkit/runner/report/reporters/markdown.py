@@ -6,6 +6,7 @@ import re
 from collections import Counter
 
 from svctoolkit.runner.attempts.outcome import Finished, Notice, Outcome
+from svctoolkit.runner.report.ending import Ending
 from svctoolkit.runner.report.groups import Group, group_by_cause
 from svctoolkit.runner.report.reporters._contract import Output
 from svctoolkit.runner.report.text import explanation
@@ -30,10 +31,12 @@ class Markdown:
         self._stream = output.stream
         self._deviating: list[Outcome] = []
         self._counts: Counter[str] = Counter()
+        self._ending = Ending()
 
     def __call__(self, notice: Notice) -> None:
         if isinstance(notice, Outcome):
             self._counts[notice.status] += 1
+            self._ending.add(notice)
             if notice.deviates:
                 self._deviating.append(notice)
         elif isinstance(notice, Finished):
@@ -44,7 +47,8 @@ class Markdown:
         sign = "❌" if finished.interrupted or not all(outcome.ok for outcome in self._deviating) else "✅"
         head = f"### {sign} Suites: {counts or 'nothing ran'}{', interrupted' if finished.interrupted else ''}"
         groups = group_by_cause(self._deviating)
-        parts = [head, *map(_text, groups[:_MOST])]
+        ending = "\n".join(f"- {_escape(line)}" for line in self._ending.lines(groups, finished))
+        parts = [head, *([ending] if ending else []), *map(_text, groups[:_MOST])]
         if len(groups) > _MOST:
             parts.append(f"and {len(groups) - _MOST} more causes")
         self._stream.write("\n\n".join(parts) + "\n")
