@@ -66,7 +66,7 @@ def touches(scenario: Scenario, paths: set[Path]) -> bool:
 def inputs_of(scenario: Scenario) -> list[Inputs]:
     """Return everything that a scenario was loaded from: its suite's inputs, those of items, and its own."""
     of_items = scenario.suite.workspace.inputs
-    items = [of_items[item] for item in items_of(scenario) if item in of_items] if len(of_items) > 1 else []
+    items = [of_items[item] for item in items_of(scenario) if item in of_items] if of_items.keys() - {""} else []
     return [scenario.suite.inputs, *items, scenario.inputs]
 
 
