@@ -137,6 +137,7 @@ MEASURES: Final[Mapping[str, Measure]] = {
     "longest_object": lambda value, _: _longest(value, dict),
     "records": lambda value, _: len(value) if isinstance(value, list) else 1,
     "days_ahead": _days_ahead,
+    "hours_ahead": lambda value, now: 24 * _days_ahead(value, now),
     "days_ago": lambda value, now: -_days_ahead(value, now),
     "year": lambda value, _: _year(value),
 }

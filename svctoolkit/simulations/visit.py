@@ -360,6 +360,14 @@ class Batch:
             if broken is None:
                 yield place, record
 
+    def report_others(self, rule: str, kind: str, records: Iterable[Json]) -> None:
+        """Report the records that are valid, but lost with the refused ones."""
+        refused = {broken.place for broken in self.refused}
+        for place, record in enumerate(records):
+            if place not in refused:
+                self._visit.record_of = record if isinstance(record, Mapping) else {}
+                self._visit.report(rule, kind, place)
+
     @property
     def errors(self) -> list[dict[str, Json]]:
         """The values of the answers for the refused records."""

@@ -8,7 +8,7 @@ import pytest
 
 from svctoolkit import simulations
 from svctoolkit.simulations import SIMULATIONS
-from tests.simulations import bounds_am, bounds_ga4
+from tests.simulations import bounds_am, bounds_ga4, bounds_meta, bounds_small
 from tests.simulations.bounds import NOW, SECONDS, Case, Requests, each, numbered
 
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -17,6 +17,8 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "BRAZE": {"restApiKey": "k1", "dataCenter": "US-01"},
     "GA4": bounds_ga4.CONFIG,
     "AM": bounds_am.CONFIG,
+    "FACEBOOK_PIXEL": bounds_meta.CONFIG,
+    **bounds_small.CONFIGS,
 }
 #: rules that say how something is answered or kept; they lose nothing
 QUIET = ("kept", "answer", "ignored", "unsure")
@@ -249,6 +251,8 @@ CASES: dict[str, Case] = {
     "bz.event.reserved_keys": Case(bz_event(properties={"time": 1}), bz_event(properties={"times": 1})),
     **bounds_ga4.CASES,
     **bounds_am.CASES,
+    **bounds_meta.CASES,
+    **bounds_small.CASES,
 }
 #: rules whose case is another one's: they say what happens to a request whose records break others
 ELSEWHERE = {
@@ -261,7 +265,17 @@ ELSEWHERE = {
 }
 #: rules about many requests in a short time, which a stopped clock would break by itself
 RATES = {"mp.rate", "kl.rate", "bz.rate"}  # fmt: skip
-TYPES = {"mp": "MP", "kl": "KLAVIYO", "bz": "BRAZE", "ga4": "GA4", "am": "AM"}
+TYPES = {
+    "mp": "MP",
+    "kl": "KLAVIYO",
+    "bz": "BRAZE",
+    "ga4": "GA4",
+    "am": "AM",
+    "fb": "FACEBOOK_PIXEL",
+    "ph": "POSTHOG",
+    "sc": "SNAPCHAT_CONVERSION",
+    "tt": "TIKTOK_ADS",
+}
 
 
 def findings(rule: str, requests: Requests, level: str) -> list[tuple[str, str]]:
@@ -292,3 +306,9 @@ def test_every_rule_with_an_effect_has_its_cases() -> None:
     """A new rule in `facts.yaml` needs a case on both sides of its bound."""
     rules = {id: rule for type in TYPES.values() for id, rule in SIMULATIONS[type].rules.items()}
     assert {id for id, rule in rules.items() if rule.effect not in QUIET} == CASES.keys() | ELSEWHERE | RATES
+
+
+def test_every_simulated_type_has_cases() -> None:
+    """A new simulation needs cases of its rules; types that share a simulation share them."""
+    tested = {SIMULATIONS[type] for type in TYPES.values()}
+    assert {type for type in SIMULATIONS if SIMULATIONS[type] not in tested} == set()

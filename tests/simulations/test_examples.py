@@ -23,6 +23,7 @@ SIGNED = {
     ("BRAZE", "an event without a user is sent without one, which Braze refuses"): {"bz.id.required"},
     ("BRAZE", "a user ID among the traits is not used, but prevents the alias"): {"bz.id.required"},
     ("KLAVIYO", "an event without a name is sent without one, which Klaviyo refuses"): {"kl.event.required"},
+    ("SNAPCHAT_CONVERSION", "an unknown conversion type gives no action source"): {"sc.required"},
     ("KLAVIYO", "a screen keeps its name, even an empty one"): {"kl.event.required"},
 }
 
@@ -33,16 +34,17 @@ class Sent(NamedTuple):
     type: str
     name: str
     config: dict[str, Any]
+    now: str
     payloads: list[dict[str, Any]]
 
 
 def sent() -> Iterator[Sent]:
     for type in SIMULATIONS:
         for example in examples(type):
-            yield Sent(type, example.name, example.config, example.payloads)
+            yield Sent(type, example.name, example.config, example.now, example.payloads)
         for batch in batch_examples(type):
             payloads = [payload for result in batch.results for payload in result.payloads]
-            yield Sent(type, batch.name, batch.config, payloads)
+            yield Sent(type, batch.name, batch.config, batch.now, payloads)
 
 
 SENT = [each for each in sent() if each.payloads]
@@ -51,7 +53,7 @@ SENT = [each for each in sent() if each.payloads]
 @pytest.mark.parametrize("each", SENT, ids=lambda each: f"{each.type}: {each.name}")
 def test_only_signed_examples_are_lost(each: Sent) -> None:
     """No payload that the mapping is meant to send turns red."""
-    server = simulations.open(each.type, each.config, account={"history": "existing"}, now="2026-08-06T10:00:00Z")
+    server = simulations.open(each.type, each.config, account={"history": "existing"}, now=each.now)
     statuses = [server.respond(read_request(request(payload))) for payload in each.payloads]
 
     assert server.faults == 0

@@ -80,9 +80,7 @@ def take_events(visit: Visit, request: Request) -> Response:
         owned.append((place, kept))
         batch.refused += [broken] if broken else []
     if batch.refused:
-        bad = {broken.place for broken in batch.refused}
-        for place, visit.record_of in [(place, event) for place, event in owned if place not in bad]:
-            visit.report("am.400", EVENTS, place)
+        batch.report_others("am.400", EVENTS, given)
         return visit.answer("refused", **_fields(batch.refused))
     for place, event in owned:
         visit.record_of = event
