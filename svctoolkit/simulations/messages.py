@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -46,7 +47,16 @@ class Request:
     def __post_init__(self) -> None:
         split = urlsplit(self.url)
         self.host, self._query = split.netloc, split.query
-        self.path = unquote(split.path).rstrip("/") or "/"
+        self._path = split.path.rstrip("/") or "/"
+        self.path = unquote(self._path)
+
+    def match(self, pattern: re.Pattern[str]) -> bool:
+        """Whether the path has this form; if so, set `parts`. An encoded slash belongs to a part."""
+        found = pattern.fullmatch(self._path)
+        if found is None:
+            return False
+        self.parts = tuple(unquote(part) for part in found.groups())
+        return True
 
     @cached_property
     def query(self) -> dict[str, str]:

@@ -147,8 +147,6 @@ class Simulation:
         if found is not None:
             return found
         for method, pattern, endpoint in self._patterns:
-            match = pattern.fullmatch(request.path) if method == request.method else None
-            if match:
-                request.parts = tuple(match.groups())
+            if method == request.method and request.match(pattern):
                 return endpoint
         return self._unknown

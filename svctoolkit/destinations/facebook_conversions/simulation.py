@@ -1,7 +1,7 @@
-"""Meta's Conversions API: the same server as that of FACEBOOK_PIXEL."""
+"""Meta's Conversions API: FACEBOOK_PIXEL and FACEBOOK_CONVERSIONS send to the same server."""
 
 from __future__ import annotations
 
-from svctoolkit.destinations.facebook_pixel.simulation import simulation
+from svctoolkit.destinations._families.meta_conversions import simulation
 
 __all__ = ["simulation"]
