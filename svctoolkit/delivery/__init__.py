@@ -12,6 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from svctoolkit.delivery._caller import caller, calling
 from svctoolkit.delivery._http import HttpRequest, HttpResponse, Transport
 from svctoolkit.delivery._masking import mask_request, mask_response
 from svctoolkit.delivery._recorder import Answer, Recorded, Recorder, Server
@@ -35,6 +36,8 @@ __all__ = [
     "Sender",
     "Server",
     "Transport",
+    "caller",
+    "calling",
     "curl",
     "live",
     "mask_request",

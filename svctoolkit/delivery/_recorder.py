@@ -79,7 +79,8 @@ class Recorded(Displayed):
     """One request as it arrived, and its response: None if the connection was closed or the sender gave up.
 
     A data plane adds where the request belongs: the key of the `destination`, the `run`, and the message ids of the
-    `events`.
+    `events`. A request of user code has the key of its `transformation`. `script` is the key of the script that
+    answered, if there was one.
     """
 
     request: HttpRequest
@@ -88,6 +89,8 @@ class Recorded(Displayed):
     destination: str = ""
     run: str = ""
     events: tuple[str, ...] = ()
+    transformation: str = ""
+    script: str = ""
     _secrets: Callable[[], Iterable[str]] = field(default=tuple, repr=False, compare=False)
 
     def __repr__(self) -> str:
@@ -158,6 +161,7 @@ class Recorder(Displayed):
         #: lets the time of an answer's `delay` pass
         self.sleep = sleep
         self._kept: deque[Recorded] = deque(maxlen=limit)
+        self._fetched: deque[Recorded] = deque(maxlen=limit)
         self._arrived = 0
         self._answers: dict[str, _Script] = {}
         self._scripts: dict[tuple[str, str], _Script] = {}
@@ -168,6 +172,18 @@ class Recorder(Displayed):
         """The requests that are kept, oldest first."""
         with self._changed:
             return tuple(self._kept)
+
+    @property
+    def fetched(self) -> tuple[Recorded, ...]:
+        """Those of `requests` that user code has sent, also after `requests` was full."""
+        with self._changed:
+            return tuple(self._fetched)
+
+    def forget_fetched(self, run: str) -> None:
+        """Remove the requests of a run, and of the runs within it, from `fetched`."""
+        with self._changed:
+            others = [kept for kept in self._fetched if not _is_within(kept.run, run)]
+            self._fetched = deque(others, maxlen=self._fetched.maxlen)
 
     def __repr__(self) -> str:
         return f"<Recorder: {self._arrived:,} requests>"
@@ -202,8 +218,12 @@ class Recorder(Displayed):
         """Like `answer`, for the requests that a data plane sends to a destination (by key), or only those of a run.
 
         A script takes precedence over `answer`, and one of a run over one for all runs. The script of a run
-        also applies to the runs within it: that of `r` to `r/1`. Raises `UsageError` for anything but `Answer`s.
+        also applies to the runs within it: that of `r` to `r/1`. Instead of a destination, it can be for a URL prefix
+        that user code requests (`https://crm.example/lookup`); the longest one applies.
+        Raises `UsageError` for anything but `Answer`s, `DeliveryError` for an invalid URL.
         """
+        if "://" in destination:
+            Url.parse(destination)
         with self._changed:
             if answers:
                 self._scripts[destination, run] = _Script(answers)
@@ -220,6 +240,7 @@ class Recorder(Displayed):
         """Forget all requests and their count. The configured answers stay."""
         with self._changed:
             self._kept.clear()
+            self._fetched.clear()
             self._arrived = 0
 
     def reset(self, run: str = "") -> None:
@@ -228,6 +249,8 @@ class Recorder(Displayed):
             others = [kept for kept in self._kept if run and not _is_within(kept.run, run)]
             self._arrived -= len(self._kept) - len(others)
             self._kept = deque(others, maxlen=self._kept.maxlen)
+            fetched = [kept for kept in self._fetched if run and not _is_within(kept.run, run)]
+            self._fetched = deque(fetched, maxlen=self._kept.maxlen)
             self._scripts = {key: s for key, s in self._scripts.items() if run and not _is_within(key[1], run)}
             if not run:
                 self._arrived = 0
@@ -250,26 +273,38 @@ class Recorder(Displayed):
         run: str = "",
         events: tuple[str, ...] = (),
         server: Server | None = None,
+        transformation: str = "",
+        sleep: Callable[[float], object] | None = None,
     ) -> HttpResponse:
         """Return the response within `timeout` seconds. Raises `DeliveryError`.
 
         `server` returns what the destination's own server would respond. It is used if no answer is configured, and for
-        batches with rejected items.
+        batches with rejected items. `transformation` is the key of the user code that sends the request. `sleep` lets
+        the time of a delay pass, instead of the recorder's own.
         """
         url = Url.parse(request.url)
         with self._changed:
-            chosen = self._from_script(destination, run) or self._next(url)
+            if transformation:
+                script, chosen = self._for_code(url, run)
+            else:
+                script, chosen = destination, self._from_script(destination, run)
+            script = script if chosen is not None else ""
+            chosen = chosen or self._next(url)
         if server is not None:  # outside the lock: a server may take long, and has its own
             chosen = _ask(server, request, chosen)
         chosen = chosen or Answer()
         gives_up = chosen.delay >= timeout
         response = None if chosen.close or chosen.truncate or gives_up else chosen.response()
         with self._changed:
-            self._kept.append(Recorded(request, response, self._clock(), destination, run, events, self._secrets))
+            about = (destination, run, events, transformation, script, self._secrets)
+            recorded = Recorded(request, response, self._clock(), *about)
+            self._kept.append(recorded)
+            if transformation:
+                self._fetched.append(recorded)
             self._arrived += 1
             self._changed.notify_all()
         if chosen.delay > 0:
-            self.sleep(min(chosen.delay, timeout))
+            (sleep or self.sleep)(min(chosen.delay, timeout))
         if gives_up:
             raise failure("ECONNABORTED", f"{url.place} did not respond within {timeout:g} s")
         if response is None:
@@ -286,6 +321,15 @@ class Recorder(Displayed):
                 return answer
             run = run.rpartition("/")[0]
         return None
+
+    def _for_code(self, url: Url, run: str) -> tuple[str, Answer | None]:
+        """Return the answer from the script of the longest URL prefix, with that prefix."""
+        prefixes = {key for key, _ in self._scripts if "://" in key and str(url).startswith(_key(key))}
+        for key in sorted(prefixes, key=len, reverse=True):
+            answer = self._from_script(key, run)
+            if answer is not None:
+                return key, answer
+        return "", None
 
     def _next(self, url: Url) -> Answer | None:
         prefixes = [key for key in self._answers if "://" in key and str(url).startswith(key)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from svctoolkit.delivery import calling
 from svctoolkit.errors import InvalidMessageType
 from svctoolkit.events import check
 from svctoolkit.json_types import Json
@@ -13,9 +14,9 @@ from svctoolkit.transformations import Output, cause_of
 
 
 def transform_alone(
-    events: Sequence[Mapping[str, Json]], route: Route
-) -> tuple[list[Mapping[str, Json]], list[str], list[Output]]:
-    """Return the events that the code of a route returns, in its order, its errors as text, and its outputs.
+    events: Sequence[Mapping[str, Json]], route: Route, run: str = ""
+) -> tuple[list[Mapping[str, Json]], list[str]]:
+    """Return the events that the code of a route returns, in its order, and its errors as text.
 
     A call gets all events, up to the `batch` of the workspace. An event without a valid type is an error, and is not
     passed to the code.
@@ -28,10 +29,11 @@ def transform_alone(
             errors.append(str(error))
     batch = route.workspace.delivery.batch
     size = batch.jobs if batch else 1
-    calls = [user_transform.run(valid[at : at + size], route, None) or [] for at in range(0, len(valid), size)]
+    with calling(run, route.transformation.key if route.transformation else ""):
+        calls = [user_transform.run(valid[at : at + size], route, None) or [] for at in range(0, len(valid), size)]
     outputs = [output for call in calls for output in call]
     errors += [cause_of(output.error).text for output in outputs if output.error is not None]
-    return [event for call in calls for event in _in_order(call)], errors, outputs
+    return [event for call in calls for event in _in_order(call)], errors
 
 
 def _in_order(outputs: Sequence[Output]) -> Iterator[Mapping[str, Json]]:

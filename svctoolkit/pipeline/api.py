@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from svctoolkit.delivery import Recorder, Sender, Transport
+from svctoolkit.delivery import Recorder, Sender, Transport, calling
 from svctoolkit.destinations import Context, Lookup, definitions
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import RequestError, ToolkitError, UsageError
@@ -179,7 +179,7 @@ class Pipeline(Displayed):
         watched: AbstractContextManager[list[Loss]] = nullcontext([])
         if stages.send_to_destination:
             watched = servers.watch(destination, run_name, message_ids([event]))
-        with watched as lost:
+        with watched as lost, calling(run_name, destination.key):
             data = run(event, to, stages, sender, context, source, self.warehouses)
         head = destination.id, destination.name, destination.type
         return DestinationResult(

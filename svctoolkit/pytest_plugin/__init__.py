@@ -8,7 +8,7 @@ a project without such files pays nothing, because everything else is imported w
 
 Python tests get fixtures (`workspace`, `data_plane`, `recorder`, `warehouse`, `tracking_plan`, `service_client` and
 `run_scenario`), and helpers to import from here: `assert_delivered`, `assert_never_delivered`, `assert_dropped`,
-`assert_held`, `assert_nothing_lost`, `assert_violations` and `assert_conforms`.
+`assert_held`, `assert_nothing_lost`, `assert_violations`, `assert_conforms`, `assert_fetched` and `assert_logged`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from svctoolkit.pytest_plugin import state
+from svctoolkit.pytest_plugin.code_helpers import assert_fetched, assert_logged
 from svctoolkit.pytest_plugin.fixtures import (
     data_plane,
     recorder,
@@ -46,7 +47,9 @@ __all__ = [
     "assert_conforms",
     "assert_delivered",
     "assert_dropped",
+    "assert_fetched",
     "assert_held",
+    "assert_logged",
     "assert_never_delivered",
     "assert_nothing_lost",
     "assert_violations",

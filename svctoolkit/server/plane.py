@@ -43,7 +43,7 @@ from svctoolkit.server.web.in_process import Loop, call
 from svctoolkit.server.web.requests import RUN_HEADER
 from svctoolkit.server.worker import Backoff, Engine, Knobs
 from svctoolkit.simulations import Level, SimulatedServer
-from svctoolkit.workspace import Workspace
+from svctoolkit.workspace import UserCode, Workspace
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -190,6 +190,11 @@ class DataPlane(View):
         return self._pipeline.recorder
 
     @property
+    def user_code(self) -> UserCode:
+        """The transformations of the workspace, as this data plane runs them."""
+        return self._pipeline.user_code
+
+    @property
     def stopped(self) -> bool:
         """Whether `stop` was called. Its records can still be read."""
         return self._stopped
@@ -310,10 +315,12 @@ class DataPlane(View):
     def script(self, destination: str, *answers: RecorderAnswer, run: str = "") -> None:
         """Let the recorder answer a destination (key or id) with these answers, in order; the last is repeated.
 
+        `destination` may be a URL prefix instead, such as `https://crm.example/lookup`, for requests of user code.
         With `run`, this applies only to requests of that run. Without answers, restore the default. Raises
         `UnknownName`.
         """
-        self.recorder.script(self.workspace.destination(destination).key, *answers, run=run)
+        key = destination if "://" in destination else self.workspace.destination(destination).key
+        self.recorder.script(key, *answers, run=run)
 
     def reset(self, run: str = "") -> int:
         """Delete settled events, recorded requests and scripts. Return how many events.
@@ -321,6 +328,7 @@ class DataPlane(View):
         With `run`, delete only what belongs to it or to a run within it (`run/...`). Pending events stay.
         """
         self.recorder.reset(run)
+        self.user_code.forget(run)
         if not run:
             self._pipeline.warehouses.clear()
         return self._engine.forget(run or None)

@@ -132,15 +132,18 @@ class FetchRequest:
 
 @dataclass(frozen=True, slots=True)
 class FetchResponse:
-    """A response, with lower-case header names."""
+    """A response, with lower-case header names. `seconds` is its delay, if it did not take any real time."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    seconds: float = 0.0
 
 
 class Fetch(Protocol):
-    """Responds to requests of user code. Raises `ToolkitError` without a response. Must be thread-safe."""
+    """Responds to requests of user code. Raises `ToolkitError` without a response, `TimeoutError` if it takes longer
+    than the rest of the call. Must be thread-safe.
+    """
 
     def __call__(self, request: FetchRequest) -> FetchResponse: ...
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -44,6 +45,7 @@ def load(
     credentials: Mapping[str, str] | None = None,
     fetch: Fetch | None = None,
     geolocation: Geolocation | None = None,
+    in_order: Callable[[], bool] = lambda: False,
     limits: Limits | None = None,
     scope: str = "",
     coverage: bool = False,
@@ -53,7 +55,8 @@ def load(
     """Check user code and make it ready to run. The first call per language starts a worker (about 200 ms).
 
     `name` is the file name in errors. `libraries` are looked up by the name that code imports; RudderStack's own
-    (`@rs/hash/v1`; see `standard`) are available to JavaScript. `fetch` and `geolocation` answer the code's requests.
+    (`@rs/hash/v1`; see `standard`) are available to JavaScript. `fetch` and `geolocation` answer the code's requests,
+    several at once unless `in_order()`.
     `scope` identifies the owner of the code: no process ever serves two scopes. `coverage` counts the lines that run.
     `workers` replaces the shared pool. `version` is RudderStack's `codeVersion` of JavaScript: "1" for a module that
     exports a function, "0" for a script with `transform(events)`; by default it is detected.
@@ -81,7 +84,7 @@ def load(
         coverage=coverage,
         version=version,
     )
-    loaded = SandboxedTransformation(program, Requests(fetch, geolocation), workers or pool(language))
+    loaded = SandboxedTransformation(program, Requests(fetch, geolocation, in_order), workers or pool(language))
     with loaded.workers.worker(program) as worker:
         program.units = worker.units
     if coverage:
@@ -154,12 +157,17 @@ class SandboxedTransformation:
         So a call does not fail because of what earlier calls left behind, such as memory that was not freed, or because
         something else ended the worker. A call that has sent requests is not rerun.
         """
-        has_requested, first = False, True
+        has_requested, first, waited = False, True, 0.0
 
         def replies(requests: Sequence[Request], deadline: float) -> list[dict[str, Any]]:
-            nonlocal has_requested
+            nonlocal has_requested, waited
             has_requested = True
-            return self._requests.replies(requests, deadline)
+            answers = self._requests.replies(requests, deadline - waited)
+            # The requests of a round are under way at the same time, so that the longest delay counts.
+            waited += max(answer.pop("seconds") for answer in answers)
+            if time.monotonic() + waited >= deadline:
+                raise TimeoutError
+            return answers
 
         try:
             with self.workers.worker(self.program) as worker:

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,6 +18,7 @@ from svctoolkit.transformations._contract import Fetch, FetchRequest, FetchRespo
 from svctoolkit.transformations._frames import Request
 
 _AT_ONCE = 8
+_SECONDS: ContextVar[float] = ContextVar("seconds", default=0.0)  # the delay of the request that is being answered
 _LONGEST_URL = 1 << 16
 _FRAMING = ("content-length", "transfer-encoding")  # computed; both at once would let one request contain another
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -30,8 +32,14 @@ class _InvalidRequestError(ToolkitError):
 class Requests:
     """Answers requests, several at once. Without `fetch` or `geolocation`, those requests fail with the reason."""
 
-    def __init__(self, fetch: Fetch | None = None, geolocation: Geolocation | None = None) -> None:
-        self._fetch, self._geolocation = fetch, geolocation
+    def __init__(
+        self,
+        fetch: Fetch | None = None,
+        geolocation: Geolocation | None = None,
+        in_order: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """With `in_order`, requests are answered one after the other, so that scripted answers fit them."""
+        self._fetch, self._geolocation, self._in_order = fetch, geolocation, in_order
         self._kinds: dict[str, Callable[[Sequence[Any], float], Any]] = {
             "fetch": self._fetch_v1,
             "fetchV2": self._fetch_v2,
@@ -39,7 +47,12 @@ class Requests:
         }
 
     def replies(self, requests: Sequence[Request], deadline: float) -> list[dict[str, Json]]:
-        """Return `{id, value, error}` for each request, by `deadline` (monotonic seconds). Raises `TimeoutError`."""
+        """Return `{id, value, error, seconds}` for each request, by `deadline` (monotonic seconds).
+
+        `seconds` is the delay that took no real time. Raises `TimeoutError`.
+        """
+        if self._in_order():
+            return [self._reply(request, deadline) for request in requests]
         pool = ThreadPoolExecutor(min(len(requests), _AT_ONCE), thread_name_prefix="svctoolkit-fetch")
         try:
             futures = [pool.submit(self._reply, request, deadline) for request in requests]
@@ -50,13 +63,16 @@ class Requests:
 
     def _reply(self, request: Request, deadline: float) -> dict[str, Any]:
         value, error = None, None
+        _SECONDS.set(0.0)
         try:
             value = self._kinds[request.kind](request.args, deadline)
+        except TimeoutError:
+            raise
         except ToolkitError as failure:
             error = str(failure)
         except Exception as failure:  # noqa: BLE001 - the transport is the caller's; user code gets the error's message
             error = f"{type(failure).__name__}: {failure}"
-        return {"id": request.id, "value": value, "error": error}
+        return {"id": request.id, "value": value, "error": error, "seconds": _SECONDS.get()}
 
     def _fetch_v1(self, args: Sequence[Any], deadline: float) -> Any:
         try:
@@ -76,7 +92,9 @@ class Requests:
         request = _request(args, max(0.001, deadline - time.monotonic()))
         if self._fetch is None:
             raise _InvalidRequestError("fetch is not available here: no transport is configured for it")
-        return request, self._fetch(request)
+        response = self._fetch(request)
+        _SECONDS.set(response.seconds)
+        return request, response
 
     def _locate(self, args: Sequence[Any], _deadline: float) -> Any:
         ip = args[0] if args else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svctoolkit.json_types import Json
-from svctoolkit.workspace._code import UserCode
+from svctoolkit.workspace._code import CodeLog, UserCode
 from svctoolkit.workspace._env_file import load_env, save_env
 from svctoolkit.workspace._items import (
     Account,
@@ -38,6 +38,7 @@ __all__ = [
     "CODE_SUFFIXES",
     "Account",
     "Calls",
+    "CodeLog",
     "CodePiece",
     "Connection",
     "DataPlaneSettings",

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 from svctoolkit import transformations
-from svctoolkit.delivery import HttpRequest, Recorder, Transport
+from svctoolkit.delivery import HttpRequest, Recorder, Transport, caller
 from svctoolkit.errors import DeliveryError, TransformationError
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import reveal
@@ -32,7 +35,20 @@ if TYPE_CHECKING:
 #: Seconds until code that could not be loaded is loaded again, by the kind of the error.
 _AGAIN = {"syntax": math.inf, "error": math.inf, "sandbox": 1.0}
 _AGAIN_AFTER_BREACH = 5.0
+_MOST_LOGS = 10_000
 _GEOLOCATION = "http://geolocation"  # a host that only the recorder answers
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLog:
+    """A line that user code has logged, with its secrets masked. `event` is the message id, `run` that of the event."""
+
+    text: str
+    level: str
+    transformation: str
+    destination: str = ""
+    run: str = ""
+    event: str = ""
 
 
 class UserCode:
@@ -54,11 +70,27 @@ class UserCode:
         self._workspace, self._recorder, self._transport = workspace, recorder, transport
         self._loopback, self._coverage = loopback, coverage
         self._codes: dict[str, _Code] = {}
+        #: the last lines that the code has logged, oldest first
+        self.logs: deque[CodeLog] = deque(maxlen=_MOST_LOGS)
         self._lock = Lock()
 
     def runnable(self, transformation: Transformation) -> Runnable:
         """Return the runnable transformation. Never raises: if the code cannot be loaded, each event gets the error."""
-        return MaskedCode(self._runnable(transformation), lambda: self._workspace.masker)
+        keep = partial(self._keep_logs, transformation.key)
+        return MaskedCode(self._runnable(transformation), lambda: self._workspace.masker, keep)
+
+    def _keep_logs(self, transformation: str, events: Sequence[Mapping[str, Any]], outputs: Sequence[Output]) -> None:
+        about = caller()
+        for event, output in zip(events, outputs, strict=True):
+            for log in output.logs:
+                message_id = str(event.get("messageId") or "")
+                self.logs.append(CodeLog(log.text, log.level, transformation, about.destination, about.run, message_id))
+
+    def forget(self, run: str = "") -> None:
+        """Forget the log lines, or those of a run and of the runs within it."""
+        kept = [log for log in list(self.logs) if run and not (log.run == run or log.run.startswith(f"{run}/"))]
+        self.logs.clear()
+        self.logs.extend(kept)
 
     def _runnable(self, transformation: Transformation) -> Runnable:
         if transformation.function is not None:
@@ -96,23 +128,53 @@ class UserCode:
             name=transformation.file_name,
             libraries={key: _library(library) for key, library in self._workspace.libraries.items()},
             credentials=reveal(self._workspace.credentials),
-            fetch=self._fetch,
-            geolocation=self._locate,
+            fetch=partial(self._fetch, transformation.key),
+            geolocation=partial(self._locate, transformation.key),
+            in_order=self._is_recorded,
             limits=self._workspace.limits,
             scope=self._workspace.scope,
             coverage=self._coverage,
             version=transformation.code_version,
         )
 
-    def _fetch(self, request: FetchRequest) -> FetchResponse:
-        transport = self._transport or self._workspace.transport(self._recorder, loopback=self._loopback)
-        sent = HttpRequest(request.method, request.url, request.headers, request.body)
-        response = transport(sent, timeout=min(request.timeout, self._workspace.delivery.timeout))
-        return FetchResponse(response.status, response.headers, response.body)
+    def _current_transport(self) -> Transport:
+        return self._transport or self._workspace.transport(self._recorder, loopback=self._loopback)
 
-    def _locate(self, ip: str) -> Any:
+    def _is_recorded(self) -> bool:
+        """Whether a recorder answers. Its answers depend on the order of the requests, and take no time."""
+        return isinstance(self._current_transport(), Recorder)
+
+    def _fetch(self, transformation: str, request: FetchRequest) -> FetchResponse:
+        """Return the response. Raises `TimeoutError` if a recorder's answer takes longer than the rest of the call."""
+        waited: list[float] = []
+        try:
+            return self._exchange(transformation, request, waited)
+        except DeliveryError:
+            if sum(waited) >= request.timeout:
+                raise TimeoutError from None
+            raise
+
+    def _exchange(self, transformation: str, request: FetchRequest, waited: list[float]) -> FetchResponse:
+        transport = self._current_transport()
+        sent = HttpRequest(request.method, request.url, request.headers, request.body)
+        timeout = min(request.timeout, self._workspace.delivery.timeout)
+        if isinstance(transport, Recorder):
+            response = transport.exchange(
+                sent,
+                timeout=timeout,
+                destination=caller().destination,
+                run=caller().run,
+                transformation=transformation,
+                sleep=waited.append,
+            )
+        else:
+            response = transport(sent, timeout=timeout)
+        return FetchResponse(response.status, response.headers, response.body, sum(waited))
+
+    def _locate(self, transformation: str, ip: str) -> Any:
         service = reveal(self._workspace.delivery.geolocation) or _GEOLOCATION
-        response = self._fetch(FetchRequest("GET", f"{service.rstrip('/')}/geoip/{ip}", timeout=1.0))
+        request = FetchRequest("GET", f"{service.rstrip('/')}/geoip/{ip}", timeout=1.0)
+        response = self._exchange(transformation, request, [])
         if response.status != 200:
             raise DeliveryError(
                 f"request to fetch geolocation failed with status code: {response.status}", code="EGEOLOCATION"

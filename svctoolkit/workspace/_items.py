@@ -7,7 +7,7 @@ import hmac
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from svctoolkit.destinations import definitions
 from svctoolkit.displayed import Displayed
@@ -19,6 +19,7 @@ from svctoolkit.simulations import Level
 from svctoolkit.url_secrets import config_url_secrets
 
 if TYPE_CHECKING:
+    from svctoolkit.delivery import Recorder
     from svctoolkit.transformations import Output, Runnable
 
 Language = Literal["python", "javascript"]
@@ -200,6 +201,10 @@ def account_and_declarations(account: str | Mapping[str, Json] | None) -> tuple[
     return (account, {}) if account is None or isinstance(account, str) else (None, dict(account))
 
 
+#: Makes code runnable, with a recorder for its requests.
+MakeRunnable: TypeAlias = "Callable[[Transformation, Recorder | None], Runnable]"
+
+
 @dataclass(slots=True)
 class Transformation(Displayed):
     """The user's code: a Python function, or source text in `code` with its language.
@@ -218,7 +223,9 @@ class Transformation(Displayed):
     file: Path | None = None
     version_id: str = ""
     code_version: str = ""
-    runnable: Callable[[Transformation], Runnable] | None = field(default=None, repr=False, compare=False)
+    runnable: Callable[[Transformation, Recorder | None], Runnable] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     @property
     def file_name(self) -> str:
@@ -231,27 +238,42 @@ class Transformation(Displayed):
         return self.function is None and ("transformEvent" not in self.code or "transformBatch" in self.code)
 
     @overload
-    def run(self, event: Mapping[str, Json], *, metadata: Mapping[str, Json] | None = None) -> Output: ...
+    def run(
+        self,
+        event: Mapping[str, Json],
+        *,
+        metadata: Mapping[str, Json] | None = None,
+        recorder: Recorder | None = None,
+    ) -> Output: ...
     @overload
     def run(
-        self, event: Sequence[Mapping[str, Json]], *, metadata: Mapping[str, Json] | None = None
+        self,
+        event: Sequence[Mapping[str, Json]],
+        *,
+        metadata: Mapping[str, Json] | None = None,
+        recorder: Recorder | None = None,
     ) -> list[Output]: ...
     def run(
-        self, event: Mapping[str, Json] | Sequence[Mapping[str, Json]], *, metadata: Mapping[str, Json] | None = None
+        self,
+        event: Mapping[str, Json] | Sequence[Mapping[str, Json]],
+        *,
+        metadata: Mapping[str, Json] | None = None,
+        recorder: Recorder | None = None,
     ) -> Output | list[Output]:
         """Transform one event, or a list of events in one call. Return an output for each event.
 
         An output has the resulting `events` (none: dropped) or the `error`, and the `logs` of the code. `metadata` is
         that of every event. An event that `transformBatch` returns belongs to the input with its `messageId`.
 
-        The workspace's delivery mode decides where requests of the code go; in mode `record` a recorder answers them.
+        The workspace's delivery mode decides where requests of the code go; in mode `record` a recorder answers them:
+        `recorder`, which can be scripted and keeps them in `fetched`, or else one with successes.
         Raises `ConfigError` without a workspace: use `Workspace.transformation` to get a transformation with one.
         """
         if self.runnable is None:
             raise ConfigError(
                 f"transformation {self.key!r} has no workspace: use workspace.transformation({self.key!r})"
             )
-        code = self.runnable(self)
+        code = self.runnable(self, recorder)
         if isinstance(event, Mapping):
             return code.run([event], [metadata or {}])[0]
         return code.run(event, [metadata or {}] * len(event))

@@ -307,13 +307,13 @@ class Workspace(Displayed):
         """
         record(every_piece(self))
 
-    def _runnable(self, transformation: Transformation) -> Runnable:
-        """Return the runnable code, with this workspace's libraries, credentials and limits, and a recorder."""
+    def _runnable(self, transformation: Transformation, recorder: Recorder | None) -> Runnable:
+        """Return the runnable code, with this workspace's libraries, credentials and limits, and this recorder."""
         from svctoolkit.delivery import Recorder
         from svctoolkit.workspace._code import UserCode
 
         require_trust(self, keys=[transformation.key])
-        return UserCode(self, Recorder()).runnable(transformation)
+        return UserCode(self, recorder or Recorder()).runnable(transformation)
 
     def tracking_plan(
         self, key: str, plan: Plan | Path | str | None = None, *, format: str | None = None, strict: bool = True

@@ -16,8 +16,14 @@ from svctoolkit.transformations import Metadata, Output, Runnable
 class MaskedCode:
     """The user's code, with secrets masked in its errors and logs. Events are unchanged, because they are sent."""
 
-    def __init__(self, code: Runnable, masker: Callable[[], Masker]) -> None:
-        self._code, self._masker = code, masker
+    def __init__(
+        self,
+        code: Runnable,
+        masker: Callable[[], Masker],
+        keep: Callable[[Sequence[Mapping[str, Json]], Sequence[Output]], None],
+    ) -> None:
+        """`keep` gets the events and the outputs of each call that has logged something or failed."""
+        self._code, self._masker, self._keep = code, masker, keep
         self.wants_metadata = code.wants_metadata
 
     def run(self, events: Sequence[Mapping[str, Json]], metadata: Sequence[Metadata]) -> list[Output]:
@@ -25,7 +31,9 @@ class MaskedCode:
         if not any(output.error is not None or output.logs for output in outputs):
             return outputs
         masker = self._masker()
-        return [mask_output(output, masker) for output in outputs]
+        outputs = [mask_output(output, masker) for output in outputs]
+        self._keep(events, outputs)
+        return outputs
 
 
 def mask_output(output: Output, masker: Masker) -> Output:

@@ -15,6 +15,7 @@ from svctoolkit.errors import StillWaiting, ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts import verify as _verify
 from svctoolkit.runner.attempts.causes import Cause
+from svctoolkit.runner.attempts.code import CodeResults
 from svctoolkit.runner.attempts.consequences import causes_first
 from svctoolkit.runner.attempts.held import simulated_results, step_differences
 from svctoolkit.runner.attempts.idle import idle_answers, idle_ignores, idle_invariants
@@ -205,15 +206,19 @@ class _Attempt:
             self.requests[key] = self.requests.get(key, 0) + count
         results = result.results(step.expect)
         results |= simulated_results(self.scenario, step, self.plane, run)
+        code = CodeResults(self.scenario, step, self.plane, run)
+        results |= code.results(step.expect)
+        for key, count in code.scripts.items():
+            self.requests[key] = self.requests.get(key, 0) + count
         hide = self.scenario.suite.masker.mask
-        found = list(self._differences(step, result, results, prefix))
+        found = list(self._differences(step, result, results, code, prefix))
         failed_events = result.causes() if found else ()
         found = causes_first(
             found, results, failed_events, self.scenario.suite.workspace.destinations, _target(self.scenario, step)
         )
         differing = [d.shorten(hide) for d in found]
         if "capture" in step.expect:
-            differing += self._capture(step, results, result.results(EVERYTHING))
+            differing += self._capture(step, results, result.results(EVERYTHING) | code.results(EVERYTHING))
             failed_events = failed_events or (result.causes() if differing else ())
         return StepOutcome(step, results, differing, result.answer, elapsed_ms, failed_events)
 
@@ -227,7 +232,9 @@ class _Attempt:
         context = Context(self.scenario.suite.workspace, dict(self.captured), earlier)
         return python_step.perform(step, context, self._remaining())
 
-    def _differences(self, step: Step, result: Result, results: dict[str, Any], prefix: str) -> Iterator[Difference]:
+    def _differences(
+        self, step: Step, result: Result, results: dict[str, Any], code: CodeResults, prefix: str
+    ) -> Iterator[Difference]:
         yield from result.unexpected_failures(step.expect)
         suite = self.scenario.suite
         store = ScenarioSnapshots(
@@ -252,7 +259,7 @@ class _Attempt:
             value = exact_part(value, expectation, name, suite.workspace.destinations) if exact else value
             yield from comparison.member(name, exact=exact).differences(expectation, value)
         yield from step_differences(self.scenario, step, results)
-        yield from broken_invariants(self.scenario, step, result.everywhere, results, self.checked)
+        yield from broken_invariants(self.scenario, step, result.everywhere, results, code.values, self.checked)
 
     def _remaining(self) -> float:
         """Return the seconds left to wait. A limit that the scenario sets applies to all of its steps together."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,15 +24,18 @@ def broken_invariants(
     step: Step,
     everywhere: Mapping[str, Json] | None,
     results: Mapping[str, Json],
+    code: Mapping[str, Mapping[str, Sequence[Json]]],
     checked: set[Place],
 ) -> Iterator[Difference]:
     """Yield a difference for each stage and destination where a `never` or `always` rule is broken.
 
-    `checked` collects the places of the rules that were compared with at least one value.
+    `code` is what user code requested and logged. `checked` collects the places of the rules that were compared with
+    at least one value.
     """
     if not scenario.invariants:
         return
     values = dict(_values(scenario, step, everywhere, results))
+    values |= {(name, key): list(made) for name, by_key in code.items() for key, made in by_key.items()}
     for invariant in scenario.invariants:
         if any(made and invariant.stage in ("", name) for (name, _), made in values.items()):
             checked.add(invariant.place)

@@ -16,7 +16,8 @@ from svctoolkit.runner.suite.model import as_list
 #: An expectation that keeps every result unchanged, as a list.
 ANY_LIST: Final[Mapping[str, Any]] = {"$each": {}}
 EVERYTHING: Final[Mapping[str, Any]] = dict.fromkeys(
-    ("user_transform", "dest_transform", "send_to_destination", "delivered", "dropped", "failed"), ANY_LIST
+    ("user_transform", "dest_transform", "send_to_destination", "delivered", "dropped", "failed", "fetched", "logs"),
+    ANY_LIST,
 )
 _ABOUT_LISTS = ("$contains", "$length", "$each", "$snapshot", "$unique", "$unordered")
 
@@ -44,14 +45,15 @@ def shape_results(results: Mapping[str, Json], expected: Mapping[str, Json]) -> 
     `results` are those of a plane: lists by destination, `attempts` as numbers and `tries` as the requests themselves.
     """
     shaped = {
-        name: _shape(values, expected.get(name))
+        name: shape_values(values, expected.get(name))
         for name, values in results.items()
         if name not in ("attempts", "tries")
     }
     return {**shaped, "attempts": _shape_attempts(results["attempts"], results["tries"], expected.get("attempts"))}
 
 
-def _shape(values: Mapping[str, list[Any]], expected: Any) -> Any:
+def shape_values(values: Mapping[str, list[Json]], expected: Json) -> Json:
+    """Return one result in the form of its expectation; `values` are lists by destination."""
     if is_keyed(expected, values):
         return {key: unwrap_single(v, expected.get(key, ANY_LIST)) for key, v in values.items()}
     if expected is None or expected is ANY_LIST or expected == ANY:

@@ -142,7 +142,7 @@ def perform(
         looks_further = {"delivered", "dropped", "failed", "attempts"} & step.expect.keys() or scenario.scripted
         return VerifyResult(scenario, answer, plane.run_results(run, keys, limit) if looks_further else None)
     if step.kind == "transformation":
-        return _transform(step, plane)
+        return _transform(step, plane, run)
     if spec.destination is not UNSET:
         path = f"/v0/testDestination/{quote(workspace.destination(spec.destination).id, safe='')}"
     else:
@@ -166,10 +166,10 @@ def _reachable_keys(scenario: Scenario, step: Step) -> list[str]:
     return list(workspace.destinations)
 
 
-def _transform(step: Step, plane: Plane) -> TransformationResult:
+def _transform(step: Step, plane: Plane, run: str) -> TransformationResult:
     key = step.spec.transformation
     assert key is not UNSET  # noqa: S101 - the caller has checked
-    result = plane.transform(key, as_list(step.spec.event))
+    result = plane.transform(key, as_list(step.spec.event), run)
     return TransformationResult(list(result.events), list(result.errors), key)
 
 

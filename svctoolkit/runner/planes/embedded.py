@@ -220,12 +220,12 @@ class EmbeddedPlane:
         got = ask(self._pipeline, path, body)
         return post(self, path, body, run) if got is None else Answer(got.status, got.headers, parse_body(got.body))
 
-    def transform(self, key: str, events: Sequence[Mapping[str, Json]]) -> Transformed:
+    def transform(self, key: str, events: Sequence[Mapping[str, Json]], run: str) -> Transformed:
         from svctoolkit.pipeline import transform_alone
 
         pipeline = self._pipeline
         route = pipeline.route(self._workspace.destination(transformation_id(key)))
-        return Transformed(*transform_alone(events, route)[:2])
+        return Transformed(*transform_alone(events, route, run))
 
     def wait(self, seconds: float, limit: float) -> None:
         if self._data_plane is not None:
@@ -240,6 +240,14 @@ class EmbeddedPlane:
         self._under_way.discard(run)
         return run_results(self._plane.of_run(run), keys)
 
+    def code_records(self, run: str) -> Mapping[str, Sequence[Mapping[str, Json]]]:
+        from svctoolkit.runner.planes.code import code_records  # suites without user code do not need it
+
+        planes = [plane for plane in (self._data_plane, self._runs) if plane is not None]
+        fetched = [request for plane in planes for request in plane.recorder.fetched]
+        logs = [log for plane in planes for log in plane.user_code.logs]
+        return code_records(fetched, logs, run)
+
     def held(self, run: str, key: str) -> dict[str, Json]:
         return self._simulated.server(self._workspace.destination(key), run).state()
 
@@ -248,6 +256,10 @@ class EmbeddedPlane:
             self._simulated.server(self._workspace.destination(key), run).give(state)
 
     def forget(self, run: str) -> None:
+        for plane in (self._data_plane, self._runs):
+            if plane is not None:
+                plane.recorder.forget_fetched(run)
+                plane.user_code.forget(run)
         if self._states is not None:
             self._states.reset(run)
 

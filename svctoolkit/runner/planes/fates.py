@@ -149,16 +149,17 @@ def _tries(requests: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     tries, last = [], dict[Any, datetime]()
     for request in requests:
         at, whose = datetime.fromisoformat(str(request["at"])), request.get("messageId")
-        body = _body(request["request"]["body"], "")
+        body = body_value(request["request"]["body"], "")
         record = {"status": request["status"], "attempt": request["attempt"], "body": body}
-        record |= {"response": request["response"], "headers": Headers(_lower(request["request"]["headers"]))}
+        record |= {"response": request["response"], "headers": Headers(lower_names(request["request"]["headers"]))}
         record |= {"after": round((at - last[whose]).total_seconds(), 3)} if whose in last else {}
         tries.append(record | ({"error": request["error"]} if request.get("error") else {}))
         last[whose] = at
     return tries
 
 
-def _lower(headers: Mapping[str, Any]) -> dict[str, Any]:
+def lower_names(headers: Mapping[str, Json]) -> dict[str, Json]:
+    """Return headers with their names in lower case."""
     return {name.lower(): value for name, value in headers.items()}
 
 
@@ -173,23 +174,23 @@ def _transform_output(fate: Mapping[str, Any]) -> Sequence[Any]:
 def _request_record(delivery: Mapping[str, Any], places: Mapping[Any, int]) -> dict[str, Any]:
     """Return a request as expectations see it: header names in lower case, the body parsed."""
     request = delivery["request"]
-    headers = Headers(_lower(request["headers"]))
+    headers = Headers(lower_names(request["headers"]))
     url = urlsplit(request["url"])
     members = {
         "destination": delivery["destination"],
         "method": request["method"],
         "url": request["url"],
         "path": url.path,
-        "query": _fields(url.query),
+        "query": fields(url.query),
         "headers": headers,
-        "body": _body(request["body"], headers.get("content-type", "")),
+        "body": body_value(request["body"], headers.get("content-type", "")),
         "status": delivery["status"],
         "response": delivery["response"],
     }
     return RequestRecord(members, [EventPlace(places[id], id) if id in places else id for id in _event_ids(delivery)])
 
 
-def _fields(text: str) -> dict[str, Any]:
+def fields(text: str) -> dict[str, Json]:
     """Return the fields of a query or form: a string each, or a list of strings if a name occurs more than once."""
     values: dict[str, list[str]] = {}
     for name, value in parse_qsl(text, keep_blank_values=True):
@@ -197,10 +198,10 @@ def _fields(text: str) -> dict[str, Any]:
     return {name: several if len(several) > 1 else several[0] for name, several in values.items()}
 
 
-def _body(body: bytes | str, kind: str) -> Any:
+def body_value(body: bytes | str, kind: str) -> Json:
     """Return a JSON body parsed, a form as an object, anything else as text."""
     if isinstance(body, str):
         body = base64.b64decode(body[7:]) if body.startswith("base64:") else body.encode("utf-8", "surrogatepass")
     if "x-www-form-urlencoded" in kind:
-        return _fields(body.decode("utf-8", "replace"))
+        return fields(body.decode("utf-8", "replace"))
     return parse_body(body)

@@ -46,7 +46,7 @@ class Plane(Protocol):
         """Return the Test API's response to a POST of this JSON; requests to destinations belong to `run`."""
         ...
 
-    def transform(self, key: str, events: Sequence[Mapping[str, Json]]) -> Transformed:
+    def transform(self, key: str, events: Sequence[Mapping[str, Json]], run: str) -> Transformed:
         """Return the result of the transformation `key`, with as many of the events in one call as `batch` allows."""
         ...
 
@@ -59,6 +59,10 @@ class Plane(Protocol):
 
         `shape.shape_results` accepts this format. Raises `StillWaiting` if it takes more than `limit` seconds.
         """
+        ...
+
+    def code_records(self, run: str) -> Mapping[str, Sequence[Mapping[str, Json]]]:
+        """Return what user code did in a run: `planes.code.code_records`; nothing if the plane cannot say it."""
         ...
 
     def held(self, run: str, key: str) -> dict[str, Json]:

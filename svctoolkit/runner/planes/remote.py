@@ -66,7 +66,11 @@ class _Remote(Planes):
             return "--base-url: a remote service runs in real time; `wait` needs the clock of this process"
         if scenario.freeze:
             return "--base-url: the clock of a remote service cannot be frozen"
+        if any("://" in key for key in scenario.recorder):
+            return "--base-url: requests of user code at a remote service cannot be scripted"
         for step in scenario.steps:
+            if step.expect.keys() & {"fetched", "logs"}:
+                return "--base-url: a remote service does not report what user code requests and logs"
             if "after" in json.dumps(step.expect.get("attempts")):
                 return "--base-url: a remote service runs in real time; `after` is only exact in this process"
             if step.kind == "transformation":
@@ -114,7 +118,7 @@ class RemotePlane:
                 raise DeliveryError(text, code="EBADMSG") from None
         return answer
 
-    def transform(self, key: str, events: Sequence[Mapping[str, Json]]) -> Transformed:  # noqa: ARG002 - of the protocol
+    def transform(self, key: str, events: Sequence[Mapping[str, Json]], run: str) -> Transformed:  # noqa: ARG002
         """Raise `UsageError`: a service has no such operation, and scenarios that need it are skipped."""
         raise UsageError(f"transformation {key!r} can only be tested alone in this process, not at {self.base_url}")
 
@@ -176,6 +180,10 @@ class RemotePlane:
         if not isinstance(answer.body, Mapping):
             raise self._unclear("its response is not an object")
         return answer
+
+    def code_records(self, run: str) -> Mapping[str, Sequence[Mapping[str, Json]]]:  # noqa: ARG002 - of the protocol
+        """Return nothing: a service does not report what user code requests and logs."""
+        return {}
 
     def held(self, run: str, key: str) -> dict[str, Json]:
         """Return the state that `GET /inspect/held/<destination>` reports.

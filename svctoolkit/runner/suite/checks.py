@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from msgspec import UNSET
 
@@ -38,14 +39,18 @@ from svctoolkit.yamlfile import Document
 STAGES = ("user_transform", "dest_transform", "send_to_destination")
 ENDS = ("dropped", "failed", "attempts")
 SIMULATED = ("holds", "lost")
+CODE = ("fetched", "logs")
 #: The results that an expectation may name, by kind of step.
 _EXPECTED: Mapping[str, tuple[str, ...]] = {
-    "verify": ("status", "headers", "body", "error", *STAGES, *SIMULATED),
-    "request": ("status", "headers", "body", "error", *STAGES, "delivered", *ENDS, *SIMULATED),
-    "transformation": ("user_transform", "error"),
+    "verify": ("status", "headers", "body", "error", *STAGES, *SIMULATED, *CODE),
+    "request": ("status", "headers", "body", "error", *STAGES, "delivered", *ENDS, *SIMULATED, *CODE),
+    "transformation": ("user_transform", "error", *CODE),
     "python": ("result",),
     "wait": (),
-    "send": ("response", "user_transform", "dest_transform", "delivered", *ENDS, "warehouse", "violations", *SIMULATED),
+    "send": (
+        *("response", "user_transform", "dest_transform", "delivered", *ENDS, "warehouse", "violations"),
+        *(*SIMULATED, *CODE),
+    ),
 }
 _DOES = {
     "verify": "verifies with the Test API",
@@ -56,7 +61,7 @@ _DOES = {
     "wait": "only waits",
 }
 #: Results that are written by destination if the source has several.
-BY_DESTINATION = (*STAGES, "delivered", "dropped", "failed", "attempts")
+BY_DESTINATION = (*STAGES, "delivered", "dropped", "failed", "attempts", *CODE)
 #: What setup and teardown may expect; everything else must succeed.
 _OF_HOOKS = ("response", "status", "error", "failed")
 #: Tags that would clash with pytest's own marks.
@@ -372,9 +377,22 @@ def _hook_problems(step: Step, when: str) -> Places:
 
 def _recorder(suite: Suite, scripts: Mapping[str, Any]) -> Places:
     for key in scripts:
-        if key not in suite.workspace.destinations:
+        if "://" in key:
+            if not suite.workspace.transformations:
+                yield ("recorder", key), "the workspace has no transformation that could request this"
+            elif not _is_url(key):
+                yield ("recorder", key), f"{key!r} is not a valid URL: write https://host/path"
+        elif key not in suite.workspace.destinations:
             near = did_you_mean(key, suite.workspace.destinations)
             yield ("recorder", key), f"unknown destination {key!r}.{near}"
+
+
+def _is_url(text: str) -> bool:
+    try:
+        address = urlsplit(text)
+    except ValueError:
+        return False
+    return address.scheme in ("http", "https") and bool(address.hostname)
 
 
 def _freeze(freeze: Mapping[str, Any]) -> Places:

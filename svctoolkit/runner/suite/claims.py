@@ -29,9 +29,16 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     "attempts": ("status", "after", "attempt", "body", "response", "headers", "error"),
     "send_to_destination": ("status", "response", "error"),
     "violations": ("type", "property", "path", "message", "event", "place", "dropped"),
+    "fetched": (
+        *("destination", "transformation", "method", "url", "path", "query", "headers", "body", "status", "response"),
+    ),
+    "logs": ("destination", "transformation", "level", "text", "event"),
 }
 #: Results that are lists of records, one for each destination.
-_LISTS = ("user_transform", "dest_transform", "send_to_destination", "delivered", "dropped", "failed", "attempts")
+_LISTS = (
+    *("user_transform", "dest_transform", "send_to_destination", "delivered", "dropped", "failed", "attempts"),
+    *("fetched", "logs"),
+)
 WORDS = {
     "response": "a response of the data plane",
     "delivered": "a request that was delivered",
@@ -40,6 +47,8 @@ WORDS = {
     "attempts": "an attempt",
     "send_to_destination": "a response of a destination",
     "violations": "a violation",
+    "fetched": "a request of user code",
+    "logs": "a log line",
 }
 _THROUGH = ("$any", "$all", "$unordered", "$contains", "$each", "$not", "$exact", "$only")
 
@@ -53,8 +62,8 @@ def hollow_claims(scenario: Scenario, step: Step) -> Places:
         if name in ("response", "warehouse", "capture") and expected == {}:
             yield (name,), f"{{}} matches everything: write what {name!r} must have, or remove it"
         yield from (((name, *path), text) for path, text in _any_length(expected))
-        if name == "user_transform" and step.kind == "send":
-            yield from _untransformed(scenario, step, expected)
+        if (name == "user_transform" and step.kind == "send") or name in ("fetched", "logs"):
+            yield from _untransformed(scenario, step, name, expected)
         if name in _LISTS:
             yield from (((name, *path), text) for path, text in _empty(expected, keys))
             yield from (((name, *path), text) for path, text in _negated_lists(expected, keys))
@@ -153,15 +162,17 @@ def _any_length(expected: Any, path: Place = ()) -> Places:
             yield from _any_length(inner, (*path, key))
 
 
-def _untransformed(scenario: Scenario, step: Step, expected: Any) -> Places:
-    """Without a transformation, the output is the input and proves nothing."""
+def _untransformed(scenario: Scenario, step: Step, name: str, expected: Any) -> Places:
+    """Without a transformation, the output is the input, nothing is requested or logged: it proves nothing."""
+    if step.kind in ("transformation", "request"):
+        return
     workspace = scenario.suite.workspace
     reached = [workspace.destinations[key] for key in scenario.destinations_of(step)]
     named = [d for d in reached if isinstance(expected, Mapping) and d.key in expected] or reached
     plain = [d.key for d in named if not d.transformation]
     if plain and len(plain) == len(named):
-        text = f"the destination {plain[0]!r} has no transformation: the output is just the input"
-        yield ("user_transform",), text
+        so = "the output is just the input" if name == "user_transform" else "no code requests or logs anything"
+        yield (name,), f"the destination {plain[0]!r} has no transformation: {so}"
 
 
 def _dead_ends(scenario: Scenario, step: Step) -> Places:

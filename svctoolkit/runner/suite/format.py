@@ -126,6 +126,21 @@ class Expect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = UNSET
     result: Annotated[OptionalJson, Meta(description="what a Python step returns")] = UNSET
+    fetched: Annotated[
+        OptionalJson,
+        Meta(
+            description="the requests of user code (fetch, fetchV2, geolocation), in order, each {method, url, path, "
+            "query, headers, body, status, response, transformation}; an empty list: none. By destination if there are "
+            "several"
+        ),
+    ] = UNSET
+    logs: Annotated[
+        OptionalJson,
+        Meta(
+            description="the lines that user code logged, in order: texts, or {level, text, event, transformation}. By "
+            "destination if there are several"
+        ),
+    ] = UNSET
     capture: Annotated[
         dict[str, str] | UnsetType,
         Meta(description="variables for later steps, from paths of the result: {oid: delivered.0.body.order_id}"),
@@ -158,7 +173,10 @@ class RecorderAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 RecorderScript: TypeAlias = Annotated[
     dict[str, RecorderAnswer | Annotated[list[RecorderAnswer], Meta(min_length=1)]],
-    Meta(description="responses by destination, in order; the last one repeats"),
+    Meta(
+        description="responses by destination, or by the URL prefix that user code requests, in order; the last one "
+        "repeats"
+    ),
 ]
 
 

@@ -29,6 +29,9 @@ from svctoolkit.server.worker import Engine
 if TYPE_CHECKING:
     import pandas as pd
 
+    from svctoolkit.delivery import Recorded
+    from svctoolkit.workspace import CodeLog
+
 T = TypeVar("T", bound=Record)
 _PAGE = 500
 
@@ -136,6 +139,16 @@ class View(Displayed):
     def violating(self) -> Rows[Received]:
         """The accepted events with violations."""
         return Rows(self._engine, EVENTS, Filter(run=self._run, violations=True), Received)
+
+    @property
+    def fetched(self) -> list[Recorded]:
+        """The requests of user code (`fetch`, `fetchV2`, `geolocation`) that the recorder has answered, in order."""
+        return [request for request in self._engine.recorder.fetched if self._run in (None, request.run)]
+
+    @property
+    def logs(self) -> list[CodeLog]:
+        """The lines that user code has logged, oldest first, with their level, event and destination."""
+        return [log for log in list(self._engine.user_code.logs) if self._run in (None, log.run)]
 
     def held(self, destination: str) -> Held:
         """Return what a simulated destination (key or id) holds in this run, or outside of runs.

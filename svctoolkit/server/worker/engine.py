@@ -77,6 +77,7 @@ class Engine:
         )
         self._router = Router(work, self.workspace, self._deliver, knobs)
         pipeline.recorder.sleep = self._deliveries.sleep
+        self.recorder, self.user_code = pipeline.recorder, pipeline.user_code
         # Must start last: the lanes know about older pending events since their creation, and new ones go after those.
         self._router.start()
         self._deliveries.wake()

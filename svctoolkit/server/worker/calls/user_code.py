@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from svctoolkit.delivery import calling
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Route
 from svctoolkit.pipeline.stages import user_transform
@@ -51,6 +52,8 @@ def _groups(tasks: Sequence[Task], route: Route) -> Iterator[Sequence[Task]]:
 def _run(tasks: Sequence[Task], events: Mapping[Task, Mapping[str, Json]], route: Route, source: Source | None) -> None:
     if not tasks:
         return
-    for task, output in zip(tasks, user_transform.run([events[t] for t in tasks], route, source) or (), strict=True):
+    with calling(tasks[0].run, route.destination.key):
+        outputs = user_transform.run([events[task] for task in tasks], route, source) or ()
+    for task, output in zip(tasks, outputs, strict=True):
         # Without siblings from now on: a retry must not run the code for the other events again.
         task.output, task.siblings = output, None

@@ -1,0 +1,56 @@
+"""The requests and log lines of user code, as a step's expectations see them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from svctoolkit.json_types import Json
+from svctoolkit.runner.attempts.shape import is_keyed, shape_values
+from svctoolkit.runner.expect.compare import is_matchers
+from svctoolkit.runner.planes.code import by_destination
+from svctoolkit.runner.planes.plane import Plane
+from svctoolkit.runner.suite.model import Scenario, Step
+
+NAMES = ("fetched", "logs")
+
+
+class CodeResults:
+    """What the user code of one step did: `values` by name and destination, and the requests that scripts answered."""
+
+    def __init__(self, scenario: Scenario, step: Step, plane: Plane, run: str) -> None:
+        self.values: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
+        self.scripts: Counter[str] = Counter()
+        if not scenario.suite.workspace.transformations:
+            return
+        records = plane.code_records(run)
+        self._keys = [] if step.kind == "transformation" else list(scenario.destinations_of(step))
+        self.values = {name: by_destination(records.get(name, ())) for name in NAMES}
+        self.scripts = Counter(str(record["script"]) for record in records.get("scripts", ()))
+
+    def results(self, expected: Mapping[str, Json]) -> dict[str, Json]:
+        """Return the values that exist or are expected, in the form of the expectation."""
+        return {
+            name: _shape(values, self._keys, expected.get(name), name)
+            for name, values in self.values.items()
+            if name in expected or values
+        }
+
+
+def _shape(values: Mapping[str, list[Mapping[str, Any]]], keys: Sequence[str], expected: Any, name: str) -> Any:
+    by_key: dict[str, list[Any]] = {key: list(values.get(key, ())) for key in keys or values} or {"": []}
+    keyed = is_keyed(expected, by_key)
+    if name == "logs" and expected is not None:
+        texts = {key: is_about_texts(expected[key] if keyed and key in expected else expected) for key in by_key}
+        by_key = {key: [r["text"] for r in records] if texts[key] else records for key, records in by_key.items()}
+    return shape_values(by_key, expected)
+
+
+def is_about_texts(expected: Json) -> bool:
+    """Return whether an expectation of log lines is about their texts: it names no member of a line."""
+    if isinstance(expected, list):
+        return all(map(is_about_texts, expected))
+    if isinstance(expected, Mapping):
+        return is_matchers(expected) and all(map(is_about_texts, expected.values()))
+    return True

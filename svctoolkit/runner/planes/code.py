@@ -1,0 +1,57 @@
+"""What user code has requested and logged in a run, under the names that expectations use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from svctoolkit.json_types import Json
+from svctoolkit.runner.expect.headers import Headers
+from svctoolkit.runner.planes.fates import body_value, fields, lower_names
+from svctoolkit.runner.planes.plane import parse_body
+
+if TYPE_CHECKING:
+    from svctoolkit.delivery import Recorded
+    from svctoolkit.workspace import CodeLog
+
+
+def fetch_record(recorded: Recorded) -> dict[str, Json]:
+    """Return a request of user code; without a response, it has no `status`."""
+    request, response = recorded.request, recorded.response
+    url, headers = urlsplit(request.url), Headers(lower_names(request.headers))
+    record: dict[str, Any] = {
+        "destination": recorded.destination,
+        "transformation": recorded.transformation,
+        "method": request.method,
+        "url": request.url,
+        "path": url.path,
+        "query": fields(url.query),
+        "headers": headers,
+        "body": body_value(request.body, headers.get("content-type", "")),
+    }
+    return record | ({"status": response.status, "response": parse_body(response.body)} if response else {})
+
+
+def log_record(log: CodeLog) -> dict[str, Json]:
+    """Return a line that user code has logged."""
+    names = ("destination", "transformation", "level", "text", "event")
+    return {name: getattr(log, name) for name in names}
+
+
+def code_records(fetched: Iterable[Recorded], logs: Iterable[CodeLog], run: str) -> dict[str, list[dict[str, Json]]]:
+    """Return the requests and log lines of a run, and how often each script of the recorder answered a request."""
+    of_run = [request for request in fetched if request.run == run]
+    return {
+        "fetched": [fetch_record(request) for request in of_run],
+        "logs": [log_record(log) for log in logs if log.run == run],
+        "scripts": [{"script": request.script} for request in of_run if request.script],
+    }
+
+
+def by_destination(records: Iterable[Mapping[str, Json]]) -> dict[str, list[Mapping[str, Json]]]:
+    """Return records by the key of their destination, in its order."""
+    grouped: dict[str, list[Mapping[str, Json]]] = {}
+    for record in records:
+        grouped.setdefault(str(record["destination"]), []).append(record)
+    return dict(sorted(grouped.items()))
