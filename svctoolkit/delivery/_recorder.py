@@ -236,6 +236,12 @@ class Recorder(Displayed):
             script = self._scripts.get((destination, run))
             return script.remaining() if script else ()
 
+    def unused(self) -> dict[str, int]:
+        """Return how many answers no request received, by destination or host; those that received all are left out."""
+        with self._changed:
+            scripts = [(key, script) for (key, _), script in self._scripts.items()] + [*self._answers.items()]
+            return {key: script.unused for key, script in scripts if script.unused}
+
     def clear(self) -> None:
         """Forget all requests and their count. The configured answers stay."""
         with self._changed:
@@ -367,6 +373,10 @@ class _Script:
 
     def remaining(self) -> tuple[Answer, ...]:
         return tuple(self._answers)
+
+    @property
+    def unused(self) -> int:
+        return max(0, sum(answer.times or 1 for answer in self._answers) - self._uses)
 
     def next(self) -> Answer | None:
         """Return the next answer, or None if all are used up."""

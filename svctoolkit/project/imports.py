@@ -20,7 +20,7 @@ from svctoolkit.project.names import key_by_name
 from svctoolkit.project.report import Report
 from svctoolkit.project.sources import read
 from svctoolkit.project.suite_files import SuiteFiles, Written
-from svctoolkit.project.workflows import GITIGNORE, System, workflow_files
+from svctoolkit.project.workflows import GITIGNORE, System, pytest_files, workflow_files
 from svctoolkit.workspace import Library, Transformation, Workspace, every_piece, record_written
 
 _HINT = "give another folder: svctoolkit import FILE -o FOLDER"
@@ -67,7 +67,7 @@ def import_workspace(
         summary = Report(workspace, states.states(workspace), missing, unknown)
         written = SuiteFiles(workspace, draft, environ).write(summary.states) if with_suites else Written()
         summary = replace(summary, scenarios=written.scenarios, varying=written.varying)
-        write_texts(workflow_files(ci), draft)
+        write_texts(pytest_files(folder) | workflow_files(ci), draft)
         (draft / "IMPORT.md").write_text(f"# What runs here\n\n```text\n{summary.text()}\n```\n", encoding="utf-8")
         files = move_all(draft, folder, hint=_HINT)
     return replace(summary, files=files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 System = Literal["github", "gitlab"]
@@ -130,9 +131,17 @@ repos:
     hooks: [{{id: svctoolkit-validate}}, {{id: svctoolkit-run}}, {{id: svctoolkit-secrets}}]
 """
 
+#: For tests in Python: nothing passes by accident there, either.
+PYTEST_INI = "[pytest]\nsvctoolkit_strict = true\n"
 GITIGNORE = "# values of secrets\n.env\n# results of runs and reports\n.svctoolkit/\nbuild/\n"
 
 
 def workflow_files(system: System | None) -> dict[str, str]:
     """Return the workflow for a CI system, by its name in the project; nothing without a system."""
     return dict([WORKFLOWS[system]]) if system else {}
+
+
+def pytest_files(folder: Path) -> dict[str, str]:
+    """Return `pytest.ini` for a new project, unless the folder configures pytest already."""
+    names = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+    return {} if any((folder / name).exists() for name in names) else {"pytest.ini": PYTEST_INI}

@@ -14,7 +14,7 @@ Python tests get fixtures (`workspace`, `data_plane`, `recorder`, `warehouse`, `
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +88,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--suite-coverage", action="store_true", help="report what no scenario covers")
     group.addoption("--trust-code", action="store_true", help="run transformations even if the sandbox is incomplete")
+    parser.addini(
+        "svctoolkit_strict",
+        "fail a test whose data plane had unexpected failures or unused answers, or that sent and asserted nothing",
+        type="bool",
+        default=False,
+    )
     parser.addini("suite_workspace", "workspace file for the fixture `workspace`", default="workspace.yaml")
 
 
@@ -127,6 +133,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         require_trust(*(suite.workspace for suite in suites.values()))
     except UntrustedCode as error:
         raise pytest.UsageError(str(error)) from None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """With `svctoolkit_strict`, look at the data plane of a test that has passed."""
+    result = yield
+    if item.config.getini("svctoolkit_strict") and "data_plane" in getattr(item, "fixturenames", ()):
+        from svctoolkit.pytest_plugin.strict import lent_plane, strict_problems
+
+        plane = lent_plane(item)
+        problems = [plane.mask(problem) for problem in strict_problems(plane, item)] if plane else []
+        if problems:
+            pytest.fail("\n".join(f"svctoolkit_strict: {problem}" for problem in problems), pytrace=False)
+    return result
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

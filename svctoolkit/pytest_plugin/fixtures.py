@@ -53,6 +53,7 @@ def data_plane(workspace: Workspace, pytestconfig: pytest.Config) -> Generator[D
     key that `write_key()` gave to an earlier test is rejected.
     """
     with state.shared_planes(pytestconfig).lend(workspace) as plane:
+        state.FAILURES_EXPECTED.discard(plane)
         yield plane
 
 

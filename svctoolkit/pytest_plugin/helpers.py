@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from svctoolkit.json_types import Json
-from svctoolkit.pytest_plugin import items
+from svctoolkit.pytest_plugin import items, state
 
 if TYPE_CHECKING:
     from svctoolkit.server import DataPlane
 
 
-_LEFT_OUT = ("filtered", "dropped")
+LEFT_OUT = ("filtered", "dropped")
 _LONGEST = 300  # characters of the first match that a message shows
 
 
@@ -58,6 +59,8 @@ def assert_never_delivered(
     """
     __tracebackhide__ = True
     results = _results("delivered", data_plane, expected, destination, run, timeout)
+    for expectation in expected:
+        _refuse_unknown_names(expectation, data_plane, results)
     for expectation in expected or ({},):
         _assert("delivered", data_plane, results, [expectation], failed, count=0)
 
@@ -80,6 +83,34 @@ def assert_dropped(
     __tracebackhide__ = True
     results = _results("dropped", data_plane, expected, destination, run, timeout)
     _assert("dropped", data_plane, results, list(expected), failed, any_order=any_order, at_least=at_least, count=count)
+
+
+def _refuse_unknown_names(expected: Json, data_plane: DataPlane, results: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for a member that is in no event and in no request: expecting it never fails."""
+    __tracebackhide__ = True
+    from svctoolkit.errors import UsageError, did_you_mean
+    from svctoolkit.runner.expect.compare import json_line
+
+    records = [record for of_key in results["delivered"].values() for record in of_key]
+    if not records:
+        return
+    shown = json_line([records, [received.event for received in data_plane.received]])
+    folded = shown.lower()
+    for path in _member_paths(expected, ()):
+        if path[-1].lower() not in folded:
+            known = dict.fromkeys(re.findall(r'"([A-Za-z_][A-Za-z0-9_]*)":', shown))
+            near = did_you_mean(path[-1], known)
+            text = f"{'.'.join(path)}: no event and no request has a member {path[-1]!r}, so this cannot fail.{near}"
+            raise UsageError(f"{text} If none may have it, write {{'$absent': False}} as its value.")
+
+
+def _member_paths(expected: Json, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of expected members, except those that may not exist at all."""
+    if isinstance(expected, Mapping) and not any(str(key).startswith("$") for key in expected):
+        for key, value in expected.items():
+            if value != {"$absent": False}:
+                yield (*path, str(key))
+                yield from _member_paths(value, (*path, str(key)))
 
 
 def _results(
@@ -133,7 +164,10 @@ def _assert(
     else:
         operand: Any = {"$contains": expected} if at_least else {"$unordered": expected} if any_order else expected
         texts = [str(d) for d in runner.differences({what: operand}, {what: actual}, hide=hide)]
-    failures = [] if failed == "any" else [c for c in runner.causes(results) if c.fate not in _LEFT_OUT]
+    if failed == "any":
+        # A test with `svctoolkit_strict` may then have failures.
+        state.FAILURES_EXPECTED.add(data_plane)
+    failures = [] if failed == "any" else [c for c in runner.causes(results) if c.fate not in LEFT_OUT]
     if texts or failures:
         causes = runner.causes(results) if what == "delivered" and texts else failures
         allowed = [] if texts else ['nothing may fail unless the test says so: failed="any"']

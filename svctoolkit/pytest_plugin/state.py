@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import pytest
 
 if TYPE_CHECKING:
     from svctoolkit.pytest_plugin.shared_planes import SharedPlanes
     from svctoolkit.runner import Collector, IdleParts, Planes, Snapshots, Suite
+    from svctoolkit.server import DataPlane
 
 PLANES: pytest.StashKey[Planes] = pytest.StashKey()
 SHARED: pytest.StashKey[SharedPlanes] = pytest.StashKey()
@@ -21,6 +23,8 @@ TAGS: pytest.StashKey[set[str]] = pytest.StashKey()
 SUITES: pytest.StashKey[list[Suite]] = pytest.StashKey()
 IDLE: pytest.StashKey[IdleParts] = pytest.StashKey()
 REFUSAL: pytest.StashKey[str] = pytest.StashKey()
+#: Data planes of which a helper has allowed failures, with `failed="any"`.
+FAILURES_EXPECTED: WeakSet[DataPlane] = WeakSet()
 PARTIAL: pytest.StashKey[bool] = pytest.StashKey()
 
 

@@ -132,12 +132,12 @@ _FILES = {
 }
 
 
-def _files(ci: System | None) -> dict[str, str]:
-    from svctoolkit.project.workflows import GITIGNORE, workflow_files
+def _files(folder: Path, ci: System | None) -> dict[str, str]:
+    from svctoolkit.project.workflows import GITIGNORE, pytest_files, workflow_files
     from svctoolkit.transformations import type_files
 
     types = {f"types/{name}": text for name, text in type_files().items()}
-    return _FILES | {".gitignore": GITIGNORE} | types | workflow_files(ci)
+    return _FILES | {".gitignore": GITIGNORE} | types | pytest_files(folder) | workflow_files(ci)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -154,7 +154,8 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.project.workflows import PRE_COMMIT
     from svctoolkit.workspace import record_written
 
-    folder, contents = Path(args.folder), _files(args.ci)
+    folder = Path(args.folder)
+    contents = _files(folder, args.ci)
     _write(folder, contents)
     record_written({folder / name: text for name, text in contents.items()})
     enter = "" if folder == Path() else f"cd {args.folder} && "
