@@ -604,6 +604,7 @@ def test_init_writes_a_project_that_passes(folder: Path) -> None:
     assert {f.name for f in shop.rglob("*.*") if ".svctoolkit" not in f.parts} == {
         "workspace.yaml",
         "orders.suite.yaml",
+        "analytics.suite.yaml",
         "clean.py",
         "README.md",
         "transformation.d.ts",

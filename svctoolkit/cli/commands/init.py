@@ -20,7 +20,7 @@ _WORKSPACE = """\
 # Keep secrets out of this file: `token: $(env:MY_TOKEN)` is read from the environment.
 workspace: shop
 sources:
-  web: {name: Web shop, type: web, destinations: [hook]}
+  web: {name: Web shop, type: web, destinations: [hook, mixpanel]}
 destinations:
   hook:
     name: Orders hook
@@ -30,6 +30,11 @@ destinations:
       webhookMethod: POST
       headers: [{from: X-Api-Version, to: "2"}]
     transformation: clean
+  mixpanel:
+    name: Product analytics
+    type: MP
+    config: {token: $(env:MIXPANEL_TOKEN:-example), strictMode: true, identityMergeApi: simplified}
+    simulate: simulated   # refuses, drops and holds events as Mixpanel documents it; `svctoolkit docs simulations`
 transformations:
   clean: {language: python, file: clean.py}
 delivery: {mode: record}   # nothing leaves this machine; live sends to the real addresses
@@ -82,12 +87,39 @@ scenarios:
     source: web
     event: {type: $(type), userId: u-1001, name: $(name)}
     expect:
-      dest_transform: {body: {JSON: {type: $(type), name: $(name)}}}
+      dest_transform: {hook: {body: {JSON: {type: $(type), name: $(name)}}}}
 
   - name: an event without a type is refused
     destination: hook
     event: {userId: u-1001}
     expect: {status: 400, error: message type missing or invalid}
+"""
+
+_HELD = """\
+# What Mixpanel holds after the events. Its server is simulated; each rule has an id, a source and a date.
+suite: Analytics
+workspace: ../workspace.yaml
+lost: forbid                   # nothing may be refused, dropped, cut or folded, unless a scenario expects it
+scenarios:
+  - name: an order is held with its customer
+    source: web
+    send:
+      - {type: identify, userId: u-1001, traits: {email: mira@mail.example, plan: gold}}
+      - {type: track, event: Order Completed, userId: u-1001, properties: {order_id: o-90017, revenue: 22.5}}
+    expect:
+      holds:
+        mixpanel:
+          profiles: [{attributes: {$email: mira@mail.example, plan: gold}}]
+          events: [{name: Order Completed, properties: {order_id: o-90017, revenue: 22.5}}]
+          counts: {profiles: 1}
+
+  - name: Mixpanel refuses a user called anonymous
+    source: web
+    send: {type: track, event: Order Completed, userId: anonymous}
+    expect:
+      failed: {mixpanel: [{status: 400}]}
+      lost: [{what: refused, rule: mp.import.distinct_id}]
+      holds: {mixpanel: {counts: {events: 0}}}
 """
 
 _CLEAN = '''\
@@ -111,7 +143,8 @@ _README = """\
 | file | contents |
 |---|---|
 | `workspace.yaml` | sources, destinations, transformations |
-| `suites/orders.suite.yaml` | tests of the workspace |
+| `suites/orders.suite.yaml` | tests of the requests that destinations get |
+| `suites/analytics.suite.yaml` | tests of what Mixpanel holds afterwards; its server is simulated |
 | `clean.py` | a user transformation: runs in a sandbox, before the destination's mapping |
 | `types/` | for editors: types of what a transformation can use, in Python and JavaScript |
 
@@ -120,13 +153,15 @@ svctoolkit run                                             # run the suites
 svctoolkit transform clean.py --watch                      # rerun the transformation on every edit
 svctoolkit test destination hook --sample track            # show the request for one event
 svctoolkit test destination hook --sample track --send     # and the destination's answer
-svctoolkit serve --workspace workspace.yaml                # the Test API of this workspace
+svctoolkit serve --workspace workspace.yaml                # a data plane and the Test API of this workspace
+svctoolkit held mixpanel                                   # what Mixpanel holds of the events that it received
 ```
 """
 
 _FILES = {
     "workspace.yaml": _WORKSPACE,
     "suites/orders.suite.yaml": _SUITE,
+    "suites/analytics.suite.yaml": _HELD,
     "clean.py": _CLEAN,
     "README.md": _README,
 }
