@@ -131,7 +131,20 @@ def test_definitions_say_what_is_simulated(capsys: pytest.CaptureFixture[str]) -
     """The tables and the number of rules; nothing for other types."""
     for type, expected in (("KLAVIYO", True), ("WEBHOOK", False)):
         assert main(["definitions", type]) == 0
-        assert ("profiles, events; " in capsys.readouterr().out) is expected
+        shown = capsys.readouterr().out
+        assert ("profiles, events, with `simulate: simulated`" in shown) is expected
+        assert (" folded" in shown) is expected
+
+
+def test_definitions_list_the_rules(capsys: pytest.CaptureFixture[str]) -> None:
+    """With effect, level, limit, source and date."""
+    assert main(["definitions", "mp", "--rules"]) == 0
+    shown = capsys.readouterr().out
+    assert "mp.import.insert_id  refused, simulated, limit 36" in shown
+    assert "checked 2026-" in shown
+    assert main(["definitions", "WEBHOOK", "--rules"]) != 0
+    assert "unknown simulated destination type" in capsys.readouterr().err
+    assert main(["definitions", "--rules"]) != 0
 
 
 @pytest.fixture

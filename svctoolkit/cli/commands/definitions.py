@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from svctoolkit.events import EVENT_TYPES
 if TYPE_CHECKING:
     from svctoolkit.destinations import Example
     from svctoolkit.destinations.definitions import Definition, Variable
+    from svctoolkit.simulations import Level, Rule, Simulation
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +44,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     forms = parser.add_mutually_exclusive_group()
     forms.add_argument("--json", action="store_true", help="print the response of GET /destination-definitions")
     forms.add_argument("--markdown", action="store_true", help="print a Markdown table of the types that can be tested")
+    forms.add_argument("--rules", action="store_true", help="print the rules by which the server of NAME is simulated")
     forms.add_argument("--example", metavar="TEXT", help="print the examples of NAME with TEXT in their name")
 
 
@@ -51,6 +54,10 @@ def _run(args: argparse.Namespace) -> int:
 
     if args.markdown:
         text = "\n".join(_markdown())
+    elif args.rules and args.name is None:
+        raise UsageError("--rules needs a type: `svctoolkit definitions MP --rules`")
+    elif args.rules:
+        text = "\n".join(_rules(args.name.upper()))
     elif args.name is None and args.example is not None:
         raise UsageError("--example needs a type: `svctoolkit definitions MP --example revenue`")
     elif args.example is not None:
@@ -132,9 +139,7 @@ def _describe(definition: Definition) -> Iterator[str]:
         facts += [("answers", ", ".join(dict.fromkeys(answer.name for answer in mapping.answers)))]
         facts += [("quirk", quirk) for quirk in mapping.quirks]
     if is_simulated(definition.name):
-        simulation = SIMULATIONS[definition.name]
-        active = [rule for rule in simulation.rules.values() if rule.is_active("simulated")]
-        facts.append(("simulated", f"{', '.join(simulation.tables)}; {len(active)} rules: `simulate: simulated`"))
+        facts += _simulated(SIMULATIONS[definition.name])
     for name, text in ((name, text) for name, text in facts if text):
         yield textwrap.fill(text, width(), initial_indent=f"  {name:<7}  ", subsequent_indent=" " * 11)
     yield ""
@@ -169,6 +174,34 @@ def _examples(name: str, text: str) -> Iterator[str]:
     for example in matches:
         members = {key: value for key, value in msgspec.to_builtins(example).items() if value}
         yield json.dumps(members, ensure_ascii=False, indent=2)
+
+
+def _simulated(simulation: Simulation) -> Iterator[tuple[str, str]]:
+    """What a simulation holds, and its rules by level and effect."""
+    yield "holds", f"{', '.join(simulation.tables)}, with `simulate: simulated`"
+    levels = Counter((_level(rule), rule.effect) for rule in simulation.rules.values())
+    for level, text in (("simulated", "simulated"), ("strict", "strict adds"), ("", "without effect")):
+        counts = ", ".join(f"{count} {effect}" for (of, effect), count in levels.items() if of == level)
+        if counts:
+            yield "rules", f"{text}: {counts}"
+
+
+def _level(rule: Rule) -> str:
+    """The level from which a rule has an effect; empty for none."""
+    levels: tuple[Level, ...] = ("simulated", "strict")
+    return next((level for level in levels if rule.is_active(level)), "")
+
+
+def _rules(name: str) -> Iterator[str]:
+    """The rules of a simulation, one a paragraph: effect, level, limit, and where and when it was read."""
+    from svctoolkit.cli._terminal import style, width
+    from svctoolkit.simulations import SIMULATIONS
+
+    for rule in SIMULATIONS[name].rules.values():
+        limit = "" if rule.limit is None else f", limit {json.dumps(rule.limit)}"
+        yield style(f"{rule.id}  {rule.effect}, {_level(rule) or 'without effect'}{limit}", "bold")
+        text = f"{rule.says} ({SIMULATIONS[name].rules.source_of(rule)})"
+        yield textwrap.fill(text, width(), initial_indent="  ", subsequent_indent="  ")
 
 
 def _markdown() -> Iterator[str]:
@@ -239,6 +272,7 @@ command = Command(
         "svctoolkit definitions --search google",
         "svctoolkit definitions WEBHOOK",
         "svctoolkit definitions MP --example revenue",
+        "svctoolkit definitions MP --rules",
         "svctoolkit definitions --json | jq '.[].name'",
     ),
     add_arguments=_add_arguments,

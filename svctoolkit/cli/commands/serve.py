@@ -167,7 +167,7 @@ command = Command(
         The workspace file is reloaded when it changes; options keep overriding it. In the file, `delivery` and
         `dataPlane` set the same values as the options below. Events are kept in memory, or in --store FILE.
 
-        With --simulate, Mixpanel, Braze and Klaviyo judge requests and hold what they accept: see /inspect/held,
+        With --simulate, destinations with a simulation judge requests and hold what they accept: see /inspect/held,
         `svctoolkit held`, and the vendors' own endpoints below /simulated/DESTINATION/.
 
         Open the printed address, which includes the token, in a browser to watch events arrive.

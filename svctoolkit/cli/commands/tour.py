@@ -24,7 +24,7 @@ _NEXT = (
     ("svctoolkit init shop", "create a small project with a transformation and suites"),
     ("svctoolkit import workspaceConfig.json -o shop", "or turn your RudderStack workspace export into a project"),
     ("svctoolkit serve", "run a data plane for your SDKs and watch events arrive"),
-    ("svctoolkit serve --simulate", "let Mixpanel, Braze and Klaviyo refuse and hold events as they do"),
+    ("svctoolkit serve --simulate", "let Mixpanel, Braze and others refuse and hold events as they do"),
     ("svctoolkit docs", "open the documentation in the browser"),
 )
 
@@ -211,8 +211,8 @@ command = Command(
     description="""
         Run an order through the mappings of Google Analytics 4, Mixpanel and Braze, and show field by field what each
         one receives: the field's name there, and its value if it differs. Then point out the most important
-        difference. Use --event for your own event. With --simulate, also say what the simulated servers of Mixpanel
-        and Braze hold of it, and what they lose. Nothing is sent.
+        difference. Use --event for your own event. With --simulate, also say what the simulated servers of these
+        destinations hold of it, and what they lose. Nothing is sent.
     """,
     examples=("svctoolkit tour", "svctoolkit tour --event order.json", "svctoolkit tour --simulate"),
     add_arguments=_add_arguments,
