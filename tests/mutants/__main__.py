@@ -83,9 +83,11 @@ ABOUT = {
         "tests/test_runner_reports.py",
         "tests/suites",
         "tests/data_plane/test_expect.py",
+        "tests/simulations/test_suites.py",
         "tests/warehouse/test_suites.py",
         "tests/plans/test_suites.py",
     ],
+    "runner.attempts.held": ["tests/simulations/test_suites.py"],
     "runner.expect": [
         "tests/test_runner_matchers.py",
         "tests/plans/test_suites.py",

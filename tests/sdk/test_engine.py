@@ -115,6 +115,27 @@ def test_integrations_get_events_while_the_data_plane_is_down(make: Make, gatewa
     until(lambda: integration.events == ["one"])
 
 
+def test_flush_does_not_wait_for_an_integration_that_hangs(make: Make, gateway: Gateway) -> None:
+    """Its timeout covers device mode, too. The data plane has the events."""
+    begun, released, flushed = threading.Event(), threading.Event(), list[bool]()
+
+    class Hanging(Integration):
+        def dump(self, event: dict[str, Any]) -> None:
+            begun.set()
+            released.wait(120)
+
+    client = make(factories=[Hanging()])
+    client.track("one")
+    assert begun.wait(60)
+    thread = threading.Thread(target=lambda: flushed.append(client.flush(0.5)))
+    thread.start()
+    thread.join(60)
+    released.set()
+
+    assert len(flushed) == 1
+    until(lambda: gateway.names == ["one"])
+
+
 def test_an_integration_without_a_method_stops_no_other(make: Make) -> None:
     """Its missing method is reported; the thread continues with the others."""
 

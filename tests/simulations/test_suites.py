@@ -86,6 +86,46 @@ def test_losses_of_a_step(expect: str, found: list[str]) -> None:
     assert all(text.startswith(start) for text, start in zip(texts, found, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("expect", "value"),
+    [
+        ("holds: {counts: {events: <2>}}", "counts.events"),
+        ("holds: {kl: {counts: {events: <2>}}}", "counts.events"),
+        ("lost: <[]>", ""),
+        ("lost: {kl: <[]>}", ""),
+        ("lost: [<{rule: kl.other}>, {rule: kl.fold.second}]", "0"),
+        ("lost: {kl: {$length: <3>}}", ""),
+    ],
+)
+def test_a_failure_is_reported_where_its_expectation_is_written(expect: str, value: str) -> None:
+    """With the destination or, if only one is simulated, without it. `<...>` marks the place in the file."""
+    before, wrong, after = re.split("[<>]", TWO % expect)
+    suite = runner.loads(before + wrong + after, Workspace.loads(WORKSPACE))
+    with runner.open_planes(limit=60) as planes:
+        outcome = runner.attempt(suite.scenarios[0], planes)
+    (difference,) = outcome.steps[0].differences
+    line, column = before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1
+
+    assert runner.explanation(outcome).startswith(f"suite:{line}:{column}: ")
+    place = ("lost",) if expect.startswith("lost") else ("holds", "kl")
+    assert ".".join(map(str, difference.path)) == ".".join(filter(None, [*place, value]))
+
+
+def test_losses_can_be_expected_by_destination() -> None:
+    """Those of another destination count only without the key."""
+    second = "  k2: {type: KLAVIYO, config: {publicApiKey: p, privateApiKey: k}, simulate: simulated}\n"
+    workspace = Workspace.loads(WORKSPACE.replace("[kl, hook]", "[kl, k2, hook]") + second)
+
+    def passes(expect: str) -> bool:
+        (scenario,) = runner.loads(TWO % expect, workspace).scenarios
+        with runner.open_planes(limit=60) as planes:
+            return runner.attempt(scenario, planes).ok
+
+    expectations = "lost: {$length: 2}", "lost: {kl: {$length: 1}}", "lost: {kl: {$length: 1}, k2: {$length: 1}}"
+    assert [passes(expect) for expect in expectations] == [True] * 3
+    assert [passes(expect) for expect in ("lost: {$length: 1}", "lost: {k2: {$length: 2}}")] == [False] * 2
+
+
 def test_a_suite_can_forbid_losses() -> None:
     """Every step that does not expect losses fails with the first one."""
     assert failures("lost: forbid" + TWO % "response: {status: 200}")[0].startswith("lost: kl: folded")

@@ -163,6 +163,17 @@ def test_a_known_bug_covers_what_it_says(scenario: str, status: str, said: str) 
     assert said in (runner.explanation(result) if result.deviates else "")
 
 
+def test_another_failure_of_a_known_bug_is_reported_at_its_xfail() -> None:
+    """The position is that of `xfail`, which is to be changed if the failure is part of the bug."""
+    (result,) = outcomes(f"{TOTAL}, {WRONG % 'B'}")
+    *_, last = runner.explanation(result).split("suite:4:")
+
+    column, place, _ = last.split(": ", 2)
+    assert place == "xfail"
+    assert last.splitlines()[1].lstrip().startswith("- {name: s, xfail: {reason")
+    assert int(column) == len("  - {name: s, xfail: {")
+
+
 @pytest.mark.parametrize(
     ("scenario", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -55,3 +56,19 @@ def test_a_lost_order_ends_the_waiting(served: Callable[..., Service], capsys: p
     assert main(["run", "--live"]) == 1
     assert "a response that matches" in capsys.readouterr().out
     assert service.states == ["active"]
+
+
+def test_a_service_that_cannot_be_queried_fails_the_scenario(
+    served: Callable[..., Service], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The status is 0, and the body says why; `fail_when` can match that."""
+    served("active")
+    suite, query = Path("s.suite.yaml"), "ftp://127.0.0.1/orders/1"
+    text = re.sub(r'get: "[^"]*"', f'get: "{query}"', suite.read_text())
+    suite.write_text(text.replace("within: 30s", "within: 1ms"))
+    assert main(["run", "--live"]) == 1
+    assert "status: expected 200, got 0 after 0.001 s" in capsys.readouterr().out
+
+    suite.write_text(text.replace("{body: {status: lost}}", "{status: 0}"))
+    assert main(["run", "--live"]) == 1
+    assert "a response that matches: {'status': 0, 'body': " in capsys.readouterr().out
