@@ -163,7 +163,8 @@ def _optional_strings(kind: type[msgspec.Struct]) -> frozenset[str]:
     """Return the names in configurations of the variables for which empty and missing differ."""
     hints = get_type_hints(kind)
     fields = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
-    return frozenset(name for name, field in fields if {str, type(None)} <= set(get_args(hints[field])))
+    optional = ({str, type(None)}, {Secret, type(None)})
+    return frozenset(name for name, field in fields if set(get_args(hints[field])) in optional)
 
 
 def _convert(values: Mapping[str, Json], kind: type[S]) -> S:

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from svctoolkit.destinations._payload import Method, Payload
 from svctoolkit.destinations._settings import SecretRows
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import Misfit, flatten, text
 
+_NO_OPTIONS: Mapping[str, Json] = {}
 _STEERING = frozenset({"appendPath", "fullPath", "header"})
 
 
-def forward_event(event: Event, url: str, method: Method, rows: Iterable[SecretRows], *, tidy: bool = False) -> Payload:
+def forward_event(
+    event: Event,
+    url: str,
+    method: Method,
+    rows: Iterable[SecretRows],
+    *,
+    tidy: bool = False,
+    options: Mapping[str, Json] = _NO_OPTIONS,
+) -> Payload:
     """Return a request with the whole event (GET and DELETE: with its properties, or the traits of identify).
 
     The event's `fullPath` replaces the URL, `appendPath` is appended to it, and the members of `header` become headers;
-    these three members are removed from the body. A `tidy` type removes top-level nulls from the event, and writes
-    members of `header` that are not text as JSON; other types drop them. Raises `MappingError` for a path that is not
-    text.
+    these three members are removed from the body. The first two may also be in the event's `options` for the type. A
+    `tidy` type removes top-level nulls from the event, and writes members of `header` that are not text as JSON; other
+    types drop them. Raises `MappingError` for a path that is not text.
     """
-    endpoint = _endpoint(event, url)
+    endpoint = _endpoint(event, url, options)
     has_body = method not in ("GET", "DELETE")
     headers = {"content-type": "application/json"} if has_body else {}
     for row in rows:
@@ -44,10 +54,9 @@ def _body(event: Event, tidy: bool) -> dict[str, Any]:
     return body
 
 
-def _endpoint(event: Event, url: str) -> str:
-    path = event.raw.get("fullPath")
+def _endpoint(event: Event, url: str, options: Mapping[str, Json]) -> str:
+    path, more = (options.get(name, event.raw.get(name)) for name in ("fullPath", "appendPath"))
     base = url if path is None else _url_part("fullPath", path)
-    more = event.raw.get("appendPath")
     return base + _url_part("appendPath", more) if more else base
 
 

@@ -129,7 +129,7 @@ def _visitor(event: Event) -> str:
 def send_page(event: Event, settings: ActiveCampaignSettings, context: Context) -> Payload:
     """Return the site of the page."""
     url = str(value_of(event, SITE))
-    site = urlsplit(url).hostname if "://" in url else None
+    site = (urlsplit(url).hostname or "").removeprefix("www.") if "://" in url else ""
     if not site:
         raise Misfit("properties.domain", "an address such as https://shop.example", url)
     return _Account(settings, context).send("siteTrackingDomains", {"siteTrackingDomain": {"name": site}})

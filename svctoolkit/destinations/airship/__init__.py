@@ -29,6 +29,7 @@ from svctoolkit.mapping import (
     as_object,
     first,
     flatten,
+    js_join,
     moment,
     required,
     text,
@@ -121,7 +122,7 @@ def send_traits(event: Event, settings: AirshipSettings) -> list[Payload]:
         sent.append(_send(settings, "named_users/tags", body))
     if attributes or objects:
         body = {"attributes": _attributes(event, settings, attributes, objects)}
-        sent.append(_send(settings, f"named_users/{text(user)}/attributes", body))
+        sent.append(_send(settings, f"named_users/{js_join(user)}/attributes", body))
     return sent
 
 
@@ -158,8 +159,9 @@ def _tag(name: str) -> str:
 def _attributes(
     event: Event, settings: AirshipSettings, traits: Mapping[str, Any], objects: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    when = whole_second(MOMENT(event)["timestamp"])
-    if when is None:
+    written = MOMENT(event)["timestamp"]
+    when = whole_second(written)
+    if when is None or not _is_time(written):
         raise Misfit(TIME.paths[0], TIME_EXAMPLE, event.raw.get(TIME.paths[0]))
     instead = {name.partition("#")[0] for name in objects}
     times = settings.times
@@ -174,6 +176,13 @@ def _attributes(
     for name, value in objects.items():
         values.append({"action": "set", "key": name, "value": value, "timestamp": when})
     return values
+
+
+def _is_time(written: Json) -> bool:
+    """Whether Airship's mapping reads a time: text without spaces around it, or a number of 10 or 13 digits."""
+    if isinstance(written, str):
+        return written == written.strip()
+    return not isinstance(written, bool) and len(js_join(written)) in (10, 13)
 
 
 def whole_second(value: Json) -> str | None:

@@ -26,6 +26,7 @@ from svctoolkit.mapping import (
     compact,
     custom_traits,
     first,
+    js_join,
     json_text,
     moment,
     platform,
@@ -40,8 +41,8 @@ _GENDERS = {"M": ("m", "male", "man"), "F": ("f", "female", "woman", "w")}
 
 
 class ClevertapSettings(Settings, frozen=True, kw_only=True):
-    account_id: str = ""
-    passcode: Secret = Secret("")
+    account_id: str | None = None
+    passcode: Secret | None = None
     region: Literal["none", "in1", "sg1", "us1", "sk1", "aps3", "mec1"] = "none"
     track_anonymous: bool = False
     enable_object_id_mapping: bool = False
@@ -90,6 +91,8 @@ _NOT_CUSTOM = frozenset({
 })  # fmt: skip
 _IN_CHARGE = frozenset({"checkout_id", "revenue", "products", "ts"})
 
+OVERRIDES = trait("overrideFields")
+
 
 @destination.on("identify")
 def send_person(event: Event, settings: ClevertapSettings) -> Iterator[Payload]:
@@ -126,6 +129,8 @@ def send_action(event: Event, settings: ClevertapSettings) -> Payload:
         raise Missing("event")
     elif isinstance(name, str) and name.lower() == "order completed":
         name, properties = "Charged", _charge(event, properties)
+    if settings.enable_object_id_mapping and not event.raw.get("anonymousId") and not value_of(event, USER_ID):
+        raise Missing("anonymousId", "userId")
     body = {"evtName": name, "evtData": properties, "type": "event", **_time(event, ACTION_TIME)}
     if settings.enable_object_id_mapping and event.raw.get("anonymousId"):
         return _upload(settings, {**body, "objectId": event.raw["anonymousId"]})
@@ -145,13 +150,18 @@ def _profile(event: Event) -> dict[str, Any]:
     out: dict[str, Any] = PROFILE(event)
     if "Name" not in out:
         names = (value_of(event, FIRST_NAME), value_of(event, LAST_NAME))
-        out |= compact({"Name": " ".join(map(text, names)) if all(names) else ""})
+        out |= compact({"Name": " ".join(map(js_join, names)) if all(names) else ""})
     gender = value_of(event, GENDER)
     letter = next((key for key, words in _GENDERS.items() if isinstance(gender, str) and gender.lower() in words), None)
     out |= compact({"Gender": letter}) | (custom_traits(event, _NOT_CUSTOM) or {})
-    for traits in (event.raw.get("traits"), event.context.get("traits")):
-        out |= as_object(as_object(traits).get("overrideFields"))
-    return out
+    return {**out, **_spread(value_of(event, OVERRIDES))}
+
+
+def _spread(value: Any) -> Mapping[str, Any]:
+    """Return the members of an object; those of a string or a list are named by their position, as in JavaScript."""
+    if isinstance(value, (str, list)):
+        return {str(place): item for place, item in enumerate(value)}
+    return as_object(value)
 
 
 def _charge(event: Event, properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -195,10 +205,14 @@ def _upload(settings: ClevertapSettings, record: Mapping[str, Any]) -> Payload:
     host = "api.clevertap.com" if settings.region == "none" else f"{settings.region}.api.clevertap.com"
     headers = {
         "X-CleverTap-Account-Id": settings.account_id,
-        "X-CleverTap-Passcode": settings.passcode.reveal(),
+        "X-CleverTap-Passcode": None if settings.passcode is None else settings.passcode.reveal(),
         "Content-Type": "application/json",
     }
-    return Payload(endpoint=f"https://{host}/1/upload", headers=compact(headers), json={"d": [record]})
+    return Payload(
+        endpoint=f"https://{host}/1/upload",
+        headers={key: value for key, value in headers.items() if value is not None},
+        json={"d": [record]},
+    )
 
 
 destination.judge(judge)

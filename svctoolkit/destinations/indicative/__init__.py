@@ -39,7 +39,7 @@ _DEVICES = {"Mac": "Macintosh"}
 
 
 class IndicativeSettings(Settings, frozen=True, kw_only=True):
-    api_key: Secret = Secret("")
+    api_key: Secret | None = None
 
 
 destination = DestinationType(
@@ -78,7 +78,6 @@ ALIAS = Table({**PREVIOUS.shape, "newId": required(USER_ID)})
 #: An identify event's alias does not read the user ID from the event's own traits.
 KNOWN = Table({"newId": first("userId", "context.traits.userId", "context.traits.id")})
 _NAME = first("name", "properties.name")
-_MISSING = object()
 
 
 @destination.on("identify")
@@ -133,8 +132,7 @@ def _event(event: Event, settings: IndicativeSettings, name: Json, visit: Mappin
 
 
 def _post(path: str, settings: IndicativeSettings, body: dict[str, Json]) -> Payload:
-    key = settings.api_key.reveal()
-    return API.post(settings, path, {**body, "apiKey": key} if key else body)
+    return API.post(settings, path, body if settings.api_key is None else {**body, "apiKey": settings.api_key.reveal()})
 
 
 def _browser(event: Event) -> dict[str, Json]:
@@ -167,7 +165,7 @@ def _columns(elements: list[Any], key: str) -> dict[str, str]:
     rows = [element for element in elements if isinstance(element, dict)]
     texts = {key: plain} if plain else {}
     for name in rows[0] if rows else ():
-        column = [row.get(name, _MISSING) for row in rows]
-        if not any(value is _MISSING or isinstance(value, (dict, list)) for value in column):
+        column = [row[name] for row in rows if name in row]
+        if not any(isinstance(value, (dict, list)) for value in column):
             texts[f"{key}.{name}"] = column
     return {name: javascript_text(column) for name, column in texts.items()}

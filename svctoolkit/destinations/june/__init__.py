@@ -10,7 +10,7 @@ from typing import Any
 
 from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, authorization
 from svctoolkit.events import Event
-from svctoolkit.mapping import TIME, USER_ID, Table, as_object, first, required, trait, without
+from svctoolkit.mapping import TIME, USER_ID, Table, as_object, first, required, trait, value_of, without
 from svctoolkit.secrets import Secret
 
 
@@ -42,6 +42,7 @@ COMPANY = Table(
     }
 )
 _COMPANY_ID = "groupId"
+NAMED = "context.externalId.juneGroupId"
 _NOT_CONTEXT = ("traits", "page", "sessionId", "sessionStart", "consentManagement")
 
 
@@ -59,7 +60,7 @@ def send_action(event: Event, settings: JuneSettings) -> Payload:
     body = ACTION(event)
     if event.raw.get("properties") is not None:
         body["properties"] = without(event.properties, [_COMPANY_ID])
-    company = event.properties.get(_COMPANY_ID)
+    company = value_of(event, NAMED) or event.properties.get(_COMPANY_ID)
     return _send("track", event, body, settings, {_COMPANY_ID: company} if company else None)
 
 

@@ -23,13 +23,16 @@ from svctoolkit.destinations import (
     by_setting,
 )
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     TIME,
     USER_ID,
     Table,
     as_object,
+    converter,
     first,
     flatten,
+    js_join,
     platform,
     required,
     string,
@@ -70,14 +73,22 @@ API = Endpoint(by_setting("region", _HOSTS), JSON, basic("api_id", "api_key"))
 APP = Endpoint(by_setting("region", _HOSTS), JSON, basic("api_id", "api_key"), Header("MOE-APPKEY", "{api_id}"))
 
 CUSTOMER = Table({"customer_id": required(first(USER_ID, "anonymousId"))})
+
+
+@converter
+def joined(value: Json) -> str:
+    """Return a string; the items of a list are joined."""
+    return string.of(js_join(value) if isinstance(value, list) else value)
+
+
 ATTRIBUTES = Table(
     {
-        "name": trait("name"),
-        "first_name": string(trait("firstname", "first_name", "firstName")),
-        "last_name": string(trait("lastname", "last_name", "lastName")),
-        "email": string(trait("email")),
+        "name": joined(trait("name")),
+        "first_name": joined(trait("firstname", "first_name", "firstName")),
+        "last_name": joined(trait("lastname", "last_name", "lastName")),
+        "email": joined(trait("email")),
         "age": trait("age"),
-        "gender": string(trait("gender")),
+        "gender": joined(trait("gender")),
         "mobile": trait("mobile"),
         "source": trait("source"),
         "created_time": trait("createdAt"),

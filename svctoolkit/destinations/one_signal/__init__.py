@@ -223,12 +223,18 @@ def _device(event: Event, settings: OneSignalSettings) -> list[tuple[str, Any]]:
     return [(kind, address)] if kind in _KINDS else []
 
 
+_LAST_KIND = 14
+
+
 def _device_type(written: str) -> int | float:
     where = "integrations.one_signal.deviceType"
     try:
-        return number.of(written)
+        found = number.of(written)
     except WrongValue as error:
         raise Misfit(where, error.expected, written, case=error.case) from error
+    if not 0 <= found <= _LAST_KIND:
+        raise Misfit(where, f"a device type from 0 to {_LAST_KIND}", written, case="kind")
+    return found
 
 
 def _subscriptions(event: Event, traits: Mapping[str, Any], devices: list[tuple[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -123,6 +123,8 @@ def send_subscription(event: Event, settings: ProfitWellSettings, context: Conte
     if key is not None and value_of(event, USER) is not None:
         raise NotFound("subscription of the customer", key, field=SUBSCRIPTION)
     body = CREATION(event)
+    if "user_id" not in body and "user_alias" not in body:
+        raise Missing("userId", USER, wants="the customer of the subscription")
     body.setdefault("effective_date", whole_second(value_of(event, TIME)))
     return API.post(settings, "subscriptions/", body)
 

@@ -222,7 +222,10 @@ def send(event: Event, settings: SingularSettings) -> Iterator[Payload]:
     """Yield a session, an event, or an event for each product."""
     name = event_name(event)
     system, platform = _system_of(event)
-    common = {"a": settings.api_key.reveal(), "p": platform, "partner": "rudderstack"}
+    common: dict[str, Any] = {"a": settings.api_key.reveal(), "p": platform, "partner": "rudderstack"}
+    limit = destination.options(event).get("limitDataSharing")
+    if isinstance(limit, bool):
+        common["data_sharing_options"] = {"limit_data_sharing": limit}
     if name.lower() in settings.sessions:
         params = {**common, **system.session(event), **system.device(event)}
         yield Payload(endpoint=f"{_HOST}/v1/launch", method="GET", params=params)

@@ -1,8 +1,8 @@
 """Webhook: sends the unchanged event to any URL.
 
 An event, and therefore a user transformation, can control its own request: `fullPath` replaces the URL, `appendPath` is
-appended to it, and the members of `header` become headers. None of the three is sent in the body. Top-level members of
-the event that are null are left out too; nested nulls are sent.
+appended to it (both also in `integrations.Webhook`), and the members of `header` become headers. None of the three is
+sent in the body. Top-level members of the event that are null are left out too; nested nulls are sent.
 
 Decisions. An event's `fullPath` or `appendPath` is rejected if it is not a string; RudderStack joins lists by commas.
 """
@@ -28,4 +28,7 @@ destination = DestinationType(
 @destination.on()
 def send_event(event: Event, settings: WebhookSettings) -> Payload:
     """Return the event; GET and DELETE send only its properties (identify: traits), as query parameters."""
-    return forward_event(event, settings.webhook_url, settings.webhook_method, settings.headers, tidy=True)
+    options = destination.options(event)
+    return forward_event(
+        event, settings.webhook_url, settings.webhook_method, settings.headers, tidy=True, options=options
+    )

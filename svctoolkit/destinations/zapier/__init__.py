@@ -46,17 +46,21 @@ class ZapierSettings(Settings, frozen=True, kw_only=True):
     page_screen_events_to_zap: tuple[ZapRow, ...] | dict[str, str] = ()
 
     @cached_property
-    def track_zaps(self) -> Mapping[str, _Urls]:
+    def track_zaps(self) -> Mapping[str, list[_Urls]]:
         return _zaps(self.track_events_to_zap)
 
     @cached_property
-    def page_zaps(self) -> Mapping[str, _Urls]:
+    def page_zaps(self) -> Mapping[str, list[_Urls]]:
         return _zaps(self.page_screen_events_to_zap)
 
 
-def _zaps(rows: tuple[ZapRow, ...] | dict[str, str]) -> Mapping[str, _Urls]:
-    """Return the URL for each event name, in lower case."""
-    return {row.from_.strip().lower(): row.to for row in rows if isinstance(row, ZapRow) and row.to}
+def _zaps(rows: tuple[ZapRow, ...] | dict[str, str]) -> Mapping[str, list[_Urls]]:
+    """Return the URLs for each event name, in lower case."""
+    zaps: dict[str, list[_Urls]] = {}
+    for row in rows:
+        if isinstance(row, ZapRow) and row.to:
+            zaps.setdefault(row.from_.strip().lower(), []).append(row.to)
+    return zaps
 
 
 destination = DestinationType(
@@ -68,17 +72,22 @@ destination = DestinationType(
 
 
 @destination.on("track")
-def send_action(event: Event, settings: ZapierSettings) -> Payload:
+def send_action(event: Event, settings: ZapierSettings) -> list[Payload]:
     return _send(event, settings.track_zaps.get(text(event.raw.get("event")).lower()), settings)
 
 
 @destination.on("page", "screen")
-def send_page(event: Event, settings: ZapierSettings) -> Payload:
+def send_page(event: Event, settings: ZapierSettings) -> list[Payload]:
     return _send(event, settings.page_zaps.get(text(event.raw.get("name")).lower()), settings)
 
 
-def _send(event: Event, url: _Urls | None, settings: ZapierSettings) -> Payload:
+def _send(event: Event, urls: list[_Urls] | None, settings: ZapierSettings) -> list[Payload]:
+    """Return a request for each Zap of the event's name, else one for the configured Zap."""
+    return [_request(event, url) for url in urls or [settings.zap_url.reveal()]]
+
+
+def _request(event: Event, url: _Urls) -> Payload:
     headers = {"content-type": "application/json"}
     if isinstance(url, tuple):
         return _ToSeveral(endpoint=url[0], endpoints=url, headers=headers, json=event.raw)
-    return Payload(endpoint=url or settings.zap_url.reveal(), headers=headers, json=event.raw)
+    return Payload(endpoint=url, headers=headers, json=event.raw)
