@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from svctoolkit.destinations._outcomes import Delivery, Outcome
-from svctoolkit.mapping import as_object, text
+from svctoolkit.mapping import as_object, objects, text
 
 #: invalid token, timeout, Marketo's internal error
 _LATER = frozenset({"601", "602", "604", "611"})
 #: quotas, and an API that is temporarily unavailable
 _SLOWER = frozenset({"502", "606", "607", "608", "615"})
-_TAKEN = frozenset({"created", "updated", "added"})
+_TAKEN = frozenset({"created", "updated", "removed", "added"})
 
 
 def judge(delivery: Delivery) -> Outcome | None:
@@ -38,9 +38,14 @@ def judge(delivery: Delivery) -> Outcome | None:
     return Outcome("retry" if error.get("code") in _LATER else "abort", message)
 
 
+#: a lead that was to be removed is not in the list, which is what was asked for
+_NOT_IN_LIST = "1015"
+
+
 def _outcome_of_records(result: Any) -> Outcome | None:
     """Abort the request if a record was not accepted."""
     for record in map(as_object, result if isinstance(result, list) else []):
-        if record.get("status", "updated") not in _TAKEN:
+        codes = {text(reason.get("code")) for reason in objects(record.get("reasons"))}
+        if record.get("status", "updated") not in _TAKEN and codes != {_NOT_IN_LIST}:
             return Outcome("abort", f"{record['status']}: {text(record.get('reasons')) or 'no reason is given'}")
     return None

@@ -6,6 +6,7 @@ one string, with `|` between the items. Amounts are in the currency's smallest u
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -56,10 +57,16 @@ destination = DestinationType(
 API = Endpoint("https://track.linksynergy.com/ep", ACCEPT_JSON, JSON)
 
 
+_BAD = re.compile(r"<bad>([1-9][0-9]{0,9})</bad>")
+
+
 @destination.judge
 def judge(delivery: Delivery) -> Outcome | None:
-    """Retry success responses that are not XML: JSON does not report the outcome of the order."""
+    """Retry success responses that are not XML; XML counts the bad records."""
     reply = delivery.reply
+    bad = _BAD.search(reply.body) if reply.successful and isinstance(reply.body, str) else None
+    if bad:
+        return Outcome("abort", f"{bad[1]} bad records")
     if reply.successful and isinstance(reply.body, (dict, list)):
         return Outcome("retry", f"{reply.status}: the response is not XML")
     return None
