@@ -252,11 +252,17 @@ class Table:
             self.moved[self.canonical(source.number)] = self.canonical(target.number)
             self.touch(source)
 
-    def merge(self, source: Row, target: Row) -> None:
+    def merge(self, source: Row, target: Row, *, with_ids: bool = True) -> None:
         """Merge a row into another one: its ids and rows move, and the row is removed.
 
-        An id that the target has already (or an alias with a label that it has) only finds it from now on.
+        An id that the target has already (or an alias with a label that it has) only finds it from now on. Without
+        `with_ids` the ids of the source are nobody's afterwards.
         """
+        if not with_ids:
+            self.move_rows(source, target)
+            self.remove(source)
+            self.touch(target)
+            return
         keys = (*self._strong(source.ids), *source.also)
         self.move_rows(source, target)
         self.remove(source)

@@ -251,8 +251,11 @@ class Visit:
             of.identify(row, new)
         return new
 
-    def merge(self, table: str, source: Row, target: Row) -> None:
-        """Merge a row into another one: ids, rows that belong to it, and what the other one does not have yet."""
+    def merge(self, table: str, source: Row, target: Row, *, with_ids: bool = True) -> None:
+        """Merge a row into another one: ids, rows that belong to it, and what the other one does not have yet.
+
+        Without `with_ids` the ids of the source are nobody's afterwards.
+        """
         for name, value in source.values.items():
             before = target.values.get(name)
             if isinstance(before, dict):
@@ -262,7 +265,7 @@ class Visit:
             else:
                 target.values.setdefault(name, value)
         target.shown = target.shown or source.shown
-        self.tables[table].merge(source, target)
+        self.tables[table].merge(source, target, with_ids=with_ids)
 
     def shown(self, table: str) -> list[Row]:
         """Return the rows of a table that a vendor would list."""
@@ -272,6 +275,10 @@ class Visit:
         """Return the rows of a table that belong to a row of another one."""
         of = self.tables[table]
         return [row for row in of.rows_of(self.tables[of.type.owner], [owner.number]) if row.shown]
+
+    def give(self, table: str, row: Row, owner: Row) -> None:
+        """Let a row belong to another owner."""
+        self.tables[table].reown(row, owner.number)
 
     def owner(self, table: str, row: Row) -> Row | None:
         """Return the row that a row belongs to, after merges."""

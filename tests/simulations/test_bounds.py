@@ -8,7 +8,7 @@ import pytest
 
 from svctoolkit import simulations
 from svctoolkit.simulations import SIMULATIONS
-from tests.simulations import bounds_am, bounds_ga4, bounds_meta, bounds_small
+from tests.simulations import bounds_am, bounds_customerio, bounds_ga4, bounds_meta, bounds_small
 from tests.simulations.bounds import NOW, SECONDS, Case, Requests, each, numbered
 
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -18,6 +18,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "GA4": bounds_ga4.CONFIG,
     "AM": bounds_am.CONFIG,
     "FACEBOOK_PIXEL": bounds_meta.CONFIG,
+    "CUSTOMERIO": bounds_customerio.CONFIG,
     **bounds_small.CONFIGS,
 }
 #: rules that say how something is answered or kept; they lose nothing
@@ -252,6 +253,7 @@ CASES: dict[str, Case] = {
     **bounds_ga4.CASES,
     **bounds_am.CASES,
     **bounds_meta.CASES,
+    **bounds_customerio.CASES,
     **bounds_small.CASES,
 }
 #: rules whose case is another one's: they say what happens to a request whose records break others
@@ -272,6 +274,7 @@ TYPES = {
     "ga4": "GA4",
     "am": "AM",
     "fb": "FACEBOOK_PIXEL",
+    "cio": "CUSTOMERIO",
     "ph": "POSTHOG",
     "sc": "SNAPCHAT_CONVERSION",
     "tt": "TIKTOK_ADS",

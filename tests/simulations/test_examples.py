@@ -23,6 +23,9 @@ SIGNED = {
     ("BRAZE", "an event without a user is sent without one, which Braze refuses"): {"bz.id.required"},
     ("BRAZE", "a user ID among the traits is not used, but prevents the alias"): {"bz.id.required"},
     ("KLAVIYO", "an event without a name is sent without one, which Klaviyo refuses"): {"kl.event.required"},
+    # Customer.io requires a name; the mapping sends a page without one, as RudderStack does.
+    ("CUSTOMERIO", "a known person's page may have no name"): {"cio.event.required"},
+    # Snap's schema requires an action source, which the mapping leaves out.
     ("SNAPCHAT_CONVERSION", "an unknown conversion type gives no action source"): {"sc.required"},
     ("KLAVIYO", "a screen keeps its name, even an empty one"): {"kl.event.required"},
 }
