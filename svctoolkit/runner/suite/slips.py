@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,7 +16,6 @@ from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.names import one_edit
 from svctoolkit.runner.suite.model import Place, Scenario, Step, as_list
 from svctoolkit.runner.suite.variables import references
-from svctoolkit.warehouse import is_warehouse
 from svctoolkit.yamlfile import Document
 
 if TYPE_CHECKING:
@@ -90,8 +90,7 @@ def event_slips(scenario: Scenario, step: Step) -> Places:
 
 def _slips(event: Mapping[str, Json], scenario: Scenario) -> Places:
     for name in event:
-        near = next((other for other in _EVENT if _is_slip(name, other)), "")
-        if name not in _EVENT and near and near not in event:
+        if name not in _EVENT and (near := _near_member(name)) and near not in event:
             yield (name,), f"an event has no member {name!r}. Did you mean {near!r}?"
     integrations = event.get("integrations")
     for name in integrations if isinstance(integrations, Mapping) else ():
@@ -100,6 +99,12 @@ def _slips(event: Mapping[str, Json], scenario: Scenario) -> Places:
         if name not in known and near:
             text = f"no integration is called {name!r}, so this switches nothing. Did you mean {near!r}?"
             yield ("integrations", name), text
+
+
+@lru_cache(1024)
+def _near_member(name: str) -> str:
+    """Return the member that `name` is a slip of, or an empty string. Scenarios have the same few names."""
+    return next((other for other in _EVENT if _is_slip(name, other)), "")
 
 
 def _is_slip(name: str, other: str) -> bool:
@@ -115,6 +120,10 @@ def _integrations(scenario: Scenario) -> dict[str, None]:
 
 def silent_scripts(scenario: Scenario) -> Places:
     """Yield the recorder's responses for destinations that make no requests."""
+    if not scenario.recorder:
+        return
+    from svctoolkit.warehouse import is_warehouse  # 30 ms, and most suites script nothing
+
     for key in scenario.recorder:
         destination = scenario.suite.workspace.destinations.get(key)
         if destination is not None and is_warehouse(destination.type):
