@@ -98,17 +98,15 @@ def require_trust(
 
     `keys` are transformations of the workspaces, by default all. The sandbox is only examined if there is such code.
     """
+    trusting = {id(each): each for each in workspaces}.values()
+    code = [piece for each in trusting if not each.limits.trust for piece in pieces(each, *keys)]
+    if not code:  # finding the store's folder takes 20 ms
+        return
     from svctoolkit import transformations
     from svctoolkit.transformations import TrustStore, code_is_trusted, essential_layers
 
     store = store or TrustStore()
-    unknown = [
-        piece
-        for workspace in {id(each): each for each in workspaces}.values()
-        if not workspace.limits.trust
-        for piece in pieces(workspace, *keys)
-        if not store.has(piece.code)
-    ]
+    unknown = [piece for piece in code if not store.has(piece.code)]
     unknown = [piece for piece in unknown if essential_layers(piece.language) != ("engine",)]
     if not unknown or code_is_trusted():
         return
