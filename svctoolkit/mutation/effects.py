@@ -24,7 +24,8 @@ from svctoolkit.runner.planes.time import sequence
 from svctoolkit.secrets import reveal
 from svctoolkit.workspace import Workspace
 
-_MADE_UP_AT = datetime(2026, 1, 1, 12, tzinfo=UTC)  # a minute after the sample events happened
+#: When made-up events are processed: a minute after the sample events happened.
+MADE_UP_AT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _STAGES = Stages(user_transform=True, dest_transform=True, send_to_destination=False)
 
 
@@ -53,7 +54,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
+class Sent:
     """An event from a source, and the time at which it is processed. `scenarios` send it."""
 
     source: str
@@ -68,8 +69,8 @@ class Effects:
     def __init__(self, scenarios: Sequence[Scenario]) -> None:
         self._scenarios = scenarios
         self._now = datetime.now(UTC)
-        self._sent: dict[tuple[int, str], list[_Sent]] = {}
-        self._made_up: dict[int, list[_Sent]] = {}
+        self._sent: dict[tuple[int, str], list[Sent]] = {}
+        self._made_up: dict[int, list[Sent]] = {}
         self._before: dict[tuple[int, str, bool], list[Json]] = {}
 
     def of(self, change: Change) -> Effect:
@@ -92,7 +93,7 @@ class Effects:
 
     def _differing(
         self, workspace: Workspace, changed: Workspace, key: str, made_up: bool
-    ) -> Iterator[tuple[_Sent, Witness]]:
+    ) -> Iterator[tuple[Sent, Witness]]:
         """Yield the events whose outcome at a destination differs."""
         sent = self._made_up_events(workspace, key) if made_up else self._events(workspace, key)
         before = self._before.get((id(workspace), key, made_up))
@@ -103,7 +104,7 @@ class Effects:
                 first = each.scenarios[0] if each.scenarios else ""
                 yield each, Witness(each.source, key, each.event, first, old, new)
 
-    def _events(self, workspace: Workspace, key: str) -> list[_Sent]:
+    def _events(self, workspace: Workspace, key: str) -> list[Sent]:
         """Return the events that scenarios send to a destination, each once for each source."""
         if (id(workspace), key) not in self._sent:
             by_text: dict[tuple[str, str, datetime], tuple[Mapping[str, Json], list[str]]] = {}
@@ -115,18 +116,18 @@ class Effects:
                         text = json.dumps(event, sort_keys=True, default=str)
                         by_text.setdefault((source, text, time), (event, []))[1].append(scenario.name)
             self._sent[id(workspace), key] = [
-                _Sent(source, event, time, tuple(names)) for (source, _, time), (event, names) in by_text.items()
+                Sent(source, event, time, tuple(names)) for (source, _, time), (event, names) in by_text.items()
             ]
         return self._sent[id(workspace), key]
 
-    def _made_up_events(self, workspace: Workspace, key: str) -> list[_Sent]:
+    def _made_up_events(self, workspace: Workspace, key: str) -> list[Sent]:
         """Return sample events of each type, and variations with what the code and the settings react to."""
         if id(workspace) not in self._made_up:
             samples = sample_events()
             self._made_up[id(workspace)] = [
-                *(_Sent("", event, _MADE_UP_AT) for event in samples.values()),
+                *(Sent("", event, MADE_UP_AT) for event in samples.values()),
                 *(
-                    _Sent(source, _resolved(draft.send, samples), _MADE_UP_AT)
+                    Sent(source, _resolved(draft.send, samples), MADE_UP_AT)
                     for source, found in _drafts(workspace, samples).items()
                     for draft in found
                 ),
@@ -164,7 +165,7 @@ def events_of(scenario: Scenario, destination: str) -> Iterator[tuple[str, Mappi
                 yield source, event
 
 
-def outcomes(workspace: Workspace, key: str, sent: Sequence[_Sent]) -> list[Json]:
+def outcomes(workspace: Workspace, key: str, sent: Sequence[Sent]) -> list[Json]:
     """Return the outcome of each event at a destination: fate, stage, the event after user code, payloads."""
     try:
         pipeline = Pipeline(workspace)
@@ -243,3 +244,19 @@ def _set(node: Any, path: Sequence[str], value: Json) -> None:
         node[int(path[-1])] = value
     else:
         node[path[-1]] = value
+
+
+def difference(before: Json, after: Json) -> Json:
+    """Return the smallest expectation that `before` meets and `after` does not, in the format of a suite.
+
+    >>> difference({"a": 1, "b": 2}, {"a": 1, "b": 3, "c": 4})
+    {'b': 2, 'c': {'$absent': True}}
+    """
+    if isinstance(before, dict) and isinstance(after, dict):
+        differing = [key for key in before if key not in after or before[key] != after[key]]
+        expected: dict[str, Json] = {key: difference(before[key], after.get(key)) for key in differing}
+        return {**expected, **{key: {"$absent": True} for key in after if key not in before}}
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        pairs = zip(before, after, strict=True)
+        return [difference(b, a) if b != a or not isinstance(b, dict) else {} for b, a in pairs]
+    return before

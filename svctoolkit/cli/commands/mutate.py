@@ -27,6 +27,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="suite files, or folders with suites (default: ./suites if it exists, else the current folder)",
     )
     choice = parser.add_argument_group("selection")
+    choice.add_argument(
+        "--write",
+        metavar="FILE:LINE",
+        help="print scenarios that would notice the changes of this line that no scenario notices",
+    )
     choice.add_argument("--since", metavar="REF", help="change only lines that differ from this git revision")
     choice.add_argument("--sample", type=int, metavar="N", help="change only N places, chosen by --seed")
     choice.add_argument("--seed", type=int, default=0, metavar="N", help="with --sample: choose others")
@@ -85,6 +90,8 @@ def _run(args: argparse.Namespace) -> int:
     _require_sandbox(project)
     result = _judge(project, changes, args)
     result.seconds = time.monotonic() - began
+    if args.write:
+        return _write(project, result)
     for line in accept(result, accepted, date.today()):
         _terminal.err(_terminal.plain(project.mask(line)))
     return _report(project, result, args)
@@ -127,6 +134,10 @@ def _choose(project: Project, args: argparse.Namespace) -> list[Change]:
     from svctoolkit.mutation.since import changed_since
 
     changes = changed_since(project.changes, args.since) if args.since else list(project.changes)
+    if args.write:
+        changes = [change for change in changes if f"/{change.where}".endswith(f"/{args.write}")]
+        if not changes:
+            raise UsageError(f"--write {args.write}: nothing is changed at this line (svctoolkit mutate --all)")
     if args.sample is None or args.sample >= len(changes):
         return changes
     chosen = {change.id for change in random.Random(args.seed).sample(changes, args.sample)}
@@ -191,6 +202,25 @@ def _baseline(project: Project, cache: Cache, args: argparse.Namespace) -> Basel
     return baseline
 
 
+def _write(project: Project, result: Result) -> int:
+    """Print a scenario for each change that no scenario notices, as the items of `scenarios` in a suite."""
+    from svctoolkit import yamlfile
+    from svctoolkit.mutation.draft import draft
+
+    drafts = []
+    for verdict in result.unnoticed:
+        scenario = draft(verdict.change, project.scenarios)
+        if scenario is not None:
+            drafts.append(scenario)
+        else:
+            _terminal.err(_terminal.plain(project.mask(f"no event shows this change: {verdict.change}")))
+    if drafts:
+        _terminal.out(project.mask(yamlfile.dump(drafts)).rstrip())
+    elif not result.unnoticed:
+        _terminal.err("every change of this line is noticed")
+    return Exit.FAILED if len(drafts) < len(result.unnoticed) else Exit.OK
+
+
 def _report(project: Project, result: Result, args: argparse.Namespace) -> int:
     from svctoolkit.cli import _reports
     from svctoolkit.mutation import text
@@ -230,6 +260,7 @@ command = Command(
         "svctoolkit mutate",
         "svctoolkit mutate suites/orders.suite.yaml --all",
         "svctoolkit mutate --since main --fail-under 80",
+        "svctoolkit mutate --write enrich.js:14 >> suites/orders.suite.yaml",
         "svctoolkit mutate --write-accepted accepted.yaml --reason 'totals are never exactly 100'",
         "svctoolkit mutate --accept accepted.yaml --report junit=mutate.xml --report html=mutate.html",
     ),

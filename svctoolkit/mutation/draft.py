@@ -1,0 +1,177 @@
+"""Draft a scenario that notices a change: an event whose result differs, and the expectation on that difference."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from msgspec import UNSET
+
+from svctoolkit.errors import ToolkitError
+from svctoolkit.json_types import Json
+from svctoolkit.mutation.change import Change
+from svctoolkit.mutation.effects import MADE_UP_AT, Effects, Sent, Witness, difference, outcomes
+from svctoolkit.mutation.made_up import smaller, variations
+from svctoolkit.project.suites import sample_events
+from svctoolkit.runner import Outcome, Planes, Scenario, run, suite_of
+from svctoolkit.workspace import Workspace
+
+_ROUNDS = 60  # of shrinking
+_Outcomes = Callable[[Workspace, Sequence[Mapping[str, Json]]], list[Json]]
+
+
+def draft(change: Change, scenarios: Sequence[Scenario]) -> dict[str, Json] | None:
+    """Return a scenario that passes without the change and fails with it, in the format of a suite.
+
+    None if there is no event among those of the scenarios, and those that are made up, whose result differs.
+    """
+    workspaces = {id(s.suite.workspace): s.suite.workspace for s in scenarios}.values()
+    for workspace in workspaces:
+        changed = change.alteration.apply(workspace)
+        if changed is workspace:
+            continue
+        for candidate in _candidates(change, workspace, changed, scenarios):
+            if _passes(candidate, workspace) and not _passes(candidate, changed):
+                return candidate
+    return None
+
+
+def _candidates(
+    change: Change, workspace: Workspace, changed: Workspace, scenarios: Sequence[Scenario]
+) -> Iterable[dict[str, Json]]:
+    name = f"notices {change.kind}: {change.text}"
+    old, new = workspace.transformations, changed.transformations
+    differing = [key for key in old if old[key].code != new[key].code]
+    if changed.libraries != workspace.libraries:
+        differing = [*workspace.transformations]
+    for key in differing:
+        yield from _of_code(name, key, workspace, changed, _events(scenarios, workspace))
+    if not differing:
+        witness = Effects(scenarios).of(change).witness
+        if witness is not None:
+            yield from _of_witness(name, _smaller_witness(workspace, changed, witness))
+            yield from _of_witness(name, witness)  # in case that something else than the stages needs the rest
+
+
+def _events(scenarios: Sequence[Scenario], workspace: Workspace) -> list[Mapping[str, Json]]:
+    """Return the events of the scenarios, and samples, each once."""
+    found: dict[str, Mapping[str, Json]] = {}
+    for scenario in scenarios:
+        for step in scenario.steps if scenario.suite.workspace is workspace else ():
+            written = step.spec.event if step.spec.event is not UNSET else step.spec.send
+            for event in written if isinstance(written, list) else [written]:
+                if isinstance(event, Mapping):
+                    found.setdefault(json.dumps(event, sort_keys=True, default=str), event)
+    return [*found.values(), *sample_events().values()]
+
+
+def _of_code(
+    name: str, key: str, workspace: Workspace, changed: Workspace, events: Sequence[Mapping[str, Json]]
+) -> Iterable[dict[str, Json]]:
+    """Yield scenarios for the transformation alone."""
+    item = workspace.transformations[key]
+    codes = [item.code, *(library.code for library in workspace.libraries.values())]
+
+    def run_code(of: Workspace, tried: Sequence[Mapping[str, Json]]) -> list[Json]:
+        transformation = of.transformation(key)
+        assert transformation.runnable is not None  # noqa: S101 - the workspace has just set it
+        # Code for whole batches assigns its results by these ids.
+        numbered = [{**event, "messageId": f"m-{number}"} for number, event in enumerate(tried)]
+        outputs = transformation.runnable(transformation).run(numbered, [{}] * len(numbered))
+        return [str(o.error.message) if o.error is not None else list(o.events) for o in outputs]
+
+    found = _first(workspace, changed, variations(events, "\n".join(codes), item.language), run_code)
+    if found is None:
+        return
+    event, before, after = _shrunk(workspace, changed, found, run_code)
+    if isinstance(before, list):
+        several = len(before) != 1 or not isinstance(after, list)
+        expected = difference(before, after) if several else _single(before, after)
+        yield {"name": name, "transformation": key, "event": dict(event), "expect": {"user_transform": expected}}
+    else:
+        yield {"name": name, "transformation": key, "event": dict(event), "expect": {"error": {"$contains": before}}}
+        expected = {"error": {"$contains": before}}
+        yield {"name": name, "transformation": key, "event": dict(event), "expect": {"user_transform": expected}}
+
+
+def _single(before: list[Any], after: list[Any]) -> Json:
+    return difference(before[0], after[0]) if len(after) == 1 else {}
+
+
+def _first(
+    workspace: Workspace, changed: Workspace, events: Sequence[Mapping[str, Json]], outcomes: _Outcomes
+) -> tuple[Mapping[str, Json], Json, Json] | None:
+    """Return the first event whose outcome differs, with both outcomes; one that does not fail if there is one."""
+    both = zip(events, outcomes(workspace, events), outcomes(changed, events), strict=True)
+    differing = [(event, before, after) for event, before, after in both if before != after]
+    works = [found for found in differing if isinstance(found[1], list)]
+    return next(iter([*works, *differing]), None)
+
+
+def _shrunk(
+    workspace: Workspace,
+    changed: Workspace,
+    found: tuple[Mapping[str, Json], Json, Json],
+    outcomes: _Outcomes,
+) -> tuple[Mapping[str, Json], Json, Json]:
+    """Return the smallest event that still has a different outcome of the same kind."""
+    for _ in range(_ROUNDS):
+        events = smaller(found[0])
+        both = zip(events, outcomes(workspace, events), outcomes(changed, events), strict=True)
+        better = next((e for e in both if e[1] != e[2] and _kinds(e) == _kinds(found)), None)
+        if better is None:
+            break
+        found = better
+    return found
+
+
+def _kinds(found: tuple[Mapping[str, Json], Json, Json]) -> list[object]:
+    """Return what a smaller event must have in common: the fates, or whether the code fails."""
+    return [outcome[:2] if isinstance(outcome, list) and _is_fate(outcome) else type(outcome) for outcome in found[1:]]
+
+
+def _is_fate(outcome: Sequence[Json]) -> bool:
+    return len(outcome) == 3 and isinstance(outcome[0], str)
+
+
+def _smaller_witness(workspace: Workspace, changed: Workspace, witness: Witness) -> Witness:
+    def of_events(of: Workspace, tried: Sequence[Mapping[str, Json]]) -> list[Json]:
+        return outcomes(of, witness.destination, [Sent(witness.source, event, MADE_UP_AT) for event in tried])
+
+    found = (witness.event, witness.before, witness.after)
+    event, before, after = _shrunk(workspace, changed, found, of_events)
+    return replace(witness, event=event, before=before, after=after)
+
+
+def _of_witness(name: str, witness: Witness) -> Iterable[dict[str, Json]]:
+    """Yield scenarios for a destination: what the stages give, or whether the event arrives at all."""
+    before: Any = witness.before
+    after: Any = witness.after
+    key, event = witness.destination, dict(witness.event)
+    if isinstance(before, list) and isinstance(after, list) and before[0] == after[0] == "delivered":
+        for place, stage in ((1, "dest_transform"), (0, "user_transform")):
+            old, new = before[2][0][place], after[2][0][place] if after[2] else None
+            if old != new:
+                expect: dict[str, Json] = {stage: difference(old, new)}
+                yield {"name": name, "destination": key, "event": event, "expect": expect}
+    if witness.source:
+        arrives = isinstance(before, list) and before[0] == "delivered"
+        expect = {"delivered": {key: [{}] if arrives else []}, "failed": "any"}
+        yield {"name": name, "source": witness.source, "send": event, "expect": expect}
+        yield {"name": name, "source": witness.source, "send": event, "expect": {"delivered": [{}] if arrives else []}}
+
+
+def _passes(scenario: Mapping[str, Json], workspace: Workspace) -> bool:
+    """Return whether a scenario passes in a workspace; one that is not valid does not."""
+    freeze: dict[str, Json] = {"time": "2026-01-01T12:00:00Z", "ids": "sequence"}
+    planes = Planes()
+    try:
+        suite = suite_of({"freeze": freeze, "scenarios": [dict(scenario)]}, workspace, name="draft")
+        outcomes = [notice for notice in run(suite.scenarios, planes) if isinstance(notice, Outcome)]
+        return all(outcome.status == "passed" for outcome in outcomes)
+    except ToolkitError:
+        return False
+    finally:
+        planes.close()

@@ -1,0 +1,63 @@
+"""Events that are made up to show a change of user code: with members and values that the code mentions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline.leaves import GONE, leaves, replace_at
+from svctoolkit.project.literals import code_literals
+from svctoolkit.workspace import Language
+
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
+_MOST = 1500
+_ANYWAY: tuple[Json, ...] = (0, 1, -1, 0.555, 12.345, "", " Mixed Case ", "10.0.0.1", True, None, [], {})
+_PLACES = ((), ("properties",), ("context",), ("context", "traits"), ("traits",))
+
+
+def variations(events: Iterable[Mapping[str, Json]], code: str, language: Language | None) -> list[Mapping[str, Json]]:
+    """Return the events, and variations of them: members with other values, without members, with further ones."""
+    found = code_literals(code, language)
+    numbers = [float(text) if "." in text else int(text) for text in dict.fromkeys(_NUMBER.findall(code))]
+    around = [value + step for value in numbers for step in (0, 1, -1, 0.5)]
+    values: list[Json] = [*dict.fromkeys(around), *found.compared, *_ANYWAY]
+    originals = [dict(event) for event in events]
+    made = (event for original in originals for event in _of(original, sorted(found.members), values))
+    return [*originals, *islice(made, _MOST)]
+
+
+def _of(event: dict[str, Any], members: list[str], values: list[Json]) -> Iterator[Mapping[str, Json]]:
+    paths = {path for path in leaves(event) if path and (path[-1] in members or path[-1] in ("event", "type"))}
+    for path in sorted(paths, key=str):
+        yield replace_at(event, path, GONE)
+        for value in values:
+            yield replace_at(event, path, value)
+    for place in _PLACES:
+        for member in members:
+            if (*place, member) not in paths:
+                for value in values:
+                    yield _with(event, (*place, member), value)
+
+
+def _with(event: Mapping[str, Any], path: tuple[str, ...], value: Json) -> dict[str, Any]:
+    """Return a copy with a value at a path, creating objects on the way."""
+    inner = event.get(path[0])
+    rest = _with(inner if isinstance(inner, Mapping) else {}, path[1:], value) if path[1:] else value
+    return {**event, path[0]: rest}
+
+
+def smaller(event: Mapping[str, Json]) -> list[Mapping[str, Json]]:
+    """Return the event without one of its members each, the outer ones first. Type, name and one id stay."""
+    paths: dict[tuple[str | int, ...], None] = {}
+    for leaf in leaves(dict(event)):
+        for end in range(1, len(leaf) + 1):
+            paths[leaf[:end]] = None
+    kept = {("type",), ("event",), ("userId",) if "userId" in event else ("anonymousId",)}
+    return [
+        replace_at(dict(event), path, GONE)
+        for path in sorted(paths, key=lambda path: (len(path), str(path)))
+        if path not in kept
+    ]

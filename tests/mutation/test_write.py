@@ -1,0 +1,67 @@
+"""`--write` drafts the scenario that notices a change: the smallest event, and the difference that it makes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from svctoolkit import yamlfile
+from svctoolkit.cli import main
+from tests.mutation import test_ratchet, test_workspace_changes
+
+
+def draft(place: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    main(["mutate", "--write", place, "--jobs", "1"])
+    drafts = yamlfile.load(capsys.readouterr().out, name="drafts").data
+    assert isinstance(drafts, list)
+    return drafts
+
+
+def test_the_boundary_of_a_comparison(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The event is exactly at the boundary. Added to the suite, the scenario passes, and the change is noticed."""
+    monkeypatch.chdir(tmp_path)
+    suite = tmp_path / "orders.suite.yaml"
+    suite.write_text(test_ratchet.SUITE)
+
+    (boundary,) = [d for d in draft("orders.suite.yaml:6", capsys) if "boundary" in str(d["name"])]
+    suite.write_text(test_ratchet.SUITE + "".join(f"  {line}\n" for line in yamlfile.dump([boundary]).splitlines()))
+    passed = main(["run"])
+    capsys.readouterr()
+    main(["mutate", "--jobs", "1"])
+
+    assert boundary["transformation"] == "clean"
+    assert boundary["event"] == {"type": "track", "total": 100, "kind": "A"}
+    assert boundary["expect"] == {"user_transform": {"large": False}}
+    assert passed == 0
+    assert "boundary" not in capsys.readouterr().out
+
+
+def test_settings_and_rules_of_routing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A consent that no scenario denies: an event of the source that denies it, and does not arrive."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "workspace.yaml").write_text(test_workspace_changes.WORKSPACE)
+    (tmp_path / "orders.suite.yaml").write_text(test_workspace_changes.SUITE)
+
+    first, *_ = draft("workspace.yaml:11", capsys)
+    (blocked,) = draft("workspace.yaml:18", capsys)
+
+    assert (first["source"], blocked["source"]) == ("web", "web")
+    assert "deniedConsentIds" in str(first["send"])
+    assert blocked["send"] == {"type": "track", "event": "Ping", "userId": "u-1001"}
+    assert blocked["expect"] == {"delivered": {"hook": []}, "failed": "any"}
+
+
+def test_a_line_without_changes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the command that lists all of them."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "orders.suite.yaml").write_text(test_ratchet.SUITE)
+
+    assert main(["mutate", "--write", "orders.suite.yaml:1"]) == 4
+    assert "nothing is changed at this line (svctoolkit mutate --all)" in capsys.readouterr().err
