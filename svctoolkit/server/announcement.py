@@ -27,6 +27,7 @@ def banner(plane: DataPlane, token: str = "") -> str:
     lines.append(f"  inspection     {url}/inspect/counts" + ("" if plane.loopback else ", with the bearer token"))
     lines.append(f"  bearer token   {plane.token}  (also for /admin)")
     lines.append(f"  delivery       {_delivery(workspace)}")
+    lines += _simulated(plane)
     if any(transformation.function is None for transformation in workspace.transformations.values()):
         lines += _sandbox()
     if not workspace.users:
@@ -42,6 +43,18 @@ def banner(plane: DataPlane, token: str = "") -> str:
 
 def _delivery(workspace: Workspace) -> str:
     return f"{workspace.delivery.mode}: {workspace.delivery_mode.describe(workspace.delivery_setting())}"
+
+
+def _simulated(plane: DataPlane) -> list[str]:
+    """Return how to see what simulated destinations hold, if there are any."""
+    keys = [destination.key for destination in plane.simulated_destinations()]
+    if not keys:
+        return []
+    names = ", ".join(keys[:_MOST_KEYS]) + (", ..." if len(keys) > _MOST_KEYS else "")
+    return [
+        f"  simulated      {names}; `svctoolkit held --url {plane.url}` shows what they hold",
+        f"                 vendors' SDKs: {plane.url}/simulated/{keys[0]}",
+    ]
 
 
 def _sandbox() -> list[str]:

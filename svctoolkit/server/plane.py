@@ -43,7 +43,7 @@ from svctoolkit.server.web.in_process import Loop, call
 from svctoolkit.server.web.requests import RUN_HEADER
 from svctoolkit.server.worker import Backoff, Engine, Knobs
 from svctoolkit.simulations import Level, SimulatedServer
-from svctoolkit.workspace import UserCode, Workspace
+from svctoolkit.workspace import Destination, UserCode, Workspace
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -311,6 +311,11 @@ class DataPlane(View):
         Raises `UnknownName`, or `UsageError` if the destination is not simulated.
         """
         return self._pipeline.simulated.server(self.workspace.destination(destination), run)
+
+    def simulated_destinations(self) -> list[Destination]:
+        """Return the destinations whose servers are simulated, in the order of the workspace."""
+        is_simulated = self._pipeline.simulated.is_simulated
+        return [destination for destination in self.workspace.destinations.values() if is_simulated(destination)]
 
     def script(self, destination: str, *answers: RecorderAnswer, run: str = "") -> None:
         """Let the recorder answer a destination (key or id) with these answers, in order; the last is repeated.

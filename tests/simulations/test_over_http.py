@@ -15,7 +15,7 @@ import pytest
 from svctoolkit import DataPlane, Workspace, runner
 from svctoolkit.cli import main
 from svctoolkit.runner.over_http import operations
-from svctoolkit.server import Backoff
+from svctoolkit.server import Backoff, banner
 from svctoolkit.workspace import Person
 
 KEY = "s3cr3t-braze-key"
@@ -276,3 +276,26 @@ def test_a_remote_plane_without_simulation_is_a_clear_error() -> None:
     text = runner.explanation(outcomes[0])
     assert "destination 'kl' is not simulated" in text
     assert "start the service with `svctoolkit serve --simulate`" in text
+
+
+def test_answers_have_what_vendors_libraries_read(service: DataPlane) -> None:
+    """mixpanel 5.4 sends `verbose` in a form and reads an object; klaviyo-api 25 refuses resources without `links`."""
+    url, auth = f"{service.url}/simulated", {"Authorization": "Klaviyo-API-Key k"}
+    event = {"event": "Signed Up", "properties": {"distinct_id": "ada", "token": "t1", "time": 1795541377}}
+    form = {"data": json.dumps(event), "verbose": 1, "ip": 0}
+    tracked = httpx.post(f"{url}/mp/track", data=form, timeout=60)
+    profile = {"data": {"type": "profile", "attributes": {"email": "bob@shop.example"}}}
+    created = httpx.post(f"{url}/kl/api/profiles", json=profile, headers=auth, timeout=60)
+    listed = httpx.get(f"{url}/kl/api/profiles", headers=auth, timeout=60).json()
+
+    assert tracked.json() == {"status": 1, "error": None}
+    assert created.json()["data"]["links"]["self"].endswith(f"/profiles/{created.json()['data']['id']}/")
+    assert listed["links"]["self"]
+    assert listed["data"][0]["links"]["self"]
+
+
+def test_serve_says_where_to_see_what_is_held(service: DataPlane) -> None:
+    """The first lines name the simulated destinations; without any there is no such line."""
+    assert f"simulated      kl, mp; `svctoolkit held --url {service.url}`" in banner(service)
+    with DataPlane(Workspace.loads(SERVED)) as plane:
+        assert "simulated" not in banner(plane)

@@ -316,7 +316,13 @@ def _attributes(row: Row) -> dict[str, Any]:
 
 def _shown(row: Row) -> dict[str, Any]:
     attributes = {name: value for name, value in _attributes(row).items() if name != "id"}
-    return {"type": "profile", "id": row.ids["id"], "attributes": attributes}
+    return _resource("profile", row.ids["id"], attributes)
+
+
+def _resource(type: str, id: str, attributes: dict[str, Any]) -> dict[str, Any]:
+    # Klaviyo's own libraries refuse a resource without a link to itself.
+    links = {"self": f"https://a.klaviyo.com/api/{type}s/{id}/"}
+    return {"type": type, "id": id, "attributes": attributes, "links": links}
 
 
 def _listed(row: Row, request: Request) -> dict[str, Any]:
@@ -340,6 +346,6 @@ def read_events(visit: Visit, request: Request) -> Response:
         owner = visit.owner(EVENTS, row)
         person = {"data": {"type": "profile", "id": owner.ids["id"] if owner else None}}
         relationships = {"profile": person}
-        event = {"type": "event", "id": f"simulated-{row.number}", "attributes": attributes}
+        event = _resource("event", f"simulated-{row.number}", attributes)
         data.append({**event, "relationships": relationships})
     return visit.answer("list", data=data)

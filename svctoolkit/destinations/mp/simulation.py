@@ -206,7 +206,9 @@ def _posted(request: Request) -> list[dict[str, Any]]:
 
 
 def _done(visit: Visit, request: Request, *errors: Mapping[str, Json]) -> Response:
-    verbose = "verbose" if request.query.get("verbose") in ("1", "2") else "short"
+    # Mixpanel's own libraries send `verbose` as a field of the form, and read the answer as an object.
+    asked = request.query.get("verbose") or request.object.get("verbose")
+    verbose = "verbose" if asked in ("1", "2") else "short"
     return visit.answer(verbose, status=0 if errors else 1, error=errors[-1]["error"] if errors else None)
 
 
