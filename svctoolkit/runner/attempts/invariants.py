@@ -8,12 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from svctoolkit.json_types import Json
-from svctoolkit.runner.attempts.shape import as_lists
+from svctoolkit.runner.attempts.shape import as_lists, is_keyed
 from svctoolkit.runner.expect.compare import Comparison, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers.values.anywhere import places
 from svctoolkit.runner.expect.spellings import spellings
 from svctoolkit.runner.suite.model import Invariant, Place, Scenario, Step
+from svctoolkit.warehouse import is_warehouse
+from svctoolkit.workspace import Workspace
 
 #: The results that are searched for forbidden values: the output of each stage, and every request.
 _LEAVES = ("user_transform", "dest_transform", "tries", "send_to_destination", "delivered")
@@ -37,10 +39,13 @@ def broken_invariants(
     values = dict(_values(scenario, step, everywhere, results))
     values |= {(name, key): list(made) for name, by_key in code.items() for key, made in by_key.items()}
     for invariant in scenario.invariants:
-        if any(made and invariant.stage in ("", name) for (name, _), made in values.items()):
-            checked.add(invariant.place)
-        check = _forbidden if invariant.kind == "never" else _not_so
-        yield from check(invariant, values)
+        if invariant.kind == "never":
+            yield from _forbidden(invariant, values)
+            continue
+        for operand, where, made in _applications(invariant, values, scenario.suite.workspace):
+            if made:
+                checked.add(invariant.place)
+            yield from _not_so(invariant, operand, where, made)
 
 
 def _values(
@@ -101,11 +106,26 @@ def _search(
         yield comparison
 
 
-def _not_so(invariant: Invariant, values: Mapping[tuple[str, str], list[Any]]) -> Iterator[Difference]:
+def _applications(
+    invariant: Invariant, values: Mapping[tuple[str, str], list[Any]], workspace: Workspace
+) -> Iterator[tuple[Any, tuple[Any, ...], list[Any]]]:
+    """Yield what an `always` rule requires, of which values: its operand may be a map by destination.
+
+    Rows of a warehouse are not requests, so the rule applies to them only if it names the warehouse.
+    """
+    by_key = is_keyed(invariant.operand, workspace.destinations)
     for (name, key), made in values.items():
-        if name != invariant.stage:
+        if name != invariant.stage or (by_key and key not in invariant.operand):
             continue
-        for index, value in enumerate(made):
-            comparison = Comparison(path=(name, key, index))
-            for found in comparison.differences(invariant.operand, value):
-                yield replace(found, text=f"always: {found}", place=(*invariant.place, *found.expectation))
+        destination = workspace.destinations.get(key)
+        if not by_key and destination is not None and is_warehouse(destination.type) and name != "user_transform":
+            continue
+        yield (invariant.operand[key] if by_key else invariant.operand), (name, key), made
+
+
+def _not_so(invariant: Invariant, operand: Any, where: tuple[Any, ...], made: list[Any]) -> Iterator[Difference]:
+    for index, value in enumerate(made):
+        comparison = Comparison(path=(*where, index))
+        for found in comparison.differences(operand, value):
+            expectation = (where[1], *found.expectation) if operand is not invariant.operand else found.expectation
+            yield replace(found, text=f"always: {found}", place=(*invariant.place, *expectation))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from msgspec import UNSET
 
@@ -15,10 +16,12 @@ from svctoolkit.runner.attempts.causes import Cause, causes, unexpected_failures
 from svctoolkit.runner.attempts.shape import shape_results
 from svctoolkit.runner.attempts.violations import is_forbidden
 from svctoolkit.runner.expect.difference import Difference
-from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, basic
+from svctoolkit.runner.planes.plane import ONLY_HEADER, RUN_HEADER, Answer, Plane, basic
 from svctoolkit.runner.suite.calls import spelt_in_python
 from svctoolkit.runner.suite.claims import ANY
 from svctoolkit.runner.suite.model import Scenario, Step, as_list
+from svctoolkit.warehouse import is_warehouse
+from svctoolkit.workspace import Workspace
 
 if TYPE_CHECKING:
     from svctoolkit.sdk import Request, Response
@@ -35,14 +38,26 @@ class SendResult:
     everywhere: Mapping[str, Any]  # including destinations that the step does not name
     tables: Mapping[str, Any] = field(default_factory=dict)  # what the step expects of warehouses
     unsent: Mapping[str, int] = field(default_factory=dict)  # by reason, the events that ServiceClient dropped
+    warehouses: frozenset[str] = frozenset()  # those of the destinations
 
     def results(self, expected: Mapping[str, Json]) -> dict[str, Json]:
-        values = shape_results(self.run_results, expected)
+        values = shape_results(self._requests(expected), expected)
         values |= self.tables
         if self.answer is None:
             return values
         response = {"status": self.answer.status, "headers": self.answer.headers, "body": self.answer.body}
         return {"response": response, **values}
+
+    def _requests(self, expected: Mapping[str, Json]) -> Mapping[str, Any]:
+        """Return the results without warehouses, which get no requests, if the expectation excludes all others."""
+        others = {
+            name: self.warehouses - _named(expected[name]) for name in _OF_REQUESTS if _is_exclusive(expected.get(name))
+        }
+        requests = {
+            name: {key: made for key, made in self.run_results[name].items() if key not in left_out}
+            for name, left_out in others.items()
+        }
+        return {**self.run_results, **requests}
 
     def request_counts(self) -> dict[str, int]:
         return {key: len(tries) for key, tries in self.everywhere["tries"].items()}
@@ -64,22 +79,37 @@ class SendResult:
             yield Difference(("..", "calls"), ("calls",), "to be sent", reason, text=text)
 
 
+_OF_REQUESTS = ("delivered", "dest_transform")
+
+
+def _is_exclusive(expected: Json) -> bool:
+    return isinstance(expected, Mapping) and len(expected) == 1 and bool({"$only", "$exact"} & expected.keys())
+
+
+def _named(expected: Json) -> set[str]:
+    operand = next(iter(expected.values()))
+    return set(operand) if isinstance(operand, Mapping) else set()
+
+
 def perform(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float) -> SendResult:
     """Send, wait until none of it is in progress, and return the results."""
     spec, workspace = step.spec, scenario.suite.workspace
     assert spec.source is not UNSET  # noqa: S101 - checked when the suite was loaded
     source = workspace.source(spec.source)
     answer, unsent = None, dict[str, int]()
+    reached = scenario.only(step)
+    only = {} if reached is None else {ONLY_HEADER: ",".join(quote(key, safe="") for key in sorted(reached))}
     if spec.calls is UNSET:
         headers = {
             "authorization": basic(source.write_key, ""),
             "content-type": "application/json",
             RUN_HEADER: run,
+            **only,
         }
         answer = plane.request("POST", "/v1/batch", headers, json.dumps({"batch": as_list(spec.send)}).encode())
     else:
-        unsent = _make_calls(spec.calls, source.write_key, plane, run)
-    keys = [d.key for d in workspace.destinations_of(source)]
+        unsent = _make_calls(spec.calls, source.write_key, plane, {RUN_HEADER: run, **only})
+    keys = [d.key for d in workspace.destinations_of(source) if reached is None or d.key in reached]
     tables: dict[str, Any] = {}
     if "warehouse" in step.expect:
         from svctoolkit.runner.attempts.warehouse import warehouse_results  # loads DuckDB, and few suites check tables
@@ -91,10 +121,14 @@ def perform(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float
         tables["violations"] = plane.violations(run)
     if spec.destination is UNSET:
         everywhere = plane.run_results(run, keys, limit)
-        return SendResult(answer, everywhere, everywhere, tables, unsent)
-    chosen = workspace.destination(spec.destination).key  # the destination that the step names comes first
-    everywhere = plane.run_results(run, sorted(keys, key=lambda key: key != chosen), limit)
-    return SendResult(answer, _at_destination(everywhere, chosen), everywhere, tables, unsent)
+        return SendResult(answer, everywhere, everywhere, tables, unsent, _warehouses(workspace, keys))
+    chosen = workspace.destination(spec.destination).key
+    everywhere = _at_destination(plane.run_results(run, keys, limit), chosen)  # whatever happens at others
+    return SendResult(answer, everywhere, everywhere, tables, unsent)
+
+
+def _warehouses(workspace: Workspace, keys: Sequence[str]) -> frozenset[str]:
+    return frozenset(key for key in keys if is_warehouse(workspace.destinations[key].type))
 
 
 def _at_destination(run_results: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -102,7 +136,9 @@ def _at_destination(run_results: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {name: {key: values[key]} for name, values in run_results.items()}
 
 
-def _make_calls(calls: list[dict[str, Any]], write_key: str, plane: Plane, run: str) -> dict[str, int]:
+def _make_calls(
+    calls: list[dict[str, Any]], write_key: str, plane: Plane, headers: Mapping[str, str]
+) -> dict[str, int]:
     """Make the calls with a new client that writes nothing to disk; return the events that it dropped, by reason.
 
     Raises `ToolkitError` if it rejects one.
@@ -112,7 +148,7 @@ def _make_calls(calls: list[dict[str, Any]], write_key: str, plane: Plane, run: 
     faults: list[ToolkitError] = []
     client = ServiceClient(
         data_directory=":memory:",
-        transport=InProcess(plane, run),
+        transport=InProcess(plane, headers),
         data_plane_url="http://plane",
         track_lifecycle_events=False,
         on_error=faults.append,
@@ -149,15 +185,15 @@ class InProcess:
 
     embedded = True
 
-    def __init__(self, plane: Plane, run: str) -> None:
-        self._plane, self._run = plane, run
+    def __init__(self, plane: Plane, headers: Mapping[str, str]) -> None:
+        self._plane, self._headers = plane, headers
 
     def send(self, request: Request) -> Response:
         """Return the data plane's response."""
         from svctoolkit.sdk import Response
 
         path = "/" + request.url.partition("://")[2].partition("/")[2]
-        headers = {**{name.lower(): value for name, value in request.headers.items()}, RUN_HEADER: self._run}
+        headers = {**{name.lower(): value for name, value in request.headers.items()}, **self._headers}
         got = self._plane.request(request.method, path, headers, request.body)
         body = got.body if isinstance(got.body, str) else json.dumps(got.body)
         return Response(got.status, got.headers, body.encode())

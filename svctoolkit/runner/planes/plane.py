@@ -13,6 +13,8 @@ from svctoolkit.runner.suite import format as _format
 
 #: Header with the run that a request belongs to.
 RUN_HEADER = "x-svctoolkit-run"
+#: Header with the keys of the only destinations that may get the events: percent-encoded, separated by commas.
+ONLY_HEADER = "x-svctoolkit-only"
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def suite_problems(suite: Suite) -> Iterator[Problem]:
         *_recorder(suite, data.get("recorder", {})),
         *given_problems(suite.workspace, data.get("given", {})),
         *_freeze(data.get("freeze", {})),
-        *invariant_problems(data),
+        *invariant_problems(data, suite.workspace.destinations),
     ]:
         yield document.problem(path, message, key=True)
     own = data.get("recorder", {})
@@ -125,7 +125,7 @@ def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Pr
         for path, message in found:
             yield document.problem([*step.place, *path], message, key=True)
     raw = document.data["scenarios"][scenario.written[1]] if scenario.written[0] == "scenarios" else {}
-    for path, message in invariant_problems(raw):
+    for path, message in invariant_problems(raw, scenario.suite.workspace.destinations):
         yield document.problem([*scenario.written, *path], message, key=True)
     with suppress(UnknownName):  # reported above, with its position
         yield from _claim_problems(scenario)
@@ -283,12 +283,26 @@ def _names(scenario: Scenario, step: Step) -> Places:
             if spec.destination is not UNSET and workspace.destination(spec.destination).key not in connected:
                 hint = f" It has {', '.join(connected)}." if connected else ""
                 yield ("destination",), f"the source is not connected to {spec.destination!r}.{hint}"
+            elif spec.only is not UNSET:
+                yield from _only_problems(scenario, step, connected)
             elif spec.destination is not UNSET:
                 yield from _setting_problems(spec, workspace.destination(spec.destination).type)
             else:
                 yield from _key_problems(step, connected, workspace)
     except UnknownName as error:
         yield (error.kind,), f"{error} To test an unknown id, use `request`."
+
+
+def _only_problems(scenario: Scenario, step: Step, connected: list[str]) -> Places:
+    """Check `only`, then the expectations as if the source had no other destinations."""
+    if step.kind != "send" or step.spec.destination is not UNSET:
+        text = "goes with events that are sent" if step.kind != "send" else "and `destination` exclude each other"
+        yield ("only",), f"`only` {text}: remove it"
+        return
+    reached = scenario.only(step) or frozenset()
+    for key in sorted(reached - {*connected}):
+        yield ("only",), f"the source is not connected to {key!r}. It has {', '.join(connected)}."
+    yield from _key_problems(step, [key for key in connected if key in reached], scenario.suite.workspace)
 
 
 def _setting_problems(spec: _format.Step, kind: str) -> Places:

@@ -206,7 +206,7 @@ def _unplanned(scenario: Scenario, step: Step) -> Places:
     yield ("expect", "violations"), text
 
 
-def invariant_problems(written: Mapping[str, Json]) -> Places:
+def invariant_problems(written: Mapping[str, Json], destinations: Collection[str] = ()) -> Places:
     """Yield the mistakes in `never` and `always`."""
     for index, operand in enumerate(written.get("never", ())):
         place: Place = ("never", index)
@@ -218,7 +218,7 @@ def invariant_problems(written: Mapping[str, Json]) -> Places:
             yield ("always", stage), f"{json_line(operand)} always matches: write what it must have"
         yield from ((("always", stage, *path), text) for path, text in problems(operand))
         if stage in MEMBERS:
-            yield from ((("always", stage, *path), text) for path, text in _members(stage, operand, ()))
+            yield from ((("always", stage, *path), text) for path, text in _members(stage, operand, destinations))
 
 
 def claims_nothing(scenario: Scenario) -> str:
@@ -275,8 +275,10 @@ def unreachable_scripts(scenario: Scenario) -> Places:
     reached = set[str]()
     for step in scenario.steps:
         source = step.spec.source
-        if step.kind == "send" and source is not UNSET:  # a step's destination only selects the results
-            reached |= {d.key for d in workspace.destinations_of(workspace.source(source))}
+        if step.kind == "send" and source is not UNSET:
+            only = scenario.only(step)
+            connected = {d.key for d in workspace.destinations_of(workspace.source(source))}
+            reached |= connected if only is None else connected & only
         elif step.kind == "verify":
             reached |= set(scenario.destinations_of(step))
     for key in scenario.scripted:

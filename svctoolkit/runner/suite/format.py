@@ -298,6 +298,10 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     ] = UNSET
     destination: Annotated[str | UnsetType, Meta(description="key or id of a destination of the workspace")] = UNSET
     source: Annotated[str | UnsetType, Meta(description="key or id of a source of the workspace")] = UNSET
+    only: Annotated[
+        str | Annotated[list[str], Meta(min_length=1)] | UnsetType,
+        Meta(description="keys of the destinations that get the sent events; the source's others do no work"),
+    ] = UNSET
     transformation: Annotated[
         str | UnsetType, Meta(description="key of a transformation to test alone, with one event or a list")
     ] = UNSET

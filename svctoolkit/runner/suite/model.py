@@ -243,7 +243,21 @@ class Scenario(Displayed):
         if step.spec.destination is not UNSET:
             yield workspace.destination(step.spec.destination).key
         elif step.spec.source is not UNSET:
-            yield from (d.key for d in workspace.destinations_of(workspace.source(step.spec.source)))
+            only = self.only(step)
+            connected = workspace.destinations_of(workspace.source(step.spec.source))
+            yield from (d.key for d in connected if only is None or d.key in only)
+
+    def only(self, step: Step) -> frozenset[str] | None:
+        """Return the keys of the only destinations that get the events that a step sends; None for all of the source.
+
+        A step with a `destination` sends to it alone, unless it expects something of other destinations.
+        """
+        spec, workspace = step.spec, self.suite.workspace
+        if spec.only is not UNSET:
+            return frozenset(workspace.destination(name).key for name in as_list(spec.only))
+        if step.kind != "send" or spec.destination is UNSET or {"warehouse", "holds", "lost"} & step.expect.keys():
+            return None
+        return frozenset({workspace.destination(spec.destination).key})
 
 
 def encode_inputs(step: dict[str, Json]) -> dict[str, Json]:

@@ -257,7 +257,7 @@ class ScenarioBuilder:
             return values | ({"live": raw["live"]} if "live" in raw else {}), ()
         steps = []
         later: frozenset[str] = frozenset()
-        inherited = {k: raw[k] for k in ("source", "destination", "stages", "force") if k in raw}
+        inherited = {k: raw[k] for k in ("source", "destination", "only", "stages", "force") if k in raw}
         for n, written in enumerate(raw["steps"]):
             at = (*place, "steps", n)
             variables = variables.with_moments(_after(variables, written.get("wait")))
@@ -267,7 +267,9 @@ class ScenarioBuilder:
             own = {} if waits or {"request", "transformation", "python"} & written.keys() else inherited
             # A step that names one of them must not inherit the other, or it would have both.
             if {"source", "destination"} & written.keys():
-                own = {k: v for k, v in own.items() if k not in ("source", "destination")}
+                own = {k: v for k, v in own.items() if k not in ("source", "destination", "only")}
+            if "only" in written:
+                own = {k: v for k, v in own.items() if k != "destination"}
             steps.append(self._step(at, self._with_defaults({**own, **written}), scope))
             # What this step captures exists only for the steps after it.
             later |= _capture_names(written)
@@ -338,7 +340,7 @@ class ScenarioBuilder:
             source = defaults.get("source") or (next(iter(sources)) if len(sources) == 1 else None)
             if source and "source" not in step:
                 complete["source"] = source
-            if "destination" in defaults and "destination" not in step:
+            if "destination" in defaults and not {"destination", "only"} & step.keys():
                 complete["destination"] = defaults["destination"]
         elif "event" in step:
             if not {"source", "destination"} & step.keys():

@@ -25,7 +25,7 @@ from svctoolkit.server.ingest.refusals import NO_KEY, NO_KEY_IN_QUERY, RUN_OVER,
 from svctoolkit.server.ingest.scan import Scan, excerpt, new_ids, scan
 from svctoolkit.server.store.head import Head
 from svctoolkit.server.web.json import encode
-from svctoolkit.server.web.requests import run_of
+from svctoolkit.server.web.requests import only_of, run_of
 from svctoolkit.server.worker import Engine
 from svctoolkit.workspace import Source
 
@@ -174,7 +174,10 @@ class Ingest:
         try:
             # In-process clients deliver the body at once and run in their own thread, which may do the routing.
             here = whole_body(request) is not None
-            future = self._engine.accept(source, run, body=body, heads=heads, kind=kind, ip=ip, ids=ids, here=here)
+            only = only_of(request)
+            future = self._engine.accept(
+                source, run, body=body, heads=heads, kind=kind, ip=ip, ids=ids, here=here, only=only
+            )
             if not future.done():
                 await asyncio.wrap_future(future)
             future.result()

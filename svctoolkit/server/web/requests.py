@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 from starlette.requests import Request
 
 from svctoolkit.json_types import Json
@@ -9,6 +11,8 @@ from svctoolkit.server.web.json import decode_object, refuse
 
 #: Header with the test run of a request.
 RUN_HEADER = "x-svctoolkit-run"
+#: Header with the keys of the only destinations that may get the events: percent-encoded, separated by commas.
+ONLY_HEADER = "x-svctoolkit-only"
 _MAX_RUN = 200
 #: Maximum bytes of a request body. RudderStack's gateway has the same limit.
 MAX_BODY = 4_096_000
@@ -56,6 +60,12 @@ def _check_content_type(request: Request) -> None:
 def run_of(request: Request) -> str:
     """Return the run in the header of a request, or an empty string."""
     return run_name(request.headers.get(RUN_HEADER, ""))
+
+
+def only_of(request: Request) -> frozenset[str] | None:
+    """Return the keys of the only destinations that may get the request's events; None for all."""
+    text = request.headers.get(ONLY_HEADER)
+    return None if text is None else frozenset(map(unquote, text.split(",")))
 
 
 def run_name(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -152,14 +152,17 @@ class Engine:
         ip: str,
         ids: Iterable[str],
         here: bool = False,
+        only: Collection[str] | None = None,
     ) -> Future[None]:
         """Accept the events of one request. The future is done when they are on disk; their delivery starts then.
 
         The arguments are those of a `Block`. The future's error is a `StoreError`. With `here`, the calling thread
         routes the events if the store has them at once, which is cheaper than waking the router's thread. Threads
-        that others depend on, such as that of an event loop, should not do that.
+        that others depend on, such as that of an event loop, should not do that. `only` these destinations get them.
         """
         keys = tuple(connection.destination for connection in source.connections if connection.enabled)
+        if only is not None:
+            keys = tuple(key for key in keys if key in only)
         count, at, blocks = len(heads), self.clock().timestamp(), list[Block]()
 
         def row(first: int) -> BlockRow:
