@@ -75,11 +75,9 @@ def _of_code(
     codes = [item.code, *(library.code for library in workspace.libraries.values())]
 
     def run_code(of: Workspace, tried: Sequence[Mapping[str, Json]]) -> list[Json]:
-        transformation = of.transformation(key)
-        assert transformation.runnable is not None  # noqa: S101 - the workspace has just set it
         # Code for whole batches assigns its results by these ids.
         numbered = [{**event, "messageId": f"m-{number}"} for number, event in enumerate(tried)]
-        outputs = transformation.runnable(transformation).run(numbered, [{}] * len(numbered))
+        outputs = of.transformation(key).run(numbered)
         return [str(o.error.message) if o.error is not None else list(o.events) for o in outputs]
 
     found = _first(workspace, changed, variations(events, "\n".join(codes), item.language), run_code)
