@@ -14,7 +14,7 @@ import msgspec
 
 from svctoolkit.destinations import Batch, MappedJob, Settings
 from svctoolkit.destinations._batches import alone, request_key
-from svctoolkit.mapping import Misfit
+from svctoolkit.mapping import Misfit, Missing
 
 _LIMIT = 100
 
@@ -51,7 +51,12 @@ def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
             yield alone(job)
             continue
         rounds[user] += rounds[user] % 2
-        if of_warehouse.setdefault(rounds[user], _is_row(job)) and not _is_row(job):
+        first_is_row = of_warehouse.setdefault(rounds[user], _is_row(job))
+        if _is_row(job) and not first_is_row and not job.event.traits.get("email"):
+            why = "the first object of the batch does not come from reverse ETL"
+            yield Batch((job.id,), refusal=Missing("traits.email", why=why).refusal)
+            continue
+        if first_is_row and not _is_row(job):
             wants = "true, because the first object of the batch comes from reverse ETL"
             yield Batch((job.id,), refusal=Misfit("context.mappedToDestination", wants).refusal)
             continue

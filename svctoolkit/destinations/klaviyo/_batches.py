@@ -12,6 +12,7 @@ from svctoolkit.destinations import Batch, MappedJob, Payload
 from svctoolkit.destinations._batches import alone, chunks, request_key
 from svctoolkit.destinations._payload import json_bytes
 from svctoolkit.destinations.klaviyo._settings import KlaviyoSettings
+from svctoolkit.mapping import javascript_text
 
 _LIMIT = 100
 _JOBS = "/profile-subscription-bulk-"
@@ -69,6 +70,10 @@ def _together(jobs: Sequence[MappedJob], *, subscriptions_last: bool) -> Batch:
     own = [payload for job in jobs for payload in job.payloads if _JOBS not in payload.endpoint]
     first = next(payload for payload in jobs[0].payloads if _JOBS in payload.endpoint)
     profiles = [profile for job in jobs for profile in _profiles(job)]
-    shared = msgspec.structs.replace(first, json={"data": _with_profiles(_data(first), profiles)})
+    data = _with_profiles(_data(first), profiles)
+    if subscriptions_last:  # the ID of the list is written as text there
+        id_ = javascript_text(data["relationships"]["list"]["data"]["id"])
+        data["relationships"] = {"list": {"data": {"type": "list", "id": id_}}}
+    shared = msgspec.structs.replace(first, json={"data": data})
     payloads = [*own, shared] if subscriptions_last else [shared, *own]
     return Batch(tuple(job.id for job in jobs), tuple(payload.to_dict() for payload in payloads), batched=True)
