@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, TypeAlias
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from svctoolkit.events import EVENT_TYPES
 from svctoolkit.runner.expect.encodings import ENCODINGS
 from svctoolkit.runner.expect.matchers import MATCHERS
 from svctoolkit.runner.suite.calls import CALLS, parameters
 from svctoolkit.runner.suite.claims import MEMBERS, WORDS
 from svctoolkit.runner.suite.format import schema
+
+if TYPE_CHECKING:
+    from svctoolkit.workspace import Workspace
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -38,9 +44,29 @@ _OPERANDS: Mapping[str, Schema] = {
 }
 
 
+#: A text that RudderStack fills in when an event is processed, or a variable: of any kind.
+_LATER: Schema = {"type": "string", "pattern": r"^\{\{|^env\.|\$\("}
+#: What a step does: one of these.
+_INPUTS = ("request", "send", "calls", "generate", "event", "python")
+_OF_WAREHOUSE = ("columns", "discards", "losses")
+
+
+def editor_schema(workspace: Workspace | None = None) -> Schema:
+    """Return the JSON Schema (2020-12) of a suite file for editors, which is larger than the one for loading suites.
+
+    With a `workspace`, it has the names of its sources, destinations, transformations and planned events, and the
+    fixtures of the suites that use it.
+    """
+    whole: Schema = json.loads(json.dumps(_general()))
+    if workspace is not None:
+        from svctoolkit.runner.suite.editor_names import add_names
+
+        add_names(whole, workspace, lambda names: f"^(?:{'|'.join(_typos(names, escape=True))})$")
+    return whole
+
+
 @cache
-def editor_schema() -> Schema:
-    """Return the JSON Schema (2020-12) of a suite file for editors, which is larger than the one for loading suites."""
+def _general() -> Schema:
     from svctoolkit.workspace import schema as workspace_schema
 
     # A deep copy: the schema for loading is cached, and this one is changed below.
@@ -49,10 +75,11 @@ def editor_schema() -> Schema:
     definitions = whole["$defs"]
     definitions |= {name: shape for name, shape in shapes.items() if name not in definitions}
     definitions |= {"Matchers": _matchers(), "Expectation": _expectation(), "Call": _call()}
+    definitions |= {"Event": _event(), "Tables": _tables(), "Events": _events()}
     definitions |= dict(_configurations())
     definitions["DestinationShape"] |= _by_type()
     workspace = shapes["WorkspaceShape"]["properties"]
-    for name in ("sources", "destinations", "transformations", "libraries", "users"):
+    for name in ("sources", "destinations", "transformations", "libraries", "users", "trackingPlans"):
         definitions["Suite"]["properties"][name] = workspace[name]
     for name in ("Step", "Scenario"):
         definitions[name]["properties"]["calls"] = {
@@ -60,6 +87,11 @@ def editor_schema() -> Schema:
             "type": "array",
             "items": {"$ref": "#/$defs/Call"},
         }
+        for member in ("send", "event"):
+            text = definitions[name]["properties"][member]["description"]
+            definitions[name]["properties"][member] = {"description": text, "$ref": "#/$defs/Events"}
+        pairs = [list(pair) for pair in combinations(_INPUTS, 2)]
+        definitions[name] |= {"allOf": [{"not": {"required": pair}} for pair in pairs]}
     expected = definitions["Expect"]["properties"]
     for name in expected.keys() - {"capture"}:
         expected[name] = {"description": expected[name].get("description", ""), **_result(name)}
@@ -93,6 +125,52 @@ def _matchers() -> Schema:
     }
 
 
+def _events() -> Schema:
+    """Return the schema of what is sent: an event, a list of events, or a variable."""
+    event: Schema = {"$ref": "#/$defs/Event"}
+    return {"title": "Events", "if": {"type": "array"}, "then": {"items": event}, "else": event}
+
+
+def _event() -> Schema:
+    """Return the schema of an event. Any type may be sent, to see it rejected; a typo in a known one is a mistake."""
+    typo = f"^(?:{'|'.join(_typos(EVENT_TYPES))})$"
+    kind = {"anyOf": [{"enum": list(EVENT_TYPES)}, {"not": {"type": "string", "pattern": typo}}]}
+    return {
+        "title": "Event",
+        "description": "an event, or a fixture: $use",
+        "properties": {
+            "type": {"description": "the type of the event", **kind},
+            "event": {"description": "the name of a track event"},
+            "$use": {"description": "the name of a fixture"},
+        },
+    }
+
+
+def _tables() -> Schema:
+    """Return the schema of what a warehouse has: rows by table, and columns, discards, losses and results of SQL."""
+    typo = rf"^(?!(?:column|discard|loss|{'|'.join(_OF_WAREHOUSE)})$)(?:{'|'.join(_typos(_OF_WAREHOUSE))})$"
+    query = {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "a query"},
+            "rows": {**_ANY, "description": "its rows"},
+        },
+        "required": ["query"],
+        "additionalProperties": False,
+    }
+    return {
+        "title": "Tables",
+        "if": {"type": "object"},
+        "then": {
+            "propertyNames": {"not": {"pattern": typo}},
+            "properties": {
+                "columns": {"type": "object", "additionalProperties": {"type": "object"}},
+                "sql": {"if": {"type": "array"}, "then": {"items": query}, "else": query},
+            },
+        },
+    }
+
+
 def _kinds() -> list[str]:
     from svctoolkit.runner.expect.matchers.values.type import KINDS
 
@@ -111,29 +189,33 @@ def _expectation() -> Schema:
             "if": {"type": "object"},
             "then": {
                 "additionalProperties": _ANY,
-                "propertyNames": {"not": {"pattern": rf"^\$(?!(?:{names})$)(?:{'|'.join(sorted(_slips()))})$"}},
+                "propertyNames": {"not": {"pattern": rf"^\$(?!(?:{names})$)(?:{'|'.join(sorted(_typos(MATCHERS)))})$"}},
             },
             "else": {"if": {"type": "array"}, "then": {"items": _ANY}},
         },
     }
 
 
-def _slips() -> Iterator[str]:
-    """Yield patterns for names that differ from a matcher's by one letter, or by capitals."""
-    for name in MATCHERS:
-        yield "".join(f"[{letter}{letter.upper()}]" for letter in name)
+def _typos(names: Iterable[str], *, escape: bool = False) -> Iterator[str]:
+    """Yield patterns for texts that differ from one of the names by one letter, or by capitals."""
+    for name in names:
+        text = [re.escape(letter) if escape else letter for letter in name]
+        yield "".join(f"[{a}{a.swapcase()}]" if a.isalpha() else b for a, b in zip(name, text, strict=True))
         # Short names such as `$all` are one letter away from too many ordinary keys.
-        for at in range(len(name)) if len(name) > 3 else ():
-            yield f"{name[:at]}.{name[at + 1 :]}"
-            yield f"{name[:at]}{name[at + 1 :]}"
-            yield f"{name[:at]}.{name[at:]}"
-            yield f"{name[:at]}{name[at + 1 : at + 2]}{name[at]}{name[at + 2 :]}"
-        if len(name) > 3:
-            yield f"{name}."
+        for at in range(len(text)) if len(text) > 3 else ():
+            before, after = "".join(text[:at]), "".join(text[at + 1 :])
+            yield f"{before}.{after}"
+            yield f"{before}{after}"
+            yield f"{before}.{text[at]}{after}"
+            yield f"{before}{''.join(text[at + 1 : at + 2])}{text[at]}{''.join(text[at + 2 :])}"
+        if len(text) > 3:
+            yield f"{''.join(text)}."
 
 
 def _result(name: str) -> Schema:
     """Return the schema of an expectation of one result; the members of records are known."""
+    if name == "warehouse":
+        return {"allOf": [{"$ref": "#/$defs/Tables"}, {"additionalProperties": {"$ref": "#/$defs/Tables"}}]}
     if name not in MEMBERS:
         return _ANY
     record: Schema = {
@@ -212,6 +294,9 @@ def _setting(name: str, variable: Any) -> Schema:
         return {**described, "anyOf": [{"enum": list(variable.options)}, loose]}
     if variable.kind == "switch":
         return {**described, "anyOf": [{"type": "boolean"}, _VARIABLE, {"type": "object"}]}
+    if variable.type:
+        kinds = [*(("string", "number") if variable.type == "string" else (variable.type,)), "null"]
+        return {**described, "anyOf": [{"type": kinds}, _LATER]}
     return described
 
 
