@@ -59,15 +59,21 @@ class Cache:
     def verdict(self, change: Change, scenarios: Sequence[Scenario]) -> Verdict | None:
         """Return the verdict on a change by these scenarios, if nothing that it depends on has changed."""
         stored = self._get(self._key(change, scenarios))
-        if not isinstance(stored, list) or len(stored) != 5:
+        if not isinstance(stored, list) or len(stored) != 6:
             return None
-        status, scenario, lines, names_place, reason = stored
-        return Verdict(change, status, scenario, tuple(lines), names_place, reason)
+        status, scenario, lines, names_place, reason, is_covered = stored
+        return Verdict(change, status, scenario, tuple(lines), names_place, reason, is_covered)
 
     def keep(self, verdict: Verdict, scenarios: Sequence[Scenario]) -> None:
         """Store a verdict."""
-        values = [verdict.status, verdict.scenario, list(verdict.lines), verdict.names_place, verdict.reason]
-        self._used[self._key(verdict.change, scenarios)] = values
+        self._used[self._key(verdict.change, scenarios)] = [
+            verdict.status,
+            verdict.scenario,
+            list(verdict.lines),
+            verdict.names_place,
+            verdict.reason,
+            verdict.is_covered,
+        ]
 
     def save(self, *, complete: bool) -> None:
         """Write the file, after a `complete` run without what it did not use. An unwritable folder is not an error."""

@@ -51,7 +51,7 @@ def _run(change: Change, scenarios: Sequence[Scenario]) -> Verdict:
                 raise KeyboardInterrupt  # which the run of scenarios has turned into a notice
     finally:
         planes.close()
-    return Verdict(change, "unnoticed", reason=_reason(change, len(changed)))
+    return Verdict(change, "unnoticed", reason=_reason(change, len(changed)), is_covered=bool(changed))
 
 
 def with_change(change: Change, scenarios: Sequence[Scenario]) -> list[Scenario]:

@@ -41,6 +41,23 @@ class Result:
         """The changes that no scenario notices, and that were accepted; they do not count."""
         return _sorted([verdict for verdict in self.verdicts if verdict.status == "accepted"])
 
+    def code_lines(self) -> dict[str, list[str]]:
+        """Return the lines of user code with changes, as `file:line`: `checked`, `unchecked` and `uncovered` ones.
+
+        A line is checked if a scenario notices one of its changes, and unchecked if scenarios only run it.
+        """
+        by_line: dict[str, list[Verdict]] = {}
+        for verdict in self.ordered:
+            if verdict.change.reached is not None:
+                by_line.setdefault(verdict.change.where, []).append(verdict)
+        lines: dict[str, list[str]] = {"checked": [], "unchecked": [], "uncovered": []}
+        for where, verdicts in by_line.items():
+            if any(verdict.status == "noticed" for verdict in verdicts):
+                lines["checked"].append(where)
+            else:
+                lines["unchecked" if verdicts[0].is_covered else "uncovered"].append(where)
+        return lines
+
     @property
     def ordered(self) -> list[Verdict]:
         """All verdicts, in the order of files and lines."""

@@ -26,6 +26,12 @@ def lines(result: Result, *, all_noticed: bool = False) -> Iterator[str]:
     if result.noticed:
         share = f"{len(result.named)} of {len(result.noticed)}"
         yield f"{share} failures name the changed place in their first {FIRST_LINES} lines"
+    code = result.code_lines()
+    if any(code.values()):
+        yield f"lines of code: {', '.join(f'{len(lines)} {name}' for name, lines in code.items() if lines)}"
+        for name in ("unchecked", "uncovered"):
+            if code[name]:
+                yield f"  {name}: {', '.join(code[name])}"
     if result.unnoticed:
         yield ""
         yield "not noticed:"

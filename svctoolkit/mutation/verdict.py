@@ -19,7 +19,7 @@ class Verdict:
 
     `scenario` is the name of the first one that does, `lines` the first five lines of its failure, and `names_place`
     whether they name the changed place. Otherwise `reason` says why no scenario does. `ineffective`: the change has no
-    effect on any event of the suites, nor on any that was made up.
+    effect on any event of the suites, nor on any that was made up. `is_covered` is false if no scenario depends on it.
     """
 
     change: Change
@@ -28,6 +28,7 @@ class Verdict:
     lines: tuple[str, ...] = ()
     names_place: bool = False
     reason: str = ""
+    is_covered: bool = True
 
 
 def noticed(change: Change, outcome: Outcome) -> Verdict:

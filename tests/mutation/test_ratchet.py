@@ -60,7 +60,9 @@ def mutate(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, 
 
 
 def test_reports(shop: Path, mutate: Callable[..., tuple[int, str, str]]) -> None:
-    """The same verdicts as JSON, JUnit, HTML, Markdown and annotations."""
+    """The same verdicts as JSON, JUnit, HTML, Markdown and annotations. A line that is only run is unchecked."""
+    extra = '          event["extra"] = 1\n          return event\n'
+    (shop / "orders.suite.yaml").write_text(SUITE.replace("          return event\n", extra))
     names = ["json=m.json", "junit=m.xml", "html=m.html", "markdown=m.md", "github"]
     code, out, _ = mutate(*(option for name in names for option in ("--report", name)))
     data = json.loads((shop / "m.json").read_text())
@@ -76,6 +78,12 @@ def test_reports(shop: Path, mutate: Callable[..., tuple[int, str, str]]) -> Non
     assert negated["names_place"] is True
     assert any("large" in line for line in negated["lines"])
     assert len([case for case in cases if case.find("failure") is not None]) == data["unnoticed"]
+    assert data["lines"] == {
+        "checked": ["orders.suite.yaml:6", "orders.suite.yaml:7"],
+        "unchecked": ["orders.suite.yaml:8"],
+        "uncovered": [],
+    }
+    assert "lines of code: 2 checked, 1 unchecked\n  unchecked: orders.suite.yaml:8\n" in out
     for page in ("m.html", "m.md"):
         assert "2 scenarios run this line, none fails" in (shop / page).read_text()
 

@@ -23,8 +23,9 @@ def text(result: Result, mask: Callable[[str], str]) -> str:
         "seconds": round(result.seconds, 3),
         "interrupted": result.interrupted,
     }
+    lines: dict[str, Json] = {name: [*found] for name, found in result.code_lines().items()}
     verdicts: list[Json] = [record(verdict, mask) for verdict in result.ordered]
-    return json.dumps({**counts, "verdicts": verdicts}, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps({**counts, "lines": lines, "verdicts": verdicts}, indent=2, ensure_ascii=False) + "\n"
 
 
 def record(verdict: Verdict, mask: Callable[[str], str]) -> dict[str, Json]:
