@@ -128,6 +128,8 @@ def noted(path: Path) -> None:
 
 
 def _note(path: Path, seen: Stamp) -> None:
+    if "\0" in str(path):
+        return  # no file can have this name
     # Both names of a link: it may be replaced, or what it points to.
     for name in dict.fromkeys([os.path.abspath(path), os.path.realpath(path)]):
         for active in _ACTIVE.get():

@@ -11,38 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from svctoolkit import inputs, plans, yamlfile
+from svctoolkit import inputs, yamlfile
 from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, UnknownName, UnsetVariables, WorkspaceNotes
-from svctoolkit.secrets import Secret
 from svctoolkit.simulations import Level, check_level
-from svctoolkit.transformations import Limits
 from svctoolkit.workspace import _checks, _environments, _service, own_types
+from svctoolkit.workspace._build import Builder
 from svctoolkit.workspace._checks import Flaw
 from svctoolkit.workspace._env_file import load_env
-from svctoolkit.workspace._items import (
-    LANGUAGES,
-    Account,
-    Connection,
-    Destination,
-    Forward,
-    Language,
-    Library,
-    Person,
-    Source,
-    TrackingPlan,
-    Transformation,
-    account_and_declarations,
-)
-from svctoolkit.workspace._references import has_reference, not_set, resolve
-from svctoolkit.workspace._settings import Calls, DataPlaneSettings, Delivery, PlaneLimits, Throttle, WarehouseSettings
+from svctoolkit.workspace._references import has_reference, not_set
 from svctoolkit.workspace._shapes import (
-    AccountShape,
-    ForwardShape,
-    LibraryShape,
-    SourcePlanShape,
-    SourceShape,
-    TrackingPlanShape,
-    TransformationShape,
     WorkspaceShape,
     schema,
 )
@@ -53,7 +30,6 @@ if TYPE_CHECKING:
 
 _Path: TypeAlias = tuple[str | int, ...]
 _SIMULATE = "SVC_SIMULATE"  # the level of destinations that do not set one
-_NO_TOKEN = "0" * 64  # the hash of no known token
 
 
 def load_file(
@@ -129,7 +105,7 @@ def _from_file(
     if len(flaws) > yamlfile.MAX_PROBLEMS:
         raise InvalidWorkspace(_problems(document, _in_order(document, flaws)))
     rest = _Rest(document.data, misfits)
-    builder = _Builder(kind, folder, environ)
+    builder = Builder(kind, folder, environ)
     workspace = builder.workspace(msgspec.convert(rest.data, WorkspaceShape))
     workspace.folder = folder
     workspace.environments = rest.data.get("environments", {})
@@ -229,199 +205,3 @@ def _place(flaw: Flaw, rest: _Rest) -> Flaw:
 def _follows(flaw: Flaw, paths: set[_Path]) -> bool:
     above = {flaw.path[:n] for n in range(1, len(flaw.path) + 1)}
     return bool(above & paths) or flaw.missing in paths or flaw.missing[:1] in paths
-
-
-def _is_url(path: _Path) -> bool:
-    """Whether the setting at a path is a URL, by its name."""
-    return str(path[-1]).lower().endswith(("url", "endpoint", "geolocation"))
-
-
-class _Builder:
-    """Builds the objects from a file of the right shape. `flaws` has problems with the environment and other files.
-
-    `unset` has the places of variables of secrets that are not set.
-    """
-
-    def __init__(self, kind: type[Workspace], folder: Path | None, environ: Mapping[str, str]) -> None:
-        self._kind = kind
-        self.flaws: list[Flaw] = []
-        self.unset: list[tuple[_Path, str]] = []
-        self._folder, self._environ = folder or Path(), environ
-        self.inputs: dict[str, inputs.Inputs] = {}
-
-    def workspace(self, shape: WorkspaceShape) -> Workspace:
-        delivery = shape.delivery
-        return self._kind(
-            name=shape.workspace,
-            sources={key: self._source(key, source) for key, source in shape.sources.items()},
-            destinations={
-                key: Destination(
-                    key,
-                    item.id or key,
-                    key if item.name is None else item.name,
-                    item.type,
-                    item.enabled,
-                    self._config(item.config, ("destinations", key, "config")),
-                    item.transformation,
-                    *account_and_declarations(item.account),
-                    item.simulate,
-                )
-                for key, item in shape.destinations.items()
-            },
-            transformations={key: self._transformation(key, item) for key, item in shape.transformations.items()},
-            libraries={
-                key: Library(key, *self._code(item, ("libraries", key))) for key, item in shape.libraries.items()
-            },
-            accounts={key: self._account(key, item) for key, item in shape.accounts.items()},
-            credentials=self._config(shape.credentials, ("credentials",)),
-            tracking_plans={key: self._tracking_plan(key, item) for key, item in shape.tracking_plans.items()},
-            users=[
-                self._person(person.email, person.token, ("users", i, "token")) for i, person in enumerate(shape.users)
-            ],
-            delivery=Delivery(
-                delivery.mode,
-                delivery.allow,
-                float(delivery.timeout),
-                self._resolve(delivery.geolocation, ("delivery", "geolocation")),
-                Path(delivery.cassette) if delivery.cassette else None,
-                delivery.profile,
-                {n: v for n, v in msgspec.structs.asdict(delivery.backoff).items() if v is not None},
-                delivery.concurrency,
-                None if isinstance(delivery.batch, str) else Calls(delivery.batch.jobs, float(delivery.batch.wait)),
-                {
-                    key: Throttle(item.limit, float(item.seconds), item.adaptive)
-                    for key, item in delivery.throttle.items()
-                },
-                delivery.simulate,
-                delivery.braze_limit,
-            ),
-            data_plane=DataPlaneSettings(
-                shape.data_plane.lenient,
-                float(shape.data_plane.dedup_window),
-                shape.data_plane.retention.events,
-                shape.data_plane.retention.seconds,
-                PlaneLimits(**msgspec.structs.asdict(shape.data_plane.limits)),
-                shape.data_plane.event_blocking,
-            ),
-            warehouses=WarehouseSettings(**msgspec.structs.asdict(shape.warehouses)),
-            limits=Limits(**msgspec.structs.asdict(shape.limits)),
-            known=[*shape.known],
-        )
-
-    def _source(self, key: str, shape: SourceShape) -> Source:
-        connections = [
-            Connection(c) if isinstance(c, str) else Connection(c.destination, c.enabled) for c in shape.destinations
-        ]
-        name = key if shape.name is None else shape.name
-        plan = shape.tracking_plan
-        named, settings = (plan.plan, plan.settings) if isinstance(plan, SourcePlanShape) else (plan, None)
-        return Source(
-            key,
-            shape.id or key,
-            name,
-            shape.type,
-            shape.write_key or key,
-            shape.enabled,
-            connections,
-            named,
-            settings,
-            shape.category,
-            self._forward(shape.forward, ("sources", key, "forward")) if shape.forward else None,
-        )
-
-    def _forward(self, shape: ForwardShape, path: tuple[str, ...]) -> Forward | None:
-        """Return what forwards a source's requests; None without its secrets, because a placeholder would be sent."""
-        key = self._resolve(shape.write_key, (*path, "writeKey"))
-        secret = key if isinstance(key, Secret) else Secret(key)
-        url = self._resolve(shape.url, (*path, "url"))
-        if secret.unset or (isinstance(url, Secret) and url.unset):
-            return None
-        return Forward(url, secret, shape.answer)
-
-    def _tracking_plan(self, key: str, shape: TrackingPlanShape) -> TrackingPlan:
-        """Load a tracking plan. Problems in its files are reported with positions in those files."""
-        path = ("trackingPlans", key)
-        item = TrackingPlan(key, None, shape.format, shape.plan, shape.version, shape.strict)
-        if (shape.project is None) == (shape.file is None):
-            self._flaw(path, "give either 'project' (a folder) or 'file'", key=True)
-            return item
-        item.path = Path(shape.project or shape.file or "")
-        member = "file" if shape.project is None else "project"
-        form = item.format or ("rudder-cli" if shape.project is not None else None)
-        try:
-            with inputs.recording() as self.inputs[".".join(path)]:
-                item.project = plans.load(self._folder / item.path, format=form, strict=item.strict)
-            if item.plan is not None:
-                item.project.plan(item.plan)
-        except UnknownName as error:
-            self._flaw((*path, "plan" if error.kind == "tracking plan" else "format"), str(error.problems[0].message))
-        except ConfigError as error:
-            self._flaw((*path, member), f"cannot be used:\n{error}")
-        return item
-
-    def _transformation(self, key: str, shape: TransformationShape) -> Transformation:
-        language, code, file, version = self._code(shape, ("transformations", key))
-        name = key if shape.name is None else shape.name
-        return Transformation(key, shape.id or key, name, language, None, code, file, version, shape.code_version or "")
-
-    def _account(self, key: str, shape: AccountShape) -> Account:
-        path = ("accounts", key)
-        secret = self._config(shape.secret, (*path, "secret"))
-        return Account(key, secret, self._config(shape.renewals, (*path, "renewals")))
-
-    def _person(self, email: str, written: str, path: _Path) -> Person:
-        token = self._resolve(written, path)
-        if not isinstance(token, Secret):
-            return Person.with_token(email, token)
-        if token.unset:  # nobody can log in with a placeholder
-            return Person(email, _NO_TOKEN, token.origin)
-        if not token:
-            self._flaw(path, "the token is empty: anyone could log in")
-        return Person.with_token(email, token.reveal(), written=token.origin)
-
-    def _config(self, value: Any, path: _Path) -> Any:
-        """Return a copy of a configuration with its references resolved."""
-        if isinstance(value, str):
-            return self._resolve(value, path)
-        if isinstance(value, dict):
-            return {key: self._config(inner, (*path, key)) for key, inner in value.items()}
-        if isinstance(value, list):
-            return [self._config(inner, (*path, i)) for i, inner in enumerate(value)]
-        return value
-
-    def _resolve(self, text: str, path: _Path) -> str | Secret:
-        try:
-            value = resolve(text, self._environ, url=_is_url(path))
-        except ValueError as error:
-            self._flaw(path, str(error))
-            return text
-        if isinstance(value, Secret):
-            self.unset += [(path, name) for name in value.unset]
-        return value
-
-    def _code(self, shape: LibraryShape, path: _Path) -> tuple[Language | None, str, Path | None, str]:
-        """Return language, code, file and version."""
-        version = shape.version_id or ""
-        if shape.code is not None and shape.file is not None:
-            self._flaw((*path, "file"), "give 'code' or 'file', not both", key=True)
-        file = None if shape.file is None else Path(shape.file)
-        code = shape.code or (self._load_file(file, (*path, "file")) if file else "")
-        language = shape.language or (LANGUAGES.get(file.suffix) if file else None)
-        if language is None and (file or shape.code):
-            self._flaw(path, f"{path[-1]!r} needs 'language': python or javascript", key=True)
-        return language, code, file, version
-
-    def _load_file(self, file: Path, path: _Path) -> str:
-        place = self._folder / file
-        try:
-            with inputs.recording() as self.inputs[".".join(map(str, path[:2]))]:
-                if not inputs.is_file(place):
-                    raise ConfigError("no such file")
-                return yamlfile.load_text(place)
-        except (ConfigError, OSError) as error:
-            said = error.problems[0].message if isinstance(error, ConfigError) else error.strerror
-            self._flaw(path, f"cannot read {yamlfile.display_name(place)}: {said}")
-            return ""
-
-    def _flaw(self, path: _Path, message: str, *, key: bool = False) -> None:
-        self.flaws.append(Flaw(path, message, key))

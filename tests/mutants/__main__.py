@@ -139,6 +139,7 @@ ABOUT = {
     ],
     "widgets": ["tests/notebooks"],
     "workspace": ["tests/test_workspace.py", "tests/test_environments.py", "tests/test_import.py"],
+    "workspace._build": ["tests/test_workspace.py"],
     "workspace._load": ["tests/test_workspace.py"],
     "yamlfile": ["tests/test_yamlfile.py"],
 }
