@@ -201,6 +201,10 @@ class _Attempt:
             result = self._result(step, run)
         except StillWaiting as error:
             return StepOutcome(step, {}, [self._too_long(str(error))])
+        except ToolkitError as error:
+            if step.spec.calls is UNSET:
+                raise
+            return StepOutcome(step, {}, [self._wrong_call(step, error)])
         elapsed_ms = (self.clock() - began) * 1000
         for key, count in result.request_counts().items():
             self.requests[key] = self.requests.get(key, 0) + count
@@ -266,6 +270,14 @@ class _Attempt:
         if self.scenario.limit is None:
             return self.limit
         return max(0.0, self.limit - (self.clock() - self._began))
+
+    def _wrong_call(self, step: Step, error: ToolkitError) -> Difference:
+        """Return the difference for a call that ServiceClient rejects: a mistake in the suite, not a fault of ours."""
+        source = step.spec.source
+        text = str(error)
+        if source is not UNSET and not self.scenario.suite.workspace.source(source).enabled:
+            text = f"the source {source!r} is disabled, so ServiceClient sends nothing: enable it"
+        return Difference(("..", "calls"), ("calls",), "calls that succeed", text, text=f"calls: {text}")
 
     def _too_long(self, why: str) -> Difference:
         text = f"it took longer than its limit of {self.limit:g} s: {why}"
