@@ -200,7 +200,7 @@ class Calls:
             self._reporter.drop("unreadable", [], 1, unstored=True)
             self._reporter.publish()
             return ""
-        self._runtime.do(lambda engine: engine.record(call), is_event=True)
+        self._runtime.record(call)
         return call.message_id
 
     def _call(self, kind: str, name: str, member: str, content: _Values, options: Options, details: Details) -> Call:

@@ -89,6 +89,10 @@ class Engine:
             if isinstance(self._transport, HttpTransport):
                 self._transport.close()
 
+    def is_free_for(self, call: Call) -> bool:
+        """Return whether the event may be recorded beside other calls: no lock, and nothing that has to come before."""
+        return not self.turnstile and not self.embedded and self.recorder.is_independent(call)
+
     def record(self, call: Call) -> None:
         """Store the event, and wake the worker if a batch is due."""
         self.recorder.record(call)

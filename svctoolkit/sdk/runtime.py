@@ -14,6 +14,7 @@ from svctoolkit.sdk.base.ready import Ready
 from svctoolkit.sdk.base.reporter import DROPPED, Reporter, Stats
 from svctoolkit.sdk.base.settings import Settings, new_id
 from svctoolkit.sdk.engine import Engine
+from svctoolkit.sdk.events.event_text import Call
 from svctoolkit.sdk.events.options import Options
 from svctoolkit.sdk.queue.contents import Numbers
 
@@ -38,7 +39,8 @@ class Runtime:
         self._reporter = reporter
         self._starting = Gate()
         self._origin = new_id()
-        self._carried = 0
+        #: events that this client has not recorded, when it started, and what the queue said of them then
+        self._carried = self._arrived = 0
         self._early: deque[_Early] = deque()
         self._launched = False
         process.at_exit(self, Runtime._at_exit)
@@ -65,7 +67,8 @@ class Runtime:
         engine = Engine(client, settings, key, options, self._reporter, self._origin, before)
         numbers, counts = engine.queue.numbers()
         # Events that an earlier run left in the file, so that the counts of `stats` balance.
-        self._carried += numbers.waiting + numbers.parked - _remaining(counts, self._carried)
+        self._carried = numbers.waiting + numbers.parked - _remaining(counts)
+        self._arrived = numbers.arrived
         early = [self._early.popleft() for _ in range(len(self._early))]
         # Identity and opt-out that were set before the first event also apply to the launch events.
         first_event = next((place for place, call in enumerate(early) if call.is_event), len(early))
@@ -90,6 +93,15 @@ class Runtime:
             self._run(engine, work)
         self._reporter.publish()
 
+    def record(self, call: Call) -> None:
+        """Record an event, without a lock if it neither changes nor needs a state that others may be changing."""
+        engine = self.engine
+        if engine is not None and engine.is_free_for(call):
+            self._safely(engine, lambda engine: engine.record(call))
+            self._reporter.publish()
+        else:
+            self.do(lambda engine: engine.record(call), is_event=True)
+
     def ask(self, otherwise: _T, question: Callable[[Engine], _T]) -> _T:
         """Return the engine's answer, or `otherwise` without an engine or after a failure."""
         engine = self.engine
@@ -105,11 +117,11 @@ class Runtime:
 
     def stats(self) -> Stats:
         engine, early = self.engine, sum(call.is_event for call in list(self._early))
-        nothing = (Numbers(0, 0, 0), self._reporter.counts())
+        nothing = (Numbers(0, 0, 0, self._arrived), self._reporter.counts())
         numbers, counts = nothing if engine is None else engine.queue.numbers()
         return Stats(
             recorded=counts.get("recorded", 0) + early,
-            carried=self._carried,
+            carried=self._carried + numbers.arrived - self._arrived,
             delivered=counts.get("delivered", 0),
             retried=counts.get("retried", 0),
             refused_fields=counts.get("refused_fields", 0),
@@ -168,7 +180,7 @@ class Runtime:
         self._starting = Gate()
 
 
-def _remaining(counts: Mapping[str, int], carried: int) -> int:
-    """Return how many events must be in the queue, according to the client's counts."""
+def _remaining(counts: Mapping[str, int]) -> int:
+    """Return how many of the events that this client recorded must be in the queue, according to its counts."""
     gone = sum(number for name, number in counts.items() if name.startswith(DROPPED) or name == "delivered")
-    return counts.get("recorded", 0) + carried - gone
+    return counts.get("recorded", 0) - gone

@@ -95,7 +95,9 @@ class Session:
 
     def __init__(self, stored: str | None, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self.id, self.last, self._fresh = 0, 0.0, False
+        #: no event of this session was stored yet
+        self.is_fresh = False
+        self.id, self.last = 0, 0.0
         try:
             values = json.loads(stored or "{}")
             self.id, self.last = int(values["id"]), float(values["last"])
@@ -108,18 +110,18 @@ class Session:
             self.renew()
 
     def renew(self) -> None:
-        self.id, self._fresh = int(self._clock()), True
+        self.id, self.is_fresh = int(self._clock()), True
         self.last = float(self.id)
 
     def context(self) -> str:
         """Return JSON members for the context of one event; empty without a session."""
         if not self.id:
             return ""
-        return f',"sessionId":{self.id}' + (',"sessionStart":true' if self._fresh else "")
+        return f',"sessionId":{self.id}' + (',"sessionStart":true' if self.is_fresh else "")
 
     def touch(self, now: float) -> None:
         """Note that an event of this session was stored."""
-        self.last, self._fresh = now, False
+        self.last, self.is_fresh = now, False
 
     def to_json(self) -> str:
         return json.dumps({"id": self.id, "last": self.last})

@@ -21,7 +21,11 @@ EVENT_BYTES = 32 * 1024
 
 
 class Recorder:
-    """Identity, session and opt-out of one installation, stored with its queue. Only one thread at a time may call."""
+    """Identity, session and opt-out of one installation, stored with its queue.
+
+    Only one thread at a time may call, except `record` with events that are independent. For their sake an identity of
+    the installation is never changed, but replaced.
+    """
 
     def __init__(
         self, queue: Queue, settings: Settings, options: Options, reporter: Reporter, on_reset: Callable[[], None]
@@ -39,6 +43,12 @@ class Recorder:
         self._text = EventText(self._context, options)
         if settings.track_lifecycle_events:
             self._session.resume()
+
+    def is_independent(self, call: Call) -> bool:
+        """Return whether recording the event changes nothing that other events of the installation need."""
+        if self._settings.before_send is not None:
+            return False  # the application's function may rely on being called by one thread at a time
+        return call.identity is not None or not (call.kind in ("identify", "alias") or self._session.is_fresh)
 
     def record(self, call: Call) -> None:
         """Render the event and store it durably."""
@@ -59,8 +69,10 @@ class Recorder:
         if call.identity is None and self._session.id and not call.is_past:
             self._session.touch(call.at)
         if changed is not identity:
-            self._context.forget(changed)
-            identity.take(changed)
+            if call.identity is None:
+                self.identity = changed
+            else:
+                identity.take(changed)
             self._save_identity(identity, own=call.identity is None)
         # `before_send` may have changed the user, so such events count as possibly anybody's.
         user = "" if call.identity is None or self._settings.before_send else _ids(changed, previous)
@@ -98,9 +110,10 @@ class Recorder:
         self._session.resume()
 
     def reset(self, scoped: Identity | None) -> None:
-        identity = scoped or self.identity
+        identity = scoped or copy(self.identity)
         identity.reset()
         if scoped is None:
+            self.identity = identity
             if self._session.id:
                 self._session.renew()
             self._on_reset()
@@ -108,10 +121,12 @@ class Recorder:
 
     def put(self, member: str, value: str, scoped: Identity | None) -> None:
         """Set `anonymous_id`, `advertising_id` or `device_token`. Does nothing while tracking is off."""
-        identity = scoped or self.identity
+        identity = scoped or copy(self.identity)
         if self.opted_out or identity.opted_out:
             return
         setattr(identity, member, value)
+        if scoped is None:
+            self.identity = identity
         self._save_identity(identity, own=scoped is None)
 
     def opt_out(self, flag: bool, scoped: Identity | None) -> None:
@@ -142,7 +157,7 @@ class Recorder:
     def _save_identity(self, identity: Identity, *, own: bool) -> None:
         self._context.forget(identity)
         if own:
-            self._unsaved = not self._states.write("identity", identity.to_json())
+            self._unsaved = not self._states.write("identity", self.identity.to_json())
 
     def _identity_after(self, call: Call, identity: Identity) -> tuple[Identity, str]:
         """Return the identity after the call, and for an alias the previous ID. Does not change `identity` itself."""

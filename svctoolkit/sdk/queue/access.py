@@ -23,8 +23,7 @@ Work = Callable[[sqlite3.Connection], _T]
 class Access:
     """Runs work inside the database's gate.
 
-    Calls `on_loss` with another file than the last one, which was damaged or removed, and `on_leave` when the gate is
-    free again.
+    Calls `on_loss` with another file than the last one, which was damaged or removed.
     """
 
     def __init__(
@@ -32,10 +31,9 @@ class Access:
         database: Database,
         reporter: Reporter,
         on_loss: Callable[[sqlite3.Connection], None],
-        on_leave: Callable[[], None],
     ) -> None:
         self.database = database
-        self._reporter, self._on_loss, self._on_leave = reporter, on_loss, on_leave
+        self._reporter, self._on_loss = reporter, on_loss
         self._troubled = False
 
     def run(self, work: Work[_T], otherwise: _T, *, patience: float = 0.0) -> _T:
@@ -54,7 +52,6 @@ class Access:
                     return otherwise
             finally:
                 gate.leave()
-                self._on_leave()
             # Outside the gate, so that calls of the application get in between.
             time.sleep(0.005)
         return otherwise

@@ -14,11 +14,15 @@ class Ids(Container[int], Sized, Protocol):
 
 
 class Numbers(NamedTuple):
-    """Number of events that are waiting (on disk and in memory), parked, and in memory."""
+    """Number of events that are waiting (on disk and in memory), parked, and only in memory.
+
+    `arrived`: how many events other processes have stored, less those that they have taken away.
+    """
 
     waiting: int
     parked: int
     in_memory: int
+    arrived: int
 
 
 class Listed(NamedTuple):

@@ -87,7 +87,7 @@ class Database:
         """One write transaction. If it raises `StorageError` or `sqlite3.Error`, it was rolled back."""
         connection = self.connection()
         # Signal handlers look at this: they must not use the connection inside an open transaction.
-        self.gate.exclusive = True
+        before, self.gate.exclusive = self.gate.exclusive, True
         try:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
@@ -98,7 +98,7 @@ class Database:
                 connection.execute("ROLLBACK")
             raise
         finally:
-            self.gate.exclusive = False
+            self.gate.exclusive = before
 
     def repair(self, error: Exception) -> bool:
         """Replace the file if `error` says that it is damaged. Return whether to try again."""

@@ -1,4 +1,4 @@
-"""Events in memory, while the disk is busy or not writable."""
+"""Events in memory: on their way from the journal to the database, or waiting because the disk takes nothing."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
 
-from svctoolkit.sdk.base.gate import Latch
 from svctoolkit.sdk.queue.claims import Kind, Row
 
-LIMIT = 1000
+#: Bytes of events that are in no file: in the inbox, and behind it.
+LIMIT = 32 << 20
 
 
 class MemoryEvent:
-    """An event. `cloud` and `device`: still to be delivered there. `stored` is set once it is on disk."""
+    """An event. `cloud` and `device`: still to be delivered there. `in_journal`: it survives the process."""
 
-    __slots__ = ("at", "body", "cloud", "device", "id", "stored", "user")
+    __slots__ = ("at", "body", "cloud", "device", "id", "in_journal", "user")
 
-    def __init__(self, at: float, body: bytes, user: str, *, for_devices: bool) -> None:
+    def __init__(self, at: float, body: bytes, user: str, *, for_devices: bool, in_journal: bool = False) -> None:
         self.id, self.at, self.body, self.user, self.cloud, self.device = 0, at, body, user, True, for_devices
-        self.stored: Latch | None = None
+        self.in_journal = in_journal
 
 
 class Memory:
@@ -27,11 +27,18 @@ class Memory:
 
     def __init__(self) -> None:
         self._inbox: deque[MemoryEvent] = deque()
-        self._events: deque[MemoryEvent] = deque()
+        #: in order; a plain attribute, so that a queue can add and count events without an interruption
+        self.events: deque[MemoryEvent] = deque()
         self._last_id = 0
+        self._inbox_bytes = 0
 
     def __len__(self) -> int:
-        return sum(event.cloud for event in self._events) if self._events else 0  # read in every call
+        return sum(event.cloud for event in list(self.events)) if self.events else 0  # read in every call
+
+    @property
+    def unsafe(self) -> int:
+        """Number of events that are in no file: they would not survive the process."""
+        return sum(event.cloud and not event.in_journal for event in list(self.events)) + len(self._inbox)
 
     @property
     def unsorted(self) -> int:
@@ -40,65 +47,82 @@ class Memory:
 
     @property
     def is_empty(self) -> bool:
-        return not self._events
+        return not self.events
+
+    @property
+    def room(self) -> int:
+        """How many bytes may be read from the journal, where they are safe."""
+        return LIMIT - sum(len(event.body) for event in self.events)
 
     def hand_in(self, event: MemoryEvent) -> bytes | None:
-        """Put an event into the inbox. If the inbox was full, drop its oldest event and return that one's JSON."""
+        """Put an event into the inbox. If there is no room, drop its oldest event and return that one's JSON."""
         self._inbox.append(event)
-        # Without a lock: a deque's operations are atomic, and this may run in a signal handler.
-        if len(self._inbox) > LIMIT:
+        # Without a lock: a deque's operations are atomic, and this may run in a signal handler. The number of bytes may
+        # get a little wrong; `take_inbox` corrects it.
+        self._inbox_bytes += len(event.body)
+        if self._inbox_bytes > LIMIT:
             with suppress(IndexError):
-                return self._inbox.popleft().body
+                oldest = self._inbox.popleft().body
+                self._inbox_bytes -= len(oldest)
+                return oldest
         return None
 
-    def take_inbox(self) -> tuple[int, list[bytes]]:
-        """Append the inbox to the events. Return how many those were, and the JSON of the oldest events dropped."""
-        number = 0
+    def take_inbox(self, number: int) -> list[bytes]:
+        """Append the first `number` events of the inbox. Return the JSON of the oldest events dropped for them."""
         with suppress(IndexError):
-            while self._inbox:
+            for _ in range(number):
                 self.append(self._inbox.popleft())
-                number += 1
-        return number, self.trim()
+        self._inbox_bytes = sum(len(event.body) for event in list(self._inbox))
+        return self._trim()
 
     def append(self, event: MemoryEvent) -> None:
-        self._last_id -= 1
-        # Negative, so that they never collide with ids of the file.
-        event.id = self._last_id
-        self._events.append(event)
+        self.number([event])
+        self.events.append(event)
 
-    def trim(self) -> list[bytes]:
-        """Drop the oldest events until `LIMIT` are left; return their JSON."""
-        return [self._events.popleft().body for _ in range(len(self._events) - LIMIT)]
+    def number(self, events: Iterable[MemoryEvent]) -> None:
+        """Give events their IDs: negative, so that they never collide with those of the database."""
+        for event in events:
+            self._last_id -= 1
+            event.id = self._last_id
+
+    def _trim(self) -> list[bytes]:
+        """Drop the oldest events that are in no file until `LIMIT` bytes are left; return their JSON."""
+        unsafe = [event for event in self.events if not event.in_journal]
+        surplus = sum(len(event.body) for event in unsafe) - LIMIT
+        dropped = []
+        for event in unsafe:
+            if surplus <= 0:
+                break
+            dropped.append(event)
+            surplus -= len(event.body)
+        if dropped:
+            ids = {event.id for event in dropped}
+            self.events = deque(event for event in self.events if event.id not in ids)
+        return [event.body for event in dropped]
 
     def rows(self, kind: Kind) -> list[Row]:
         """Return the events that are still to be delivered to `kind`."""
-        return [(event.id, event.body) for event in self._events if getattr(event, kind)]
+        return [(event.id, event.body) for event in self.events if getattr(event, kind)]
 
     def finish(self, kind: Kind, ids: Iterable[int]) -> int:
         """Mark events as delivered to `kind`, and remove completely delivered ones. Return how many were found."""
-        done = {id for id in ids if id < 0} if self._events else ()
+        done = {id for id in ids if id < 0} if self.events else ()
         if not done:
             return 0
         number = 0
-        for event in self._events:
+        for event in self.events:
             if event.id in done and getattr(event, kind):
                 setattr(event, kind, False)
                 number += 1
-        self._events = deque(event for event in self._events if event.cloud or event.device)
+        self.events = deque(event for event in self.events if event.cloud or event.device)
         return number
 
     def all(self) -> list[MemoryEvent]:
         """Return every event except those in the inbox."""
-        return list(self._events)
-
-    def clear(self) -> None:
-        """Remove all events, which are now on disk, and notify the threads that wait for that."""
-        for event in self._events:
-            if event.stored is not None:
-                event.stored.set()
-        self._events.clear()
+        return list(self.events)
 
     def forget(self) -> None:
         """Discard all events: they belong to another process or queue."""
-        self._events.clear()
+        self.events.clear()
         self._inbox.clear()
+        self._inbox_bytes = 0

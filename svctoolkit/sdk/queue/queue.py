@@ -1,7 +1,7 @@
 """The queue of events: stored, claimed, finished, parked, counted.
 
-Several processes share one file. A process claims the events it is about to send; the others claim later ones. Events
-that cannot be written immediately wait in memory, in order, so that a call waits 20 ms at most.
+Several processes share one file. A process claims the events it is about to send; the others claim later ones. No call
+waits for any of this: its event is in a journal, from where it gets into the queue's file.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from svctoolkit.sdk.queue.spool import Spool
 from svctoolkit.sdk.queue.undeleted import delete_exactly
 
 _PAGE = 4096
+#: Seconds between two looks for journals of dead processes.
+_ADOPTION_SECONDS = 2.0
 _BEYOND_ALL = 1 << 62
 _UNSETTLED: Batch | None = Batch((), "cloud", "")
 
@@ -32,8 +34,10 @@ class Queue(Spool):
     def close(self) -> None:
         """Close the file; the next use reopens it. A queue in memory is kept until it is empty."""
 
-        def close(_: sqlite3.Connection) -> None:
+        def close(connection: sqlite3.Connection) -> None:
             self._to_disk()
+            self._journals.retire()
+            self._journals.tidy(connection)
             # A queue in memory is only closed when it is empty: its events would be lost.
             if self._database.path != MEMORY or not self.count:
                 self._database.close()
@@ -43,9 +47,8 @@ class Queue(Spool):
 
     def after_fork(self) -> None:
         self._memory.forget()  # they belong to the parent process
+        self._journals.after_fork()
         self._undeleted.forget()
-        self._rescue.after_fork()
-        self._is_slow = False
         self._owner = claims.owner()
         self._version = -1
 
@@ -53,8 +56,11 @@ class Queue(Spool):
 
     def claim(self, kind: Kind, limit: int) -> Batch | None:
         """Claim the oldest events that are not being sent: up to `limit`, up to 500 KB. Else None."""
+        is_locked = False
 
         def claim(connection: sqlite3.Connection) -> Batch | None:
+            nonlocal is_locked
+            is_locked = False
             self._try_to_disk()
             try:
                 with self._database.transaction():
@@ -67,6 +73,7 @@ class Queue(Spool):
             except FAILURES as error:
                 # Another process holds the write lock: it sends its own events, so this one can wait for its turn.
                 if is_busy(error):
+                    is_locked = True
                     raise
                 self._access.report(error)
             # The file is not writable. Send what can be read: it is older than the events in memory.
@@ -75,8 +82,10 @@ class Queue(Spool):
 
         batch = self._access.run(claim, None, patience=PATIENCE)
         # Events in memory are newer than everything in the file, so they are sent last.
-        if batch is None and (rows := self._memory.rows(kind)):
-            batch = Batch(claims.within_size(rows[:limit]), kind, "")
+        if batch is None and not is_locked:
+            self._to_memory()
+            if rows := self._memory.rows(kind):
+                batch = Batch(claims.within_size(rows[:limit]), kind, "")
         return batch
 
     def renew(self, batch: Batch) -> None:
@@ -147,16 +156,26 @@ class Queue(Spool):
     @property
     def waiting(self) -> int:
         """Number of waiting events, without reading the disk."""
-        return self.count - len(self._undeleted.rows["cloud"]) + len(self._memory) + self._memory.unsorted
+        return self.count - len(self._undeleted.rows["cloud"]) + len(self._memory) + self._unsorted
+
+    @property
+    def _unsorted(self) -> int:
+        """Number of events that are recorded, but not counted yet."""
+        return self._memory.unsorted + self._journals.unread
 
     def last_id(self, kind: Kind = "cloud", *, patience: float = PATIENCE) -> int:
         """Return the ID of the newest event as a mark; larger than every ID if the file cannot be read."""
         # If the file cannot be read, a mark beyond all IDs makes `flush` wait for everything.
-        return self._access.run(lambda c: contents.last_id(c, kind), _BEYOND_ALL, patience=patience)
+
+        def last_id(connection: sqlite3.Connection) -> int:
+            self._to_disk()
+            return contents.last_id(connection, kind)
+
+        return self._access.run(last_id, _BEYOND_ALL, patience=patience)
 
     def pending(self, upto: int) -> bool:
         """Return whether an event up to the mark `upto` still has to be sent."""
-        if len(self._memory) or self._memory.unsorted:
+        if len(self._memory) or self._unsorted:
             return True
         return self._access.run(
             lambda c: contents.is_pending(c, self.source, upto, self._undeleted.rows["cloud"]), False, patience=PATIENCE
@@ -166,22 +185,31 @@ class Queue(Spool):
         """Return a consistent snapshot of the queue's numbers and the client's counts."""
 
         def numbers(connection: sqlite3.Connection | None) -> tuple[Numbers, dict[str, int]]:
-            if connection and (version := contents.version(connection)) != self._version:
-                self._recount(connection, version)
+            if connection:
+                self._try_to_disk()
+                if (version := contents.version(connection)) != self._version:
+                    self._recount(connection, version)
             parked = self._parked = contents.count(connection, self.source, "parked") if connection else 0
-            unsorted = self._memory.unsorted
-            in_memory = len(self._memory) + unsorted
+            # Without the gate, a call or the worker may be in the middle of its work.
+            unsorted = self._unsorted
+            in_memory = self._memory.unsafe
             counts = self._reporter.counts()
-            # Calls that were interrupted in the gate have recorded their events, but not counted them yet.
             counts["recorded"] += unsorted
-            return Numbers(self.count - len(self._undeleted.rows["cloud"]) + in_memory, parked, in_memory), counts
+            waiting = self.count - len(self._undeleted.rows["cloud"]) + len(self._memory) + unsorted
+            return Numbers(waiting, parked, in_memory, self.arrived), counts
 
         return self._access.run(numbers, None, patience=1.0) or numbers(None)
 
     def listing(self) -> list[Listed]:
         """Return every event in the queue, oldest first."""
         nothing: list[Listed] = []
-        stored = self._access.run(lambda c: contents.listing(c, self.source), nothing, patience=PATIENCE)
+
+        def listing(connection: sqlite3.Connection) -> list[Listed]:
+            self._try_to_disk()
+            return contents.listing(connection, self.source)
+
+        stored = self._access.run(listing, nothing, patience=PATIENCE)
+        self._to_memory()
         # Delivered, but still in the file because they could not be deleted: not waiting any more.
         gone = self._undeleted.rows["cloud"]
         memory = [Listed(event.id, event.at, "memory", 0, "", event.body) for event in self._memory.all()]
@@ -193,17 +221,22 @@ class Queue(Spool):
         A closed file stays closed, unless `open_file`.
         """
 
-        if not open_file and not self._database.is_open and self._memory.is_empty and not self._memory.unsorted:
+        if not open_file and not self._database.is_open and self._memory.is_empty and not self._unsorted:
             return False
 
         def refresh(connection: sqlite3.Connection) -> bool:
             is_moved = self._database.is_moved
             if is_moved:
                 self._move(connection)
-                if self._memory.is_empty:  # no file is needed now
+                if self._memory.is_empty and not self._unsorted:  # no file is needed now
                     return True
             self._to_disk()
             connection = self._database.connection()
+            self._journals.prepare()
+            self._journals.tidy(connection)
+            if open_file or not self._adoption.remaining:
+                self._adoption.set(_ADOPTION_SECONDS)
+                self._adopt(connection)
             version = contents.version(connection)
             if not is_moved and version == self._version:
                 return False
@@ -224,6 +257,7 @@ class Queue(Spool):
                 for event in other._memory.all():
                     self._memory.append(event)
                 other._memory.forget()
+                self._journals.take(other._journals)
                 self._try_to_disk()
             finally:
                 self._database.gate.leave()
@@ -232,9 +266,11 @@ class Queue(Spool):
 
     def _recount(self, connection: sqlite3.Connection, version: int) -> None:
         """Count the events again after another process has changed the file."""
+        before = self.count + self._parked
         self._version = version
         self.count, self.elsewhere = contents.count_all(connection, self.source)
         self._parked = contents.count(connection, self.source, "parked")
+        self.arrived += self.count + self._parked - before
 
     def _forget_undeleted(self, deleted: int) -> None:
         self.count -= deleted
@@ -254,5 +290,6 @@ class Queue(Spool):
         self._reporter.error(StorageError(text), topic="removed" if rows else "")
         self._database.close()
         self.count = self._parked = 0
+        self._journals.forget_positions()
         for at, body, user in rows:
             self._memory.append(MemoryEvent(at, body, user, for_devices=False))

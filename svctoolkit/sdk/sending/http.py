@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import sys
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from svctoolkit import __version__
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from urllib.parse import SplitResult
 
 USER_AGENT = f"svctoolkit/{__version__} Python/{'.'.join(map(str, sys.version_info[:3]))}"
+#: Modules that sending a request needs, also through the standard library.
+_NEEDED = ("encodings.idna", "gzip", "http.client", "urllib.request")
 Place = tuple[str, str, int]  # scheme, host with port, lane
 
 
@@ -26,6 +29,10 @@ class HttpTransport:
     embedded = False
 
     def __init__(self) -> None:
+        # Everything that a request needs is imported here, in the thread that initializes the client. If the process
+        # forked while another thread was importing it, the child could never import it.
+        for name in _NEEDED:
+            import_module(name)
         self._connections: dict[Place, HTTPConnection] = {}
         self._unanswered: set[Place] = set()
         #: for places with a proxy without a tunnel: the prefix of the path, and the proxy's credentials

@@ -1,0 +1,175 @@
+"""The journals of this process: the one that is written, those that were replaced, and those of dead processes."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+from svctoolkit.sdk.base.gate import Gate
+from svctoolkit.sdk.base.settings import MEMORY
+from svctoolkit.sdk.queue.journal import IS_SUPPORTED, LONG, Entry, Journal, Orphan, new_path, others
+
+#: After a failure to create a journal, no call tries again for this long.
+_RETRY_SECONDS = 1.0
+#: A call waits this long for another thread that is creating the journal.
+_CREATING_SECONDS = 0.05
+_KEY = "journal "
+
+
+class Journals:
+    """Appends events from any thread without a lock; everything else needs a lock around it.
+
+    The position up to which a journal is in the database is stored there, under the journal's name.
+    """
+
+    def __init__(self, database: str, source: str, origin: str) -> None:
+        self._database, self._source, self._origin = database, source, origin
+        self._is_used = IS_SUPPORTED and database != MEMORY
+        self.after_fork()
+
+    def after_fork(self) -> None:
+        """Forget the journals: they belong to the parent process."""
+        # The child's copies of the descriptors would keep the parent's journals locked.
+        for journal in getattr(self, "_open", ()):
+            journal.close()
+        self._current: Journal | None = None
+        self._open: list[Journal] = []
+        self._stored: dict[str, int] = {}
+        self._closed_until = 0.0
+        self._creating = Gate()
+
+    def append(self, at: float, user: str, body: bytes, *, for_devices: bool) -> bool:
+        """Append an event. Return False if it is in no journal: the caller keeps it in memory."""
+        journal = self._current
+        if journal is not None and journal.append(at, user, body, for_devices=for_devices):
+            return True
+        # None yet, or it was replaced a moment ago.
+        journal = self._usable()
+        return journal is not None and journal.append(at, user, body, for_devices=for_devices)
+
+    def prepare(self) -> None:
+        """Create the journal, so that no call has to."""
+        self._usable()
+
+    @property
+    def unread(self) -> int:
+        """Number of events that were appended and not read yet."""
+        return sum(journal.unread for journal in self._open) if self._open else 0
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is anything to read."""
+        return any(journal.has_news for journal in list(self._open))
+
+    def read(self) -> tuple[Journal, list[Entry], int] | None:
+        """Return the oldest journal with unread events, those events, and the position after them."""
+        for journal in list(self._open):
+            # Asked before reading: whatever a last writer wrote is in the file then.
+            is_finished = journal.is_finished
+            entries, position = journal.read()
+            if position > journal.position:
+                return journal, entries, position
+            # The next journal may hold a later event of a thread that is still writing to this one.
+            if not is_finished:
+                break
+        return None
+
+    def take(self, other: Journals) -> None:
+        """Take over the journals of a queue that is not used any more, and has read them."""
+        other.retire()
+        self._open = [*other._open, *self._open]
+        other._open = []
+
+    def store_positions(self, connection: sqlite3.Connection) -> dict[str, int]:
+        """Within the transaction that stores the events: store how far the journals were read. See `stored`."""
+        positions = {j.name: j.position for j in self._open if self._stored.get(j.name) != j.position}
+        statement = "INSERT OR REPLACE INTO state VALUES(?,?)"
+        connection.executemany(statement, [(_KEY + name, str(position)) for name, position in positions.items()])
+        return positions
+
+    def stored(self, positions: dict[str, int]) -> None:
+        """Note that the transaction with these positions was committed."""
+        self._stored |= positions
+
+    def tidy(self, connection: sqlite3.Connection) -> None:
+        """Replace a journal that is long or was removed, and remove those that are completely in the database."""
+        current = self._current
+        if current is not None and (current.position > LONG or current.is_removed):
+            self._replace(current)
+        for journal in list(self._open):
+            is_stored = self._stored.get(journal.name, -1) == journal.position
+            if journal.is_finished and is_stored and journal.read()[1] == journal.position:
+                self._remove(connection, journal)
+
+    def retire(self) -> None:
+        """Write nothing more to the journal. The next event begins a new one."""
+        current, self._current = self._current, None
+        if current is not None:
+            current.retire()
+
+    def forget_positions(self) -> None:
+        """Store all positions again: the database is a new one."""
+        self._stored.clear()
+
+    def adopt(self, connection: sqlite3.Connection) -> Iterator[tuple[Orphan, list[Entry]]]:
+        """Yield the events of dead processes, with their journal, in steps. The caller stores each in a transaction.
+
+        Within it, call `store_orphan`.
+        """
+        for path in others(self._database, {journal.name for journal in self._open}):
+            with suppress(OSError), Orphan(path) as orphan:
+                orphan.position = _position(connection, orphan.name)
+                while True:
+                    entries, end = orphan.read()
+                    if end <= orphan.position:
+                        break
+                    orphan.position = end
+                    yield orphan, entries
+                orphan.remove()
+                connection.execute("DELETE FROM state WHERE key=?", (_KEY + orphan.name,))
+
+    def store_orphan(self, connection: sqlite3.Connection, orphan: Orphan) -> None:
+        """Within the transaction that stores events of a dead process: store how far its journal was read."""
+        values = (_KEY + orphan.name, str(orphan.position))
+        connection.execute("INSERT OR REPLACE INTO state VALUES(?,?)", values)
+
+    def _usable(self) -> Journal | None:
+        if self._current is not None or not self._is_used or time.monotonic() < self._closed_until:
+            return self._current
+        if self._creating.enter(_CREATING_SECONDS):
+            try:
+                if self._current is None:
+                    self._current = self._create()
+            finally:
+                self._creating.leave()
+        return self._current
+
+    def _create(self) -> Journal | None:
+        try:
+            os.makedirs(os.path.dirname(self._database), mode=0o700, exist_ok=True)
+            journal = Journal(new_path(self._database), self._source, self._origin)
+        except OSError:
+            self._closed_until = time.monotonic() + _RETRY_SECONDS
+            return None
+        self._open.append(journal)
+        return journal
+
+    def _replace(self, current: Journal) -> None:
+        journal = self._create()
+        if journal is not None:
+            self._current = journal
+            current.retire()
+
+    def _remove(self, connection: sqlite3.Connection, journal: Journal) -> None:
+        self._open.remove(journal)
+        journal.remove()
+        self._stored.pop(journal.name, None)
+        connection.execute("DELETE FROM state WHERE key=?", (_KEY + journal.name,))
+
+
+def _position(connection: sqlite3.Connection, name: str) -> int:
+    row = connection.execute("SELECT value FROM state WHERE key=?", (_KEY + name,)).fetchone()
+    return 0 if row is None else int(row[0])
