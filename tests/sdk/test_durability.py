@@ -117,7 +117,7 @@ def test_a_full_disk_moves_events_to_memory_and_back(make, gateway: Gateway, tmp
 
 @posix
 def test_the_memory_buffer_is_bounded(make, tmp_path: Path):
-    """On a full disk, 32 MB of events wait in memory.
+    """On a full disk, 16 to 32 MB of events wait in memory: as much in the inbox as behind it.
 
     Beyond that the oldest are dropped, counted and passed to `on_drop`.
     """
@@ -133,7 +133,7 @@ def test_the_memory_buffer_is_bounded(make, tmp_path: Path):
         client.track(str(number), {"pad": "x" * 30_000})
     stats = client.stats()
 
-    assert 32 * 2**20 / 31_000 < stats.in_memory < 32 * 2**20 / 30_000
+    assert 16 * 2**20 / 31_000 < stats.in_memory < 32 * 2**20 / 30_000
     assert stats.dropped == {"memory full": 1200 - stats.in_memory}
     assert sorted(dropped) == sorted((str(n), "memory full") for n in range(1200 - stats.in_memory))
 

@@ -1,7 +1,7 @@
 """Journals: a file per process that events are appended to before a call returns, with one write and no lock.
 
-The worker moves them into the database, together with its position in the journal, in one transaction. Journals of dead
-processes are adopted: their owner held a lock, which the system released.
+The worker moves them into the database, together with its position in the journal, in one transaction. The owner of a
+journal holds a lock on it; when a process ends, the system releases the lock, and another process adopts the journal.
 
 Format, version 1: records, one after the other. Each is the 4 bytes F5 53 4A 31, the length of its content and the
 CRC-32 of its content (unsigned, 32 bits, little-endian), then the content. The first record's content is the source and
@@ -89,7 +89,7 @@ class Journal:
 
     @property
     def is_removed(self) -> bool:
-        """Whether the file is no longer in its place. It can still be read here, but nobody would adopt it."""
+        """Whether the file was removed or renamed. It can still be read here, but no other process would adopt it."""
         try:
             return not os.path.samestat(os.stat(self.path), os.fstat(self._file))
         except FileNotFoundError:
@@ -122,12 +122,12 @@ class Journal:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the file can be removed: it is retired and nobody writes to it any more."""
+        """Whether the file can be removed: it is retired, and no thread is writing to it."""
         return self._is_retired and not self._writers
 
     def remove(self) -> None:
         """Remove the file: all of it is in the database."""
-        # Emptied as well: if its directory was renamed, nobody should adopt the events again.
+        # Emptied as well: if its directory was renamed, its events must not be adopted again.
         with suppress(OSError):
             os.ftruncate(self._file, 0)
         if not self.is_removed:
@@ -173,13 +173,13 @@ class Orphan:
 
 
 def new_path(database: str) -> str:
-    """Return a path for another journal beside the database's file."""
+    """Return a path for another journal in the database's directory."""
     stem, _ = os.path.splitext(database)
     return f"{stem}.{os.getpid()}-{new_id()[:8]}{SUFFIX}"
 
 
 def others(database: str, own: set[str]) -> Iterator[str]:
-    """Yield the paths of the journals beside the database's file whose names are not in `own`, oldest name first."""
+    """Yield the paths of the journals in the database's directory whose names are not in `own`, sorted by name."""
     directory, stem = os.path.split(os.path.splitext(database)[0])
     try:
         names = os.listdir(directory)
@@ -217,7 +217,7 @@ def _read(file: int, position: int) -> tuple[list[Entry], int]:
         place = end
     if place or not data:
         return entries, position + place
-    # Damage, or a record that is just being written. Only a look that begins now can tell: read again, then skip it.
+    # Damage, or a record that is just being written. Read again: what is still not a whole record then is damage.
     data = os.pread(file, CHUNK, position)
     return [], position + _skip(data)
 

@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from svctoolkit.sdk.queue.claims import Kind, Row
 
-#: Bytes of events that are in no file: in the inbox, and behind it.
-LIMIT = 32 << 20
+#: Bytes of events that are in no file: as many in the inbox, and as many behind it.
+LIMIT = 16 << 20
 
 
 class MemoryEvent:

@@ -25,6 +25,7 @@ _PAGE = 4096
 #: Seconds between two looks for journals of dead processes.
 _ADOPTION_SECONDS = 2.0
 _BEYOND_ALL = 1 << 62
+_LOOKS = 20
 _UNSETTLED: Batch | None = Batch((), "cloud", "")
 
 
@@ -184,21 +185,26 @@ class Queue(Spool):
     def numbers(self) -> tuple[Numbers, dict[str, int]]:
         """Return a consistent snapshot of the queue's numbers and the client's counts."""
 
-        def numbers(connection: sqlite3.Connection | None) -> tuple[Numbers, dict[str, int]]:
-            if connection:
-                self._try_to_disk()
-                if (version := contents.version(connection)) != self._version:
-                    self._recount(connection, version)
-            parked = self._parked = contents.count(connection, self.source, "parked") if connection else 0
-            # Without the gate, a call or the worker may be in the middle of its work.
+        def numbers(connection: sqlite3.Connection) -> tuple[Numbers, dict[str, int]]:
+            self._try_to_disk()
+            if (version := contents.version(connection)) != self._version:
+                self._recount(connection, version)
+            self._parked = contents.count(connection, self.source, "parked")
+            return self._numbers()
+
+        return self._access.run(numbers, None, patience=1.0) or self._numbers()
+
+    def _numbers(self) -> tuple[Numbers, dict[str, int]]:
+        # Without the gate, the worker may move events meanwhile: then look again.
+        for _ in range(_LOOKS):
+            before = (self.count, self._reporter.stored)
             unsorted = self._unsorted
-            in_memory = self._memory.unsafe
             counts = self._reporter.counts()
             counts["recorded"] += unsorted
             waiting = self.count - len(self._undeleted.rows["cloud"]) + len(self._memory) + unsorted
-            return Numbers(waiting, parked, in_memory, self.arrived), counts
-
-        return self._access.run(numbers, None, patience=1.0) or numbers(None)
+            if before == (self.count, self._reporter.stored):
+                break
+        return Numbers(waiting, self._parked, self._memory.unsafe, self.arrived), counts
 
     def listing(self) -> list[Listed]:
         """Return every event in the queue, oldest first."""
