@@ -47,9 +47,9 @@ class Stats(Displayed, _Counts):
     They balance: `recorded + carried == delivered + waiting + parked + sum(dropped.values())`. `recorded` counts every
     event call; `carried` the events that came from elsewhere: those that were already waiting or parked when the client
     started, and those that other processes have stored in the same file since, less those that they have sent. It is
-    negative if other processes send what this one records. `dropped` is by reason: `opted out`, `too large`, `unreadable`, `before_send`,
-    `queue full`, `memory full`, `damaged file`, `too many before initialize`, `refused`. `missed` counts the
-    events that device mode was too slow for. `paused` says why nothing is sent, or is empty.
+    negative if other processes send what this one records. `dropped` is by reason: `opted out`, `too large`,
+    `unreadable`, `before_send`, `queue full`, `memory full`, `damaged file`, `too many before initialize`, `refused`.
+    `missed` counts the events that device mode was too slow for. `paused` says why nothing is sent, or is empty.
     """
 
     __slots__ = ()

@@ -117,6 +117,10 @@ class Memory:
         self.events = deque(event for event in self.events if event.cloud or event.device)
         return number
 
+    def inbox(self) -> list[MemoryEvent]:
+        """Return the events in the inbox."""
+        return list(self._inbox)
+
     def all(self) -> list[MemoryEvent]:
         """Return every event except those in the inbox."""
         return list(self.events)

@@ -57,11 +57,12 @@ class Queue(Spool):
 
     def claim(self, kind: Kind, limit: int) -> Batch | None:
         """Claim the oldest events that are not being sent: up to `limit`, up to 500 KB. Else None."""
-        is_locked = False
+        # Until proven otherwise: a file that cannot even be opened does not get as far as `claim`.
+        takes_nothing = True
 
         def claim(connection: sqlite3.Connection) -> Batch | None:
-            nonlocal is_locked
-            is_locked = False
+            nonlocal takes_nothing
+            takes_nothing = False
             self._try_to_disk()
             try:
                 with self._database.transaction():
@@ -74,20 +75,27 @@ class Queue(Spool):
             except FAILURES as error:
                 # Another process holds the write lock: it sends its own events, so this one can wait for its turn.
                 if is_busy(error):
-                    is_locked = True
                     raise
                 self._access.report(error)
+            takes_nothing = True
             # The file is not writable. Send what can be read: it is older than the events in memory.
             rows = contents.oldest(connection, kind, self.source, self._undeleted.rows[kind], limit)
             return Batch(claims.within_size(rows), kind, "") if rows else None
 
         batch = self._access.run(claim, None, patience=PATIENCE)
-        # Events in memory are newer than everything in the file, so they are sent last.
-        if batch is None and not is_locked:
-            self._to_memory()
-            if rows := self._memory.rows(kind):
-                batch = Batch(claims.within_size(rows[:limit]), kind, "")
-        return batch
+        # Events in memory are newer than everything in the file, so they are sent last. They are sent from memory only
+        # if the file takes nothing: otherwise they are on their way into it.
+        return self._claim_in_memory(kind, limit) if batch is None and takes_nothing else batch
+
+    def _claim_in_memory(self, kind: Kind, limit: int) -> Batch | None:
+        if not self._database.gate.enter(PATIENCE):
+            return None
+        try:
+            self._sort_in()
+            rows = self._memory.rows(kind)[:limit]
+        finally:
+            self._database.gate.leave()
+        return Batch(claims.within_size(rows), kind, "") if rows else None
 
     def renew(self, batch: Batch) -> None:
         """Extend the claim by another minute."""
@@ -215,10 +223,10 @@ class Queue(Spool):
             return contents.listing(connection, self.source)
 
         stored = self._access.run(listing, nothing, patience=PATIENCE)
-        self._to_memory()
         # Delivered, but still in the file because they could not be deleted: not waiting any more.
         gone = self._undeleted.rows["cloud"]
-        memory = [Listed(event.id, event.at, "memory", 0, "", event.body) for event in self._memory.all()]
+        unstored = self._memory.all() + self._memory.inbox()
+        memory = [Listed(event.id, event.at, "memory", 0, "", event.body) for event in unstored]
         return [event for event in stored if event.state != "waiting" or event.id not in gone] + memory
 
     def refresh(self, *, open_file: bool = False) -> bool:

@@ -72,14 +72,6 @@ class Spool:
             finally:
                 self._database.gate.leave()
 
-    def _to_memory(self) -> None:
-        """Take events into memory that could not be moved to the database, because it cannot even be opened."""
-        if self._memory.unsorted and self._database.gate.enter(MOMENT):
-            try:
-                self._sort_in()
-            finally:
-                self._database.gate.leave()
-
     # Below: inside the gate.
 
     def _sort_in(self) -> None:
