@@ -62,8 +62,7 @@ class Queue(Spool):
 
         def claim(connection: sqlite3.Connection) -> Batch | None:
             nonlocal takes_nothing
-            takes_nothing = False
-            self._try_to_disk()
+            takes_nothing = not self._try_to_disk()
             try:
                 with self._database.transaction():
                     # First delete what an earlier, failed write could not delete, or it would be claimed and sent
@@ -75,6 +74,7 @@ class Queue(Spool):
             except FAILURES as error:
                 # Another process holds the write lock: it sends its own events, so this one can wait for its turn.
                 if is_busy(error):
+                    takes_nothing = False
                     raise
                 self._access.report(error)
             takes_nothing = True

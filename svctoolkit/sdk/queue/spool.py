@@ -157,11 +157,14 @@ class Spool:
         if self.count > self._limit:
             self._delete_oldest()
 
-    def _try_to_disk(self) -> None:
+    def _try_to_disk(self) -> bool:
+        """Store all events in the database. Return False if it takes nothing now."""
         try:
             self._to_disk()
         except FAILURES as error:
             self._access.report(error)
+            return False
+        return True
 
     def _delete_oldest(self) -> None:
         """Drop the oldest events, except claimed ones, which may already be delivered.
