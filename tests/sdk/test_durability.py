@@ -255,14 +255,16 @@ def test_a_fork_during_a_write_loses_nothing(make, tmp_path: Path):
         "db_threshold_count": 1_000_000,
     }
     program = f"""
-import os, signal, sys, threading
+import os, signal, sys, threading, time
 from svctoolkit.sdk import ServiceClient
 sys.setswitchinterval(0.0002)
 c = ServiceClient({", ".join(f"{k}={v!r}" for k, v in settings.items())})
 c.initialize({KEY!r}, {{"trackLifecycleEvents": False}})
 stop = threading.Event()
 def write():
-    while not stop.is_set(): c.track("parent")
+    while not stop.is_set():
+        c.track("parent")
+        time.sleep(0.0005)  # or there are hundreds of thousands of events to read
 threads = [threading.Thread(target=write, daemon=True) for _ in range(2)]
 for thread in threads: thread.start()
 for number in range(50):
