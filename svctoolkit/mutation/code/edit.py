@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _SHOWN = 36  # characters of each side in a report
 
@@ -23,7 +23,8 @@ class Edit:
     line: int
     statement: int
     text: str
-    words: frozenset[str] = frozenset()
+    # its order differs between processes, and the cache compares the rest by `repr`
+    words: frozenset[str] = field(default=frozenset(), repr=False)
 
     def apply(self, code: str) -> str:
         """Return the changed code."""
