@@ -103,8 +103,8 @@ class Cache:
         for file in sorted(suite.snapshot_folder.glob(f"{_literal(scenario.id)}.*")):
             yield digest(file)
         split = {suite.path.resolve(), suite.workspace.file.resolve() if suite.workspace.file else None}
-        for read in inputs_of(scenario):
-            yield sorted(digest(path) for path in read.files if path.resolve() not in split)
+        files = {path for read in inputs_of(scenario) for path in read.files if path.resolve() not in split}
+        yield [digest(path) for path in sorted(files)]
         for item in sorted(items_of(scenario)):
             yield self._item(suite.workspace, item)
 
