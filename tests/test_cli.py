@@ -607,6 +607,7 @@ def test_init_writes_a_project_that_passes(folder: Path) -> None:
         "analytics.suite.yaml",
         "clean.py",
         "README.md",
+        "pytest.ini",
         "transformation.d.ts",
         "transformation_types.pyi",
         ".gitignore",

@@ -129,10 +129,11 @@ def remote() -> Iterator[TestApiClient]:
 
 @pytest.mark.parametrize("name", ["test_destination", "test_source"])
 def test_signatures_equal_those_of_the_pipeline(name: str) -> None:
-    """Parameters and results of the client's calls."""
+    """Parameters and results of the client's calls; a Test API decides itself which destinations it simulates."""
     here, there = (inspect.signature(getattr(kind, name)) for kind in (Pipeline, TestApiClient))
+    common = [parameter for parameter in here.parameters.values() if parameter.name != "simulate"]
 
-    assert here == there
+    assert here.replace(parameters=common) == there
 
 
 @pytest.mark.parametrize("stages", [Stages(), Stages.of("dest_transform"), Stages(True, True, True)])

@@ -92,10 +92,11 @@ def test_junit_and_annotations_begin_with_the_cause(broken: list[Notice]) -> Non
 
 
 def test_scenarios_with_one_cause_are_one_group(broken: list[Notice]) -> None:
-    """The cause once, then the scenarios with their places."""
+    """The cause, then the scenarios with their places; and the cause again at the end, after all details."""
     text = report("console", broken)
 
-    assert text.count(CAUSE) == 1
+    assert text.count(CAUSE) == 2
+    assert f"4 of 4 failures: {CAUSE}" in text
     assert "): fails 4 scenarios\n" in text
     assert all(f".suite.yaml:{line}:" in text for line in (5, 6, 7, 8))
     assert "fails 4 scenarios" in report("html", broken)
