@@ -54,7 +54,7 @@ def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
         first_is_row = of_warehouse.setdefault(rounds[user], _is_row(job))
         if _is_row(job) and not first_is_row and not job.event.traits.get("email"):
             why = "the first object of the batch does not come from reverse ETL"
-            yield Batch((job.id,), refusal=Missing("traits.email", why=why).refusal)
+            yield Batch((job.id,), refusal=Missing("traits.email", why=why, case="batch").refusal)
             continue
         if first_is_row and not _is_row(job):
             wants = "true, because the first object of the batch comes from reverse ETL"
