@@ -16,6 +16,7 @@ from svctoolkit.simulations import open as open_simulation
 from svctoolkit.simulations import operations as op
 from svctoolkit.simulations.formats import is_email, is_phone, time_of
 from svctoolkit.simulations.measures import cut_texts, depth, json_size, texts
+from svctoolkit.simulations.rates import Rates
 from svctoolkit.simulations.table import Row, Table, TableType
 
 NOW = datetime(2026, 8, 6, 10, tzinfo=UTC)
@@ -154,6 +155,37 @@ def test_a_merge_keeps_one_alias_of_a_label() -> None:
 
     assert target.ids["aliases"] == [{"label": "device", "name": "phone"}, {"label": "crm", "name": "7"}]
     assert table.find({"aliases": [{"label": "device", "name": "laptop"}]}) is target
+
+
+@few
+@given(claims=st.lists(st.tuples(st.integers(0, 3), IDS), max_size=12))
+def test_an_id_that_is_claimed_belongs_to_the_last_claimant_alone(claims: list[tuple[int, str]]) -> None:
+    """In any order of claims: each ID finds the row that claimed it last, and no other row lists it."""
+    table = Table(TableType("devices", ("id",)), 100)
+    rows = [table.add({}, {"attributes": {}}, at=NOW) for _ in range(4)]
+    last: dict[str, int] = {}
+    for number, id in claims:
+        table.claim(rows[number], {"id": id})
+        last = {other: owner for other, owner in last.items() if owner != number}  # a row has one id
+        last[id] = number
+
+    for number, row in enumerate(rows):
+        assert [id for id, owner in last.items() if owner == number] == [row.ids[name] for name in row.ids]
+    found = {id: table.find({"id": id}) for id in ("u1", "u2", "u3", "u4")}
+    assert {id: rows.index(row) for id, row in found.items() if row is not None} == last
+
+
+@few
+@given(arrivals=st.lists(st.tuples(st.integers(0, 30), st.sampled_from("ab"), st.integers(1, 3)), max_size=12))
+def test_a_rate_counts_a_key_within_its_window(arrivals: list[tuple[int, str, int]]) -> None:
+    """A window begins with its first record and ends after its seconds; other keys have their own windows."""
+    rates, arrivals = Rates(), sorted(arrivals)
+    windows: dict[str, tuple[int, int]] = {}
+    for second, key, count in arrivals:
+        start, total = windows.get(key, (second, 0))
+        start, total = (second, count) if second - start >= 10 else (start, total + count)
+        windows[key] = start, total
+        assert rates.add((key,), count, 10, second) == total
 
 
 def test_weak_ids_follow_the_attributes() -> None:
