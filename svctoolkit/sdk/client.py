@@ -55,6 +55,7 @@ class ServiceClient(Displayed, Calls):
     | autoCollectAdvertId | False | for compatibility only: a computer has no advertising ID |
     | enabled | True | False, or SVCTOOLKIT_DISABLED=1 in the environment: calls do nothing, no file is opened |
     | strict | True | False: a call with wrong arguments is logged and reported to `on_error` instead of raising |
+    | durable | "preferred" | "required": `initialize` raises where events could only be kept in memory |
     | trackLifecycleEvents | True | Application Installed, Updated, Opened, Backgrounded; sessions |
     | recordScreenViews | False | whether `screen_view` records |
     | dataResidency | "US" | which of the source's data planes to use, if its configuration lists any: "US" or "EU" |

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 
-from svctoolkit.errors import StorageError
+from svctoolkit.errors import ConfigError, StorageError
 from svctoolkit.sdk.base import process
 from svctoolkit.sdk.base.gate import Turnstile
 from svctoolkit.sdk.base.reporter import Reporter
-from svctoolkit.sdk.base.settings import LogLevel, Settings
+from svctoolkit.sdk.base.settings import MEMORY, LogLevel, Settings
 from svctoolkit.sdk.device.integrations import Integrations
 from svctoolkit.sdk.device.mode import DeviceMode
 from svctoolkit.sdk.events.event_text import Call
 from svctoolkit.sdk.events.options import Options
 from svctoolkit.sdk.events.recorder import Recorder
 from svctoolkit.sdk.queue.database import Database
-from svctoolkit.sdk.queue.location import fingerprint, queue_path
+from svctoolkit.sdk.queue.location import fingerprint, is_trial, queue_place
 from svctoolkit.sdk.queue.queue import Queue
 from svctoolkit.sdk.sending.dispatcher import Dispatcher
 from svctoolkit.sdk.sending.http import HttpTransport
@@ -24,6 +24,7 @@ from svctoolkit.sdk.sending.worker import Worker
 
 #: Seconds that a call waits for another call of the same client before it is postponed.
 _PATIENCE = 0.01
+_DIRECTORY = "Set data_directory or application_name."
 
 
 class Engine:
@@ -43,13 +44,15 @@ class Engine:
         self.embedded = bool(getattr(settings.transport, "embedded", False))
         self._transport = settings.transport or HttpTransport()
         self.turnstile = Turnstile(_PATIENCE)
-        path, source = queue_path(settings, embedded=self.embedded), fingerprint(write_key)
+        path, why = queue_place(settings, embedded=self.embedded)
+        source = fingerprint(write_key)
         same_file = before is not None and before.database.path == path
         # One object per file: two connections of one process would block each other's writes.
         self.database: Database = before.database if before is not None and same_file else Database(path, reporter)
         limit, clock = settings.db_threshold_count, settings.clock
         self.queue = Queue(self.database, reporter, source=source, origin=origin, limit=limit, clock=clock)
         self._take_over(before if same_file else None, origin)
+        self._check_durability(why)
         integrations = Integrations(settings.factories, client, reporter)
         self.device = DeviceMode(integrations, self.queue, reporter, inline=self.embedded)
         self.recorder = Recorder(self.queue, settings, options, reporter, self._reset_devices)
@@ -131,6 +134,15 @@ class Engine:
                 'run a client with that key, or take them over with initialize(key, {"adopt": [that key]})'
             )
             self._reporter.error(StorageError(text), LogLevel.WARN, topic="other keys")
+
+    def _check_durability(self, why: str) -> None:
+        """Warn if the queue is in memory although nothing asks for that. Raises `ConfigError` if it must not be."""
+        if self.settings.durable == "required" and not self.database.is_durable:
+            reason = why or ("data_directory is :memory:" if self.database.path == MEMORY else "no file can be opened")
+            raise ConfigError(f'durable is "required", but events would be kept in memory: {reason}. {_DIRECTORY}')
+        if why and not is_trial():
+            text = f"events are kept in memory, and are lost if the process is killed: {why}. {_DIRECTORY}"
+            self._reporter.error(StorageError(text), LogLevel.WARN, topic="in memory")
 
     def _synchronize(self, changed: bool) -> str:
         # `try_run`: if a call is inside the recorder right now, the next tick synchronizes.

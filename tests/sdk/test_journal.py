@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sqlite3
@@ -166,6 +167,18 @@ os.kill(os.getpid(), signal.SIGKILL)"""
         until(lambda: client.flush() and gateway.names == ["of the parent"])
     finally:
         parent.stdin.close()  # ends the child
+
+
+def test_a_client_that_is_garbage_gives_up_its_journal(make: Make, gateway: Gateway, tmp_path: Path):
+    """Its descriptor is closed, and its events belong to the next client of the directory."""
+    client = ServiceClient(
+        data_directory=tmp_path / "data", data_plane_url="http://127.0.0.1:9", track_lifecycle_events=False
+    )
+    client.initialize(KEY)
+    client.track("left behind")
+    client._engine.worker.stop(60)
+    del client
+    until(lambda: gc.collect() >= 0 and make().flush() and gateway.names == ["left behind"])
 
 
 def test_a_long_journal_is_replaced_and_removed(make: Make, gateway: Gateway, tmp_path: Path):

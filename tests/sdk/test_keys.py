@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from svctoolkit.errors import ConfigError
 from svctoolkit.sdk import ServiceClient
 
 from .gateway import KEY, Gateway
@@ -114,6 +115,7 @@ def test_identity_and_opt_out_belong_to_the_key(make, gateway: Gateway):
 
 PROGRAM = """
 import sys
+from svctoolkit.errors import ConfigError
 from svctoolkit.sdk import ServiceClient
 c = ServiceClient(data_plane_url="http://127.0.0.1:9", track_lifecycle_events=False)
 c.initialize(sys.argv[1])
@@ -160,6 +162,90 @@ def test_code_without_a_script_keeps_events_in_memory(tmp_path: Path, how: str):
 
     assert (path == ":memory:") == (how != "stdin")
     assert how != "stdin" or Path(path).parent.name == "shop"
+
+
+PLACE = """
+import sys
+from svctoolkit.errors import ConfigError
+from svctoolkit.sdk import ServiceClient
+c = ServiceClient(data_plane_url="http://127.0.0.1:9", track_lifecycle_events=False)
+c.initialize("K")
+c.track("one")
+print(c._engine.database.path)
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "why"), [("-m", "no script identifies the program"), ("-c", "no script identifies the program")]
+)
+def test_a_queue_in_memory_is_reported_once_with_what_to_set(tmp_path: Path, how: str, why: str):
+    """A warning on the standard error, without any logging configuration."""
+    (tmp_path / "program.py").write_text(PLACE)
+    arguments = [how, PLACE if how == "-c" else "program"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, *arguments], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == ":memory:\n"
+    assert done.stderr.count(f"{why}") == 1
+    assert "Set data_directory or application_name." in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "setuid") or os.geteuid() != 0, reason="needs another user")
+def test_a_user_without_a_home_directory_can_start(tmp_path: Path):
+    """As in many containers: the queue is in memory, and a warning says so."""
+    script = tmp_path / "program.py"
+    # What is imported later is imported first: this user may not be able to read Python's own files.
+    start = """
+import encodings.idna, datetime, gzip, hashlib, http.client, os, platform, platformdirs.unix, urllib.request
+from svctoolkit.sdk import ServiceClient
+os.setgid(54321), os.setuid(54321), os.environ.pop("HOME", None)
+"""
+    script.write_text(start + PLACE)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("XDG")}
+    done = subprocess.run(
+        [sys.executable, str(script)], env={**environment, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+
+    assert (done.returncode, done.stdout) == (0, ":memory:\n"), done.stderr
+    assert "the user has no home directory" in done.stderr
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_child_of_multiprocessing_has_the_queue_of_its_script(tmp_path: Path, method: str):
+    """A client at module level is created again while the child imports the main file."""
+    script = tmp_path / "program.py"
+    script.write_text(
+        PLACE.replace("print(c._engine.database.path)", "PLACE = c._engine.database.path")
+        + f"""
+def place(_):
+    return PLACE
+
+if __name__ == "__main__":
+    import multiprocessing
+    with multiprocessing.get_context({method!r}).Pool(1) as pool:
+        print(PLACE, *pool.map(place, [1]))
+"""
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, check=True)
+
+    parent, child = done.stdout.split()
+    assert parent == child != ":memory:"
+
+
+@pytest.mark.parametrize("directory", [":memory:", None, "file/data"])
+def test_a_client_that_must_be_durable_does_not_start_in_memory(tmp_path: Path, directory: str | None):
+    """`durable="required"`: the error says why, and what to set."""
+    (tmp_path / "file").write_text("not a directory")
+    where = tmp_path / directory if directory == "file/data" else directory
+    client = ServiceClient(data_directory=where, durable="required", data_plane_url="http://127.0.0.1:9")
+    with pytest.raises(ConfigError, match=r'durable is "required".*Set data_directory'):
+        client.initialize(KEY)
+    durable = ServiceClient(data_directory=tmp_path / "data", durable="required", data_plane_url="http://127.0.0.1:9")
+    durable.initialize(KEY)
+    durable.shutdown(0)
 
 
 def test_under_pytest_events_stay_in_memory(gateway: Gateway):

@@ -82,6 +82,7 @@ class Configuration(TypedDict, total=False):
     probe_after: Callable[[int], float]
     enabled: bool
     strict: bool
+    durable: Literal["preferred", "required"]
     adopt: Sequence[str]
     before_send: Callable[[dict[str, Any]], Mapping[str, Any] | None] | None
     on_error: Callable[[ToolkitError], object] | None
@@ -118,6 +119,7 @@ class SpecifiedConfiguration(TypedDict, total=False):
     probeAfter: Callable[[int], float]
     enabled: bool
     strict: bool
+    durable: Literal["preferred", "required"]
     adopt: Sequence[str]
     beforeSend: Callable[[dict[str, Any]], Mapping[str, Any] | None] | None
     onError: Callable[[ToolkitError], object] | None
@@ -153,6 +155,7 @@ class Settings:
     probe_after: Callable[[int], float] = probe_after
     enabled: bool = True
     strict: bool = True
+    durable: str = "preferred"
     adopt: tuple[str, ...] = ()
     before_send: Callable[[dict[str, Any]], Mapping[str, Any] | None] | None = None
     on_error: Callable[[ToolkitError], object] | None = None
@@ -264,6 +267,12 @@ def _region(value: Any) -> str:
     return str(value)
 
 
+def _durability(value: Any) -> str:
+    if value not in ("preferred", "required"):
+        raise ValueError('must be "preferred" or "required"')
+    return str(value)
+
+
 def _directory(value: Any) -> str | None:
     if value is None or value == MEMORY:
         return MEMORY if value else None
@@ -335,6 +344,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "probe_after": _function,
     "enabled": _flag,
     "strict": _flag,
+    "durable": _durability,
     "adopt": _keys,
     "before_send": _callback,
     "on_error": _callback,

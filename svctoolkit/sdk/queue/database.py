@@ -113,6 +113,11 @@ class Database:
         return self._connection is not None
 
     @property
+    def is_durable(self) -> bool:
+        """Whether a file is open."""
+        return self.is_open and self.path != MEMORY
+
+    @property
     def is_moved(self) -> bool:
         """Whether the file was replaced or removed from outside. The open connection still uses the old one."""
         return self.path != MEMORY and self._connection is not None and _inode(self.path) != self._inode

@@ -60,6 +60,7 @@ class Journal:
         """Create the file. Raises `OSError`."""
         self.path = path
         self.name = os.path.basename(path)
+        self._file = -1
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         try:
             # Held as long as the file is open: others see that the owner is alive.
@@ -68,7 +69,7 @@ class Journal:
                 raise OSError(f"{path} was adopted before it was locked")
             self.position = _write(self._file, f"{source}\n{origin}".encode())
         except BaseException:
-            os.close(self._file)
+            self.close()
             raise
         self._writers: deque[None] = deque()
         self._numbers = count(1)
@@ -136,8 +137,14 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        with suppress(OSError):
-            os.close(self._file)
+        """Close the file, and with it give up the lock. Also happens when the client is garbage."""
+        file, self._file = self._file, -1
+        if file >= 0:
+            with suppress(OSError):
+                os.close(file)
+
+    def __del__(self) -> None:
+        self.close()
 
 
 class Orphan:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NamedTuple
 
 from svctoolkit.sdk.base.settings import MEMORY, Settings
 
@@ -15,8 +16,15 @@ def fingerprint(write_key: str) -> str:
     return _digest(write_key)
 
 
-def queue_path(settings: Settings, *, embedded: bool) -> str:
-    """Return the file's path, or `MEMORY`.
+class Place(NamedTuple):
+    """The path of the queue's file, or `MEMORY`. `why` says why it is in memory although nothing asks for that."""
+
+    path: str
+    why: str = ""
+
+
+def queue_place(settings: Settings, *, embedded: bool) -> Place:
+    """Return where the queue is.
 
     Without a directory and an application name, the file belongs to the full path of the running script: two programs
     that happen to be called `manage.py` share nothing. If there is no script (a kernel, `-c`, `-m`, a test run), the
@@ -24,15 +32,24 @@ def queue_path(settings: Settings, *, embedded: bool) -> str:
     """
     directory = settings.data_directory
     if directory == MEMORY or (directory is None and embedded):
-        return MEMORY
-    if directory is None:
-        folder = _folder(settings.application_name)
-        if not folder:
-            return MEMORY
-        import platformdirs
+        return Place(MEMORY)
+    if directory is not None:
+        return Place(os.path.join(directory, _FILE))
+    folder = _folder(settings.application_name)
+    if not folder:
+        return Place(MEMORY, "no script identifies the program (python -m, -c, a notebook)")
+    import platformdirs
 
-        directory = os.path.join(platformdirs.user_data_dir("svctoolkit", appauthor=False), "sdk", folder)
-    return os.path.join(directory, _FILE)
+    try:
+        home = platformdirs.user_data_dir("svctoolkit", appauthor=False)
+    except RuntimeError:  # a user ID without an entry in the system's list of users, and no HOME
+        return Place(MEMORY, "the user has no home directory")
+    return Place(os.path.join(home, "sdk", folder, _FILE))
+
+
+def is_trial() -> bool:
+    """Return whether this is a test run or an interactive session, where events in memory are to be expected."""
+    return "_pytest.main" in sys.modules or "ipykernel" in sys.modules or hasattr(sys, "ps1")
 
 
 def _folder(application_name: str) -> str:
@@ -45,7 +62,8 @@ def _folder(application_name: str) -> str:
 
 def _main_script() -> str:
     """Return the path of the running script, symlinks resolved; empty if no script identifies the program."""
-    main = sys.modules.get("__main__")
+    # While a spawned child of `multiprocessing` imports the main file, `__main__` is still the bootstrap.
+    main = sys.modules.get("__mp_main__") or sys.modules.get("__main__")
     file, spec = getattr(main, "__file__", None), getattr(main, "__spec__", None)
     # A package that is run as a directory has a spec, too, but named `__main__`; with `-m` it has the module's name.
     if not file or (spec is not None and spec.name != "__main__") or "_pytest.main" in sys.modules:
