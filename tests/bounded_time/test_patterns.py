@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,12 +18,14 @@ from tests.bounded_time.patterns import Use, attacks, dynamic, uses
 
 #: Where a pattern is not a constant, and what limits it instead.
 DYNAMIC = {
+    "mutation.verdict.names_place": "an escaped word, in five lines of a failure",
     "patterns._search": "only compiles; searched with a limit of time",
     "mapping.agents._first_match": "1000 characters of a user agent, and each is parsed once",
     "plans.formats.rudder_cli._catalog.reference_id": "a file of a tracking plan, not an event",
     "plans.schema.formats._pattern": "4096 characters; tested below",
     "project.probes._mentions": "the user's code at an import, not an event",
     "project.probes._outline": "the user's code at an import, not an event",
+    "runner.attempts.invariants._places": "an escaped name and one repetition",
     "runner.expect.matchers.texts.regex._problem": "only compiles",
     "runner.expect.matchers.texts.regex._to_the_very_end": "only compiles",
     "sdk.web.tracking.__init__": "an escaped name and one repetition",
@@ -29,12 +33,14 @@ DYNAMIC = {
     "secrets._masker._json_pattern": "escaped texts",
     "secrets._masker.pattern_of": "escaped texts",
     "secrets._named._stands_for": "a snapshot of a suite, not an event",
+    "simulations.checks._condition": "the rules of a simulation; tested below",
     "simulations.simulation.on": "only compiles a path whose steps are one repetition each",
     "simulations.simulation.register": "only compiles a path whose steps are one repetition each",
     "transformations._trust.imported_libraries": "the user's code, not an event",
     "transformations._program.may_ask": "an escaped name, in the user's code",
 }
 
+DESTINATIONS = Path(__file__).parents[2] / "svctoolkit" / "destinations"
 _SHORT = st.text(alphabet='a1.@ \t-+eE9_,:;<>()[]"\\/?#%\n\x1f\u00a0é', max_size=12)
 
 
@@ -77,6 +83,30 @@ def test_a_quadratic_pattern_is_found(expression: str, method: str) -> None:
         superlinear(_act(use), lambda size: prefix + pump * (size // len(pump)) + suffix)  # noqa: B023
         for prefix, pump, suffix in attacks(use.pattern)
     )
+
+
+def _patterns_in(value: Any) -> Iterator[str]:
+    """The patterns in the checks of a file of rules."""
+    if isinstance(value, dict):
+        if isinstance(value.get("matches"), str):
+            yield value["matches"]
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _patterns_in(item)
+
+
+@pytest.mark.slow
+def test_patterns_in_the_rules_of_simulations_take_linear_time() -> None:
+    """Values of events are compared with them."""
+    files = sorted(DESTINATIONS.rglob("facts.yaml"))
+    found = {pattern for file in files for pattern in _patterns_in(yaml.safe_load(file.read_text("utf-8")))}
+    for use in [Use("rules", re.compile(pattern), "fullmatch") for pattern in sorted(found)]:
+        for prefix, pump, suffix in attacks(use.pattern):
+            problem = superlinear(_act(use), lambda size: prefix + pump * (size // len(pump)) + suffix)  # noqa: B023
+            assert not problem, f"{use.pattern.pattern}: {pump!r} after {prefix[:40]!r}: {problem}"
+
+    assert len(found) > 5
 
 
 @pytest.mark.slow
