@@ -112,6 +112,26 @@ def test_the_format_is_as_documented(make: Make, tmp_path: Path):
     assert "å".encode() in records[2]
 
 
+@pytest.mark.parametrize("content", [b"\xf5SJ2 of a later version", b"no journal at all"])
+def test_a_file_that_is_no_journal_of_this_version_is_left_alone(make: Make, tmp_path: Path, content: bytes):
+    """A later version may have written it: its events must not be removed."""
+    file = tmp_path / "data" / "queue-3.77-abc.journal"
+    file.parent.mkdir()
+    file.write_bytes(content)
+    client = make()
+    assert client.flush()
+    client.shutdown()
+
+    assert file.read_bytes() == content
+
+
+def test_a_client_without_events_leaves_no_journal(make: Make, tmp_path: Path):
+    """Not even until the next start."""
+    make().shutdown()
+
+    assert list((tmp_path / "data").glob("*.journal")) == []
+
+
 def test_the_journal_of_a_living_process_is_left_alone(make: Make, gateway: Gateway, tmp_path: Path):
     """Another client on the same directory does not read it: its owner would store the same events again."""
     first = make()

@@ -151,7 +151,7 @@ class Orphan:
     """The journal of a dead process, locked by this one. A context manager that closes it."""
 
     def __init__(self, path: str) -> None:
-        """Open and lock the file. Raises `OSError` if its owner or another process has locked it."""
+        """Open and lock the file. Raises `OSError` if another process has locked it, or it cannot be read."""
         self.path, self.name = path, os.path.basename(path)
         self._file = os.open(path, os.O_RDWR)
         try:
@@ -206,13 +206,18 @@ def _write(file: int, content: bytes) -> int:
 
 
 def _header(file: int) -> tuple[str, str, int]:
-    """Return source and origin of a journal, and where its events begin."""
+    """Return source and origin of a journal, and where its events begin.
+
+    Raises `OSError` if the file has another version or a damaged beginning: it is left as it is.
+    """
     data = os.pread(file, CHUNK, 0)
-    found = _record(data, 0)
-    if found is None:
+    end = _record(data, 0)
+    if end is None:
+        if not data.startswith(_MARK[: len(data)]) or _next_record(data, 1) is not None:
+            raise OSError("not a journal of this version")
         return "", "", len(data)  # its process died before it recorded anything
-    source, _, origin = data[_HEAD.size : found].decode("utf-8", "replace").partition("\n")
-    return source, origin, found
+    source, _, origin = data[_HEAD.size : end].decode("utf-8", "replace").partition("\n")
+    return source, origin, end
 
 
 def _read(file: int, position: int) -> tuple[list[Entry], int]:

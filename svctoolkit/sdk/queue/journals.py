@@ -81,6 +81,7 @@ class Journals:
         """Take over the journals of a queue that is not used any more, and has read them."""
         other.retire()
         self._open = [*other._open, *self._open]
+        self._stored |= other._stored
         other._open = []
 
     def store_positions(self, connection: sqlite3.Connection) -> dict[str, int]:
@@ -155,6 +156,7 @@ class Journals:
             self._closed_until = time.monotonic() + _RETRY_SECONDS
             return None
         self._open.append(journal)
+        self._stored[journal.name] = journal.position  # nothing in it yet
         return journal
 
     def _replace(self, current: Journal) -> None:
