@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "lexical": "",
     "patterns": "",
     "sqlite": "",
+    "git": "errors",
     "display": "",
     "displayed": "display",
     "registry": "errors",
@@ -54,7 +55,7 @@ MAY_IMPORT = {
         "delivery workspace results warehouse pipeline"
     ),
     "runner": (
-        "simulations "
+        "git simulations "
         "causes errors secrets url_secrets personal interrupts display registry events sdk yamlfile plans destinations "
         "delivery workspace results warehouse pipeline client server"
     ),
@@ -65,7 +66,7 @@ MAY_IMPORT = {
     ),
     "profile": "errors personal display events destinations pipeline workspace replay results",
     "project": "errors secrets simulations events yamlfile plans destinations warehouse workspace pipeline runner",
-    "mutation": "errors secrets display events yamlfile plans destinations workspace pipeline runner project",
+    "mutation": "git errors secrets display events yamlfile plans destinations workspace pipeline runner project",
     "accessor": "errors warehouse pipeline replay results workspace profile",
     "widgets": (
         "simulations "

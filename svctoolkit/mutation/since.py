@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from svctoolkit.errors import UsageError
+from svctoolkit.git import git
 from svctoolkit.mutation.change import Change
 
 _HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
@@ -40,12 +40,4 @@ def changed_lines(ref: str) -> dict[Path, set[int] | None]:
 
 
 def _git(folder: Path, *arguments: str, wrong: str = "") -> str:
-    try:
-        result = subprocess.run(
-            ["git", *arguments], cwd=folder, capture_output=True, text=True, check=False, encoding="utf-8"
-        )
-    except OSError as error:
-        raise UsageError(f"--since needs git: {error.strerror}") from error
-    if result.returncode:
-        raise UsageError(f"--since: {wrong or result.stderr.strip() or 'git failed'}")
-    return result.stdout
+    return git(folder, *arguments, option="--since", wrong=wrong)

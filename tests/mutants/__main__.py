@@ -44,6 +44,7 @@ ABOUT = {
     "displayed": ["tests/notebooks/test_display.py", "tests/notebooks/test_rich_display.py"],
     "errors": ["tests/test_front_door.py", "tests/test_failures.py", "tests/test_cli.py"],
     "events": ["tests/test_events.py", "tests/data_plane/test_any_event.py"],
+    "git": ["tests/suites/test_inputs.py", "tests/mutation/test_ratchet.py"],
     "inputs": ["tests/suites/test_inputs.py"],
     "interrupts": ["tests/notebooks/test_magics.py", "tests/data_plane/test_control.py"],
     "json_types": ["tests/test_layers.py"],

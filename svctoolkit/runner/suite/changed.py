@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, UsageError
+from svctoolkit.git import git
 from svctoolkit.inputs import Inputs
 from svctoolkit.runner.suite.dependencies import SECTIONS, inputs_of, items_of, touched_items, touches
 from svctoolkit.runner.suite.last_run import Passed
@@ -135,12 +135,4 @@ def _head(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _git(folder: Path, *arguments: str, wrong: str = "") -> str:
-    try:
-        result = subprocess.run(
-            ["git", *arguments], cwd=folder, capture_output=True, text=True, check=False, encoding="utf-8"
-        )
-    except OSError as error:
-        raise UsageError(f"--changed needs git: {error.strerror}") from error
-    if result.returncode:
-        raise UsageError(f"--changed: {wrong or result.stderr.strip() or 'git failed'}")
-    return result.stdout
+    return git(folder, *arguments, option="--changed", wrong=wrong)
