@@ -1,8 +1,10 @@
 """`python -m tests.trace`: every function that one event runs through, from HTTP to the recorder and back.
 
-The data plane is warm, and the destination is a webhook answered by the recorder. The output is JSON, in the order in
-which the functions were entered: file relative to the package, qualified name, thread. Lambdas, comprehensions and
-generator expressions are left out: they count as part of their function.
+The data plane is warm, and the destination is a webhook answered by the recorder. Several events are traced, one after
+the other, and the one with the fewest functions is printed: on a busy machine a body can arrive after its head, and a
+timer can fire meanwhile. The output is JSON, in the order in which the functions were entered: file relative to the
+package, qualified name, thread. Lambdas, comprehensions and generator expressions are left out: they count as part of
+their function.
 """
 
 from __future__ import annotations
@@ -21,9 +23,11 @@ WORKSPACE = """
 sources: {web: {writeKey: wk, destinations: [hook]}}
 destinations: {hook: {type: WEBHOOK, config: {webhookUrl: "https://hook.example/in", webhookMethod: POST}}}
 """
+FIRST = ("server/web/connections.py", "TimedProtocol.data_received")
 ROUTED = ("server/worker/router.py", "Router._route")
 LAST = ("server/worker/journal.py", "Journal.deliver")
 SENT = ("delivery/_recorder.py", "Recorder.exchange")
+WARM, TRACED = 3, 8
 
 
 class Call(NamedTuple):
@@ -40,6 +44,11 @@ def trace() -> list[Call]:
         [sys.executable, "-m", "tests.trace"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
     )
     return [Call(*call) for call in json.loads(run.stdout)]
+
+
+def from_request(calls: list[Call]) -> list[Call]:
+    """The calls since the request: what came before belongs to the event before."""
+    return calls[next((i for i, call in enumerate(calls) if call[:2] == FIRST), len(calls)) :]
 
 
 def until_sent(calls: list[Call]) -> list[Call]:
@@ -71,16 +80,20 @@ def main() -> None:
     from svctoolkit import DataPlane, Workspace
 
     with DataPlane(Workspace.loads(WORKSPACE)) as plane, httpx.Client(auth=("wk", ""), timeout=60) as client:
-        for number in range(4):
-            if number == 3:
+        traces: list[list[Call]] = []
+        for number in range(WARM + TRACED):
+            if number >= WARM:
                 recording.set()
             event = {"event": "Signed Up", "userId": f"u{number}", "messageId": f"m{number}"}
             client.post(f"{plane.url}/v1/track", json=event).raise_for_status()
             plane.wait(lambda sent=number + 1: len([f for f in plane.fates if f.status == "delivered"]) == sent)
-        # The fate is stored, and then the journal is notified.
-        plane.wait(lambda: any(call[:2] == LAST for call in calls))
-        recording.clear()
-    print(json.dumps(calls))
+            if number >= WARM:
+                # The fate is stored, and then the journal is notified.
+                plane.wait(lambda: any(call[:2] == LAST for call in from_request(calls)))
+                recording.clear()
+                traces.append(from_request(calls))
+                calls.clear()
+    print(json.dumps(min(traces, key=lambda calls: len(until_sent(calls)))))
 
 
 if __name__ == "__main__":

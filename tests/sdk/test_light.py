@@ -83,4 +83,4 @@ def test_the_light_distribution_is_small_and_works(gateway: Gateway, tmp_path: P
     assert gateway.names == ["one"]
     size = sum(path.stat().st_size for path in [*site.rglob("*"), *(site / "platformdirs").rglob("*")])
     assert size < 10_000_000
-    assert float(seconds) < 0.1 * slowness()  # CPU; 20 to 50 ms is usual
+    assert float(seconds) < 0.3 * slowness()  # CPU; 20 to 50 ms is usual
