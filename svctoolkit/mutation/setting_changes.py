@@ -53,14 +53,23 @@ def _set(config: Mapping[str, Json], path: _Path, value: Any) -> dict[str, Any]:
 def setting_changes(workspace: Workspace, places: Places) -> Iterator[Change]:
     """Yield each change of the settings of each destination. Variables that are not set are toggled, or chosen."""
     for destination in workspace.destinations.values():
-        try:
-            variables = definitions.get(destination.type).variables
-        except UnknownName:
-            variables = {}
+        variables = _variables(destination, workspace.delivery.mode)
         names = dict.fromkeys([*destination.config, *variables])
         for name in names:
             if name not in _IDLE:
                 yield from _of(workspace, places, destination, name, variables.get(name))
+
+
+def _variables(destination: Destination, mode: str) -> Mapping[str, definitions.Variable]:
+    """Return the variables of a destination's type.
+
+    A stream or store without any setting gets no requests, so that none of its defaults can have an effect.
+    """
+    try:
+        unsent = not destination.config and definitions.reason_unsent(destination.type, {}, mode)
+        return {} if unsent else definitions.get(destination.type).variables
+    except UnknownName:
+        return {}
 
 
 def _of(

@@ -45,13 +45,8 @@ def test_the_starter_suites_of_import(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.slow
 def test_our_own_suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of all changes at least 80 % (83 % when this was written); of those of code at least 90 %."""
+    """At least 90 % (98 % when this was written: the rest are changes of texts without an effect)."""
     shutil.copytree(ROOT / "suites", tmp_path / "suites")
     monkeypatch.chdir(tmp_path)
 
-    share = percent(tmp_path)
-    verdicts = json.loads((tmp_path / "mutate.json").read_text())["verdicts"]
-    of_code = [v for v in verdicts if v["kind"] not in ("setting", "mapping", "connection", "consent", "event filter")]
-
-    assert share >= 80
-    assert len([v for v in of_code if v["status"] == "noticed"]) >= 0.9 * len(of_code)
+    assert percent(tmp_path) >= 90
