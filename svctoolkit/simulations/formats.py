@@ -51,10 +51,12 @@ def moment(value: Json) -> datetime | None:
     >>> moment(1786010400) == moment(1786010400000) == time_of("2026-08-06T10:00:00Z")
     True
     """
-    if isinstance(value, str) and _NUMBER.fullmatch(value):
-        value = float(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return time_of(value)
+    if isinstance(value, str):
+        return time_of(value) if _NUMBER.fullmatch(value) is None else _since_1970(float(value))
+    return _since_1970(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _since_1970(value: float) -> datetime | None:
     seconds = value / (1e6 if abs(value) > 1e14 else 1e3 if abs(value) > 1e11 else 1)
     try:
         return datetime.fromtimestamp(seconds, UTC)

@@ -52,17 +52,6 @@ def containers(value: Json) -> Iterator[Json]:
             waiting += item.values() if isinstance(item, dict) else item
 
 
-def texts(value: Json) -> Iterator[str]:
-    """Yield every text in a value, without the names of members."""
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, (dict, list)):
-            waiting += item.values() if isinstance(item, dict) else item
-
-
 def longest(value: Json) -> int:
     """Return the letters of the longest text or name in a value."""
     if type(value) is str:
@@ -103,7 +92,15 @@ def _bytes(value: Json) -> int:
 
 
 def _longest_text(value: Json) -> int:
-    return max((_bytes(text) for text in texts(value)), default=0)
+    most, waiting = 0, [value]
+    for item in waiting:
+        if type(item) is str:
+            size = len(item) if item.isascii() else _bytes(item)
+            if size > most:
+                most = size
+        elif isinstance(item, (dict, list)):
+            waiting += item.values() if isinstance(item, dict) else item
+    return most
 
 
 def _longest(value: Json, kind: type[list[Json]] | type[dict[str, Json]]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -48,7 +48,7 @@ class Request:
         split = urlsplit(self.url)
         self.host, self._query = split.netloc, split.query
         self._path = split.path.rstrip("/") or "/"
-        self.path = unquote(self._path)
+        self.path = unquote(self._path) if "%" in self._path else self._path
 
     def match(self, pattern: re.Pattern[str]) -> bool:
         """Whether the path has this form; if so, set `parts`. An encoded slash belongs to a part."""
@@ -61,7 +61,7 @@ class Request:
     @cached_property
     def query(self) -> dict[str, str]:
         """The query; of a name that occurs several times, the last value."""
-        return dict(parse_qsl(self._query, keep_blank_values=True))
+        return dict(_parse_query(self._query)) if self._query else {}
 
     @property
     def size(self) -> int:
@@ -79,6 +79,12 @@ class Request:
         return objects(listed)
 
 
+# The requests of a destination often have the same query.
+@lru_cache(maxsize=256)
+def _parse_query(query: str) -> tuple[tuple[str, str], ...]:
+    return tuple(parse_qsl(query, keep_blank_values=True))
+
+
 def objects(value: Json) -> list[dict[str, Json]]:
     """Return the objects of a list; other items, which keep their place, count as empty objects."""
     return [item if isinstance(item, dict) else {} for item in value] if isinstance(value, list) else []
@@ -93,8 +99,9 @@ def member(value: Json, *path: str) -> Json:
 
 def object_at(value: Json, *path: str) -> dict[str, Json]:
     """Return an object in nested objects, or an empty one."""
-    found = member(value, *path)
-    return found if isinstance(found, dict) else {}
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
 
 
 def filled(**values: Json) -> dict[str, Json]:

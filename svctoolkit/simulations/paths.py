@@ -50,6 +50,9 @@ def selector(path: str) -> Select:
     outer = getter(path.removesuffix(".*"))
     if steps[-1] == "*" and outer is not None:
         return lambda record: value.values() if isinstance(value := outer(record), dict) else ()
+    names_of = getter(path.removesuffix(".~"))
+    if steps[-1] == "~" and names_of is not None:
+        return lambda record: value if isinstance(value := names_of(record), dict) else ()
     return lambda record: _select(record, steps)
 
 
@@ -86,5 +89,8 @@ def convert(value: Json, steps: Steps, change: Callable[[Json], Json]) -> Json:
         named = ((change(name), item) for name, item in value.items())
         return {name: item for name, item in named if name is not REMOVED}
     names = list(value) if step == "*" else [step] if step in value else []
-    changed = {name: convert(value[name], inner, change) for name in names}
-    return {n: item for n, v in value.items() if (item := changed.get(n, v) if n in changed else v) is not REMOVED}
+    changed = {**value, **{name: convert(value[name], inner, change) for name in names}}
+    for name in names:
+        if changed[name] is REMOVED:
+            del changed[name]
+    return changed

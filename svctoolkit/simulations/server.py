@@ -267,8 +267,7 @@ class SimulatedServer:
         for table in self.tables.values():
             table.dirty.clear()
             for row in table.shown() if table.type.folds else ():
-                for fold in table.type.folds:
-                    table.refold(fold, row, row.owner)
+                table.refold(table.fold_keys(row, row.owner), row)
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

@@ -62,14 +62,22 @@ class Fold:
 
     def key(self, row: Row, owner: int) -> tuple[Json, ...] | None:
         """Return the key of a row, or None if it does not fold by this rule."""
-        values = row.values
-        if any(values.get(name) is None for name in self.needs) or any(values.get(n) is not None for n in self.lacks):
-            return None
-        return (self.rule, *(owner if name == "owner" else text_of(values.get(name)) for name in self.members))
+        get = row.values.get
+        for name in self.needs:
+            if get(name) is None:
+                return None
+        for name in self.lacks:
+            if get(name) is not None:
+                return None
+        return (self.rule, *[owner if name == "owner" else text_of(get(name)) for name in self.members])
 
     def is_within(self, start: float, end: float) -> bool:
         """Whether two times in seconds are close enough for rows to fold."""
         return self.within is None or abs(end - start) <= self.within
+
+
+#: how a row folds, and its key by that
+FoldKey: TypeAlias = tuple[Fold, tuple[Json, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +124,12 @@ class Table:
     _folds: dict[tuple[Json, ...], int] = field(default_factory=dict)
     #: the number of the next row
     next_number: int = 1
+    #: the strong ids if each is one name, as of most tables
+    _names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = tuple(id for id in self.type.ids if isinstance(id, str))
+        self._names = names if len(names) == len(self.type.ids) else ()
 
     # --- finding
 
@@ -144,7 +158,14 @@ class Table:
     def shown(self) -> list[Row]:
         return [row for row in self.rows.values() if row.shown]
 
-    def _strong(self, ids: Mapping[str, Json]) -> Iterator[Key]:
+    def _strong(self, ids: Mapping[str, Json]) -> Iterable[Key]:
+        if not ids:
+            return ()
+        if self._names:
+            return [(name, text_of(value)) for name in self._names if (value := ids.get(name)) is not None]
+        return self._composed(ids)
+
+    def _composed(self, ids: Mapping[str, Json]) -> Iterator[Key]:
         for id in self.type.ids:
             if isinstance(id, str):
                 if ids.get(id) is not None:
@@ -309,21 +330,22 @@ class Table:
         row.owner = owner
         self.touch(row)
 
-    def fold(self, row: Row, owner: int, at: datetime, *, active: Callable[[str], bool]) -> tuple[Fold, Row] | None:
-        """Return the rule by which a new row folds into an earlier one, and that row; None if it does not."""
-        for fold in self.type.folds:
-            key = fold.key(row, owner) if active(fold.rule) else None
-            if key is None:
-                continue
+    def fold_keys(self, row: Row, owner: int, *, active: Callable[[str], bool] = lambda _: True) -> list[FoldKey]:
+        """Return the keys by which a row folds, of the rules that are active."""
+        keys = [(fold, fold.key(row, owner)) for fold in self.type.folds if active(fold.rule)]
+        return [(fold, key) for fold, key in keys if key is not None]
+
+    def fold(self, keys: Iterable[FoldKey], at: datetime) -> tuple[Fold, Row] | None:
+        """Return the rule by which a row with these keys folds into an earlier one, and that row, if it does."""
+        for fold, key in keys:
             earlier = self.rows.get(self._folds.get(key, 0))
             if earlier is not None and fold.is_within(earlier.at, at.timestamp()):
                 return fold, earlier
         return None
 
-    def refold(self, fold: Fold, row: Row, owner: int) -> None:
-        """Remember a row as the one that later rows fold into."""
-        key = fold.key(row, owner)
-        if key is not None:
+    def refold(self, keys: Iterable[FoldKey], row: Row) -> None:
+        """Remember a row as the one that later rows with these keys fold into."""
+        for _, key in keys:
             self._folds[key] = row.number
 
     def rows_of(self, owners: Table, numbers: Iterable[int]) -> list[Row]:

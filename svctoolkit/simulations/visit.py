@@ -16,7 +16,7 @@ from svctoolkit.simulations.messages import About, Response
 from svctoolkit.simulations.rates import Rates
 from svctoolkit.simulations.rulebook import Rulebook
 from svctoolkit.simulations.rules import LOSSES, Level, Rule
-from svctoolkit.simulations.table import Row, Table, text_of
+from svctoolkit.simulations.table import FoldKey, Row, Table, text_of
 
 
 class Broken(NamedTuple):
@@ -301,10 +301,10 @@ class Visit:
         of = self.tables[table]
         owners = self.tables.get(of.type.owner)
         number = owners.owner_of(owner) if owners and owner else 0
-        row = Row(0, {}, values, number, events=self.events)
-        folded = of.fold(row, number, self.now, active=self.applies) if of.type.folds else None
+        keys = of.fold_keys(Row(0, {}, values), number, active=self.applies) if of.type.folds else []
+        folded = of.fold(keys, self.now)
         if folded is None:
-            return self._insert(of, row, number)
+            return self._insert(of, values, number, keys)
         fold, earlier = folded
         if not (self.events and self.events == earlier.events):
             self.report(fold.rule, table, place, what="folded", value=values.get("name"))
@@ -315,15 +315,11 @@ class Visit:
             of.touch(earlier)
         else:
             of.remove(earlier)
-        added = self._insert(of, row, number)
-        of.refold(fold, added, number)
-        return added
+        return self._insert(of, values, number, keys)
 
-    def _insert(self, table: Table, row: Row, owner: int) -> Row:
-        added = table.add(row.ids, row.values, owner=owner, at=self.now, request=self.number, events=self.events)
-        for fold in table.type.folds:
-            if self.applies(fold.rule):
-                table.refold(fold, added, owner)
+    def _insert(self, table: Table, values: dict[str, Json], owner: int, keys: list[FoldKey]) -> Row:
+        added = table.add({}, values, owner=owner, at=self.now, request=self.number, events=self.events)
+        table.refold(keys, added)
         return added
 
     def touch(self, table: str, row: Row) -> None:

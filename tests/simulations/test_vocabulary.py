@@ -221,11 +221,12 @@ def test_a_window_folds_only_what_is_close(seconds: list[int]) -> None:
     for second in sorted(seconds):
         at = NOW + timedelta(seconds=second)
         row = Row(0, {}, {"name": "A"})
-        folded = table.fold(row, 0, at, active=lambda _: True)
+        keys = table.fold_keys(row, 0)
+        folded = table.fold(keys, at)
         assert (folded is not None) == (bool(kept) and second - kept[-1] <= 10)
         if folded is None:
             added = table.add({}, row.values, at=at)
-            table.refold(table.type.folds[0], added, 0)
+            table.refold(keys, added)
             kept.append(second)
 
 

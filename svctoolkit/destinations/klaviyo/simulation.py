@@ -29,6 +29,8 @@ from svctoolkit.simulations import operations as op
 from svctoolkit.simulations.formats import moment, time_of
 
 IDS = ("id", "email", "phone_number", "external_id", "anonymous_id", "_kx")
+#: members of a profile that are not attributes
+_APART = frozenset((*IDS, "properties", "meta", "subscriptions"))
 
 
 def _second(time: datetime) -> str:
@@ -132,8 +134,8 @@ def _event(visit: Visit, event: dict[str, Any], place: int) -> Response | None:
 def _split(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the ids and the other attributes of a profile, with custom properties next to standard ones."""
     ids = {name: attributes[name] for name in IDS if attributes.get(name) not in (None, "")}
-    others = {n: v for n, v in attributes.items() if n not in (*IDS, "properties", "meta", "subscriptions")}
-    cleared = {name: None for name in IDS if name in attributes and attributes[name] is None and name != "id"}
+    others = {n: v for n, v in attributes.items() if n not in _APART}
+    cleared = {name: None for name in IDS if name != "id" and attributes.get(name, "") is None}
     return ids, {**cleared, **others, **object_at(attributes, "properties")}
 
 
