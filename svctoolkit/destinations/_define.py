@@ -31,9 +31,10 @@ class DestinationType(Displayed):
     for this type. `earlier` lists variables of `settings` that the destination's form no longer has, but that stored
     configurations may still contain. `quirks` are sentences about places where RudderStack deviates from the
     destination's own documentation: the mapping does what RudderStack does, and the catalogue shows these sentences to
-    users. `merges` say which jobs share a request; without them, and without a function registered by `batch`, each job
-    gets its own requests. `takes` names what a type accepts instead of events (such as "audience lists"): it has no
-    handlers and refuses every event.
+    users. `differences` are sentences about places where the mapping deviates from RudderStack, and why. `merges` say
+    which jobs share a request; without them, and without a function registered by `batch`, each job gets its own
+    requests. `takes` names what a type accepts instead of events (such as "audience lists"): it has no handlers and
+    refuses every event.
     """
 
     def __init__(
@@ -46,11 +47,13 @@ class DestinationType(Displayed):
         names: Sequence[str] = (),
         earlier: Sequence[str] = (),
         quirks: Sequence[str] = (),
+        differences: Sequence[str] = (),
         merges: Sequence[Merge] = (),
         takes: str = "",
     ) -> None:
         self.title, self.settings, self.docs, self.takes = title, settings, docs, takes
         self.answers, self.earlier, self.quirks = tuple(answers), tuple(earlier), tuple(quirks)
+        self.differences = tuple(differences)
         self._names = frozenset(name.lower() for name in (title, *names))
         self.handlers: dict[str, Handler] = {}
         self._merges = tuple(merges)

@@ -40,6 +40,7 @@ ABOUT = {
         "tests/test_definitions.py",
     ],
     "destinations._endpoint": ["tests/test_endpoint.py"],
+    "destinations.fidelity": ["tests/test_fidelity.py"],
     "display": ["tests/notebooks/test_display.py", "tests/notebooks/test_rich_display.py"],
     "displayed": ["tests/notebooks/test_display.py", "tests/notebooks/test_rich_display.py"],
     "errors": ["tests/test_front_door.py", "tests/test_failures.py", "tests/test_cli.py"],

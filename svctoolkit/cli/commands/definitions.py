@@ -7,7 +7,7 @@ import json
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import UsageError
@@ -42,8 +42,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--batches", action="store_true", help="types that send several events in one request")
     which.add_argument("--mapped", action="store_true", help="types that can be tested here")
     forms = parser.add_mutually_exclusive_group()
-    forms.add_argument("--json", action="store_true", help="print the response of GET /destination-definitions")
-    forms.add_argument("--markdown", action="store_true", help="print a Markdown table of the types that can be tested")
+    forms.add_argument(
+        "--json",
+        action="store_true",
+        help="print the response of GET /destination-definitions; with NAME also `fidelity`",
+    )
+    forms.add_argument(
+        "--markdown", action="store_true", help="print NAME, or a table of the types that can be tested, as Markdown"
+    )
     forms.add_argument("--rules", action="store_true", help="print the rules by which the server of NAME is simulated")
     forms.add_argument("--example", metavar="TEXT", help="print the examples of NAME with TEXT in their name")
 
@@ -52,7 +58,9 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
     from svctoolkit.destinations import definitions
 
-    if args.markdown:
+    if args.markdown and args.name is not None:
+        text = "\n".join(_markdown_of(definitions.get(args.name.upper())))
+    elif args.markdown:
         text = "\n".join(_markdown())
     elif args.rules and args.name is None:
         raise UsageError("--rules needs a type: `svctoolkit definitions MP --rules`")
@@ -75,7 +83,7 @@ def _run(args: argparse.Namespace) -> int:
         name = args.name.upper()
         definition = definitions.get(name if name in definitions.names() else args.name)
         text = (
-            json.dumps(definition.to_dict(), ensure_ascii=False, indent=2)
+            json.dumps(definition.to_dict() | _trust(definition.name), ensure_ascii=False, indent=2)
             if args.json
             else "\n".join(_describe(definition))
         )
@@ -124,23 +132,10 @@ def _supports(definition: Definition) -> str:
 def _describe(definition: Definition) -> Iterator[str]:
     from svctoolkit.cli._terminal import style, width
     from svctoolkit.destinations import CATALOGUE, examples
-    from svctoolkit.simulations import SIMULATIONS, is_simulated
 
     marks = [mark for mark, is_so in (("beta", definition.is_beta), ("deprecated", definition.deprecated)) if is_so]
     yield " ".join([style(definition.name, "bold"), definition.display_name, *(f"({mark})" for mark in marks)])
-    facts = [("tests", _supports(definition)), ("modes", ", ".join(definition.modes))]
-    facts += [
-        ("sources", ", ".join(definition.supported_source_types)),
-        *(("events", line) for line in _event_types(definition)),
-    ]
-    if definition.name in CATALOGUE:
-        mapping = CATALOGUE[definition.name]
-        facts += [("mapping", ", ".join(mapping.handlers) or "none"), ("docs", mapping.docs)]
-        facts += [("answers", ", ".join(dict.fromkeys(answer.name for answer in mapping.answers)))]
-        facts += [("quirk", quirk) for quirk in mapping.quirks]
-    if is_simulated(definition.name):
-        facts += _simulated(SIMULATIONS[definition.name])
-    for name, text in ((name, text) for name, text in facts if text):
+    for name, text in _facts(definition):
         yield textwrap.fill(text, width(), initial_indent=f"  {name:<7}  ", subsequent_indent=" " * 11)
     yield ""
     head = ("variable", "kind", "required", "default", "label")
@@ -152,6 +147,57 @@ def _describe(definition: Definition) -> Iterator[str]:
         yield ""
         hint = f"`svctoolkit definitions {definition.name} --example TEXT` shows an example in full."
         yield style(textwrap.fill(hint, width()), "dim")
+
+
+def _facts(definition: Definition) -> list[tuple[str, str]]:
+    """What the type and its mapping support, as names and texts; some names repeat."""
+    from svctoolkit.destinations import CATALOGUE
+    from svctoolkit.simulations import SIMULATIONS, is_simulated
+
+    facts = [("tests", _supports(definition)), ("modes", ", ".join(definition.modes))]
+    facts += [
+        ("sources", ", ".join(definition.supported_source_types)),
+        *(("events", line) for line in _event_types(definition)),
+    ]
+    if definition.name in CATALOGUE:
+        mapping = CATALOGUE[definition.name]
+        facts += [("mapping", ", ".join(mapping.handlers) or "none"), ("docs", mapping.docs)]
+        facts += [("answers", ", ".join(dict.fromkeys(answer.name for answer in mapping.answers)))]
+        facts += [("quirk", quirk) for quirk in mapping.quirks]
+        facts += _agreement(definition.name)
+    if is_simulated(definition.name):
+        facts += _simulated(SIMULATIONS[definition.name])
+    return [(name, text) for name, text in facts if text]
+
+
+def _agreement(name: str) -> Iterator[tuple[str, str]]:
+    """How far the mapping agrees with RudderStack, and what is known to differ."""
+    from svctoolkit.destinations.fidelity import fidelity, known_differences, measured, service
+
+    figures = fidelity(name)
+    counts = {
+        "cases": figures.cases,
+        "observations": figures.observations,
+        "shared requests": figures.calls,
+        "answers": figures.answers,
+    }
+    texts = [f"{count} {column}" for column, count in counts.items() if count.total]
+    yield "agrees", f"{', '.join(texts)}; compared with {service()} on {measured()}" if texts else "never compared"
+    if figures.differing:
+        fields = ", ".join(f"{field} ({count})" for field, count in figures.differing.items())
+        yield "differs", f"in observations: {fields}"
+    yield from (("differs", sentence) for sentence in known_differences(name))
+
+
+def _trust(name: str) -> dict[str, Any]:
+    """The same as JSON, for types with a mapping; it is not part of the Test API's response."""
+    from svctoolkit.destinations import CATALOGUE
+    from svctoolkit.destinations.fidelity import fidelity, known_differences, measured, service
+
+    if name not in CATALOGUE:
+        return {}
+    about = {"service": service(), "measured": measured()}
+    return {"fidelity": {**about, **fidelity(name).to_dict(), "knownDifferences": list(known_differences(name))}}
 
 
 def _outcome(example: Example) -> str:
@@ -232,6 +278,19 @@ def _markdown() -> Iterator[str]:
             yield from (f"- {quirk}" for quirk in kind.quirks)
 
 
+def _markdown_of(definition: Definition) -> Iterator[str]:
+    """One type: facts as a list, and its variables as a table."""
+    yield f"# {definition.display_name} ({definition.name})"
+    yield ""
+    yield from (f"- {name}: {text}" for name, text in _facts(definition))
+    yield ""
+    yield "| variable | kind | required | default | label |"
+    yield "|---|---|---|---|---|"
+    for name, variable in definition.variables.items():
+        cells = (cell.replace("|", "\\|") for cell in _row(name, variable, definition))
+        yield f"| {' | '.join(cells)} |"
+
+
 def _event_types(definition: Definition) -> Iterator[str]:
     """One line per connection mode: a list of event types, or a list for each source type."""
     for mode, types in (definition.supported_message_types or {"all modes": EVENT_TYPES}).items():
@@ -264,7 +323,8 @@ command = Command(
     help="list destination types, or the variables of one",
     description="""
         List the destination types, and which of them can be tested here. With NAME, show its configuration variables
-        (as used by `--config` and in workspace files), the events that its mapping accepts, and its examples.
+        (as used by `--config` and in workspace files), the events that its mapping accepts, how far the mapping was
+        found to agree with RudderStack, and its examples.
     """,
     examples=(
         "svctoolkit definitions",

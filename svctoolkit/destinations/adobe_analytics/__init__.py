@@ -6,9 +6,7 @@ event name in `properties.overrideEventName`. A hit is a link click, or a page v
 the traits; a dotted name is a path in the event. Objects in the event's properties (`overrideEvars` and so on) replace
 all variables of that kind.
 
-Decisions. Merchandising events and properties (`eventMerch…`, `productMerch…`) follow Adobe's product syntax, because
-RudderStack's output for them is unknown. A click in an app has no name here; RudderStack writes "undefined". Values are
-not escaped in the XML, as in RudderStack.
+Decisions. Values are not escaped in the XML, as in RudderStack.
 """
 
 from __future__ import annotations
@@ -82,6 +80,11 @@ destination = DestinationType(
         "Values are not escaped in the XML: a value with & or < makes the document invalid.",
         "Adobe answers 200 even to a hit that it refuses, with FAILURE in the body.",
         "Products are sent only with e-commerce events and events in productMerchEventToAdobeEvent.",
+    ],
+    differences=[
+        "Merchandising events and properties (`eventMerch…`, `productMerch…`) follow Adobe's product syntax, because"
+        " RudderStack's output for them is unknown.",
+        'A click in an app has no name here; RudderStack writes "undefined".',
     ],
 )
 #: Adobe's names of e-commerce events, by event name in lower case.

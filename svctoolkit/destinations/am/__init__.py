@@ -3,9 +3,6 @@
 identify sets user properties; track, page and screen are events; group sets the user's group and then the properties of
 that group; alias maps a user to a global user, or removes this mapping. An event with revenue can be split into one
 event per product.
-
-Decisions. A product that is null becomes an event with empty product properties. A campaign that is text is ignored. A
-page or screen without a configured template is sent under its own name; RudderStack refuses it.
 """
 
 from __future__ import annotations
@@ -97,6 +94,11 @@ destination = DestinationType(
         "A configured operation, such as $add, is sent with each identify that has traits, even if it is empty.",
         "If trackProductsOnce is not set, an order with products is one event, and its revenue stays a property.",
         "Only street, city, state, country and postal code of an address become user properties.",
+    ],
+    differences=[
+        "A product that is null becomes an event with empty product properties.",
+        "A campaign that is text is ignored.",
+        "A page or screen without a configured template is sent under its own name; RudderStack refuses it.",
     ],
 )
 

@@ -4,8 +4,6 @@ identify updates a customer, or, with `action: identify` in the traits, joins an
 the event under its configured names, else under Bluecore's name of the e-commerce event, else under its own name.
 `subscription_event` opts in or out, depending on `channelConsents.email`.
 https://help.bluecore.com/en/articles/8023331-bluecore-event-tracking-api
-
-Decisions. Products that are not objects are left out.
 """
 
 from __future__ import annotations
@@ -82,6 +80,7 @@ destination = DestinationType(
         Answer("rate limit", 429, "Too Many Requests"),
         Answer("invalid field", 400, "Bad Request"),
     ],
+    differences=["Products that are not objects are left out."],
 )
 
 API = Endpoint("https://api.bluecore.app/api/track/mobile/v1", JSON)

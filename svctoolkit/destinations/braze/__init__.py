@@ -5,9 +5,6 @@ purchase for each product, or, with recommended e-commerce events, one event for
 named after the group, or the state of a subscription group; alias merges two users. A user without an ID is identified
 by an alias derived from the anonymous ID, which is joined to the user at the first identify. With `supportDedup` the
 mapping looks up the user's profile first and sends only attributes that have changed.
-
-Decisions. A change of nested objects (`add`, `update`, `remove`) that is not a list is ignored; RudderStack splits a
-text into letters.
 """
 
 from __future__ import annotations
@@ -68,6 +65,10 @@ destination = DestinationType(
             400,
             {"message": "Valid data must be provided in the 'attributes', 'events', or 'purchases' fields"},
         ),
+    ],
+    differences=[
+        "A change of nested objects (`add`, `update`, `remove`) that is not a list is ignored; RudderStack splits a "
+        "text into letters.",
     ],
 )
 

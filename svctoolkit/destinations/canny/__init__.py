@@ -3,9 +3,6 @@
 identify creates or updates a user. track writes a post or a vote, as configured for the event's name. Its author is
 `cannyUserId` among the external IDs, else the user that Canny finds by e-mail address or user ID.
 https://developers.canny.io/api-reference
-
-Decisions. An event that is mapped to anything except createPost and createVote is refused; RudderStack sends an empty
-request. RudderStack's request for a vote is unknown: it follows Canny's documentation.
 """
 
 from __future__ import annotations
@@ -66,6 +63,11 @@ destination = DestinationType(
         Answer("bad key", 401, {"error": "invalid api key"}),
         Answer("rate limit", 429, {"error": "too many requests"}),
         Answer("invalid field", 400, {"error": "invalid boardID"}),
+    ],
+    differences=[
+        "An event that is mapped to anything except createPost and createVote is refused; RudderStack sends an empty"
+        " request.",
+        "RudderStack's request for a vote is unknown: it follows Canny's documentation.",
     ],
 )
 

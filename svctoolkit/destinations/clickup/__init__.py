@@ -3,8 +3,6 @@
 A task is named by the event's name or `properties.taskName`, and described by the properties. Properties that the
 configuration maps become custom fields: the mapping looks up the list's fields and converts each value to the type of
 its field. Options and labels that the field does not have are left out.
-
-Decisions. A phone number needs its country code, as ClickUp requires; RudderStack's own check is unknown.
 """
 
 from __future__ import annotations
@@ -47,6 +45,7 @@ destination = DestinationType(
         Answer("invalid field", 400, {"err": "Status not found", "ECODE": "CRTSK_001"}),
     ],
     quirks=["If whitelistedEvents contains only empty names, all events are refused; without a list, all are sent."],
+    differences=["A phone number needs its country code, as ClickUp requires; RudderStack's own check is unknown."],
 )
 
 API = Endpoint("https://api.clickup.com/api/v2/list", JSON, Header("Authorization", "{api_token}"))

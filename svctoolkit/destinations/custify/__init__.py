@@ -2,8 +2,6 @@
 
 identify writes the person; group writes a company, then the person in it; track sends an event. Attributes are texts,
 numbers and booleans: lists and objects are left out.
-
-Decisions. A configuration without `apiKey` is refused; RudderStack sends the token `undefined`.
 """
 
 from __future__ import annotations
@@ -65,6 +63,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"errors": [{"message": "Too many requests"}]}),
         Answer("invalid field", 400, {"errors": [{"message": "invalid email"}]}),
     ],
+    differences=["A configuration without `apiKey` is refused; RudderStack sends the token `undefined`."],
 )
 
 API = Endpoint("https://api.custify.com", JSON, bearer("api_key"), ACCEPT_JSON)

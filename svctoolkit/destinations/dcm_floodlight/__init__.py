@@ -2,8 +2,6 @@
 
 track sends the activity that is configured for the name; page the one for `Viewed ... Page`. Others are refused.
 https://support.google.com/campaignmanager/answer/2823450
-
-Decisions. A numeric text counts as a quantity.
 """
 
 from __future__ import annotations
@@ -75,6 +73,7 @@ destination = DestinationType(
         Answer("rate limit", 429, ""),
         Answer("invalid field", 400, ""),
     ],
+    differences=["A numeric text counts as a quantity."],
 )
 
 DEVICE = Table({"dc_rdid": required("context.device.advertisingId"), "agent": required("context.userAgent")})

@@ -4,8 +4,6 @@ identify writes a person without sending a survey. track sends a survey to a per
 event's properties, for the configured events. alias changes a person's address. The address is the user ID: an e-mail
 address or a telephone number, depending on the channel (`delightedChannelType` among the external IDs, else the
 configured one). https://app.delighted.com/docs/api
-
-Decisions. The golden case of a rate limit (429) was recorded with a different answer, which accepts the person.
 """
 
 from __future__ import annotations
@@ -67,6 +65,9 @@ destination = DestinationType(
         Answer("bad key", 401, {"status": 401, "message": "Unauthorized"}),
         Answer("rate limit", 429, {"status": 429, "message": "Too Many Requests"}),
         Answer("invalid field", 422, {"status": 422, "message": "Unprocessable", "errors": {"email": ["is invalid"]}}),
+    ],
+    differences=[
+        "The golden case of a rate limit (429) was recorded with a different answer, which accepts the person."
     ],
 )
 

@@ -4,8 +4,6 @@ identify creates or updates a subscriber. If a campaign is configured, this is d
 subscribes the person to the campaign. track sends an event, or an order for names of the e-commerce specification.
 Without `enableUserCreation` a lookup checks first that the subscriber exists; other events are refused.
 https://developer.drip.com/
-
-Decisions. Traits that are null are left out of the custom fields; RudderStack fails on them.
 """
 
 from __future__ import annotations
@@ -95,6 +93,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"message": "API rate limit exceeded. Please try again in an hour."}),
         Answer("invalid field", 422, {"errors": [{"code": "presence_error", "message": "Email is required"}]}),
     ],
+    differences=["Traits that are null are left out of the custom fields; RudderStack fails on them."],
 )
 
 V2 = Endpoint("https://api.getdrip.com/v2/{account_id}", basic_key("api_key"), JSON)

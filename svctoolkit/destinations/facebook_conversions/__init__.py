@@ -3,9 +3,6 @@
 track sends e-commerce events with Facebook's names and parameters, and every other event as a custom event; page and
 screen send `PageView`. The properties are sent unchanged, but without personal data. Facebook accepts events of the
 last seven days. https://developers.facebook.com/docs/marketing-api/conversions-api/parameters
-
-Decisions. Events of an app need `context.device.adTrackingEnabled`; RudderStack's other `app_data` are unknown, so they
-follow Facebook's documentation. A time that is text of digits is sent unchanged, and its age is not checked.
 """
 
 from __future__ import annotations
@@ -83,6 +80,11 @@ destination = DestinationType(
         Answer("bad key", 401, {"error": {"message": "Invalid OAuth access token.", "code": 190}}),
         Answer("rate limit", 400, {"error": {"message": "Application request limit reached", "code": 80003}}),
         Answer("invalid field", 400, {"error": {"message": "Invalid parameter", "code": 100}}),
+    ],
+    differences=[
+        "Events of an app need `context.device.adTrackingEnabled`; RudderStack's other `app_data` are unknown, so "
+        "they follow Facebook's documentation.",
+        "A time that is text of digits is sent unchanged, and its age is not checked.",
     ],
 )
 

@@ -3,9 +3,6 @@
 track sends the standard events that the configuration maps the name to, or else the one for this e-commerce event, to
 every event set that is configured for them; other events are refused. All data is in the URL.
 https://developers.facebook.com/docs/marketing-api/offline-conversions
-
-Decisions. Numbers are hashed as text; RudderStack fails on them. Without a total and the field that
-`valueFieldIdentifier` names, the value of an event is its value or revenue.
 """
 
 from __future__ import annotations
@@ -92,6 +89,11 @@ destination = DestinationType(
         Answer("bad key", 401, {"error": {"message": "Invalid OAuth access token.", "code": 190}}),
         Answer("rate limit", 400, {"error": {"message": "Application request limit reached", "code": 80003}}),
         Answer("invalid field", 400, {"error": {"message": "Invalid parameter", "code": 100}}),
+    ],
+    differences=[
+        "Numbers are hashed as text; RudderStack fails on them.",
+        "Without a total and the field that `valueFieldIdentifier` names, the value of an event is its value or "
+        "revenue.",
     ],
 )
 

@@ -4,8 +4,6 @@ track sends e-commerce events with Facebook's names and parameters, and every ot
 `PageView` or the page's name, screen `PageView`. With advanced matching, identify sends an event with user data only.
 Properties are sent flattened and without personal data. Facebook accepts events of the last seven days.
 https://developers.facebook.com/docs/marketing-api/conversions-api/parameters
-
-Decisions. A screen is always a `PageView`. A time that is text of digits is sent unchanged, and its age is not checked.
 """
 
 from __future__ import annotations
@@ -102,6 +100,10 @@ destination = DestinationType(
                 }
             },
         ),
+    ],
+    differences=[
+        "A screen is always a `PageView`.",
+        "A time that is text of digits is sent unchanged, and its age is not checked.",
     ],
 )
 

@@ -3,9 +3,6 @@
 track sends e-commerce events under the names of Facebook's SDK and other events under their own names; screen and page
 send what was viewed. The device type must be Android or Apple; other events are refused. Properties are sent, under
 Facebook's names if it has them. https://developers.facebook.com/docs/marketing-api/app-event-api
-
-Decisions. Traits that are numbers are hashed as text; RudderStack fails or sends them unhashed. An invalid date of
-birth is left out; RudderStack hashes `NaN`.
 """
 
 from __future__ import annotations
@@ -86,6 +83,10 @@ destination = DestinationType(
         Answer("bad key", 400, {"error": {"message": "Unsupported post request", "code": 100, "error_subcode": 33}}),
         Answer("rate limit", 400, {"error": {"message": "Application request limit reached", "code": 17}}),
         Answer("invalid field", 400, {"error": {"message": "Invalid parameter", "code": 100}}),
+    ],
+    differences=[
+        "Traits that are numbers are hashed as text; RudderStack fails or sends them unhashed.",
+        "An invalid date of birth is left out; RudderStack hashes `NaN`.",
     ],
 )
 

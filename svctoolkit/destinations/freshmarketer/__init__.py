@@ -3,8 +3,6 @@
 identify writes the contact with the e-mail address. A group of the type `accounts` is a company, to which the contact
 with the e-mail address is added. A track event logs an activity (`sales_activity`) or moves the contact to a stage
 (`lifecycle_stage`).
-
-Decisions. A group of the type `marketing_lists` is refused, because RudderStack's request for it is unknown.
 """
 
 from __future__ import annotations
@@ -35,6 +33,7 @@ destination = DestinationType(
     docs="https://developers.freshworks.com/crm/api/",
     quirks=["The campaign's name is sent as its ID: an event whose campaign name is not a number is refused."],
     answers=ANSWERS,
+    differences=["A group of the type `marketing_lists` is refused, because RudderStack's request for it is unknown."],
 )
 
 CONTACT = Table({**contact_shape(number), "address": ADDRESS})

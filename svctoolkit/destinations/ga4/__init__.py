@@ -3,8 +3,6 @@
 track, page (`page_view`) and group (`join_group`) are sent. E-commerce events get Google's names and parameters; other
 properties become custom parameters, and nested names are joined with underscores. Google accepts events of the last 3
 days. https://developers.google.com/analytics/devguides/collection/protocol/ga4/reference
-
-Decisions. An invalid time is left out, so that Google uses the time of arrival.
 """
 
 from __future__ import annotations
@@ -56,6 +54,7 @@ destination = DestinationType(
         "A camel case session number is sent twice: as sessionNumber and as session_number.",
     ],
     answers=ANSWERS,
+    differences=["An invalid time is left out, so that Google uses the time of arrival."],
 )
 destination.judge(judge)
 

@@ -2,8 +2,6 @@
 
 identify writes a person. group finds the company by name, writes it, and assigns the person to it. track sends an event
 that the settings name, with its version, to a topic.
-
-Decisions. One golden case lacks the record of the company lookup: the company is created here.
 """
 
 from __future__ import annotations
@@ -70,6 +68,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"result": False, "errorCode": "GSOBJ_1005", "errorDesc": "Too many requests"}),
         Answer("invalid field", 400, {"result": False, "errorCode": "GSOBJ_1009", "errorDesc": "Field is not valid"}),
     ],
+    differences=["One golden case lacks the record of the company lookup: the company is created here."],
 )
 
 

@@ -3,8 +3,6 @@
 track sends the configured conversions, under their names in Google Ads; other events are refused. Users are matched by
 hashed e-mail address, telephone number, name and address. Requests carry the access token of the account.
 https://developers.google.com/google-ads/api/docs/conversions/enhanced-conversions/web
-
-Decisions. Objects in place of text are sent as JSON, and an adjusted value that is an empty text is not sent.
 """
 
 from __future__ import annotations
@@ -69,6 +67,7 @@ destination = DestinationType(
         Answer("invalid field", 400, {"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "orderId"}}),
     ],
     merges=[Merge("conversionAdjustments", limit=2000, honours_alone=True)],
+    differences=["Objects in place of text are sent as JSON, and an adjusted value that is an empty text is not sent."],
 )
 
 

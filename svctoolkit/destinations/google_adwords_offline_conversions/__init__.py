@@ -3,9 +3,6 @@
 track sends what is configured for the event's name: a click conversion, a call conversion, a store sale, or several of
 them. The names of conversions and custom variables are looked up to get Google's resource names. Requests carry the
 access token of the account. https://developers.google.com/google-ads/api/docs/conversions/overview
-
-Decisions. Times are written in UTC; RudderStack uses the time zone of its machine. Golden cases without lookups of
-conversions depend on earlier answers, which RudderStack caches.
 """
 
 from __future__ import annotations
@@ -55,6 +52,10 @@ destination = DestinationType(
         Answer("bad key", 401, {"error": {"code": 401, "status": "UNAUTHENTICATED", "message": "Invalid credentials"}}),
         Answer("rate limit", 429, {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "Too many"}}),
         Answer("invalid field", 400, {"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "gclid"}}),
+    ],
+    differences=[
+        "Times are written in UTC; RudderStack uses the time zone of its machine.",
+        "Golden cases without lookups of conversions depend on earlier answers, which RudderStack caches.",
     ],
 )
 destination.batch(share)

@@ -1,9 +1,4 @@
-"""Google Cloud Function: sends each event unchanged to an HTTP function.
-
-Decisions. RudderStack creates the identity token of a function that requires authentication when it sends the request:
-requests here do not have it. With `enableBatchInput` events are still sent one by one, because the format of several
-events is unknown.
-"""
+"""Google Cloud Function: sends each event unchanged to an HTTP function."""
 
 from __future__ import annotations
 
@@ -33,6 +28,11 @@ destination = DestinationType(
         Answer("invalid field", 400, ""),
     ],
     quirks=["A function that requires authentication refuses live requests from here, because they have no token."],
+    differences=[
+        "RudderStack creates the identity token of a function that requires authentication when it sends the "
+        "request: requests here do not have it.",
+        "With `enableBatchInput` events are still sent one by one, because the format of several events is unknown.",
+    ],
 )
 
 API = Endpoint("{google_cloud_function_url}", JSON)

@@ -7,9 +7,6 @@ RudderStack's router, which maps several of them at a time, upserts those whose 
 HubSpot event that the configuration maps the name to. `apiVersion` selects the API: the legacy API sends every contact
 with an e-mail address to its batch endpoint, and every event to the tracking pixel.
 https://developers.hubspot.com/docs/api-reference/crm-contacts-v3/guide
-
-Decisions. Identifiers that are not strings are rejected. Associations between objects (`doAssociation`) were never
-observed, and are not sent.
 """
 
 from __future__ import annotations
@@ -93,6 +90,10 @@ destination = DestinationType(
         Answer("bad key", 401, {"status": "error", "message": "Authentication credentials not found."}),
         Answer("rate limit", 429, {"status": "error", "message": "You have reached your secondly limit."}),
         Answer("invalid field", 400, {"status": "error", "message": "Property values were not valid"}),
+    ],
+    differences=[
+        "Identifiers that are not strings are rejected.",
+        "Associations between objects (`doAssociation`) were never observed, and are not sent.",
     ],
 )
 

@@ -3,8 +3,6 @@
 track sends a conversion for orders and for the configured action events, with the products numbered from 1. Every other
 track event sends a page load; so do identify, page and screen if the configuration enables them.
 https://integrations.impact.com/impact-brand/reference/the-conversions-object
-
-Decisions. An e-mail address that is not a string is sent unchanged, also with a conversion.
 """
 
 from __future__ import annotations
@@ -112,6 +110,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"Status": "ERROR", "Message": "Rate limit exceeded"}),
         Answer("invalid field", 400, {"Status": "ERROR", "Message": "The value of 'EventDate' is not valid."}),
     ],
+    differences=["An e-mail address that is not a string is sent unchanged, also with a conversion."],
 )
 
 API = Endpoint("https://api.impact.com/Advertisers/{account_sid}", FORM, basic("account_sid", "api_key"))

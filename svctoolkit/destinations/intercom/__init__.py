@@ -3,9 +3,6 @@
 identify creates a contact, or updates the one that Intercom finds by e-mail address (or by the field that the event's
 options name as `lookup`) or by user ID. track sends an event of the contact. group creates or updates a company and
 adds the contact to it. For accounts that still use version 1 of the API, users are sent instead of contacts.
-
-Decisions. A group event from reverse ETL is mapped like any other; RudderStack sends its columns in addition to the
-company, or rejects it because of fields that RudderStack itself added.
 """
 
 from __future__ import annotations
@@ -108,6 +105,10 @@ destination = DestinationType(
                 "errors": [{"code": "parameter_invalid", "message": "Custom attribute does not exist"}],
             },
         ),
+    ],
+    differences=[
+        "A group event from reverse ETL is mapped like any other; RudderStack sends its columns in addition to the "
+        "company, or rejects it because of fields that RudderStack itself added.",
     ],
 )
 

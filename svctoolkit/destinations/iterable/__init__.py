@@ -3,8 +3,6 @@
 identify updates a user, and registers the token of the device or browser; track, page and screen become events.
 Cart changes replace the user's cart; `Order Completed` is a purchase. alias gives a user a new e-mail address.
 Warehouse records that are not users become items of a catalog.
-
-Decisions. A warehouse row without an external ID is a user; RudderStack turns it into an item of a catalog `null`.
 """
 
 from __future__ import annotations
@@ -70,6 +68,9 @@ destination = DestinationType(
         Answer("bad key", 401, {"msg": "Invalid API key", "code": "BadApiKey", "params": None}),
         Answer("rate limit", 429, {"msg": "Too many requests", "code": "RateLimitExceeded", "params": None}),
         Answer("invalid field", 400, {"msg": "Invalid email", "code": "InvalidEmailAddressError", "params": None}),
+    ],
+    differences=[
+        "A warehouse row without an external ID is a user; RudderStack turns it into an item of a catalog `null`."
     ],
 )
 

@@ -3,8 +3,6 @@
 With `enableMultiTopic`, track events go to the topic mapped to their name, other events to the topic mapped to their
 type. Otherwise, and if no topic is mapped, events go to the configured topic. Requests have the form of the Kafka REST
 proxy, at the address of the broker.
-
-Decisions. Records are JSON even with `convertToAvro`.
 """
 
 from __future__ import annotations
@@ -29,6 +27,7 @@ destination = DestinationType(
     docs="https://docs.confluent.io/platform/current/kafka-rest/api.html",
     answers=ANSWERS,
     quirks=["If hostName lists several brokers, requests show the first."],
+    differences=["Records are JSON even with `convertToAvro`."],
 )
 
 

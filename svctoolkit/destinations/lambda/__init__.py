@@ -1,7 +1,4 @@
-"""AWS Lambda: calls a function with every event.
-
-Decisions. With `enableBatchInput`, the function is also called with one event: no example shows the form of several.
-"""
+"""AWS Lambda: calls a function with every event."""
 
 from __future__ import annotations
 
@@ -25,6 +22,9 @@ destination = DestinationType(
     docs="https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html",
     answers=ANSWERS,
     quirks=["The client context is shown as configured; it is actually transmitted in Base64."],
+    differences=[
+        "With `enableBatchInput`, the function is also called with one event: no example shows the form of several."
+    ],
 )
 
 API = Endpoint(

@@ -3,10 +3,6 @@
 track sends one conversion for each rule that the configuration maps the event's name to, all in one request; other
 names are rejected. LinkedIn matches users by e-mail address. The access token belongs to the delivering account.
 https://learn.microsoft.com/en-us/linkedin/marketing/integrations/ads-reporting/conversions-api
-
-Decisions. Prices and quantities that are not numbers are treated as missing, whereas RudderStack sends the string
-`NaN`. `true` is not a price. `deduplicationKey` is the path of the event's own ID, as its label in RudderStack's form
-says; in all observed cases that path had no value, so the message ID was used.
 """
 
 from __future__ import annotations
@@ -76,6 +72,13 @@ destination = DestinationType(
         Answer("invalid field", 400, {"status": 400, "code": "INVALID_FIELD", "message": "conversionHappenedAt"}),
     ],
     merges=[Merge("elements", limit=5000)],
+    differences=[
+        "Prices and quantities that are not numbers are treated as missing, whereas RudderStack sends the string "
+        "`NaN`.",
+        "`true` is not a price.",
+        "`deduplicationKey` is the path of the event's own ID, as its label in RudderStack's form says; in all "
+        "observed cases that path had no value, so the message ID was used.",
+    ],
 )
 
 API = Endpoint(

@@ -3,8 +3,6 @@
 identify adds or updates the member with the event's e-mail address. It first looks up the member, because members who
 unsubscribed must not be subscribed again. Traits are sent as merge fields if the configuration says so. track adds an
 event to the member, with strings as properties.
-
-Decisions. An e-mail address that is a number is converted to a string; a list or an object is rejected.
 """
 
 from __future__ import annotations
@@ -74,6 +72,7 @@ destination = DestinationType(
             },
         ),
     ],
+    differences=["An e-mail address that is a number is converted to a string; a list or an object is rejected."],
 )
 
 API = Endpoint(

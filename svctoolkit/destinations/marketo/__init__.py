@@ -3,9 +3,6 @@
 identify updates the lead that the look-ups find by e-mail address, user ID or anonymous ID; the look-up creates it if
 the configuration says so. A warehouse row becomes a row of a custom object. track logs the custom activity that the
 configuration maps the event's name to.
-
-Decisions. RudderStack caches the access token, so some of its recorded cases have no token request; here each event
-requests a token.
 """
 
 from __future__ import annotations
@@ -88,6 +85,10 @@ destination = DestinationType(
             200,
             {"requestId": "e42b", "success": False, "errors": [{"code": "1006", "message": "Field 'x' not found"}]},
         ),
+    ],
+    differences=[
+        "RudderStack caches the access token, so some of its recorded cases have no token request; here each event "
+        "requests a token.",
     ],
 )
 

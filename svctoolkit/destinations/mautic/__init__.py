@@ -4,9 +4,6 @@ identify creates a contact, or updates the one given by `mauticContactId` in the
 finds by the look-up field. group adds the contact to the segment, company or campaign with the group ID, or removes
 it. The traits `operation` and `type` select the action and the kind of group.
 https://developer.mautic.org/#rest-api
-
-Decisions. Events are rejected if the server name is missing; RudderStack sends them to `.mautic.net`. For fields with
-fixed choices, only one choice each was observed: the others come from Mautic's contact form.
 """
 
 from __future__ import annotations
@@ -88,6 +85,10 @@ destination = DestinationType(
         Answer("bad key", 401, {"errors": [{"code": 401, "message": "API authorization denied."}]}),
         Answer("rate limit", 429, {"errors": [{"code": 429, "message": "API rate limit exceeded."}]}),
         Answer("invalid field", 400, {"errors": [{"code": 400, "message": "email: is not valid"}]}),
+    ],
+    differences=[
+        "Events are rejected if the server name is missing; RudderStack sends them to `.mautic.net`.",
+        "For fields with fixed choices, only one choice each was observed: the others come from Mautic's contact form.",
     ],
 )
 

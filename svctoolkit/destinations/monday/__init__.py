@@ -2,9 +2,6 @@
 
 A look-up first gets the board's columns and groups. Each mapped column receives its property in the format of the
 column's type; an email column also receives `properties.emailText`.
-
-Decisions. The formats of column types other than status and email follow Monday's documentation: an object is sent
-unchanged, and a scalar becomes the first member of the format.
 """
 
 from __future__ import annotations
@@ -73,6 +70,10 @@ destination = DestinationType(
         "Without whitelistedEvents, no events are sent. Names are compared case-insensitively.",
         "Without a groupTitle, an item without a name is sent, which Monday rejects.",
         "Monday responds 200 even to rejected requests: only the errors in the body show the rejection.",
+    ],
+    differences=[
+        "The formats of column types other than status and email follow Monday's documentation: an object is sent "
+        "unchanged, and a scalar becomes the first member of the format.",
     ],
 )
 

@@ -6,8 +6,6 @@ appends a transaction to the profile, and increments the configured properties t
 
 A token is required here; RudderStack sends requests without one. An `originalTimestamp` of null counts as missing here,
 and as 1970 in RudderStack.
-
-Decisions. RudderStack's recorded batches without a fixed time contain events that are now older than Mixpanel accepts.
 """
 
 from __future__ import annotations
@@ -107,6 +105,9 @@ destination = DestinationType(
     quirks=[
         "A timestamp of null counts as 1970, which Mixpanel's import rejects.",
         "With simplified ID merge, identify without user ID and anonymous ID sends no `$distinct_id`.",
+    ],
+    differences=[
+        "RudderStack's recorded batches without a fixed time contain events that are now older than Mixpanel accepts."
     ],
 )
 

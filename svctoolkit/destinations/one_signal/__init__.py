@@ -4,8 +4,6 @@ With version V1 (the device model) identify adds devices or updates one, and tra
 the user. With V2 (the user model) each event creates or updates a user: tags, purchases, subscriptions.
 Tags are strings; an empty string deletes the tag. track and group send the properties that the configuration allows.
 https://documentation.onesignal.com/reference/create-user
-
-Decisions. If an event's name is an object, its tag is JSON; RudderStack's is `[object Object]`.
 """
 
 from __future__ import annotations
@@ -92,6 +90,7 @@ destination = DestinationType(
         Answer("invalid field", 400, {"success": False, "errors": ["Invalid device_type"]}, at="/players"),
         Answer("invalid field", 400, {"errors": [{"code": "payload-1", "title": "Invalid subscription type"}]}),
     ],
+    differences=["If an event's name is an object, its tag is JSON; RudderStack's is `[object Object]`."],
 )
 
 V1 = Endpoint(

@@ -3,10 +3,6 @@
 identify sends the variation of the configured experiment that a visitor saw: `variationId` in the event's options for
 Optimizely. track, page and screen are conversions; their events must be in the project's data file, which is requested
 for every event. A page counts as its category and as its name, if the configuration tracks them.
-
-Decisions. If a page counts twice, the second ID is derived from the first; RudderStack generates a new one. An
-attribute is read from the event's own traits, else from those of the context. Data files that require a token
-(`dataFileAccessToken`) are not supported.
 """
 
 from __future__ import annotations
@@ -62,6 +58,11 @@ destination = DestinationType(
     quirks=[
         "Optimizely responds 204 even to events of an account that does not exist.",
         "An event that is not in the data file is rejected, although Optimizely would respond 204 to it.",
+    ],
+    differences=[
+        "If a page counts twice, the second ID is derived from the first; RudderStack generates a new one.",
+        "An attribute is read from the event's own traits, else from those of the context.",
+        "Data files that require a token (`dataFileAccessToken`) are not supported.",
     ],
 )
 

@@ -3,9 +3,6 @@
 identify writes a person; track writes the activity that the configuration maps the event's name to. People are merged
 by user ID, then by e-mail address. Only configured person attributes and activity properties are sent.
 https://help.ortto.com/developer/latest/api-reference/person/merge.html
-
-Decisions. Field types other than text, longText and email were never observed: their prefixes are taken from Ortto's
-documentation.
 """
 
 from __future__ import annotations
@@ -116,6 +113,10 @@ destination = DestinationType(
         Answer("bad key", 403, {"request_id": "1", "code": 403, "error": "Forbidden"}),
         Answer("rate limit", 429, {"request_id": "1", "code": 429, "error": "Too Many Requests"}),
         Answer("invalid field", 400, {"request_id": "1", "code": 400, "error": "Invalid request"}),
+    ],
+    differences=[
+        "Field types other than text, longText and email were never observed: their prefixes are taken from Ortto's "
+        "documentation.",
     ],
 )
 

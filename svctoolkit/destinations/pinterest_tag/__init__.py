@@ -4,8 +4,6 @@ track and screen send the events that the configuration maps the name to, else t
 other names are sent unchanged, or as a `custom` event. page sends `view_category` if it has a category, else
 `page_visit`. `apiVersion` selects version 5 (`newApi`) or version 3 of the API.
 https://developers.pinterest.com/docs/api/v5/events-create
-
-Decisions. Nulls and empty strings are left out of the body.
 """
 
 from __future__ import annotations
@@ -103,6 +101,7 @@ destination = DestinationType(
         Answer("invalid field", 422, {"code": 1, "message": "'event_time' is a required property"}),
     ],
     merges=[Merge("data", wraps=True, limit=1000)],
+    differences=["Nulls and empty strings are left out of the body."],
 )
 
 

@@ -3,8 +3,6 @@
 track events keep their name; identify, page, screen, group and alias become PostHog's `$identify`, `$pageview`,
 `$screen`, `$groupidentify` and `$create_alias`. Every event includes the user's traits in `$set`, and data from the
 context in PostHog's own properties. https://posthog.com/docs/api/capture
-
-Decisions. A user agent that is not a string is ignored; RudderStack sends the whole event as `$os` in this case.
 """
 
 from __future__ import annotations
@@ -58,6 +56,9 @@ destination = DestinationType(
         "The user's traits are sent in $set with every event; the properties of an identify event are never sent.",
     ],
     merges=[Merge("batch", wraps=True, common=("api_key",), size=10_000_000, honours_alone=True)],
+    differences=[
+        "A user agent that is not a string is ignored; RudderStack sends the whole event as `$os` in this case."
+    ],
 )
 
 API = Endpoint(lambda settings: settings.your_instance.rstrip("/"), JSON)

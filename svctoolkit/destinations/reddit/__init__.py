@@ -4,7 +4,7 @@ track sends the event that the configuration maps the name to, else Reddit's eve
 The access token belongs to the delivering account. https://ads-api.reddit.com/docs/v2/#tag/Conversions
 
 Decisions. As in RudderStack, payloads of the processor go to version 2 of the API, whatever the configuration's
-`version` is; payloads of the router go to version 3 if the configuration says so (`_v3`). `true` is not a revenue.
+`version` is; payloads of the router go to version 3 if the configuration says so (`_v3`).
 """
 
 from __future__ import annotations
@@ -91,6 +91,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"success": False, "error": {"reason": "TOO_MANY_REQUESTS"}}),
         Answer("invalid field", 400, {"success": False, "error": {"reason": "BAD_REQUEST", "explanation": "event_at"}}),
     ],
+    differences=["`true` is not a revenue."],
 )
 
 API = Endpoint("https://ads-api.reddit.com/api", oauth("accessToken"), JSON)

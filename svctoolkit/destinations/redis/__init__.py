@@ -1,7 +1,4 @@
-"""Redis: a user's traits become the fields of a hash, or a JSON value with `useJSONModule`.
-
-Decisions. Redis does not use HTTP: requests show the command and the store's address.
-"""
+"""Redis: a user's traits become the fields of a hash, or a JSON value with `useJSONModule`."""
 
 from __future__ import annotations
 
@@ -26,6 +23,7 @@ destination = DestinationType(
     docs="https://redis.io/docs/latest/commands/hset/",
     answers=ANSWERS,
     quirks=["The configured database is selected when the connection opens, so commands do not show it."],
+    differences=["Redis does not use HTTP: requests show the command and the store's address."],
 )
 
 API = Endpoint("http://{address}/", JSON)

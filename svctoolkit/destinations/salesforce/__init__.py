@@ -3,9 +3,6 @@
 Without an external ID the user is a lead: one with the same e-mail address is updated, otherwise a new one is created.
 An external ID of the type `Salesforce-<object>` identifies a record of any object to update; its traits are sent
 unchanged. The look-ups log in with the user's password, and search for the record.
-
-Decisions. A configuration without a user name or password is rejected, whereas RudderStack logs in with empty ones. An
-external ID whose type has surrounding spaces does not identify a record.
 """
 
 from __future__ import annotations
@@ -36,6 +33,10 @@ destination = DestinationType(
     quirks=QUIRKS,
     earlier=("mapProperty",),
     answers=ANSWERS,
+    differences=[
+        "A configuration without a user name or password is rejected, whereas RudderStack logs in with empty ones.",
+        "An external ID whose type has surrounding spaces does not identify a record.",
+    ],
 )
 
 

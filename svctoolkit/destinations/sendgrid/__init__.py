@@ -3,9 +3,6 @@
 track sends an e-mail for each configured event. The event's properties are the fields of SendGrid's API, with the
 configuration as defaults; all other properties are sent as custom arguments. identify adds or updates a contact, with
 the custom fields that exist in SendGrid.
-
-Decisions. RudderStack caches the list of custom fields, so some of its recorded cases do not request it; here each
-event does.
 """
 
 from __future__ import annotations
@@ -120,6 +117,10 @@ destination = DestinationType(
         Answer(
             "invalid field", 400, {"errors": [{"message": "Does not contain a valid address.", "field": "from.email"}]}
         ),
+    ],
+    differences=[
+        "RudderStack caches the list of custom fields, so some of its recorded cases do not request it; here each "
+        "event does.",
     ],
 )
 

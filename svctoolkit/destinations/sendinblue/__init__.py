@@ -5,9 +5,6 @@ identify creates or updates a contact, or removes it from the lists in the exter
 not exist, Sendinblue sends it a confirmation message. A contact with only a phone number is identified by the e-mail
 address that Sendinblue derives from it.
 https://developers.brevo.com/reference/getting-started-1
-
-Decisions. A contact that leaves several lists is removed by one request per list. List IDs that are not numbers are
-sent, and Sendinblue rejects them.
 """
 
 from __future__ import annotations
@@ -75,6 +72,10 @@ destination = DestinationType(
         Answer("bad key", 401, {"code": "unauthorized", "message": "Key not found"}),
         Answer("rate limit", 429, {"code": "too_many_requests", "message": "Too Many Requests"}),
         Answer("invalid field", 400, {"code": "invalid_parameter", "message": "Invalid phone number"}),
+    ],
+    differences=[
+        "A contact that leaves several lists is removed by one request per list.",
+        "List IDs that are not numbers are sent, and Sendinblue rejects them.",
     ],
 )
 

@@ -2,8 +2,6 @@
 
 track sends the event under one or more names that the configuration maps its name to, else under its own name. The time
 of the interaction may be up to three years in the past and one year in the future.
-
-Decisions. RudderStack's recorded batches without a fixed time contain interactions that are now too old.
 """
 
 from __future__ import annotations
@@ -63,6 +61,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"error": "Too many requests"}),
         Answer("invalid field", 400, {"error": "ad_unit_id is required"}),
     ],
+    differences=["RudderStack's recorded batches without a fixed time contain interactions that are now too old."],
 )
 
 

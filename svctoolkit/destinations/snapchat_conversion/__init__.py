@@ -5,9 +5,6 @@ track sends a standard event, by the event's own name (`Order Completed` is `PUR
 on the channel. Snapchat accepts only events of users that it can match. `apiVersion` selects version 3 (`newApi`) of
 the API, which accepts events of the last 7 days, or version 2, which accepts those of the last 37.
 https://developers.snap.com/api/marketing-api/Conversions-API/Parameters
-
-Decisions. An event without a time is sent without one, and Snapchat uses the time of arrival. Invalid times are
-rejected, whereas RudderStack sends `NaN`.
 """
 
 from __future__ import annotations
@@ -115,6 +112,10 @@ destination = DestinationType(
         Answer("invalid field", 400, {"status": "FAILED", "reason": "Invalid event_type"}),
     ],
     merges=[Merge("data", limit=2000, at="/v3/"), Merge(wraps=True, limit=2000, at="/v2/")],
+    differences=[
+        "An event without a time is sent without one, and Snapchat uses the time of arrival.",
+        "Invalid times are rejected, whereas RudderStack sends `NaN`.",
+    ],
 )
 
 V2 = Endpoint("https://tr.snapchat.com/v2/conversion", bearer("api_key"), JSON)

@@ -4,8 +4,6 @@ track sends the standard event or events that the configuration maps the name to
 of that name. Other names are rejected, or sent unchanged with `sendCustomEvents`. `version` selects Events API 2.0
 (`v2`), which accepts all of them in one request, or 1.0. `hashUserProperties` hashes the data for matching users.
 https://business-api.tiktok.com/portal/docs?id=1771100865818625
-
-Decisions. For products without an ID the SKU is sent; RudderStack sends the string `undefined`.
 """
 
 from __future__ import annotations
@@ -118,6 +116,7 @@ destination = DestinationType(
         ),
         Merge("data", apart_with="test_event_code", limit=1000, at="event/track/"),
     ],
+    differences=["For products without an ID the SKU is sent; RudderStack sends the string `undefined`."],
 )
 
 API = Endpoint("https://business-api.tiktok.com/open_api/v1.3", Header("Access-Token", "{access_token}"), JSON)

@@ -3,8 +3,6 @@
 track sends the standard event or events that the configuration maps the name to, else the e-commerce event of that
 name; other names are rejected. `properties.eventSetId` selects the account's event set.
 https://business-api.tiktok.com/portal/docs?id=1771101027431425
-
-Decisions. A name that maps to several standard events sends each of them once.
 """
 
 from __future__ import annotations
@@ -85,6 +83,7 @@ destination = DestinationType(
             to="/offline/batch/",
         )
     ],
+    differences=["A name that maps to several standard events sends each of them once."],
 )
 
 API = Endpoint(

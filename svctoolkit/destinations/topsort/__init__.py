@@ -2,9 +2,6 @@
 
 track sends an impression, a click or a purchase, depending on the configuration for its name; other names are rejected.
 Orders, carts and lists send one entry for each of their products.
-
-Decision. RudderStack gives each of several products a random ID. Here it is a hash of the message ID and the product's
-index, so that the same event always produces the same request.
 """
 
 from __future__ import annotations
@@ -40,6 +37,11 @@ destination = DestinationType(
         Answer("bad key", 401, {"errCode": "unauthorized", "message": "The API key is invalid"}),
         Answer("rate limit", 429, {"errCode": "too_many_requests", "message": "Too many requests"}),
         Answer("invalid field", 400, {"errCode": "bad_request", "message": "occurredAt is invalid"}),
+    ],
+    differences=[
+        "RudderStack gives each of several products a random ID. Here it is a hash of the message ID and the "
+        "product's index, so that the same event always produces the ",
+        "same request.",
     ],
 )
 

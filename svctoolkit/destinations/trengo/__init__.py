@@ -5,8 +5,6 @@ track opens a ticket for the contact if the event is configured; in an e-mail ch
 subject from the event. `channelIdentifier` says whether contacts are identified by e-mail address or phone number. An
 event can select its channel by the external ID `trengoChannelId`.
 https://developers.trengo.com/reference
-
-Decisions. A ticket requires a contact that Trengo finds, and an empty template creates no subject.
 """
 
 from __future__ import annotations
@@ -82,6 +80,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"message": "Too Many Attempts."}),
         Answer("invalid field", 422, {"message": "The given data was invalid.", "errors": {"identifier": ["invalid"]}}),
     ],
+    differences=["A ticket requires a contact that Trengo finds, and an empty template creates no subject."],
 )
 
 API = Endpoint("https://app.trengo.com/api/v2", JSON, ACCEPT_JSON, bearer("api_token"))

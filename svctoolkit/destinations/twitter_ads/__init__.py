@@ -4,9 +4,6 @@ track sends the conversion whose ID is in the properties (`eventId`) or configur
 rejected. Users are matched by identifiers in the properties: click ID, e-mail address, phone number, or IP address with
 user agent. Requests are signed with OAuth 1.0a, with the keys of the delivering account.
 https://developer.x.com/en/docs/x-ads-api/measurement/web-conversions/api-reference/conversions
-
-Decisions. The nonce of a signature is a hash of the request, not a random value, so that the same event always produces
-the same request. Values to be hashed are left out if they are not strings; RudderStack fails.
 """
 
 from __future__ import annotations
@@ -72,6 +69,11 @@ destination = DestinationType(
         ),
         Answer("rate limit", 429, {"errors": [{"code": "TOO_MANY_REQUESTS", "message": "Too many requests"}]}),
         Answer("invalid field", 400, {"errors": [{"code": "INVALID_PARAMETER", "parameter": "conversion_time"}]}),
+    ],
+    differences=[
+        "The nonce of a signature is a hash of the request, not a random value, so that the same event always "
+        "produces the same request.",
+        "Values to be hashed are left out if they are not strings; RudderStack fails.",
     ],
 )
 

@@ -2,8 +2,6 @@
 
 identify updates the user with this user ID (or e-mail address, if the event's options say `lookup: email`), or creates
 one. track and page require a user that exists in user.com. group creates or updates a company and adds the user to it.
-
-Decisions. `lookup` accepts only the e-mail address: it is unknown which other fields RudderStack accepts.
 """
 
 from __future__ import annotations
@@ -93,6 +91,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"detail": "Request was throttled."}),
         Answer("invalid field", 400, {"email": ["Enter a valid email address."]}),
     ],
+    differences=["`lookup` accepts only the e-mail address: it is unknown which other fields RudderStack accepts."],
 )
 
 API = Endpoint(

@@ -3,8 +3,6 @@
 An event, and therefore a user transformation, can control its own request: `fullPath` replaces the URL, `appendPath` is
 appended to it (both also in `integrations.Webhook`), and the members of `header` become headers. None of the three is
 sent in the body. Top-level members of the event that are null are left out too; nested nulls are sent.
-
-Decisions. An event's `fullPath` or `appendPath` is rejected if it is not a string; RudderStack joins lists by commas.
 """
 
 from __future__ import annotations
@@ -21,7 +19,12 @@ class WebhookSettings(Settings, frozen=True, kw_only=True):
 
 
 destination = DestinationType(
-    "Webhook", WebhookSettings, docs="https://www.rudderstack.com/docs/destinations/webhooks/setup-guide/"
+    "Webhook",
+    WebhookSettings,
+    docs="https://www.rudderstack.com/docs/destinations/webhooks/setup-guide/",
+    differences=[
+        "An event's `fullPath` or `appendPath` is rejected if it is not a string; RudderStack joins lists by commas."
+    ],
 )
 
 
