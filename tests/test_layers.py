@@ -25,12 +25,13 @@ MAY_IMPORT = {
     "lexical": "",
     "patterns": "",
     "sqlite": "",
+    "prometheus": "",
     "git": "errors",
     "display": "",
     "displayed": "display",
     "registry": "errors",
     "events": "errors display",
-    "sdk": "errors retries sqlite display events",
+    "sdk": "errors retries sqlite prometheus display events",
     "yamlfile": "errors",
     "plans": "errors display registry events yamlfile",
     "simulations": "errors secrets display registry yamlfile",
@@ -51,7 +52,7 @@ MAY_IMPORT = {
     "client": "causes errors secrets url_secrets retries display events destinations results pipeline",
     "server": (
         "simulations "
-        "causes errors secrets url_secrets retries interrupts sqlite display events plans destinations transformations "
+        "causes errors secrets url_secrets retries interrupts sqlite prometheus display events plans destinations transformations "
         "delivery workspace results warehouse pipeline"
     ),
     "runner": (

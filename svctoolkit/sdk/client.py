@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Self
@@ -18,6 +19,7 @@ from svctoolkit.sdk.events import lifecycle
 from svctoolkit.sdk.events.identity import Identity
 from svctoolkit.sdk.events.options import CallOptions, checked_options
 from svctoolkit.sdk.events.spellings import also_spelled
+from svctoolkit.sdk.metrics import metrics_text, write_metrics
 from svctoolkit.sdk.screen_view import ScreenView
 
 if TYPE_CHECKING:
@@ -134,6 +136,14 @@ class ServiceClient(Displayed, Calls):
     def stats(self) -> Stats:
         """Return the counts since the client was created, and the current state of the queue."""
         return self._runtime.stats()
+
+    def metrics(self) -> str:
+        """Return `stats()` in Prometheus's text format, labeled with the process. See `middleware.MetricsASGI`."""
+        return metrics_text(self.stats())
+
+    def write_metrics(self, path: str | os.PathLike[str]) -> None:
+        """Write `metrics()` to a file, atomically: for collectors of text files. Raises `OSError`."""
+        write_metrics(self.stats(), path)
 
     def diagnose(self) -> str:
         """Return a readable report: where the data is, waiting events, last answers, and what to do about problems."""

@@ -11,7 +11,8 @@ their address is used as the visitor's: `TrackingASGI(app, client, trusted_proxi
 from __future__ import annotations
 
 from svctoolkit.sdk.web.asgi import TrackingASGI
+from svctoolkit.sdk.web.metrics import MetricsASGI, MetricsWSGI
 from svctoolkit.sdk.web.tracking import TrackingSettings
 from svctoolkit.sdk.web.wsgi import TrackingWSGI
 
-__all__ = ["TrackingASGI", "TrackingSettings", "TrackingWSGI"]
+__all__ = ["MetricsASGI", "MetricsWSGI", "TrackingASGI", "TrackingSettings", "TrackingWSGI"]

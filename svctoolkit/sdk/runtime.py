@@ -178,6 +178,9 @@ class Runtime:
 
     def _after_fork(self) -> None:
         self._starting = Gate()
+        self._reporter.after_fork()
+        # The queue of the child counts everything in its file as arrived.
+        self._carried = self._arrived = 0
 
 
 def _remaining(counts: Mapping[str, int]) -> int:

@@ -77,6 +77,7 @@ ABOUT = {
     "registry": ["tests/test_own_destination.py", "tests/test_own_types.py", "tests/test_runner_matchers.py"],
     "replay": ["tests/replay"],
     "results": ["tests/test_results.py", "tests/test_failures.py", "tests/test_arrow.py", "tests/test_pipeline.py"],
+    "prometheus": ["tests/sdk/test_operate.py"],
     "retries": ["tests/test_client.py", "tests/sdk/test_faults.py", "tests/data_plane/test_delivery.py"],
     "runner": ["tests/test_runner_matchers.py", "tests/test_runner.py", "tests/test_runner_format.py", "tests/suites"],
     "runner.attempts": [

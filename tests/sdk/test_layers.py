@@ -19,14 +19,16 @@ MAY_IMPORT = {
     "engine": "base queue events sending device",
     "runtime": "base queue events engine",
     "diagnosis": "base runtime",
+    "metrics": "base",
     "screen_view": "",
     "calls": "base events runtime",
-    "client": "base events engine calls screen_view diagnosis _frame",
+    "client": "base events engine calls screen_view diagnosis metrics _frame",
     "factories": "",
     "_display": "base client",
     "web": "base client",
     "middleware": "web",
     "compat": "base events client",
+    "operate": "base queue sending",
 }
 MODULES = [file for file in sorted(SDK.rglob("*.py")) if file != SDK / "__init__.py"]
 

@@ -47,7 +47,8 @@ class Stats(Displayed, _Counts):
     They balance: `recorded + carried == delivered + waiting + parked + sum(dropped.values())`. `recorded` counts every
     event call; `carried` the events that came from elsewhere: those that were already waiting or parked when the client
     started, and those that other processes have stored in the same file since, less those that they have sent. It is
-    negative if other processes send what this one records. `dropped` is by reason: `opted out`, `too large`,
+    negative if other processes send what this one records. A forked child counts from zero, so the counts of several
+    processes can be added. `dropped` is by reason: `opted out`, `too large`,
     `unreadable`, `before_send`, `queue full`, `memory full`, `damaged file`, `too many before initialize`, `refused`.
     `missed` counts the events that device mode was too slow for. `paused` says why nothing is sent, or is empty.
     """
@@ -69,6 +70,13 @@ class Reporter:
         self._on_error: Callable[[ToolkitError], object] | None = None
         self._on_drop: Callable[[dict[str, object], str], object] | None = None
         self._news: deque[ToolkitError | tuple[bytes, str]] = deque(maxlen=10_000)
+
+    def after_fork(self) -> None:
+        """Start with zeros: what was counted so far happened in the parent process."""
+        self._tally = Tally()
+        self.stored = 0
+        self._publishing.clear()
+        self._news.clear()
 
     def use(self, settings: Settings) -> None:
         self._level, self._on_error, self._on_drop = settings.log_level, settings.on_error, settings.on_drop

@@ -179,6 +179,40 @@ class Orphan:
         os.unlink(self.path)
 
 
+class Reader:
+    """A journal that is only read, also while its process writes to it. A context manager that closes it."""
+
+    def __init__(self, path: str) -> None:
+        """Open the file. Raises `OSError` if it cannot be read, or is not a journal of this version."""
+        self.name = os.path.basename(path)
+        self._file = os.open(path, os.O_RDONLY)
+        try:
+            self.source, _, self._start = _header(self._file)
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether the file was removed: all of it is in the database."""
+        return os.fstat(self._file).st_nlink == 0
+
+    def entries(self, position: int) -> Iterator[Entry]:
+        """Yield the events after `position`."""
+        while True:
+            entries, end = _read(self._file, max(position, self._start))
+            if not entries:
+                return
+            yield from entries
+            position = end
+
+
 def new_path(database: str) -> str:
     """Return a path for another journal in the database's directory."""
     stem, _ = os.path.splitext(database)

@@ -122,7 +122,7 @@ class Journals:
         """
         for path in others(self._database, {journal.name for journal in self._open}):
             with suppress(OSError), Orphan(path) as orphan:
-                orphan.position = _position(connection, orphan.name)
+                orphan.position = stored_position(connection, orphan.name) or 0
                 while True:
                     entries, end = orphan.read()
                     if end <= orphan.position:
@@ -172,6 +172,7 @@ class Journals:
         connection.execute("DELETE FROM state WHERE key=?", (_KEY + journal.name,))
 
 
-def _position(connection: sqlite3.Connection, name: str) -> int:
+def stored_position(connection: sqlite3.Connection, name: str) -> int | None:
+    """Return the position up to which a journal is in the database; None if nothing of it is, or it was removed."""
     row = connection.execute("SELECT value FROM state WHERE key=?", (_KEY + name,)).fetchone()
-    return 0 if row is None else int(row[0])
+    return None if row is None else int(row[0])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from svctoolkit.sdk.base.settings import MEMORY, Settings
 
-_FILE = "queue-3.db"
+FILE = "queue-3.db"
 
 
 def fingerprint(write_key: str) -> str:
@@ -34,7 +34,7 @@ def queue_place(settings: Settings, *, embedded: bool) -> Place:
     if directory == MEMORY or (directory is None and embedded):
         return Place(MEMORY)
     if directory is not None:
-        return Place(os.path.join(directory, _FILE))
+        return Place(os.path.join(directory, FILE))
     folder = _folder(settings.application_name)
     if not folder:
         return Place(MEMORY, "no script identifies the program (python -m, -c, a notebook)")
@@ -44,7 +44,7 @@ def queue_place(settings: Settings, *, embedded: bool) -> Place:
         home = platformdirs.user_data_dir("svctoolkit", appauthor=False)
     except RuntimeError:  # a user ID without an entry in the system's list of users, and no HOME
         return Place(MEMORY, "the user has no home directory")
-    return Place(os.path.join(home, "sdk", folder, _FILE))
+    return Place(os.path.join(home, "sdk", folder, FILE))
 
 
 def is_trial() -> bool:

@@ -16,14 +16,15 @@ def park(connection: sqlite3.Connection, source: str, parked: Sequence[Parked], 
         "INSERT INTO parked(source, at, status, reason, body) VALUES(?,?,?,?,?)",
         [(source, now, event.status, event.reason, event.body) for event in parked],
     )
-    statement = """DELETE FROM parked WHERE source=? AND id NOT IN
-        (SELECT id FROM parked WHERE source=? ORDER BY id DESC LIMIT ?) RETURNING body"""
+    statement = """DELETE FROM parked WHERE source=? AND id <=
+        (SELECT id FROM parked WHERE source=? ORDER BY id DESC LIMIT 1 OFFSET ?) RETURNING body"""
     return [body for (body,) in connection.execute(statement, (source, source, limit)).fetchall()]
 
 
-def unpark(connection: sqlite3.Connection, source: str, origin: str) -> int:
-    """Within a transaction: put every parked event back into the queue; return their number."""
-    statement = "INSERT INTO events(source, origin, at, body) SELECT source, ?, at, body FROM parked WHERE source=?"
-    number = connection.execute(statement, (origin, source)).rowcount
-    connection.execute("DELETE FROM parked WHERE source=?", (source,))
+def unpark(connection: sqlite3.Connection, source: str, origin: str, limit: int = -1) -> int:
+    """Within a transaction: put the oldest `limit` parked events (-1: all) back into the queue; return their number."""
+    parked = "FROM parked WHERE source=? ORDER BY id LIMIT ?"
+    statement = f"INSERT INTO events(source, origin, at, body) SELECT source, ?, at, body {parked}"
+    number = connection.execute(statement, (origin, source, limit)).rowcount
+    connection.execute(f"DELETE FROM parked WHERE id IN (SELECT id {parked})", (source, limit))
     return number

@@ -48,6 +48,7 @@ class Queue(Spool):
 
     def after_fork(self) -> None:
         self._memory.forget()  # they belong to the parent process
+        self.count = self._parked = self.arrived = 0  # counted again before the next use
         self._journals.after_fork()
         self._undeleted.forget()
         self._owner = claims.owner()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections import deque
 from collections.abc import Callable
@@ -54,6 +55,11 @@ class Spool:
         self._undeleted = Undeleted()
         self._adoption = Alarm(clock)
         self._version = -1
+
+    @property
+    def directory(self) -> str:
+        """Where the queue's file is; empty for a queue in memory."""
+        return "" if self._database.path == MEMORY else os.path.dirname(self._database.path)
 
     def add(self, body: bytes, at: float, user: str, *, for_devices: bool) -> None:
         """Store one event without waiting for a lock. On return it survives the process.

@@ -71,6 +71,7 @@ class Sender:
         self._queue, self._transport, self._reporter = queue, transport, reporter
         self._settings, self._key, self._pause = settings, write_key, pause
         self._failures = 0
+        self._refuses_all = False  # events were parked, and none was delivered since
         self._following: Batch | None = None
         self._last: _Outcome | None = None
 
@@ -163,6 +164,7 @@ class Sender:
         rows = lane.rows
         if answer.verdict is Verdict.DONE:
             outcome.delivered.extend(rows)
+            self._refuses_all = False
         elif answer.verdict is not Verdict.REFUSED:
             return False
         elif len(rows) == 1:
@@ -209,7 +211,16 @@ class Sender:
 
     def _report_parked(self, body: bytes, answer: Answer) -> None:
         id = json.loads(body).get("messageId", "")
-        text = f"{self.where} refused event {id} ({answer.text}); it is parked"
+        if self._refuses_all:
+            self._reporter.log(LogLevel.DEBUG, "event %s is parked: %s", id, answer.text)
+            return
+        self._refuses_all = True
+        folder = self._queue.directory
+        command = f", or svctoolkit-client queue {folder} retry" if folder else ""
+        text = (
+            f"{self.where} refused event {id} ({answer.text}); it is parked, as are all that are refused after it. "
+            f"To send parked events again: retry_parked(){command}"
+        )
         error = DeliveryError(text, code="EREFUSED", status=answer.status)
         self._reporter.error(error, LogLevel.WARN, topic="refused")
 

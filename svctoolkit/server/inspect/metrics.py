@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from threading import Lock
-from typing import Any
 
+from svctoolkit.prometheus import family
 from svctoolkit.server.worker import Engine
 
-MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _AREAS = ("v1", "v0", "beacon", "pixel", "sourceConfig", "inspect", "admin", "metrics", "health")
 
@@ -39,7 +38,7 @@ class Metrics:
 
     def _families(self) -> Iterator[Iterable[str]]:
         requests = {(area, str(status)): count for (area, status), count in self._requests.items()}
-        yield _family("http_requests_total", "Answered requests.", "counter", ("path", "status"), requests)
+        yield family("http_requests_total", "Answered requests.", "counter", ("path", "status"), requests)
         yield self._durations()
         for kind, text, labels in (
             ("received", "Accepted events.", ("source",)),
@@ -50,11 +49,11 @@ class Metrics:
             ("checks", "Events checked against a tracking plan.", ("plan", "outcome")),
             ("violations", "Violations of tracking plans.", ("source", "type")),
         ):
-            yield _family(f"{kind}_total", text, "counter", labels, self._engine.journal.counts(kind))
+            yield family(f"{kind}_total", text, "counter", labels, self._engine.journal.counts(kind))
         streams = {(): self._engine.journal.feed.readers}
-        yield _family("streams", "Open live streams.", "gauge", (), streams)
+        yield family("streams", "Open live streams.", "gauge", (), streams)
         pending = {(key,): count for key, count in self._engine.pending.under_way().items()}
-        yield _family("pending", "Events under way to a destination.", "gauge", ("destination",), pending)
+        yield family("pending", "Events under way to a destination.", "gauge", ("destination",), pending)
 
     def _durations(self) -> Iterator[str]:
         name = "svctoolkit_http_request_seconds"
@@ -66,16 +65,3 @@ class Metrics:
             yield f'{name}_bucket{{le="{limit}"}} {total}'
         yield f"{name}_sum {self._seconds:.6f}"
         yield f"{name}_count {total}"
-
-
-def _family(name: str, text: str, kind: str, labels: tuple[str, ...], values: Mapping[Any, int]) -> Iterator[str]:
-    name = f"svctoolkit_{name}"
-    yield f"# HELP {name} {text}"
-    yield f"# TYPE {name} {kind}"
-    for key, value in sorted(values.items()):
-        pairs = ",".join(f'{label}="{_escape(part)}"' for label, part in zip(labels, key, strict=True))
-        yield f"{name}{{{pairs}}} {value}" if pairs else f"{name} {value}"
-
-
-def _escape(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

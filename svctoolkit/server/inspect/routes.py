@@ -12,7 +12,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from svctoolkit.errors import RequestError, did_you_mean
-from svctoolkit.server.inspect.metrics import MEDIA_TYPE, Metrics
+from svctoolkit.prometheus import MEDIA_TYPE
+from svctoolkit.server.inspect.metrics import Metrics
 from svctoolkit.server.inspect.parameters import (
     INTEGER,
     MAX_NUMBER,
