@@ -51,8 +51,8 @@ MAY_IMPORT = {
     ),
     "client": "causes errors secrets url_secrets retries display events destinations results pipeline",
     "server": (
-        "simulations "
-        "causes errors secrets url_secrets retries interrupts sqlite prometheus display events plans destinations transformations "
+        "simulations prometheus "
+        "causes errors secrets url_secrets retries interrupts sqlite display events plans destinations transformations "
         "delivery workspace results warehouse pipeline"
     ),
     "runner": (
