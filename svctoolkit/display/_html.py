@@ -64,9 +64,9 @@ def box(head: object, body: object, *, label: str, note: object = "") -> Html:
 def bundle(html: str, text: str) -> dict[str, str]:
     """The mime bundle for an object's display, with tools for its trees in pages that run scripts.
 
-    It has no JSON, which JupyterLab would show instead of the HTML.
+    It has no JSON, which JupyterLab would show instead of the HTML. The HTML is a plain `str`: marimo refuses others.
     """
-    return {"text/plain": text, "text/html": with_tools(html)}
+    return {"text/plain": text, "text/html": str(with_tools(html))}
 
 
 def quantity(number: int, thing: str) -> str:

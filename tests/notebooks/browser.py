@@ -130,7 +130,7 @@ class Jupyter:
         url = f"{self._lab.url}/doc/tree/{name}.ipynb?token={self._lab.token}"
         try:
             with self._sheet(url, shots, context, refused) as sheet:
-                sheet.page.wait_for_function(_READY, timeout=_SECONDS * 1000)
+                sheet.ready()
                 sheet.run()
                 sheet.shown()
                 yield sheet
@@ -147,9 +147,9 @@ class Jupyter:
             yield sheet
 
     @contextmanager
-    def blank(self, html: str) -> Iterator[Sheet]:
-        """A page with nothing but this HTML."""
-        page = self._context({}).new_page()
+    def blank(self, html: str, **context: Any) -> Iterator[Sheet]:
+        """A page with nothing but this HTML. `context` are settings of the page."""
+        page = self._context(context).new_page()
         sheet = Sheet(page)
         page.set_content(html)
         yield sheet
@@ -208,6 +208,10 @@ class Sheet:
         failed = self.page.locator('[data-mime-type="application/vnd.jupyter.error"]')
         self.explorer.or_(failed).first.wait_for(timeout=_SECONDS * 1000)
         assert failed.count() == 0, f"a cell failed: {failed.first.inner_text()}"
+
+    def ready(self) -> None:
+        """Return when JupyterLab's kernel is ready."""
+        self.page.wait_for_function(_READY, timeout=_SECONDS * 1000)
 
     def run(self) -> None:
         """Run JupyterLab's first cell with the keyboard."""

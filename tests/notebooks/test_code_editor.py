@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -191,6 +192,66 @@ def test_code_can_be_written_by_keyboard(servers: Jupyter, tmp_path: Path, app: 
         assert app == "voila" or sheet.faint() == []  # a dashboard's page itself stays light
         sheet.page.set_viewport_size({"width": 700, "height": 900})
         assert sheet.overflowing() == []
+
+
+@pytest.mark.slow
+def test_the_editor_loads_in_each_window_of_a_running_kernel(servers: Jupyter, tmp_path: Path) -> None:
+    """In further windows of the same kernel, and after reloading."""
+    with ExitStack() as windows:
+        for _ in range(2):
+            sheet = windows.enter_context(servers.lab("transformation_editor", tmp_path))
+            editor_of(sheet.explorer)
+        sheet.page.reload()
+        sheet.ready()
+        sheet.run()
+        editor_of(sheet.explorer)
+
+
+VIEW = """async ([view, module, lost]) => {
+  const load = (text) => import(URL.createObjectURL(new Blob([text], {type: "text/javascript"})));
+  const { default: { render } } = await load(view);
+  const listeners = new Set();
+  window.asked = 0;
+  const model = {
+    get: () => "key", on: (name, call) => listeners.add(call), off: (name, call) => listeners.delete(call),
+    send: () => {
+      window.asked += 1;
+      if (window.asked <= lost) return;
+      for (const call of [...listeners]) call({kind: "bundle", key: "key"}, [new TextEncoder().encode(module)]);
+    },
+  };
+  const el = document.body.appendChild(document.createElement("div"));
+  render({ model, el }).catch((error) => { window.loaded = error.message; });
+}"""
+MODULE = "export class Compartment { constructor() { throw new Error('the module is here') } }"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("lost", "seconds"), [(0, 0), (1, 1), (5, 30), (8, 120)])
+def test_a_view_asks_until_the_kernel_answers(servers: Jupyter, lost: int, seconds: int) -> None:
+    """Lost messages are repeated; after ten seconds the page says that it waits. The page's clock is virtual."""
+    view = (ROOT / HOME / "view.js").read_text("utf-8")
+    with servers.blank("<body></body>", timezone_id="UTC") as sheet:  # a clock belongs to all pages of a context
+        sheet.page.clock.install(time=0)
+        sheet.page.clock.pause_at(3600)
+        sheet.page.evaluate(VIEW, [view, MODULE, lost])
+        sheet.page.clock.run_for(500)
+        for second in range(seconds):
+            assert sheet.page.evaluate("window.loaded") is None
+            assert sheet.page.get_by_text("has not arrived").count() == (second >= 10)
+            sheet.page.clock.run_for(1000)
+        sheet.page.wait_for_function("window.loaded === 'the module is here'")
+        assert sheet.page.evaluate("window.asked") == lost + 1
+        assert sheet.page.get_by_role("status").count() == 0
+
+
+@pytest.mark.slow
+def test_a_bundle_that_does_not_load_is_reported(servers: Jupyter) -> None:
+    """The text area stays, with the reason."""
+    view = (ROOT / HOME / "view.js").read_text("utf-8")
+    with servers.blank("<body></body>") as sheet:
+        sheet.page.evaluate(VIEW, [view, "export const = broken", 0])
+        expect(sheet.page.get_by_role("status")).to_contain_text("The code editor cannot be loaded (")
 
 
 @pytest.mark.slow

@@ -147,6 +147,7 @@ def checked(name: str, shown: Any) -> None:
     bundle = shown._repr_mimebundle_()
     assert {"text/plain", "text/html"} == set(bundle), name
     html, text = bundle["text/html"], bundle["text/plain"]
+    assert type(html) is str, f"{name}: marimo shows no subclass of str"
     whole, html = html, without_tools(html)
     assert (whole != html) == (html.count("<li>") >= 8 and 'class="tree"' in html), name
     assert "<script" not in html.lower(), name

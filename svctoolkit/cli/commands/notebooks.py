@@ -112,7 +112,7 @@ def _open(folder: Path, notebook: str) -> int:
 command = Command(
     help="copy the example notebooks to a folder and open them",
     description="""
-        Copy ten notebooks to a folder and open them in JupyterLab. They use the data of one shop, from a quick
+        Copy the example notebooks to a folder and open them in JupyterLab. They use the data of one shop, from a quick
         start to writing your own destination. If you have changed any of the files in DIR, nothing is written without
         --force.
     """,

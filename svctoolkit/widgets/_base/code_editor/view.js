@@ -1,29 +1,66 @@
 /* The view of a code editor. The kernel sends the CodeMirror bundle once per page, as the buffer of a message, so that
    it is neither in the state of a widget nor in a saved notebook. Until it has loaded, or if it cannot be loaded, the
    text area next to it is used (the style hides it once there is an editor). */
-const BUNDLES = (globalThis.svctoolkitBundles ??= new Map());
+const BUNDLES = (globalThis.svctoolkitEditors ??= new Map());
+const AGAIN = [1000, 2000, 4000, 8000, 15000, 30000]; // milliseconds between requests; the last one is repeated
+const PATIENCE = 10000; // milliseconds until the user is told
 const QUIET = 60; // milliseconds without a key before the kernel gets the code
 const LONGEST = 40; // characters of a value in the list of completions
 
-function bundle(model) {
-  const key = model.get("_bundle");
-  if (!BUNDLES.has(key)) BUNDLES.set(key, ask(model, key));
-  const coming = BUNDLES.get(key);
-  coming.catch(() => BUNDLES.delete(key));
-  return coming;
+/** The page's entry for a bundle: its module, which `take` provides as soon as any view has it from the kernel. */
+function entry(key) {
+  if (!BUNDLES.has(key)) {
+    let take;
+    const module = new Promise((resolve) => { take = resolve; });
+    BUNDLES.set(key, { module, take });
+    module.catch(() => BUNDLES.delete(key));
+  }
+  return BUNDLES.get(key);
 }
 
-function ask(model, key) {
-  return new Promise((resolve, reject) => {
-    const take = (message, buffers) => {
-      if (message?.kind !== "bundle" || message.key !== key) return;
-      model.off("msg:custom", take);
-      const url = URL.createObjectURL(new Blob([buffers[0]], { type: "text/javascript" }));
-      import(url).then(resolve, reject).finally(() => URL.revokeObjectURL(url));
-    };
-    model.on("msg:custom", take);
+/** The module. Each view asks the kernel itself, and repeatedly: a message of a page that has just joined can be lost. */
+async function bundle(model, isShown) {
+  const key = model.get("_bundle"), { module, take } = entry(key);
+  const listen = (message, buffers) => {
+    if (message?.kind !== "bundle" || message.key !== key) return;
+    const url = URL.createObjectURL(new Blob([buffers[0]], { type: "text/javascript" }));
+    take(import(url).finally(() => URL.revokeObjectURL(url)));
+  };
+  let waiting, times = 0;
+  const ask = () => {
+    if (times > 0 && !isShown()) return;
     model.send({ kind: "bundle" });
-  });
+    waiting = setTimeout(ask, AGAIN[Math.min(times++, AGAIN.length - 1)]);
+  };
+  model.on("msg:custom", listen);
+  // Another view may have loaded it long ago: then nothing is sent.
+  const asking = setTimeout(ask, 0);
+  try {
+    return await module;
+  } finally {
+    clearTimeout(asking);
+    clearTimeout(waiting);
+    model.off("msg:custom", listen);
+  }
+}
+
+/** The module, or undefined; above the text area it says why there is no editor. */
+async function load(model, el, signal) {
+  const said = Object.assign(document.createElement("div"), { className: "svc-help" });
+  said.setAttribute("role", "status");
+  const say = (text) => { said.textContent = text; el.append(said); };
+  const late = "The code editor has not arrived from the kernel yet. This text area works meanwhile.";
+  const waiting = setTimeout(say, PATIENCE, late);
+  try {
+    const module = await bundle(model, () => el.isConnected && !signal?.aborted);
+    said.remove();
+    return module;
+  } catch (error) {
+    say(`The code editor cannot be loaded (${error.message}). This text area works without it.`);
+    return undefined;
+  } finally {
+    clearTimeout(waiting);
+  }
 }
 
 // ---- completion
@@ -183,7 +220,7 @@ function frame(model, el) {
 }
 
 async function render({ model, el, signal }) {
-  const cm = await bundle(model).catch((error) => console.warn(`the code editor cannot be loaded: ${error.message}`));
+  const cm = await load(model, el, signal);
   if (!cm || signal?.aborted) return undefined;
   const language = new cm.Compartment(), dark = new cm.Compartment();
   let waiting, sent = model.get("value");
