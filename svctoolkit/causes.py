@@ -114,8 +114,14 @@ class CodeError(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="caus
 
     @property
     def template(self) -> str:
-        """The text without its position, and with `…` for numbers and quoted texts."""
-        return text_template(f"{self.name}: {self.message}")
+        """The text without its position, and with `…` for numbers and quoted texts.
+
+        In errors of the runtime, quoted names come from the code: `reading 'price'` and `reading 'sku'` are two faults.
+        """
+        text = f"{self.name}: {self.message}"
+        if self.name not in _RUNTIME_ERRORS:
+            return text_template(text)
+        return _PARTICULAR.sub(lambda found: found[0] if _NAME.fullmatch(found[0]) else "…", text)
 
 
 class Rejection(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="cause", tag="rejection"):
@@ -185,6 +191,8 @@ def text_template(text: str) -> str:
 _DATA = ("value", "why", "subject", "message", "code")
 _ANY_VALUE = "…"
 _PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|(?<![A-Za-z_])\d+(?:\.\d+)?(?![A-Za-z_])")
+_RUNTIME_ERRORS = ("TypeError", "ReferenceError", "AttributeError", "KeyError", "NameError")
+_NAME = re.compile(r"'[A-Za-z_$]+'")  # without digits: 'u1' may be a key in the data
 
 
 def _slug(text: str) -> str:

@@ -13,6 +13,7 @@ from svctoolkit.destinations import CATALOGUE, DestinationType, Payload, Setting
 from svctoolkit.events import Event
 from svctoolkit.mapping import Misfit
 from svctoolkit.replay import Group, compare, replay
+from svctoolkit.replay.results.members import members
 
 CODE = """\
 def transformEvent(event, metadata):
@@ -74,6 +75,42 @@ def test_irrelevant_settings_are_not_named() -> None:
     result = replay(off, shop(), destinations=["ct"])
 
     assert {group.decides for group in result.groups} == {""}
+
+
+FAULTS = """\
+export function transformEvent(event) {
+  event.properties.first = event.properties.products[0].price.toFixed(2);
+  event.properties.second = event.properties.products[1].price.toFixed(2);
+  return event;
+}
+"""
+
+
+def test_two_faults_never_share_a_group() -> None:
+    """Neither two messages at one place, nor one message at two places; each group lists its own events."""
+    workspace = Workspace("shop")
+    workspace.transformation("faults", code=FAULTS, language="javascript")
+    workspace.destination("hook", "WEBHOOK", config=HOOK, transformation="faults")
+    lists = {
+        "no product": [],
+        "no price": [{}],
+        "text": [{"price": "1"}],
+        "one": [{"price": 1}],
+        "two": [{"price": 1}] * 2,
+    }
+    events = [event(n, name, properties={"products": lists[name]}) for n in range(4) for name in lists]
+    result = replay(events, workspace)
+    found = {
+        (group.path, group.after): [member.event for member in members(result, group, 9)[0]] for group in result.groups
+    }
+
+    assert {group.count for group in result.groups} == {4}
+    assert found == {
+        ("faults.js:2:57", "TypeError: Cannot read properties of undefined (reading 'price')"): ["no product"] * 4,
+        ("faults.js:2:63", "TypeError: Cannot read properties of undefined (reading 'toFixed')"): ["no price"] * 4,
+        ("faults.js:2:63", "TypeError: event.properties.products[…].price.toFixed is not a function"): ["text"] * 4,
+        ("faults.js:3:58", "TypeError: Cannot read properties of undefined (reading 'price')"): ["one"] * 4,
+    }
 
 
 def test_a_comparison_names_the_cause_on_the_later_side() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from svctoolkit.causes import Cause, Refusal, Rejection, map_texts, text_template
+from svctoolkit.causes import Cause, CodeError, Refusal, Rejection, map_texts, text_template
 from svctoolkit.pipeline import Fate, Passage, Route
 from svctoolkit.replay.records.record import Record
 from svctoolkit.replay.tally.tally import Example
@@ -57,7 +57,7 @@ def _count(
     if fate.cause is not None:
         cause = map_texts(fate.cause, partial(_mask_words, engine, masker))
         rule, alike = cause.rule(route.destination.type), cause.template
-        path = cause.field if isinstance(cause, Refusal) else ""
+        path = cause.field if isinstance(cause, Refusal) else cause.where if isinstance(cause, CodeError) else ""
     group = engine.sum.group(destination, fate.status, path, rule, alike)
     if group is not None:
         engine.sum.decide(group, fate.by, partial(decides, record, passage, route))

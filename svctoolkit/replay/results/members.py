@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from svctoolkit.causes import text_template
+from svctoolkit.causes import CodeError, text_template
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.inputs import Events, input_of, records
 from svctoolkit.replay.records.columns import Columns
@@ -72,11 +72,20 @@ def _match_status(block: RowColumns, n: int, group: Group, texts: dict[str, bool
     if block["status"][n] != group.kind:
         return None
     error, rule = block["error"][n] or "", block["rule"][n] or ""
+    if rule.startswith("code."):
+        is_same = (rule, block["where"][n] or "") == (group.before, group.path) and _is_code_error(error, group)
+        return error if is_same else None
     if rule:
-        return error if rule == group.before else None
+        return error if (rule, block["field"][n] or "") == (group.before, group.path) else None
     if error not in texts:
         texts[error] = not error or text_template(error) == group.after
     return error if texts[error] else None
+
+
+def _is_code_error(error: str, group: Group) -> bool:
+    """Return whether the error of user code at a group's place has the group's message."""
+    name, _, message = error.removesuffix(f" ({group.path})").partition(": ")
+    return CodeError(name, message).template == group.after
 
 
 def _match_change(block: RowColumns, n: int, group: Group, texts: dict[str, bool]) -> str | None:

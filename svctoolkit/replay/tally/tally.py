@@ -60,11 +60,11 @@ class Group(msgspec.Struct):
     they are the ids of the rules that were broken, with their messages in `before_text` and `after_text`, or reasons
     with `…` for values. If a value varied from run to run and is constant now, they are `varying` and `fixed`.
     `events` counts the events by name (or type); events after the first thousand names are counted as `…`. `numbers`
-    has statistics of a number that changed. For `failed`, `path` is the field of the event, `before` the id of the
-    rule that it breaks (see `svctoolkit.results.Failure`) and `after` the message of the rule. For events that do not
-    arrive, `stage` is where they stopped. `decides` is the place in the user code that decided it, or the settings of
-    the destination that do: with another value of one of them, the first example would continue. For mappings, these
-    settings are determined for the first fifty groups of a chunk. `personal` counts the events of a comparison in which
+    has statistics of a number that changed. For `failed`, `path` is the field of the event or the place in the user
+    code, `before` the id of the rule that it breaks (see `svctoolkit.results.Failure`) and `after` the message of the
+    rule. For events that do not arrive, `stage` is where they stopped. `decides` is the place in the user code that
+    decided it, or the settings of the destination that do: with another value of one of them, the first example would
+    continue. For mappings, these settings are determined for the first fifty groups of a chunk. `personal` counts the events of a comparison in which
     plain personal data is new at the destination, by kind (`email`, `phone`, `name`, `date`, `text`, `ip`, `place`).
     """
 
