@@ -15,11 +15,11 @@ from svctoolkit.json_types import Json
 from svctoolkit.secrets import reveal
 from svctoolkit.simulations.account import Account
 from svctoolkit.simulations.losses import Change, Loss
-from svctoolkit.simulations.messages import Request, Response
+from svctoolkit.simulations.messages import Request, Response, object_at, objects
 from svctoolkit.simulations.rates import Rates
 from svctoolkit.simulations.rules import Level
 from svctoolkit.simulations.simulation import Simulation
-from svctoolkit.simulations.table import Row, Table
+from svctoolkit.simulations.table import Alias, Row, Table
 from svctoolkit.simulations.visit import Visit
 
 #: rows of each table in memory
@@ -77,6 +77,7 @@ class SimulatedServer:
         self._version = 0
         self._rates = Rates()
         self._fresh: list[Loss] = []
+        self._add_objects(self.account.get("objects"))
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(table.shown()):,} {name}" for name, table in self.tables.items() if table.rows)
@@ -215,6 +216,23 @@ class SimulatedServer:
                 for row in state[name]:
                     self._give(name, row)
 
+            if "objects" not in self.tables:
+                self._add_objects(state.get("objects"))
+
+    def _add_objects(self, declared: Json) -> None:
+        """Add the account's objects, `{type, id, properties}`, to the tables of their types."""
+        tables = {kind: name for name, table in self.simulation.tables.items() for kind in table.objects}
+        for item in objects(declared):
+            name = tables.get(str(item.get("type")), tables.get("*"))
+            if name is None:
+                continue
+            properties, type = object_at(item, "properties"), self.simulation.tables[name]
+            own = {**properties, "type": item.get("type"), "id": str(item.get("id"))}
+            names = [member for id in type.ids if not isinstance(id, Alias) for member in _members(id)]
+            ids = {name: own[name] for name in names if own.get(name) not in (None, "")}
+            values = {**type.new_values(), "attributes": dict(properties)}
+            self.tables[name].add({**type.makes(self.tables[name].next_number), **ids}, values, at=self.clock())
+
     def _give(self, name: str, given: Mapping[str, Json]) -> None:
         table, declared = self.tables[name], self.simulation.tables[name]
         values = {key: value for key, value in given.items() if key not in ("ids", "under")}
@@ -251,17 +269,18 @@ class SimulatedServer:
         return taken
 
     def restore(self, rows: Sequence[StoredRow], losses: Sequence[Loss]) -> None:
-        """Continue with rows and losses that were stored."""
+        """Continue with rows and losses that were stored, instead of the account's objects."""
+        for table in self.tables.values() if rows else ():
+            table.clear()
         for stored in rows:
-            table = self.tables.get(stored.table)
             self._version = max(self._version, stored.version)
-            if table is None or stored.data is None:
+            if stored.table not in self.tables or stored.data is None:
                 continue
-            content = msgspec.json.decode(stored.data)
+            of, content = self.tables[stored.table], msgspec.json.decode(stored.data)
             if content["row"] is not None:
-                table.restore(msgspec.convert(content["row"], Row))
+                of.restore(msgspec.convert(content["row"], Row))
             if content["into"] is not None:
-                table.moved[stored.number] = content["into"]
+                of.moved[stored.number] = content["into"]
         for loss in losses:
             (self.changes if isinstance(loss, Change) else self.losses).append(loss)
         for table in self.tables.values():
@@ -272,3 +291,7 @@ class SimulatedServer:
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
+
+
+def _members(id: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (id,) if isinstance(id, str) else id

@@ -91,10 +91,12 @@ class Simulation:
         folds: tuple[Fold, ...] = (),
         makes: Callable[[int], Mapping[str, Json]] = lambda _: {},
         blank: Mapping[str, Json] | None = None,
+        objects: tuple[str, ...] = (),
+        more: Mapping[str, str] | None = None,
     ) -> str:
         """Declare a table, see `TableType`. Returns its name."""
         members = {"attributes": {}} if blank is None else blank
-        self.tables[name] = TableType(name, ids, weak, owner, folds, makes, members)
+        self.tables[name] = TableType(name, ids, weak, owner, folds, makes, members, objects, more or {})
         return name
 
     def on(self, *endpoints: str, checks: str = "", is_open: bool = False) -> Callable[[Handler], Handler]:

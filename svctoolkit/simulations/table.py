@@ -13,6 +13,7 @@ from svctoolkit.json_types import Json
 
 #: ids of merged rows that find one row
 _MERGED_KEYS = 1_000
+_INDEXED = 16  # attributes by which rows are found, without those that are declared
 #: the name of an id and its value, as text
 Key: TypeAlias = tuple[str, ...]
 
@@ -86,6 +87,8 @@ class TableType:
     several rows may share (members of `attributes`), the table of its `owner`, and how its rows fold.
 
     `makes` returns the ids that the vendor gives to a new row, from its number; `blank` are the members of a new row.
+    `objects` are the types of the account's declared objects that are rows of this table; `*` are all others. `more`
+    names, for an id, an attribute with further values of it, separated by semicolons, that find the row, too.
     """
 
     name: str
@@ -95,6 +98,8 @@ class TableType:
     folds: tuple[Fold, ...] = ()
     makes: Callable[[int], Mapping[str, Json]] = lambda _: {}
     blank: Mapping[str, Json] = field(default_factory=lambda: {"attributes": {}})
+    objects: tuple[str, ...] = ()
+    more: Mapping[str, str] = field(default_factory=dict)
 
     def new_values(self) -> dict[str, Json]:
         """Return the members of a new row."""
@@ -119,6 +124,7 @@ class Table:
     #: numbers of rows that have changed since they were last stored
     dirty: dict[int, None] = field(default_factory=dict)
     _keys: dict[Key, int] = field(default_factory=dict)
+    _indexed: list[str] = field(init=False)
     _weak: dict[Key, dict[int, None]] = field(default_factory=dict)
     _weak_of: dict[int, tuple[Key, ...]] = field(default_factory=dict)
     _folds: dict[tuple[Json, ...], int] = field(default_factory=dict)
@@ -130,6 +136,9 @@ class Table:
     def __post_init__(self) -> None:
         names = tuple(id for id in self.type.ids if isinstance(id, str))
         self._names = names if len(names) == len(self.type.ids) else ()
+
+    def __post_init__(self) -> None:
+        self._indexed = list(self.type.weak)
 
     # --- finding
 
@@ -145,6 +154,21 @@ class Table:
     def find_weak(self, name: str, value: Json) -> list[Row]:
         """Return the rows that have this value of a weak id."""
         return [self.rows[number] for number in self._weak.get((name, text_of(value)), ())]
+
+    def find_by(self, name: str, value: Json) -> list[Row]:
+        """Return the rows that have this attribute, in the order in which they got it.
+
+        The first 16 attributes that are asked for get an index; other ones are compared row by row.
+        """
+        if name not in self._indexed:
+            if len(self._indexed) >= _INDEXED:
+                text = text_of(value)
+                attributes = ((row, row.values.get("attributes") or {}) for row in self.rows.values())
+                return [row for row, of in attributes if of.get(name) is not None and text_of(of[name]) == text]
+            self._indexed.append(name)
+            for row in self.rows.values():
+                self._index_weak(row)
+        return self.find_weak(name, value)
 
     def owner_of(self, row: Row) -> int:
         """Return the number under which rows of `row` are kept now."""
@@ -206,6 +230,11 @@ class Table:
             self._keys[key] = row.number
         self.touch(row)
 
+    def clear(self) -> None:
+        """Remove all rows."""
+        for row in list(self.rows.values()):
+            self.remove(row)
+
     def restore(self, row: Row) -> None:
         """Add a row that was stored. Numbers continue after it."""
         self.put(row)
@@ -214,12 +243,14 @@ class Table:
     def touch(self, row: Row) -> None:
         """Note that a row has changed."""
         self.dirty[row.number] = None
-        if self.type.weak:
+        if self._indexed:
             self._index_weak(row)
+        for id, attribute in self.type.more.items():
+            self._index_more(row, id, attribute)
 
     def _index_weak(self, row: Row) -> None:
         attributes = row.values.get("attributes") or {}
-        fresh = tuple((n, text_of(attributes[n])) for n in self.type.weak if attributes.get(n) is not None)
+        fresh = tuple((n, text_of(attributes[n])) for n in self._indexed if attributes.get(n) is not None)
         before = self._weak_of.get(row.number, ())
         if fresh == before:
             return
@@ -253,6 +284,21 @@ class Table:
                 self.touch(other)
         if ids:
             self.identify(row, ids)
+
+    def _index_more(self, row: Row, id: str, attribute: str) -> None:
+        """Let a row also be found by the values that an attribute lists; other rows keep theirs."""
+        listed = (row.values.get("attributes") or {}).get(attribute)
+        fresh = tuple((id, part) for text in str(listed or "").split(";") if (part := text.strip()))
+        before = tuple(key for key in row.also if key[0] == id)
+        if fresh == before:
+            return
+        own = set(self._strong(row.ids))
+        for key in before:
+            if self._keys.get(key) == row.number and key not in own:
+                del self._keys[key]
+        row.also = (*(key for key in row.also if key[0] != id), *fresh)[-_MERGED_KEYS:]
+        for key in row.also:
+            self._keys.setdefault(key, row.number)
 
     def remove(self, row: Row) -> None:
         """Remove a row. Rows that belong to it stay until `without_owner`."""

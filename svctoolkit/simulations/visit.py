@@ -172,6 +172,15 @@ class Visit:
         self._note(self._finding(broken, effect, table, place, value, confidence, events))
         return True
 
+    def report_each(self, rule: str, table: str, records: Iterable[Json], *, value: Json = None) -> bool:
+        """Report each record of a request that is lost as a whole. Returns False if the rule has no effect here."""
+        if not self.applies(rule):
+            return False
+        for place, record in enumerate(records):
+            self.record_of = record if isinstance(record, Mapping) else {}
+            self.report(rule, table, place, value=value)
+        return True
+
     def _finding(
         self,
         rule: Rule,

@@ -8,7 +8,7 @@ import pytest
 
 from svctoolkit import simulations
 from svctoolkit.simulations import SIMULATIONS
-from tests.simulations import bounds_am, bounds_customerio, bounds_ga4, bounds_meta, bounds_small
+from tests.simulations import bounds_am, bounds_customerio, bounds_ga4, bounds_hs, bounds_meta, bounds_small
 from tests.simulations.bounds import NOW, SECONDS, Case, Requests, each, numbered
 
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -19,6 +19,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "AM": bounds_am.CONFIG,
     "FACEBOOK_PIXEL": bounds_meta.CONFIG,
     "CUSTOMERIO": bounds_customerio.CONFIG,
+    "HS": bounds_hs.CONFIG,
     **bounds_small.CONFIGS,
 }
 #: rules that say how something is answered or kept; they lose nothing
@@ -254,6 +255,7 @@ CASES: dict[str, Case] = {
     **bounds_am.CASES,
     **bounds_meta.CASES,
     **bounds_customerio.CASES,
+    **bounds_hs.CASES,
     **bounds_small.CASES,
 }
 #: rules whose case is another one's: they say what happens to a request whose records break others
@@ -266,7 +268,7 @@ ELSEWHERE = {
     "kl.profile.identity",
 }
 #: rules about many requests in a short time, which a stopped clock would break by itself
-RATES = {"mp.rate", "kl.rate", "bz.rate"}  # fmt: skip
+RATES = {"mp.rate", "kl.rate", "bz.rate", "hs.rate"}  # fmt: skip
 TYPES = {
     "mp": "MP",
     "kl": "KLAVIYO",
@@ -275,6 +277,7 @@ TYPES = {
     "am": "AM",
     "fb": "FACEBOOK_PIXEL",
     "cio": "CUSTOMERIO",
+    "hs": "HS",
     "ph": "POSTHOG",
     "sc": "SNAPCHAT_CONVERSION",
     "tt": "TIKTOK_ADS",

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svctoolkit.errors import ConfigError, UnknownName
-from svctoolkit.simulations import SIMULATIONS, Account, Alias, Fold, load_rules
+from svctoolkit.simulations import SIMULATIONS, Account, Alias, Fold, Request, load_rules
 from svctoolkit.simulations import open as open_simulation
 from svctoolkit.simulations import operations as op
 from svctoolkit.simulations.formats import is_email, is_phone, time_of
@@ -371,3 +371,61 @@ def test_unknown_endpoints_are_counted_in_bounded_memory() -> None:
     assert len(server.unknown) == 1001
     assert server.unknown.total() == 1100
     assert server.unknown["others"] == 100
+
+
+CHANGES = st.lists(st.tuples(st.integers(0, 3), st.lists(st.sampled_from("abcde"), max_size=3), st.booleans()))
+
+
+@few
+@given(changes=CHANGES)
+def test_rows_are_found_by_what_an_attribute_lists_now(changes: list[tuple[int, list[str], bool]]) -> None:
+    """Further values of an id find the row that lists them first, and no row after they or the row are removed."""
+    table = Table(TableType("profiles", ("id",), more={"id": "others"}), 1000)
+    rows = [table.add({"id": f"u{n}"}, {"attributes": {}}, at=NOW) for n in range(4)]
+    for number, others, removes in changes:
+        row = rows[number]
+        row.values["attributes"]["others"] = ";".join(others)
+        if removes:
+            table.remove(row)
+        elif row.number in table.rows:
+            table.touch(row)
+    kept = list(table.rows.values())
+
+    for value in "abcde":
+        found = table.find({"id": value})
+        listing = [row for row in kept if value in row.values["attributes"].get("others", "").split(";")]
+        assert found is None or found in listing
+    assert all(table.find({"id": f"u{n}"}) is (row if row in kept else None) for n, row in enumerate(rows))
+
+
+@few
+@given(changes=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20), st.sampled_from("xy")), max_size=40))
+def test_any_attribute_finds_its_rows(changes: list[tuple[int, int, str]]) -> None:
+    """Rows are found by attributes that nobody declared, also by more of them than there are indexes."""
+    table = Table(TableType("profiles", ("id",)), 1000)
+    rows = [table.add({"id": f"u{n}"}, {"attributes": {}}, at=NOW) for n in range(4)]
+    for number, attribute, value in changes:
+        rows[number].values["attributes"][f"a{attribute}"] = value
+        table.touch(rows[number])
+        found = table.find_by(f"a{attribute}", value)
+        assert set(found) == {row for row in rows if row.values["attributes"].get(f"a{attribute}") == value}
+
+
+def test_the_objects_of_an_account_are_there_at_the_start() -> None:
+    """They are rows of their tables, with the ids that these have; what was stored replaces them."""
+    account = {"objects": [{"type": "contacts", "id": 7, "properties": {"email": "a@b.example", "plan": "x"}}]}
+    server = open_simulation("HS", {}, account={**account, "history": "new"})
+    rows = [{"ids": {"id": "7", "email": "a@b.example"}, "attributes": {"email": "a@b.example", "plan": "x"}}]
+    assert server.held()["profiles"] == rows
+
+    server.answer("DELETE", "https://api.hubapi.com/crm/v3/objects/contacts/7")
+    assert server.held()["profiles"] == []
+    server.give({"profiles": [{"ids": {"email": "c@d.example"}}]})
+    _, stored, _ = server.handle(read("GET", "https://api.hubapi.com/crm/v3/properties/contacts"), stored=True)
+    other = open_simulation("HS", {}, account=account)
+    other.restore(stored, [])
+    assert [row["ids"]["email"] for row in other.held()["profiles"]] == ["c@d.example"]
+
+
+def read(method: str, url: str) -> Request:
+    return Request(method, url, {}, None)

@@ -129,12 +129,8 @@ def _is_too_long(visit: Visit, request: Request) -> bool:
         too_long = max(counts.values()) > visit.limit(rule)
     else:
         too_long = total > visit.limit(rule)
-    if not too_long or not visit.applies(rule):
-        return False
-    for kind in counts:
-        for place, visit.record_of in enumerate(request.items(kind)):
-            visit.report(rule, kind, place, value=total)
-    return True
+    reported = [visit.report_each(rule, kind, request.items(kind), value=total) for kind in counts if too_long]
+    return any(reported)
 
 
 def _owner_key(item: Mapping[str, Any]) -> str:

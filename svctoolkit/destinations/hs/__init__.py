@@ -7,6 +7,9 @@ RudderStack's router, which maps several of them at a time, upserts those whose 
 HubSpot event that the configuration maps the name to. `apiVersion` selects the API: the legacy API sends every contact
 with an e-mail address to its batch endpoint, and every event to the tracking pixel.
 https://developers.hubspot.com/docs/api-reference/crm-contacts-v3/guide
+
+If the object type is `association`, the event associates two objects instead, in either API. RudderStack looks nothing
+up for it: the traits contain both ends.
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ from svctoolkit.mapping import (
     NotConfigured,
     as_object,
     event_name,
+    in_url,
     objects,
     text,
 )
@@ -91,10 +95,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"status": "error", "message": "You have reached your secondly limit."}),
         Answer("invalid field", 400, {"status": "error", "message": "Property values were not valid"}),
     ],
-    differences=[
-        "Identifiers that are not strings are rejected.",
-        "Associations between objects (`doAssociation`) were never observed, and are not sent.",
-    ],
+    differences=["Identifiers that are not strings are rejected."],
 )
 
 
@@ -170,6 +171,10 @@ def _contact(event: Event, properties: Mapping[str, Any], account: _Account) -> 
 def _mapped_object(event: Event, account: _Account) -> Payload:
     """Return the object that the external ID identifies, with its traits; HubSpot dates become midnight UTC."""
     kind, field, value = _mapped_id(event)
+    if as_object(event.raw.get("traits")).get("email"):
+        email_of(event)
+    if kind == "association":
+        return _association(event, account)
     properties = midnights(as_object(event.raw.get("traits")), account.property_types())
     if not account.is_legacy and account.is_unique(field, kind) and account.in_batch and value is not None:
         return account.upsert(kind, field, value, properties)
@@ -182,10 +187,25 @@ def _mapped_object(event: Event, account: _Account) -> Payload:
     return account.batch(kind, "update", {"properties": properties, "id": object_id})
 
 
+def _association(event: Event, account: _Account) -> Payload:
+    """Return the association between two objects: the traits are its ends, the external ID names the types."""
+    about, names = _external_id(event), ("fromObjectType", "toObjectType", "associationTypeId")
+    for name in names:
+        if not isinstance(about.get(name), str) or not about[name]:
+            raise Missing(f"context.externalId.0.{name}", wants="the types of both objects and of the association")
+    start, end, kind = (str(about[name]) for name in names)
+    entry = {**as_object(event.raw.get("traits")), "type": kind}
+    return account.send(f"/crm/v3/associations/{in_url(start)}/{in_url(end)}/batch/create", json={"inputs": [entry]})
+
+
+def _external_id(event: Event) -> Mapping[str, Any]:
+    listed = event.context.get("externalId")
+    return as_object(listed[0]) if isinstance(listed, list) and listed else {}
+
+
 def _mapped_id(event: Event) -> tuple[str, str, Any]:
     """Return object type, property and value from the first external ID: `lead` (of `HS-lead`), `email`, address."""
-    listed = event.context.get("externalId")
-    first = as_object(listed[0]) if isinstance(listed, list) and listed else {}
+    first = _external_id(event)
     kind, field, value = first.get("type"), first.get("identifierType"), first.get("id")
     if not (isinstance(kind, str) and isinstance(field, str) and kind and field):
         raise Missing("context.externalId", wants="the type and identifierType of the external ID")
