@@ -124,7 +124,7 @@ class Table:
     #: numbers of rows that have changed since they were last stored
     dirty: dict[int, None] = field(default_factory=dict)
     _keys: dict[Key, int] = field(default_factory=dict)
-    _indexed: list[str] = field(init=False)
+    _indexed: list[str] = field(default_factory=list)
     _weak: dict[Key, dict[int, None]] = field(default_factory=dict)
     _weak_of: dict[int, tuple[Key, ...]] = field(default_factory=dict)
     _folds: dict[tuple[Json, ...], int] = field(default_factory=dict)
@@ -136,8 +136,6 @@ class Table:
     def __post_init__(self) -> None:
         names = tuple(id for id in self.type.ids if isinstance(id, str))
         self._names = names if len(names) == len(self.type.ids) else ()
-
-    def __post_init__(self) -> None:
         self._indexed = list(self.type.weak)
 
     # --- finding
