@@ -102,8 +102,8 @@ class Simulation:
     def on(self, *endpoints: str, checks: str = "", is_open: bool = False) -> Callable[[Handler], Handler]:
         """Register a handler for endpoints such as `POST /users/track` or `PATCH /profiles/{id}`.
 
-        With `checks`, requests are judged by the checks of this kind before, as records with `body` and `bytes`.
-        Requests to endpoints that are open need not authenticate.
+        With `checks`, requests are judged by the checks of this kind before, as records with `body`, `bytes` and
+        `headers`. Requests to endpoints that are open need not authenticate.
         """
 
         def register(handler: Handler) -> Handler:
@@ -138,7 +138,7 @@ class Simulation:
             is_missing = "authorization" not in request.headers and visit.has_answer("unauthenticated")
             return visit.answer("unauthenticated" if is_missing else "unauthorized")
         if endpoint.checks:
-            sent = {"body": request.body, "bytes": request.size}
+            sent = {"body": request.body, "bytes": request.size, "headers": request.headers}
             refused = visit.refuse(endpoint.checks, sent)
             if refused is not None:
                 return refused

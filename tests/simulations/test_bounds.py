@@ -8,7 +8,15 @@ import pytest
 
 from svctoolkit import simulations
 from svctoolkit.simulations import SIMULATIONS
-from tests.simulations import bounds_am, bounds_customerio, bounds_ga4, bounds_hs, bounds_meta, bounds_small
+from tests.simulations import (
+    bounds_am,
+    bounds_customerio,
+    bounds_ga4,
+    bounds_hs,
+    bounds_intercom,
+    bounds_meta,
+    bounds_small,
+)
 from tests.simulations.bounds import NOW, SECONDS, Case, Requests, each, numbered
 
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -20,6 +28,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "FACEBOOK_PIXEL": bounds_meta.CONFIG,
     "CUSTOMERIO": bounds_customerio.CONFIG,
     "HS": bounds_hs.CONFIG,
+    "INTERCOM": bounds_intercom.CONFIG,
     **bounds_small.CONFIGS,
 }
 #: rules that say how something is answered or kept; they lose nothing
@@ -256,6 +265,7 @@ CASES: dict[str, Case] = {
     **bounds_meta.CASES,
     **bounds_customerio.CASES,
     **bounds_hs.CASES,
+    **bounds_intercom.CASES,
     **bounds_small.CASES,
 }
 #: rules whose case is another one's: they say what happens to a request whose records break others
@@ -268,7 +278,7 @@ ELSEWHERE = {
     "kl.profile.identity",
 }
 #: rules about many requests in a short time, which a stopped clock would break by itself
-RATES = {"mp.rate", "kl.rate", "bz.rate", "hs.rate"}  # fmt: skip
+RATES = {"mp.rate", "kl.rate", "bz.rate", "hs.rate", "ic.rate"}  # fmt: skip
 TYPES = {
     "mp": "MP",
     "kl": "KLAVIYO",
@@ -278,6 +288,7 @@ TYPES = {
     "fb": "FACEBOOK_PIXEL",
     "cio": "CUSTOMERIO",
     "hs": "HS",
+    "ic": "INTERCOM",
     "ph": "POSTHOG",
     "sc": "SNAPCHAT_CONVERSION",
     "tt": "TIKTOK_ADS",

@@ -25,6 +25,8 @@ SIGNED = {
     ("KLAVIYO", "an event without a name is sent without one, which Klaviyo refuses"): {"kl.event.required"},
     # Customer.io requires a name; the mapping sends a page without one, as RudderStack does.
     ("CUSTOMERIO", "a known person's page may have no name"): {"cio.event.required"},
+    # Intercom requires the time of an event; a row without the column has none, as in RudderStack.
+    ("INTERCOM", "reverse ETL sends events too"): {"ic.event.required"},
     # Snap's schema requires an action source, which the mapping leaves out.
     ("SNAPCHAT_CONVERSION", "an unknown conversion type gives no action source"): {"sc.required"},
     ("KLAVIYO", "a screen keeps its name, even an empty one"): {"kl.event.required"},
