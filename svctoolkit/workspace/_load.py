@@ -100,7 +100,7 @@ def _from_file(
 
     In a delivery mode that sends requests, a variable that is not set is a flaw.
     """
-    misfits = yamlfile.misfits(document.data, schema())
+    misfits = [] if yamlfile.fits(document.data, WorkspaceShape) else yamlfile.misfits(document.data, schema())
     flaws = [Flaw(tuple(m.path), m.message, key=m.at_key) for m in misfits]
     if len(flaws) > yamlfile.MAX_PROBLEMS:
         raise InvalidWorkspace(_problems(document, _in_order(document, flaws)))

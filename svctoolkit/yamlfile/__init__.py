@@ -15,7 +15,7 @@ from svctoolkit.yamlfile._check import Misfit, check, misfits
 from svctoolkit.yamlfile._document import MAX_PROBLEMS, SHARED, Document, cap, without_collector
 from svctoolkit.yamlfile._load import display_name, load, load_text
 from svctoolkit.yamlfile._removed import REMOVED
-from svctoolkit.yamlfile._schema import schema
+from svctoolkit.yamlfile._schema import fits, schema
 
 
 def dump(data: Json) -> str:
@@ -49,6 +49,7 @@ __all__ = [
     "display_name",
     "dump",
     "edit",
+    "fits",
     "load",
     "load_text",
     "misfits",

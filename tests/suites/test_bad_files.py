@@ -5,10 +5,16 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from svctoolkit import yamlfile
 from svctoolkit.cli import main
+from svctoolkit.runner.suite import format as suite_format
+from svctoolkit.workspace._shapes import WorkspaceShape, schema
 
 HEAD = """\
 destinations:
@@ -113,3 +119,36 @@ def test_an_unreachable_base_url_is_reported_once(told: Callable[..., str]) -> N
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
 
         assert told(HEAD + SCENARIO, "--base-url", url).count(f"base URL: no response from {url}") == 1
+
+
+_KEYS = st.sampled_from(
+    ["name", "id", "tags", "skip", "xfail", "limit", "always", "never", "exact", "freeze", "batch", "recorder", "delay"]
+) | st.sampled_from(["status", "times", "cases", "event", "send", "stages", "expect", "delivered", "key", "unknown"])
+_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-1, 3)
+    | st.sampled_from([0.5, 1.0, 10**30, "", "a", "a\n", "5s", "5s\n", "off", "error", "sequence", "$(x)"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_KEYS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(_KEYS, _VALUES, max_size=4))
+@example({"limit": "5s\n"})
+@example({"tags": ["a\n"]})
+@example({"always": {"key": 1}})
+def test_a_scenario_that_fits_the_types_matches_the_schema(scenario: dict[str, Any]) -> None:
+    """The types, which are checked first, accept nothing that the schema of suites rejects."""
+    suite = {"scenarios": [{"name": "a", **scenario}]}
+
+    assert not (yamlfile.fits(suite, suite_format.Suite) and yamlfile.misfits(suite, suite_format.schema()))
+
+
+@given(st.dictionaries(st.sampled_from(["url", "writeKey", "answer", "more"]), _VALUES))
+@example({"url": "https://a\n", "writeKey": "k"})
+def test_a_workspace_that_fits_the_types_matches_the_schema(forward: dict[str, Any]) -> None:
+    """The same for workspaces."""
+    workspace = {"sources": {"web": {"forward": forward}}}
+
+    assert not (yamlfile.fits(workspace, WorkspaceShape) and yamlfile.misfits(workspace, schema()))

@@ -86,7 +86,8 @@ def _folders(suite: Path) -> Iterator[Path]:
 
 def _load(path: Path) -> Document:
     document = yamlfile.load(path, error=InvalidSuite)
-    yamlfile.check(document, _schema(), InvalidSuite)
+    if not yamlfile.fits(document.data, CommonFile):
+        yamlfile.check(document, _schema(), InvalidSuite)
     fixtures = {
         name: str(path.parent / entry) if is_file(entry) else entry
         for name, entry in document.data.get("fixtures", {}).items()

@@ -12,11 +12,13 @@ from svctoolkit import yamlfile
 from svctoolkit.json_types import Json
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
-Tag: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="a word for selecting scenarios")]
-Id: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="stable id of the test")]
+Tag: TypeAlias = Annotated[
+    str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\Z", description="a word for selecting scenarios")
+]
+Id: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z", description="stable id of the test")]
 OptionalJson: TypeAlias = Any | UnsetType
 Duration: TypeAlias = (
-    Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?(ms|s|m|h)$", description="500ms, 20s, 2m, 1h")]
+    Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?(ms|s|m|h)\Z", description="500ms, 20s, 2m, 1h")]
     | Annotated[float, Meta(ge=0, description="seconds")]
 )
 
@@ -207,7 +209,7 @@ Never: TypeAlias = Annotated[
     ),
 ]
 Always: TypeAlias = Annotated[
-    dict[str, Any],
+    dict[Literal["user_transform", "dest_transform", "delivered"], Any],
     Meta(
         description="every event, payload or request must match: {delivered: {headers: {x-key: {$absent: false}}}}",
         extra_json_schema={"propertyNames": {"enum": ["user_transform", "dest_transform", "delivered"]}},

@@ -40,7 +40,7 @@ def load(
         with inputs.recording() as read:
             common = common_of(path)
             document = yamlfile.load(path, error=InvalidSuite).with_shared(common.documents)
-        yamlfile.check(document, _format.schema(), InvalidSuite)
+        _check(document)
         shared = {} if workspaces is None else workspaces
         workspace = _workspace(path, document, shared, environment, variables or {}, common)
         workspace = _with_own_calls(workspace, document)
@@ -74,13 +74,19 @@ def loads(
     process.
     """
     document = yamlfile.load(text, name=name, error=InvalidSuite)
-    yamlfile.check(document, _format.schema(), InvalidSuite)
+    _check(document)
     environment = Environment() if environ is None else Environment(environ)
     if document.data.keys() & {"workspace", *_format.WORKSPACE_KEYS}:
         workspace = _workspace(path, document, {}, environment, {}, Common())
     workspace = _with_own_calls(workspace, document)
     suite = Suite(path, document.data.get("suite") or name, document, workspace, environment=environment)
     return _fill(suite, {})
+
+
+def _check(document: Document) -> None:
+    """Raise `InvalidSuite` with everything in the document that does not match the format."""
+    if not yamlfile.fits(document.data, _format.Suite):
+        yamlfile.check(document, _format.schema(), InvalidSuite)
 
 
 def _fill(suite: Suite, variables: Mapping[str, Any]) -> Suite:
