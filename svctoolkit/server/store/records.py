@@ -85,7 +85,8 @@ class Records(Generic[R]):
     def __init__(self, store: Store, kind: Kind[R], chosen: Filter) -> None:
         self._store, self._kind = store, kind
         wanted = {name: value for name in _MEMBERS if (value := getattr(chosen, name)) is not None}
-        self._where, values = _where(kind, tuple(wanted))
+        names = tuple("without_run" if name == "run" and not value else name for name, value in wanted.items())
+        self._where, values = _where(kind, names)
         self._values = [wanted[name] for name in values]
         self._sql = _selection(kind)
 
@@ -160,6 +161,11 @@ def _condition(kind: Kind[Any], name: str) -> str:
     """Return a condition that uses the value once or twice. If the kind has no such column, it matches nothing."""
     if name in ("since", "until"):
         return f"o.at {'>=' if name == 'since' else '<'} ?"
+    if name == "run" and kind.column("run"):
+        # The second part lets SQLite use the index of runs, which leaves out events without a run.
+        return f"{kind.column('run')} = ? and {kind.column('run')} <> ''"
+    if name == "without_run":
+        return f"{kind.column('run')} = ''" if kind.column("run") else "0"
     if name == "user" and kind.column("anonymous"):
         return f"({kind.column('user')} = ? or {kind.column('anonymous')} = ?)"
     if name == "succeeded" and kind is DELIVERIES:

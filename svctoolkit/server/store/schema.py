@@ -246,6 +246,10 @@ create index if not exists pending on fates(destination, seq) where status = 'pe
 create index if not exists of_event on deliveries(seq);
 create index if not exists carried_event on carried(seq);
 create index if not exists violations_of_event on violations(seq);
+create index if not exists events_of_run on events(run) where run <> '';
+create index if not exists fates_of_run on fates(run) where run <> '';
+create index if not exists deliveries_of_run on deliveries(run) where run <> '';
+create index if not exists violations_of_run on violations(run) where run <> '';
 """
 
 
