@@ -94,7 +94,7 @@ MAY_IMPORT = {
 #: package -> its subpackages, bottom up: each may import those before it (an entry may be one module). `*` has all
 #: others: adding a file needs no change here
 ROOMS = {
-    "warehouse": "providers rows loading warehouse diff _display dbt",
+    "warehouse": "providers rows loading warehouse comparison _display dbt",
     "widgets": ("_base destination_explorer transformation_editor live_events sdk_playground suite_explorer *"),
     "plans": (
         "violation schema settings rule fields frames model project text _display "

@@ -24,11 +24,11 @@ from svctoolkit.pipeline.stages.stages import Stages
 from svctoolkit.pipeline.together import together
 from svctoolkit.pipeline.warehouses import Warehouses, check_runs
 from svctoolkit.results import DestinationResult, SharedDeliveries, SourceResult
-from svctoolkit.simulations import Level, Loss, SimulatedServer
 from svctoolkit.workspace import Destination, Source, UserCode, Workspace, config_secrets, require_trust
 
 if TYPE_CHECKING:
     from svctoolkit.results.lineage import Lineage
+    from svctoolkit.simulations import Level, Loss, SimulatedServer
     from svctoolkit.warehouse import Warehouse
 
 _MOST_OVERRIDES = 10_000  # secrets of overrides to remember; the recorder keeps the same number of requests

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svctoolkit.delivery import Answer, HttpRequest, HttpResponse, Recorder, Sender, Server, Transport
 from svctoolkit.destinations import Lookup
@@ -11,8 +11,10 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.simulated import HeldChanges, Simulated
 from svctoolkit.secrets import reveal
-from svctoolkit.simulations import About
 from svctoolkit.workspace import Destination, Workspace
+
+if TYPE_CHECKING:
+    from svctoolkit.simulations import About
 
 
 def server_of(

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svctoolkit.delivery import Answer, HttpRequest, parse_body
 from svctoolkit.destinations import CATALOGUE, DestinationMapping, DestinationType, definitions
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import Masker
 from svctoolkit.transformations import Runnable
-from svctoolkit.warehouse import Tables, is_warehouse
+from svctoolkit.warehouse import is_warehouse
 from svctoolkit.workspace import Destination, Transformation, UserCode, Workspace, config_secrets
+
+if TYPE_CHECKING:
+    from svctoolkit.warehouse import Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,8 @@ def route(
 
 
 def _tables(workspace: Workspace, destination: Destination, config: Mapping[str, Json]) -> Tables:
+    from svctoolkit.warehouse import Tables  # 10 ms, and few destinations are warehouses
+
     return Tables(destination.type, config, settings=workspace.warehouses.for_rows())
 
 

@@ -13,7 +13,7 @@ from svctoolkit.errors import MappingError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.progress import enter
 from svctoolkit.pipeline.route import Route
-from svctoolkit.pipeline.stages import dest_transform, load, send_to_destination, user_transform
+from svctoolkit.pipeline.stages import dest_transform, send_to_destination, user_transform
 from svctoolkit.pipeline.stages.stages import DEST_ABORT, NOTHING_TO_SEND, USER_ABORT, Stages
 from svctoolkit.pipeline.warehouses import Warehouses
 from svctoolkit.results import DROPPED, NO_TRANSFORMATION, EventResult
@@ -68,6 +68,8 @@ def run_many(
             if item is None:
                 _abort(result, stages)
             elif route.tables is not None:
+                from svctoolkit.pipeline.stages import load  # few destinations are warehouses
+
                 load.run(result, item, route, stages, context, source, warehouses)
             else:
                 _deliver(result, item, route, stages, sender, context)

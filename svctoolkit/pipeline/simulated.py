@@ -10,21 +10,24 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import parse_qsl
 
 import msgspec
 
+from svctoolkit import simulations
 from svctoolkit.delivery import Answer, HttpRequest, parse_body
 from svctoolkit.errors import UsageError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
-from svctoolkit.simulations import About, Level, Loss, Request, SimulatedServer, StoredRow, check_level, is_simulated
-from svctoolkit.simulations import open as open_simulation
+from svctoolkit.simulations import Level, check_level
 from svctoolkit.workspace import Destination, Workspace
 
+if TYPE_CHECKING:
+    from svctoolkit.simulations import About, Loss, Request, SimulatedServer, StoredRow
+
 #: `(destination, run)` -> the rows and losses of a server that were stored
-Load: TypeAlias = Callable[[str, str], tuple[Sequence[StoredRow], Sequence[Loss]]]
+Load: TypeAlias = "Callable[[str, str], tuple[Sequence[StoredRow], Sequence[Loss]]]"
 _RUNS = 1_000  # states in memory
 
 
@@ -79,7 +82,7 @@ class Simulated:
     def level(self, destination: Destination) -> Level:
         """Return the level of a destination: its own, or else that of the workspace."""
         if self._only is not None:
-            return self._only if is_simulated(destination.type) else "answers"
+            return self._only if simulations.is_simulated(destination.type) else "answers"
         return self._workspace.simulation_level(destination, self._default)
 
     def at(self, level: Level | None) -> Simulated:
@@ -121,7 +124,7 @@ class Simulated:
         return server
 
     def _open(self, destination: Destination, run: str) -> SimulatedServer:
-        server = open_simulation(
+        server = simulations.open(
             destination.type,
             destination.config,
             account={"history": self._history, **destination.declared},
@@ -186,7 +189,7 @@ class Simulated:
 
 
 def _reason(destination: Destination) -> str:
-    if not is_simulated(destination.type):
+    if not simulations.is_simulated(destination.type):
         return f"destination {destination.key!r} is not simulated: {destination.type} has no simulation"
     return f"destination {destination.key!r} is not simulated: set `simulate: simulated`"
 
@@ -203,7 +206,7 @@ def read_request(
         except (OSError, EOFError, zlib.error):
             content = b""
     body = _body(content, headers.get("content-type", ""))
-    return Request(request.method.upper(), request.url, headers, body, events, len(content), run, about)
+    return simulations.Request(request.method.upper(), request.url, headers, body, events, len(content), run, about)
 
 
 def _body(content: bytes, kind: str) -> Json:

@@ -15,11 +15,11 @@ from svctoolkit.destinations import definitions
 from svctoolkit.errors import DeliveryError, StoreError, UnknownName
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import reveal
-from svctoolkit.warehouse import Entry, Loss, Metadata, Notes, is_warehouse, provider
+from svctoolkit.warehouse import is_warehouse, provider
 from svctoolkit.workspace import Destination, Source, Workspace
 
 if TYPE_CHECKING:
-    from svctoolkit.warehouse import Warehouse
+    from svctoolkit.warehouse import Entry, Loss, Notes, Warehouse
 
 
 class Warehouses:
@@ -83,6 +83,8 @@ class Warehouses:
         return [_answer(row["table"], load.losses) for row, _ in entries]
 
     def _must_merge(self, source: str) -> bool:
+        from svctoolkit.warehouse import Metadata
+
         entry = self._workspace.sources.get(source)
         return entry is not None and Metadata(source_category=entry.category).extracts
 

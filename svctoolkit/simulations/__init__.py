@@ -2,7 +2,8 @@
 
 A simulation is declared next to its mapping, in `destinations/<type>/simulation.py` with its rules in `facts.yaml`.
 
->>> server = open("MP", {"token": "t1"}, now="2026-08-06T10:00:00Z")
+>>> from svctoolkit import simulations
+>>> server = simulations.open("MP", {"token": "t1"}, now="2026-08-06T10:00:00Z")
 >>> event = {"event": "Signed Up", "properties": {"distinct_id": "anonymous", "$insert_id": "i1", "time": 1786000000}}
 >>> server.answer("POST", "https://api.mixpanel.com/import/?strict=1", body=[event])[0]
 400
@@ -12,17 +13,58 @@ A simulation is declared next to its mapping, in `destinations/<type>/simulation
 
 from __future__ import annotations
 
-from svctoolkit.simulations.account import Account
-from svctoolkit.simulations.catalogue import SIMULATIONS, is_simulated, open  # noqa: A004 - called with its module
-from svctoolkit.simulations.checks import Check, Confidence
-from svctoolkit.simulations.credentials import basic, basic_login, bearer, header
-from svctoolkit.simulations.losses import Change, Loss
-from svctoolkit.simulations.messages import About, Request, Response, filled, member, object_at, objects
-from svctoolkit.simulations.rules import LEVELS, Level, Rule, Rules, check_level, load_rules
-from svctoolkit.simulations.server import SimulatedServer, StoredRow
-from svctoolkit.simulations.simulation import Simulation
-from svctoolkit.simulations.table import Alias, Fold, Row
-from svctoolkit.simulations.visit import Batch, Broken, Visit
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.simulations.levels import LEVELS, Level, check_level
+
+if TYPE_CHECKING:
+    from svctoolkit.simulations.account import Account
+    from svctoolkit.simulations.catalogue import SIMULATIONS, is_simulated, open  # noqa: A004 - called with its module
+    from svctoolkit.simulations.checks import Check, Confidence
+    from svctoolkit.simulations.credentials import basic, basic_login, bearer, header
+    from svctoolkit.simulations.losses import Change, Loss
+    from svctoolkit.simulations.messages import About, Request, Response, filled, member, object_at, objects
+    from svctoolkit.simulations.rules import Rule, Rules, load_rules
+    from svctoolkit.simulations.server import SimulatedServer, StoredRow
+    from svctoolkit.simulations.simulation import Simulation
+    from svctoolkit.simulations.table import Alias, Fold, Row
+    from svctoolkit.simulations.visit import Batch, Broken, Visit
+
+#: Imported on first use: most workspaces simulate nothing, but all of them have a level.
+_HOME = {
+    "About": "messages",
+    "Account": "account",
+    "Alias": "table",
+    "Batch": "visit",
+    "Broken": "visit",
+    "Change": "losses",
+    "Check": "checks",
+    "Confidence": "checks",
+    "Fold": "table",
+    "Loss": "losses",
+    "Request": "messages",
+    "Response": "messages",
+    "Row": "table",
+    "Rule": "rules",
+    "Rules": "rules",
+    "SIMULATIONS": "catalogue",
+    "SimulatedServer": "server",
+    "Simulation": "simulation",
+    "StoredRow": "server",
+    "Visit": "visit",
+    "basic": "credentials",
+    "basic_login": "credentials",
+    "bearer": "credentials",
+    "filled": "messages",
+    "header": "credentials",
+    "is_simulated": "catalogue",
+    "load_rules": "rules",
+    "member": "messages",
+    "object_at": "messages",
+    "objects": "messages",
+    "open": "catalogue",
+}
 
 __all__ = [
     "LEVELS",
@@ -60,3 +102,10 @@ __all__ = [
     "objects",
     "open",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return value

@@ -11,7 +11,7 @@ from pathlib import Path
 from svctoolkit.json_types import Json
 from svctoolkit.registry import Registry
 from svctoolkit.simulations.account import Account
-from svctoolkit.simulations.rules import Level, check_level
+from svctoolkit.simulations.levels import Level, check_level
 from svctoolkit.simulations.server import ROWS, SimulatedServer
 from svctoolkit.simulations.simulation import Simulation
 

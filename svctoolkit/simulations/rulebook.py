@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 from svctoolkit.simulations.answers import Values
 from svctoolkit.simulations.checks import ReadyCheck, Words
+from svctoolkit.simulations.levels import Level
 from svctoolkit.simulations.messages import Response
-from svctoolkit.simulations.rules import Level, Rules, bound_of
+from svctoolkit.simulations.rules import Rules, bound_of
 
 
 class Rulebook:

@@ -8,34 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from svctoolkit.errors import ConfigError, Problem, UnknownName, did_you_mean
+from svctoolkit.errors import ConfigError, Problem, UnknownName
 from svctoolkit.json_types import Json
 from svctoolkit.simulations.answers import Form
 from svctoolkit.simulations.checks import Check, Confidence, Effect, Limit, Words, check_problem
+from svctoolkit.simulations.levels import Level
 from svctoolkit.yamlfile import check, load, schema
 
-#: `answers` responds without judging; `simulated` applies certain rules; `strict` also applies inferred ones and delays
-Level: TypeAlias = Literal["answers", "simulated", "strict"]
-
-LEVELS: tuple[Level, ...] = ("answers", "simulated", "strict")
 LOSSES = ("refused", "dropped", "cut", "folded")
 _CERTAIN = ("doc", "rec", "val")
 _STALE_DAYS = 548  # 18 months
 _WORDS = Words()
-
-
-def check_level(level: str) -> Level:
-    """Return the level with this name. Raises `ConfigError` for an unknown one."""
-    for known in LEVELS:
-        if level == known:
-            return known
-    near = did_you_mean(level, LEVELS) or f" The levels are {', '.join(LEVELS)}."
-    raise ConfigError(f"no level is called {level!r}.{near}")
 
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

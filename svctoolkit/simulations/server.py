@@ -14,10 +14,10 @@ from svctoolkit.errors import UsageError
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import reveal
 from svctoolkit.simulations.account import Account
+from svctoolkit.simulations.levels import Level
 from svctoolkit.simulations.losses import Change, Loss
 from svctoolkit.simulations.messages import Request, Response, object_at, objects
 from svctoolkit.simulations.rates import Rates
-from svctoolkit.simulations.rules import Level
 from svctoolkit.simulations.simulation import Simulation
 from svctoolkit.simulations.table import Alias, Row, Table
 from svctoolkit.simulations.visit import Visit

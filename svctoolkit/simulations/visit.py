@@ -11,11 +11,12 @@ from svctoolkit.json_types import Json
 from svctoolkit.simulations import operations as op
 from svctoolkit.simulations.account import Account
 from svctoolkit.simulations.checks import FINE, Confidence, Effect, ReadyCheck
+from svctoolkit.simulations.levels import Level
 from svctoolkit.simulations.losses import Change, Loss
 from svctoolkit.simulations.messages import About, Response
 from svctoolkit.simulations.rates import Rates
 from svctoolkit.simulations.rulebook import Rulebook
-from svctoolkit.simulations.rules import LOSSES, Level, Rule
+from svctoolkit.simulations.rules import LOSSES, Rule
 from svctoolkit.simulations.table import FoldKey, Row, Table, text_of
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.displayed import shows
-from svctoolkit.warehouse.diff import Diff
+from svctoolkit.warehouse.comparison import Diff
 from svctoolkit.warehouse.loading.load import Load
 from svctoolkit.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
-    from svctoolkit.warehouse.diff import Diff
+    from svctoolkit.warehouse.comparison import Diff
     from svctoolkit.warehouse.loading.load import Load
     from svctoolkit.warehouse.warehouse import Warehouse
 

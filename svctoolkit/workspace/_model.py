@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from svctoolkit import simulations
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.errors import InvalidWorkspace, Problem
 from svctoolkit.inputs import Inputs
 from svctoolkit.json_types import Json
 from svctoolkit.plans import Link
 from svctoolkit.secrets import Masker, Secret
-from svctoolkit.simulations import Level, check_level, is_simulated
+from svctoolkit.simulations import Level, check_level
 from svctoolkit.transformations import Limits, Scope
 from svctoolkit.workspace._items import (
     LANGUAGES,
@@ -265,7 +266,7 @@ class Workspace(Displayed):
         `answers` for types without a simulation.
         """
         level = destination.simulate or default or self.simulate or self.delivery.simulate
-        return level if level == "answers" or is_simulated(destination.type) else "answers"
+        return level if level == "answers" or simulations.is_simulated(destination.type) else "answers"
 
     def account_of(self, destination: Destination) -> Account | None:
         """Return a destination's account; None without OAuth. Raises `UnknownName` for an unknown account."""

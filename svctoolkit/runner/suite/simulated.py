@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
+from svctoolkit import simulations
 from svctoolkit.errors import did_you_mean
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite.model import Place
-from svctoolkit.simulations import SIMULATIONS, is_simulated
 from svctoolkit.workspace import Destination, Workspace
 
 Places: TypeAlias = Iterator[tuple[Place, str]]
@@ -54,7 +54,7 @@ def held_problems(expect: Mapping[str, Json], workspace: Workspace, *, pending: 
 
 
 def _tables(destination: Destination, rows: Json, path: Place) -> Places:
-    tables = SIMULATIONS[destination.type].tables
+    tables = simulations.SIMULATIONS[destination.type].tables
     if not isinstance(rows, Mapping) or not rows:
         yield path, f"must be a map of tables: {', '.join((*tables, *_MORE))}"
         return
@@ -79,20 +79,20 @@ def given_problems(workspace: Workspace, given: Mapping[str, Json]) -> Places:
         elif workspace.simulation_level(destination) == "answers":
             yield ("given", key), f"destination {key!r} is not simulated: {_why(destination)}"
         else:
-            for table in [t for t in state if t in SIMULATIONS[destination.type].tables]:
+            for table in [t for t in state if t in simulations.SIMULATIONS[destination.type].tables]:
                 if not isinstance(state[table], list):
                     yield ("given", key, table), "must be a list of rows"
 
 
 def _why(destination: Destination) -> str:
-    if not is_simulated(destination.type):
-        types = ", ".join(SIMULATIONS)
+    if not simulations.is_simulated(destination.type):
+        types = ", ".join(simulations.SIMULATIONS)
         return f"{destination.type} has no simulation; these types have one: {types}"
     return "set `simulate: simulated` at the destination, or use --simulate"
 
 
 def _hint(workspace: Workspace) -> str:
-    able = [key for key, destination in workspace.destinations.items() if is_simulated(destination.type)]
+    able = [key for key, destination in workspace.destinations.items() if simulations.is_simulated(destination.type)]
     if able:
         return f"no destination is simulated: set `simulate: simulated` at {', '.join(able)}, or use --simulate"
-    return f"no destination is simulated: these types have a simulation: {', '.join(SIMULATIONS)}"
+    return f"no destination is simulated: these types have a simulation: {', '.join(simulations.SIMULATIONS)}"
