@@ -82,10 +82,10 @@ MAY_IMPORT = {
     "cli": (
         "simulations "
         "errors secrets url_secrets registry events yamlfile plans warehouse destinations transformations delivery "
-        "workspace results pipeline client server runner project mutation replay profile"
+        "workspace results pipeline client server runner project mutation replay profile pytest_plugin"
     ),
     "pytest_plugin": (
-        "simulations errors sdk plans destinations transformations delivery workspace warehouse server runner"
+        "simulations errors sdk plans destinations transformations delivery workspace warehouse server runner mutation"
     ),
     "__main__": "cli",
 }

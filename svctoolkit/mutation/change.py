@@ -7,6 +7,8 @@ from typing import Protocol
 
 from svctoolkit.workspace import Workspace
 
+_PARTS = ("sources", "destinations", "transformations", "libraries", "tracking_plans")
+
 
 class Alteration(Protocol):
     """What a change does to a workspace. Implementations are frozen and can be pickled."""
@@ -54,6 +56,13 @@ def place_of(workspace: Workspace) -> str:
 def copy_of(workspace: Workspace) -> Workspace:
     """Return a copy whose parts can be replaced. It shares the sandbox, so that changed code needs no new process."""
     copy = workspace.in_mode(workspace.delivery.mode)
-    for name in ("sources", "destinations", "transformations", "libraries", "tracking_plans"):
+    for name in _PARTS:
         setattr(copy, name, dict(getattr(workspace, name)))
     return copy
+
+
+def alter(workspace: Workspace, alteration: Alteration) -> None:
+    """Change a workspace in place, because tests refer to it already."""
+    changed = alteration.apply(workspace)
+    for name in (*_PARTS, "data_plane"):
+        setattr(workspace, name, getattr(changed, name))

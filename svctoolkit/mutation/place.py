@@ -8,16 +8,27 @@ from pathlib import Path
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.runner import Suite
+from svctoolkit.workspace import Workspace
 from svctoolkit.yamlfile import Document, display_name, load
 
 
 class Places:
-    """The positions in the file that has the workspace of `suite`: a workspace file, or the suite itself."""
+    """The positions in the file of a workspace, which reports call `name`. `document` is its content, if parsed."""
 
-    def __init__(self, suite: Suite) -> None:
-        self.file = os.path.normpath(suite.workspace_name)
+    def __init__(self, name: str, document: Document | None) -> None:
+        self.file = os.path.normpath(name)
+        self._document = document
+
+    @classmethod
+    def of_suite(cls, suite: Suite) -> Places:
+        """Return the positions in the file that has the workspace of `suite`: a workspace file, or the suite itself."""
         own = suite.workspace_name == suite.name
-        self._document = suite.document if own else _document(suite.workspace.file)
+        return cls(suite.workspace_name, suite.document if own else _document(suite.workspace.file))
+
+    @classmethod
+    def of_workspace(cls, workspace: Workspace) -> Places:
+        """Return the positions in the file that a workspace was loaded from."""
+        return cls(display_name(workspace.file or Path(workspace.name)), _document(workspace.file))
 
     def name(self, file: Path) -> str:
         """Return a file as reports show it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from svctoolkit.json_types import Json
 from svctoolkit.mutation.change import Change
@@ -22,7 +23,7 @@ from svctoolkit.workspace import Workspace
 class Project:
     """Loaded suites, the scenarios to run, and the changes of their workspaces, in the order of files and lines.
 
-    `targets` and `variables` are what they were loaded from.
+    `targets` and `variables` are what they were loaded from, `others` the workspaces that no suite uses.
     """
 
     suites: Sequence[Suite]
@@ -30,42 +31,53 @@ class Project:
     changes: Sequence[Change]
     targets: Sequence[str]
     variables: Mapping[str, Json]
+    others: Sequence[Workspace] = ()
 
     @classmethod
     def load(cls, targets: Sequence[str], variables: Mapping[str, Json] | None = None) -> Project:
         """Return the project of suite files and folders. Raises `ConfigError` as `runner.collect` does."""
         suites, scenarios = collect(targets, variables=variables)
-        return cls(suites, scenarios, _numbered(_changes(suites)), list(targets), dict(variables or {}))
+        return cls(suites, scenarios, _numbered(_changes(suites, [])), list(targets), dict(variables or {}))
+
+    @classmethod
+    def of_tests(cls, suites: Sequence[Suite], others: Sequence[Workspace]) -> Project:
+        """Return the project of tests in Python: the suites next to them, and the workspaces that the tests load."""
+        return cls(suites, [], _numbered(_changes(suites, others)), [], {}, others)
 
     @property
     def workspaces(self) -> list[Workspace]:
-        """The workspaces of the suites, each once."""
-        return list({id(suite.workspace): suite.workspace for suite in self.suites}.values())
+        """The workspaces, each once."""
+        return [*{id(suite.workspace): suite.workspace for suite in self.suites}.values(), *self.others]
 
     def mask(self, text: str) -> str:
         """Return a text of a report without the secrets of any suite."""
         for suite in self.suites:
             text = str(suite.masker.mask(text))
+        for workspace in self.others:
+            text = str(workspace.masker.mask(text))
         return text
 
 
-def _changes(suites: Sequence[Suite]) -> list[Change]:
+def _changes(suites: Sequence[Suite], others: Sequence[Workspace]) -> list[Change]:
     """Return the changes of all workspaces. What several suites share is changed once, for all of them."""
     merged: dict[object, Change] = {}
-    for suite in {id(suite.workspace): suite for suite in suites}.values():
-        for change in _of(suite):
-            key = change.alteration
-            earlier = merged.get(key)
-            merged[key] = change if earlier is None else replace(earlier, items=earlier.items | change.items)
+    by_workspace = {id(suite.workspace): suite for suite in suites}.values()
+    all_changes = chain(
+        *(_of(suite.workspace, Places.of_suite(suite), file_names(suite)) for suite in by_workspace),
+        *(_of(workspace, Places.of_workspace(workspace), {}) for workspace in others),
+    )
+    for change in all_changes:
+        key = change.alteration
+        earlier = merged.get(key)
+        merged[key] = change if earlier is None else replace(earlier, items=earlier.items | change.items)
     return sorted(merged.values(), key=lambda change: (change.file, change.line))
 
 
-def _of(suite: Suite) -> Iterator[Change]:
-    places = Places(suite)
-    yield from code_changes(suite.workspace, places, file_names(suite))
-    yield from setting_changes(suite.workspace, places)
-    yield from connection_changes(suite.workspace, places)
-    yield from plan_changes(suite.workspace, places)
+def _of(workspace: Workspace, places: Places, files: Mapping[str, str]) -> Iterator[Change]:
+    yield from code_changes(workspace, places, files)
+    yield from setting_changes(workspace, places)
+    yield from connection_changes(workspace, places)
+    yield from plan_changes(workspace, places)
 
 
 def _numbered(changes: Sequence[Change]) -> list[Change]:

@@ -19,6 +19,7 @@ from svctoolkit.workspace._items import (
     config_secrets,
     file_secrets,
 )
+from svctoolkit.workspace._loaded import announce, on_load
 from svctoolkit.workspace._model import Workspace
 from svctoolkit.workspace._output import mask_output
 from svctoolkit.workspace._secrets import config_names
@@ -56,6 +57,7 @@ __all__ = [
     "UserCode",
     "WarehouseSettings",
     "Workspace",
+    "announce",
     "code_file",
     "config_names",
     "config_secrets",
@@ -64,6 +66,7 @@ __all__ = [
     "file_secrets",
     "load_env",
     "mask_output",
+    "on_load",
     "record",
     "record_written",
     "require_trust",

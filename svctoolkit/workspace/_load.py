@@ -18,6 +18,7 @@ from svctoolkit.workspace import _checks, _environments, _service, own_types
 from svctoolkit.workspace._build import Builder
 from svctoolkit.workspace._checks import Flaw
 from svctoolkit.workspace._env_file import load_env
+from svctoolkit.workspace._loaded import announce
 from svctoolkit.workspace._references import has_reference, not_set
 from svctoolkit.workspace._shapes import (
     WorkspaceShape,
@@ -48,6 +49,7 @@ def load_file(
     workspace.inputs[""] = read
     if name:
         workspace.environments = {}  # one of them has been applied, and would be saved as the base
+    announce(workspace)
     return workspace
 
 

@@ -6,8 +6,9 @@ import argparse
 import os
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from datetime import date, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import ToolkitError, UntrustedCode, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from svctoolkit.mutation import Baseline, Cache, Change, Project, Result
+    from svctoolkit.mutation import Baseline, Cache, Change, Project, Result, Verdict
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +37,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     choice.add_argument("--sample", type=int, metavar="N", help="change only N places, chosen by --seed")
     choice.add_argument("--seed", type=int, default=0, metavar="N", help="with --sample: choose others")
     how = parser.add_argument_group("execution")
+    how.add_argument(
+        "--runner",
+        choices=("suites", "pytest"),
+        default="suites",
+        help="who should notice: the scenarios of suites (default), or pytest's tests; PATH then is what pytest runs",
+    )
     how.add_argument(
         "--jobs",
         type=int,
@@ -69,32 +76,70 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from svctoolkit import mutation
     from svctoolkit.mutation.accepted import accept, load_accepted
-    from svctoolkit.workspace import require_trust
 
     _check(args)
     accepted = load_accepted(args.accept) if args.accept else []
     began = time.monotonic()
-    targets = args.paths or ["suites" if Path("suites").is_dir() else "."]
-    project = mutation.Project.load(targets)
-    if not project.scenarios:
-        _terminal.err("no *.suite.yaml file found; `svctoolkit init` creates a starter project")
-        return Exit.NOTHING
-    changes = _choose(project, args)
-    if not changes:
-        since = f"nothing that can be changed differs from {args.since}"
-        _terminal.err(since if args.since else "nothing to change: no user code, settings or connections")
-        return Exit.OK if args.since else Exit.NOTHING
-    require_trust(*project.workspaces)
-    _require_sandbox(project)
-    result = _judge(project, changes, args)
+    judged = _judge_by_pytest(args) if args.runner == "pytest" else _judge_by_suites(args)
+    if isinstance(judged, Exit):
+        return judged
+    project, result = judged
     result.seconds = time.monotonic() - began
     if args.write:
         return _write(project, result)
     for line in accept(result, accepted, date.today()):
         _terminal.err(_terminal.plain(project.mask(line)))
     return _report(project, result, args)
+
+
+def _judge_by_suites(args: argparse.Namespace) -> tuple[Project, Result] | Exit:
+    """Return the project of the suites, and what their scenarios notice; an exit code without any change."""
+    from svctoolkit import mutation
+
+    project = mutation.Project.load(args.paths or ["suites" if Path("suites").is_dir() else "."])
+    if not project.scenarios:
+        _terminal.err("no *.suite.yaml file found; `svctoolkit init` creates a starter project")
+        return Exit.NOTHING
+    changes = _choose(project, args)
+    if not changes:
+        return _nothing(args)
+    return project, _judge(project, changes, args)
+
+
+def _judge_by_pytest(args: argparse.Namespace) -> tuple[Project, Result] | Exit:
+    """Return the workspaces that the tests use, and what the tests notice; an exit code without any change."""
+    from svctoolkit import mutation
+    from svctoolkit.cli._progress import Progress
+
+    if not find_spec("pytest"):
+        raise UsageError("--runner pytest needs pytest: pip install pytest")
+    from svctoolkit.pytest_plugin.mutation import Tests, with_tests
+
+    judged: list[tuple[Project, Result] | Exit] = []
+
+    def work(tests: Tests) -> None:
+        with Progress("tests without a change", tests.count) as progress:
+            for _ in tests.measure():
+                progress.step()
+        project = tests.project()
+        changes = _choose(project, args)
+        if not changes:
+            judged.append(_nothing(args))
+            return
+        result = mutation.Result(len(changes), complete=len(changes) == len(project.changes))
+        judged.append((project, result))
+        _collect(result, tests.judge_all(project, changes, args.jobs))
+
+    with_tests(args.paths, work)
+    return judged[0]
+
+
+def _nothing(args: argparse.Namespace) -> Exit:
+    """Report that there is no change, and return the exit code."""
+    since = f"nothing that can be changed differs from {args.since}"
+    _terminal.err(since if args.since else "nothing to change: no user code, settings or connections")
+    return Exit.OK if args.since else Exit.NOTHING
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -114,6 +159,8 @@ def _check(args: argparse.Namespace) -> None:
             raise UsageError(f"--report {name}: name the file: {name}=FILE")
     if args.write_accepted and not args.reason.strip():
         raise UsageError("--write-accepted needs --reason: say why nothing notices these changes")
+    if args.write and args.runner == "pytest":
+        raise UsageError("--write drafts scenarios of suites; it does not work with --runner pytest")
     if (args.reason or args.expires) and not args.write_accepted:
         raise UsageError("--reason and --expires need --write-accepted")
     if args.expires:
@@ -132,7 +179,10 @@ def _day(text: str) -> date:
 
 def _choose(project: Project, args: argparse.Namespace) -> list[Change]:
     from svctoolkit.mutation.since import changed_since
+    from svctoolkit.workspace import require_trust
 
+    require_trust(*project.workspaces)
+    _require_sandbox(project)
     changes = changed_since(project.changes, args.since) if args.since else list(project.changes)
     if args.write:
         changes = [change for change in changes if f"/{change.where}".endswith(f"/{args.write}")]
@@ -161,15 +211,22 @@ def _require_sandbox(project: Project) -> None:
 def _judge(project: Project, changes: Sequence[Change], args: argparse.Namespace) -> Result:
     """Run the suites without a change, then with each. An interrupt ends it with what is known."""
     from svctoolkit import mutation
-    from svctoolkit.cli._progress import Progress
 
     cache = mutation.Cache()
     result = mutation.Result(len(changes), complete=len(changes) == len(project.changes))
     baseline = _baseline(project, cache, args)
     mutation.require_green(baseline)
     kept = None if args.no_cache else cache
-    with Progress("changes", len(changes)) as progress:
-        verdicts = mutation.judge_all(project, baseline, changes, jobs=args.jobs, cache=kept)
+    _collect(result, mutation.judge_all(project, baseline, changes, jobs=args.jobs, cache=kept))
+    cache.save(complete=result.complete and not result.interrupted)
+    return result
+
+
+def _collect(result: Result, verdicts: Generator[Verdict]) -> None:
+    """Add verdicts to a result, with a progress bar, until they end or the user interrupts."""
+    from svctoolkit.cli._progress import Progress
+
+    with Progress("changes", result.total) as progress:
         try:
             for verdict in verdicts:
                 result.verdicts.append(verdict)
@@ -178,8 +235,6 @@ def _judge(project: Project, changes: Sequence[Change], args: argparse.Namespace
             result.interrupted = True
         finally:
             verdicts.close()
-    cache.save(complete=result.complete and not result.interrupted)
-    return result
 
 
 def _baseline(project: Project, cache: Cache, args: argparse.Namespace) -> Baseline:
@@ -260,6 +315,7 @@ command = Command(
         "svctoolkit mutate",
         "svctoolkit mutate suites/orders.suite.yaml --all",
         "svctoolkit mutate --since main --fail-under 80",
+        "svctoolkit mutate --runner pytest tests/test_orders.py",
         "svctoolkit mutate --write enrich.js:14 >> suites/orders.suite.yaml",
         "svctoolkit mutate --write-accepted accepted.yaml --reason 'totals are never exactly 100'",
         "svctoolkit mutate --accept accepted.yaml --report junit=mutate.xml --report html=mutate.html",

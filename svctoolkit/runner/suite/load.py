@@ -18,7 +18,7 @@ from svctoolkit.runner.suite.common import Common, common_of
 from svctoolkit.runner.suite.model import Suite, calls_of
 from svctoolkit.runner.suite.scenarios import ScenarioBuilder
 from svctoolkit.runner.suite.variables import Environment, Variables, with_names
-from svctoolkit.workspace import Workspace, load_env
+from svctoolkit.workspace import Workspace, announce, load_env
 from svctoolkit.yamlfile import Document
 
 
@@ -128,6 +128,7 @@ def _workspace(
         )
         workspace = Workspace.of(document.part(inline), folder=path.parent, environ=environment.values, strict=True)
         workspace.file = path
+        announce(workspace)
         return workspace
     if inline:
         key = next(iter(inline))
