@@ -34,6 +34,7 @@ from svctoolkit.delivery.modes import MODES
 from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.errors import ToolkitError
 from svctoolkit.events import track
+from svctoolkit.mutation import Result, Verdict, notebook
 from svctoolkit.pipeline import Stages
 from svctoolkit.profile import profile
 from svctoolkit.replay import compare, replay
@@ -108,6 +109,13 @@ def held() -> Any:
         return plane.held("br")
 
 
+def _marked(workspace: Workspace) -> notebook.MarkedCode:
+    """What %%mutate shows of code, of which no change is noticed."""
+    item, changes = workspace.transformation("code"), notebook.changes_of(workspace, "code")
+    verdicts = [Verdict(change, "unnoticed", reason=KNOWN) for change in changes]
+    return notebook.MarkedCode.of(item, Result(len(changes), verdicts), workspace.masker.mask)
+
+
 #: class -> one or more instances. A new display needs a line here.
 DISPLAYS: dict[str, Callable[[Shop], Any]] = {
     "Workspace": lambda s: s.workspace,
@@ -128,6 +136,7 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
     "Output": lambda s: [s.workspace.transformation("code").run(event) for event in EVENTS[1:]],
     "Trials": lambda s: Bench(s.workspace).run(s.workspace.transformation("code"), {"a": EVENTS[0], "b": EVENTS[1]}),
     "Aggregate": lambda s: aggregate(Bench(s.workspace), s.workspace.transformation("code"), Many(EVENTS)),
+    "MarkedCode": lambda s: _marked(s.workspace),
     "Recorder": lambda s: [s.pipeline.recorder, s.plane.recorder],
     "Recorded": lambda s: [*s.pipeline.recorder.requests, *s.plane.recorder.requests],
     "HttpRequest": lambda s: [each.request for each in s.pipeline.recorder.requests],

@@ -77,15 +77,15 @@ MAY_IMPORT = {
     "magics": (
         "simulations "
         "errors secrets url_secrets display registry events yamlfile plans destinations transformations delivery "
-        "workspace results pipeline runner accessor widgets"
+        "workspace results pipeline runner mutation accessor widgets"
+    ),
+    "pytest_plugin": (
+        "simulations errors sdk plans destinations transformations delivery workspace warehouse server runner mutation"
     ),
     "cli": (
         "simulations "
         "errors secrets url_secrets registry events yamlfile plans warehouse destinations transformations delivery "
         "workspace results pipeline client server runner project mutation replay profile pytest_plugin"
-    ),
-    "pytest_plugin": (
-        "simulations errors sdk plans destinations transformations delivery workspace warehouse server runner mutation"
     ),
     "__main__": "cli",
 }

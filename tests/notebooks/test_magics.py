@@ -494,3 +494,59 @@ def test_invalid_events_are_reported(
 
     assert says in refused(MANY.format(events))
     assert not shop.transformations
+
+
+ASSERTIONS = """\
+%%mutate clean
+(event,) = clean.run({"type": "track", "event": "Order Completed", "total": 200}).events
+assert event["event"] == "order completed"
+"""
+
+
+def test_mutate_marks_the_lines_that_no_assertion_checks(shell: InteractiveShell, shop: Workspace) -> None:
+    """In the code as text and as HTML, with each change; a variable with the transformation sees the changes, too.
+
+    The code is as before afterwards.
+    """
+    code = LOWER.replace("    return", "    event['cents'] = event['total'] * 100\n    return")
+    ran(shell, f"%%transform clean --event track\n{code}")
+    shell.user_ns["clean"] = shop.transformation("clean")
+
+    shown = ran(shell, ASSERTIONS)
+    text = shown._repr_mimebundle_()["text/plain"].splitlines()
+
+    assert text[0].startswith("10 changes, 6 noticed (60 %), 4 not")
+    assert "✓   2 │     event['event'] = event['event'].lower()" in text
+    assert "!   3 │     event['cents'] = event['total'] * 100" in text
+    assert "        literal: 100 -> 10  (no assertion fails)" in text
+    assert '<mark title="' in shown._repr_mimebundle_()["text/html"]
+    assert "line 3: assert event[" in html(shown)
+    assert shop.transformation("clean").code.rstrip() == code.rstrip()
+
+
+def test_mutate_accepts_scenarios(shell: InteractiveShell, shop: Workspace) -> None:
+    """The cell is a suite if it has scenarios; they use the workspace of the notebook."""
+    ran(shell, f"%%transform clean --event track --destination hook\n{LOWER}")
+    shown = ran(shell, "%%mutate clean\n" + SUITE.partition("  - name: totals")[0])
+
+    assert shown.percent == 100
+    assert "cell::names-are-in-lower-case" in html(shown)
+
+
+@pytest.mark.parametrize(
+    ("cell", "error"),
+    [
+        ("%%mutate clean\n  ", "the cell is empty"),
+        ("%%mutate clean\n1 + 1", "the cell asserts nothing"),
+        ("%%mutate clean\nassert 1 == 2", "the cell fails already, line 2: assert 1 == 2"),
+        ("%%mutate clean\nassert (", "line 2: '(' was never closed"),
+        ("%%mutate clen\nassert 1", "Did you mean 'clean'?"),
+    ],
+)
+def test_mistakes_of_mutate_are_messages(
+    shell: InteractiveShell, shop: Workspace, refused: Callable[[str], str], cell: str, error: str
+) -> None:
+    """A cell that is empty, asserts nothing or fails already, and an unknown transformation; nothing is changed."""
+    shop.transformation("clean", code=LOWER)
+
+    assert error in refused(cell)

@@ -2,6 +2,7 @@
 
     %%transform clean --event track     run the code in the cell on an event
     %%suite --tags orders               run the suite in the cell
+    %%mutate clean                      list the changes of the code that the cell's assertions do not notice
     %svc                                show the workspace that the other two use
 
 The workspace is the variable `workspace`, or the variable chosen with `%svc NAME`; it is created if missing.
@@ -10,7 +11,6 @@ Loading the extension also adds `df.svc` to DataFrames.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shlex
@@ -18,20 +18,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from time import monotonic
-from typing import Any, NoReturn
+from typing import Any
 
-from IPython.core.completer import SimpleCompletion, context_matcher
+from IPython.core.completer import context_matcher
 from IPython.core.error import UsageError as ShellUsageError
-from IPython.display import HTML, display
+from IPython.display import display
+from IPython.utils.capture import capture_output
 
 from svctoolkit import runner, yamlfile
 from svctoolkit.destinations import CATALOGUE
-from svctoolkit.display import message, page
 from svctoolkit.errors import ConfigError, ToolkitError, UnknownName, UsageError, did_you_mean
 from svctoolkit.events import EVENT_TYPES, samples
 from svctoolkit.events.formatter import register, unregister
 from svctoolkit.json_types import Json
-from svctoolkit.simulations import LEVELS, Level
+from svctoolkit.magics.completion import keys, matches, split
+from svctoolkit.magics.options import mutate_options, suite_options, transform_options
+from svctoolkit.magics.progress import Progress
+from svctoolkit.mutation import Result, notebook
+from svctoolkit.simulations import Level
 from svctoolkit.widgets.suite_explorer.results import Results
 from svctoolkit.widgets.transformation_editor.aggregate import Aggregate, Many, aggregate
 from svctoolkit.widgets.transformation_editor.state import Capturing, events_by_name, language_of, replace_code
@@ -42,57 +46,9 @@ _LANGUAGES = {"js": "javascript", "javascript": "javascript", "python": "python"
 _FILES = (".json", ".yaml", ".yml")
 _TYPES = ", ".join(EVENT_TYPES)
 _BEFORE = 1  # lines of a cell before the text that the magic receives
-_PATIENCE = 0.5  # seconds before progress is shown; updates come five times as often
-_ARGUMENT = re.compile(r"""(?:[^\s'"]++|'[^']*+'?|"[^"]*+"?)++""")
 _VALUE = re.compile(r"(?:^|[\s{,-])(destination|source|transformation|type):\s*+\[?\s*+([\w-]*+)$")
 _KEY = re.compile(r"(\s*(?:-\s+)?)(\w*)$")
-
-
-class _Options(argparse.ArgumentParser):
-    """The options of one magic. Raises `UsageError`, which suggests the nearest option for a misspelt one."""
-
-    def __init__(self, magic: str) -> None:
-        super().__init__(prog=magic, add_help=False, allow_abbrev=False)
-
-    @property
-    def names(self) -> list[str]:
-        return [option for option in self._option_string_actions if option.startswith("--")]
-
-    def of(self, line: str) -> argparse.Namespace:
-        try:
-            words = shlex.split(line)
-        except ValueError as error:
-            raise UsageError(f"{self.prog}: {error}") from None
-        for word in words:
-            name = word.partition("=")[0]
-            if name.startswith("--") and name not in self.names:
-                near = did_you_mean(name, self.names) or f" {self.prog}? shows the options."
-                raise UsageError(f"unknown option {name} of {self.prog}.{near}")
-        return self.parse_args(words)
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog}: {message}. {self.prog}? shows its usage.")
-
-
-def _transform_options() -> _Options:
-    options = _Options("%%transform")
-    options.add_argument("name", metavar="NAME")
-    options.add_argument("--language")
-    options.add_argument("--event", action="append", default=[])
-    options.add_argument("--destination", action="append", default=[])
-    options.add_argument("--events")
-    options.add_argument("--plan")
-    return options
-
-
-def _suite_options() -> _Options:
-    options = _Options("%%suite")
-    options.add_argument("--tags", default="")
-    options.add_argument("-k", dest="words", default="")
-    options.add_argument("--coverage", action="store_true")
-    options.add_argument("--fail-fast", action="store_true")
-    options.add_argument("--simulate", choices=LEVELS)
-    return options
+_NAMED = (["%%transform"], ["%%suite"], ["%%mutate"])
 
 
 class Magics:
@@ -119,7 +75,7 @@ class Magics:
         --destination: let this destination use the transformation; may be repeated
         --plan: also show violations of this tracking plan: its key in the workspace, or a path
         """
-        options = _transform_options().of(line)
+        options = transform_options().of(line)
         if not cell.strip():
             raise UsageError("%%transform: the cell is empty; write the code below the first line")
         workspace = self.workspace()
@@ -180,7 +136,7 @@ class Magics:
         --fail-fast: stop at the first failure
         --simulate: let destinations that have a simulation refuse and hold events as the vendor does: simulated, strict
         """
-        options = _suite_options().of(line)
+        options = suite_options().of(line)
         if not cell.strip():
             raise UsageError("%%suite: the cell is empty; write the suite below the first line")
         suite = self._suite("\n" * _BEFORE + cell, options.simulate)
@@ -189,16 +145,59 @@ class Magics:
             tags = sorted({tag for scenario in suite.scenarios for tag in scenario.tags})
             near = did_you_mean(options.tags, tags)
             raise UsageError(f"%%suite: none of {len(suite.scenarios)} scenarios is selected.{near}")
-        results, progress = Results(), _Progress(self._shell)
+        results, progress = Results(), Progress(self._shell)
         planes = runner.Planes(coverage=options.coverage)
         try:
             for notice in runner.run(chosen, planes, coverage=options.coverage, fail_fast=options.fail_fast):
                 results(notice)
-                progress.show(results)
+                progress.show(f"{results.done} of {results.total} scenarios finished")
         finally:
             planes.close()
             progress.end()
         return results
+
+    def mutate(self, line: str, cell: str) -> notebook.MarkedCode:
+        """Change a transformation, one mistake at a time, and show the lines whose changes the cell does not notice.
+
+        %%mutate NAME
+
+        The cell has Python with assert statements, or a suite as for %%suite. It has to pass without a change. Each
+        change is made in memory, and undone; variables that the cell assigns are not kept.
+        """
+        options = mutate_options().of(line)
+        if not cell.strip():
+            raise UsageError("%%mutate: the cell is empty; write assertions or scenarios below the first line")
+        workspace = self.workspace()
+        item = workspace.transformation(options.name)
+        changes = notebook.changes_of(workspace, options.name)
+        if notebook.is_suite(cell):
+            verdicts = notebook.judge_scenarios(self._suite("\n" * _BEFORE + cell, None), changes)
+        else:
+            verdicts = notebook.judge_assertions(item, changes, cell, self._runs(cell))
+        result, progress, began = Result(len(changes)), Progress(self._shell), monotonic()
+        try:
+            for verdict in verdicts:
+                result.verdicts.append(verdict)
+                progress.show(f"{len(result.verdicts)} of {result.total} changes judged")
+        except KeyboardInterrupt:
+            result.interrupted = True
+        finally:
+            progress.end()
+        result.seconds = monotonic() - began
+        return notebook.MarkedCode.of(item, result, workspace.masker.mask)
+
+    def _runs(self, cell: str) -> Callable[[], None]:
+        """Return a function that runs a cell with the variables of the notebook, which it cannot rebind."""
+        try:
+            code = compile(cell, notebook.CELL, "exec")
+        except SyntaxError as error:
+            raise UsageError(f"%%mutate: line {(error.lineno or 0) + _BEFORE}: {error.msg}") from None
+
+        def run() -> None:
+            with capture_output():
+                exec(code, dict(self._shell.user_ns))  # noqa: S102 - the user's own cell
+
+        return run
 
     def _suite(self, text: str, level: Level | None) -> runner.Suite:
         """Return the suite in a cell; `level` applies to its own workspace and to the notebook's."""
@@ -262,16 +261,16 @@ class Magics:
         """IPython matcher that completes names in the lines of the magics, and in the YAML of a suite."""
         cell = context.full_text.split("\n")
         before = cell[context.cursor_line][: context.cursor_position]
-        words, text = _split(before)
+        words, text = split(before)
         in_suite = cell[0].startswith("%%suite")
-        if words[:1] == ["%svc"] or (context.cursor_line == 0 and words[:1] in (["%%transform"], ["%%suite"])):
-            return _matches(text, self._arguments(words, text), files=words[-1] in ("--event", "--events"))
+        if words[:1] == ["%svc"] or (context.cursor_line == 0 and words[:1] in _NAMED):
+            return matches(text, self._arguments(words, text), files=words[-1] in ("--event", "--events"))
         if not in_suite or context.cursor_line == 0:
-            return _matches("", [])
+            return matches("", [])
         if match := _VALUE.search(before):
-            return _matches(match[2], self._values(match[1]))
+            return matches(match[2], self._values(match[1]))
         key = _KEY.match(before)
-        return _matches(key[2], _keys(inside=bool(key[1]))) if key else _matches("", [])
+        return matches(key[2], keys(inside=bool(key[1]))) if key else matches("", [])
 
     def _arguments(self, before: Sequence[str], text: str) -> list[str]:
         """Completions in the line of a magic after the words `before`."""
@@ -279,7 +278,9 @@ class Magics:
         if magic == "%svc":
             return self.workspaces()
         if magic == "%%suite":
-            return _suite_options().names
+            return suite_options().names
+        if magic == "%%mutate":
+            return list(self._seen().transformations)
         if last == "--language":
             return ["js", "python"]
         if last in ("--event", "--events"):
@@ -287,9 +288,7 @@ class Magics:
         if last == "--destination":
             return list(self._seen().destinations)
         return (
-            _transform_options().names
-            if text.startswith("-") or len(before) > 1
-            else list(self._seen().transformations)
+            transform_options().names if text.startswith("-") or len(before) > 1 else list(self._seen().transformations)
         )
 
     def _values(self, key: str) -> list[str]:
@@ -309,30 +308,6 @@ class Magics:
         return value if isinstance(value, Workspace) else Workspace()
 
 
-class _Progress:
-    """Shows the progress of a run in the output of the cell, but not for short runs or in a terminal."""
-
-    def __init__(self, shell: Any) -> None:
-        self._next = monotonic() + _PATIENCE if hasattr(shell, "kernel") else float("inf")
-        self._handle: Any = None
-
-    def show(self, results: Results) -> None:
-        if monotonic() < self._next:
-            return
-        self._next = monotonic() + _PATIENCE / 5
-        self._put(page(message(f"{results.done} of {results.total} scenarios finished", "info")))
-
-    def _put(self, text: str) -> None:
-        if self._handle is None:
-            self._handle = display(HTML(text), display_id=True)
-        else:
-            self._handle.update(HTML(text))
-
-    def end(self) -> None:
-        if self._handle is not None:
-            self._put("")
-
-
 def _holds_events(value: Any) -> bool:
     """Whether it is an event, a list of events or captured events, or a data plane."""
     if isinstance(value, (list, tuple)):
@@ -340,32 +315,6 @@ def _holds_events(value: Any) -> bool:
     if isinstance(value, Mapping):
         return value.get("type") in EVENT_TYPES
     return isinstance(value, Capturing)
-
-
-def _split(before: str) -> tuple[list[str], str]:
-    """The words before the cursor's word, and that word with its quote."""
-    *_, (text, end) = [("", len(before)), *((match[0], match.end()) for match in _ARGUMENT.finditer(before))]
-    text = text if end == len(before) else ""
-    return before[: len(before) - len(text)].split(), text
-
-
-def _keys(*, inside: bool) -> list[str]:
-    """The top-level keys of a suite, or its nested keys."""
-    shapes = ("Scenario", "Expect") if inside else ("Suite",)
-    return [f"{key}:" for shape in shapes for key in runner.schema()["$defs"][shape]["properties"]]
-
-
-def _matches(text: str, names: Iterable[str], *, files: bool = False) -> dict[str, Any]:
-    """The completions that start with `text`, for IPython. If there are any, only they are suggested, plus `files`."""
-    bare = text.strip("'\"").lower()
-    matches = [name for name in names if name.strip("'").lower().startswith(bare)]
-    return {
-        "completions": [SimpleCompletion(name, type="svctoolkit") for name in matches],
-        "matched_fragment": text,
-        "suppress": True,
-        "do_not_suppress": {"IPCompleter.file_matcher"} if files else set(),
-        "ordered": True,
-    }
 
 
 def _told(magic: Callable[..., Any]) -> Callable[..., Any]:
@@ -390,6 +339,7 @@ def load(shell: Any) -> None:
     magics = Magics(shell)
     shell.register_magic_function(_told(magics.transform), "cell", "transform")
     shell.register_magic_function(_told(magics.suite), "cell", "suite")
+    shell.register_magic_function(_told(magics.mutate), "cell", "mutate")
     shell.register_magic_function(_told(magics.svc), "line", "svc")
     shell.Completer.custom_matchers.append(_matcher(magics))
     register(shell.display_formatter.formatters["text/html"])
@@ -399,7 +349,7 @@ def load(shell: Any) -> None:
 def unload(shell: Any) -> None:
     """Unregister everything except `df.svc`."""
     unregister(shell.display_formatter.formatters["text/html"])
-    for kind, name in (("cell", "transform"), ("cell", "suite"), ("line", "svc")):
+    for kind, name in (("cell", "transform"), ("cell", "suite"), ("cell", "mutate"), ("line", "svc")):
         shell.magics_manager.magics[kind].pop(name, None)
     matchers = shell.Completer.custom_matchers
     matchers[:] = [matcher for matcher in matchers if getattr(matcher, "matcher_identifier", "") != __name__]
