@@ -64,8 +64,9 @@ class Group(msgspec.Struct):
     code, `before` the id of the rule that it breaks (see `svctoolkit.results.Failure`) and `after` the message of the
     rule. For events that do not arrive, `stage` is where they stopped. `decides` is the place in the user code that
     decided it, or the settings of the destination that do: with another value of one of them, the first example would
-    continue. For mappings, these settings are determined for the first fifty groups of a chunk. `personal` counts the events of a comparison in which
-    plain personal data is new at the destination, by kind (`email`, `phone`, `name`, `date`, `text`, `ip`, `place`).
+    continue. For mappings, these settings are determined for the first fifty groups of a chunk. `personal` counts the
+    events of a comparison in which plain personal data is new at the destination, by kind (`email`, `phone`, `name`,
+    `date`, `text`, `ip`, `place`).
     """
 
     destination: str
