@@ -97,6 +97,46 @@ def test_results_are_converted_to_json() -> None:
     assert messages(broken) == ["() => 1 could not be cloned.", "#<Promise> could not be cloned."]
 
 
+LOSSY = """
+Object.keys = () => []; Number.isFinite = () => true; JSON.stringify = () => '{}';
+const made = (e) => ({ ...e, nothing: null, n: [1, 0 / 0], inner: { list: [undefined], u: undefined }, s: new Set([1]), d: new Date(NaN) });
+"""
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "export const transformEvent = (e) => e.messageId === 'm1' ? made(e) : [e, made(e)]",
+        "export const transformEvent = async (e) => e.messageId === 'm1' ? made(e) : [e, made(e)]",
+        "export const transformBatch = ([a, b]) => [made(a), b, made(b)]",
+    ],
+)
+def test_values_that_json_cannot_represent_are_losses(entry: str) -> None:
+    """With their paths, by event that is returned, whatever the code does to the built-ins."""
+    first, second = run(LOSSY + entry)
+    lost = [
+        ("n.1", "NaN", "null"),
+        ("inner.list.0", "undefined", "null"),
+        ("s", "a Set", "{}"),
+        ("d", "an invalid Date", "null"),
+    ]
+
+    assert [[(loss.path, loss.kind, loss.becomes) for loss in of] for of in first.losses] == [lost]
+    assert [[(loss.path, loss.kind, loss.becomes) for loss in of] for of in second.losses] == [[], lost]
+    assert str(first.losses[0][0]) == "n.1: the user code returns NaN, which becomes null"
+
+
+def test_losses_are_bounded() -> None:
+    """At most twenty of an event are listed; null and empty objects of the event itself are none; Python raises."""
+    many = run("export const transformEvent = (e) => ({ ...e, list: Array(1e5).fill(NaN), ['k'.repeat(1e4)]: NaN })")
+    none = run("export const transformEvent = (e) => ({ ...e, a: null, b: {}, c: [null, {}], d: new Date(0) })")
+    python = run("def transformEvent(event, metadata):\n    return {**event, 'n': float('nan')}", "python")
+
+    assert [len(output.losses[0]) for output in many] == [20, 20]
+    assert [output.losses for output in none] == [(), ()]
+    assert "not JSON compliant" in messages(python)[0]
+
+
 @pytest.mark.parametrize("language", ["javascript", "python"])
 def test_results_of_a_batch_belong_to_their_events(language: str) -> None:
     """Returned events are matched to the input by messageId, and their order is known."""

@@ -99,7 +99,11 @@ def _results_of(event: Mapping[str, Any], output: Output, spent: Mapping[str, fl
         result = EventResult(event, {"error": text}, milliseconds=dict(spent), logs=output.logs)
         result.dropped, result.cause = cause is None, cause
         return [(result, None)]
-    return [(EventResult(event, out, milliseconds=dict(spent), logs=output.logs), out) for out in output.events]
+    losses = output.losses or [()] * len(output.events)
+    return [
+        (EventResult(event, out, milliseconds=dict(spent), logs=output.logs, losses=lost), out)
+        for out, lost in zip(output.events, losses, strict=True)
+    ]
 
 
 def _abort(result: EventResult, stages: Stages) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from svctoolkit import simulations
     from svctoolkit.delivery import HttpRequest
     from svctoolkit.results.lineage import Lineage
-    from svctoolkit.transformations import Log
+    from svctoolkit.transformations import CodeLoss, Log
     from svctoolkit.warehouse import Loss
 
 
@@ -40,9 +40,9 @@ class EventResult(Displayed):
     - `destination_response_status`: list of HTTP statuses
 
     Additional members, which are not in the Test API: `event` is the input, `milliseconds` the time per stage, `logs`
-    the log of the user code, `requests` the requests as sent, `losses` values that a warehouse does not store as they
-    were sent, `origins` column -> field of the event for each warehouse row, `cause` why the user code or the mapping
-    failed, as data without secrets. Pickling removes the secrets that `masker`, URLs and headers hold.
+    the log of the user code, `requests` the requests as sent, `losses` values that JSON or a warehouse cannot keep as
+    they were returned or sent, `origins` column -> field of the event for each warehouse row, `cause` why the user code
+    or the mapping failed, as data without secrets. Pickling removes the secrets that `masker`, URLs and headers hold.
     """
 
     event: Mapping[str, Any] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class EventResult(Displayed):
     milliseconds: dict[str, float] = field(default_factory=dict)
     logs: Sequence[Log] = ()
     requests: Sequence[HttpRequest] = ()
-    losses: Sequence[Loss] = ()
+    losses: Sequence[Loss | CodeLoss] = ()
     origins: Sequence[Mapping[str, str]] = ()
     cause: Cause | None = None
     masker: Masker = field(default=Masker(()), repr=False, compare=False)
@@ -72,7 +72,7 @@ class EventResult(Displayed):
 
         masked = EventResult.from_dict(mask(self.to_dict()), mask(self.event))
         requests = [mask_request(request, masker) for request in self.requests]
-        losses = [replace(loss, text=masker.text(loss.text)) for loss in self.losses]
+        losses = [loss.masked(masker.text) for loss in self.losses]
         spent = self.milliseconds
         return replace(
             masked,

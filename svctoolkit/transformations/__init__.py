@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.transformations._contract import (
+    CodeLoss,
     FetchRequest,
     FetchResponse,
     Library,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CallableTransformation",
+    "CodeLoss",
     "FetchRequest",
     "FetchResponse",
     "Layers",

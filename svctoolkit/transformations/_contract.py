@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 from uuid import uuid4
@@ -28,11 +28,37 @@ class Log:
     level: str = "info"
 
 
+@dataclass(frozen=True, slots=True)
+class CodeLoss:
+    """A value in the output of user code that JSON cannot represent, so that destinations receive another one.
+
+    `path` is where it is in the event, `kind` the value (`NaN`, `Infinity`, `undefined`, `a Set`), `becomes` what is
+    sent instead (`null` or `{}`).
+    """
+
+    path: str
+    kind: str
+    becomes: str
+
+    @property
+    def text(self) -> str:
+        """What happens to the value."""
+        return f"the user code returns {self.kind}, which becomes {self.becomes}"
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.text}"
+
+    def masked(self, mask: Callable[[str], str]) -> CodeLoss:
+        """Return the loss without secrets."""
+        return CodeLoss(mask(self.path), mask(self.kind), self.becomes)
+
+
 class Output(Displayed, msgspec.Struct, frozen=True):
     """The outcome of one event: no event (dropped), one, several, or an error.
 
     `order` is set if the code returned the events of a whole batch: the index of each of `events` in that list.
     `by_metadata`: the call has read metadata, or may have, so other metadata may lead to another outcome.
+    `losses` has, for each of `events`, the values that JSON could not represent; it is empty if there are none at all.
     """
 
     events: tuple[dict[str, Any], ...] = ()
@@ -40,6 +66,7 @@ class Output(Displayed, msgspec.Struct, frozen=True):
     logs: tuple[Log, ...] = ()
     order: tuple[int, ...] = ()
     by_metadata: bool = False
+    losses: tuple[tuple[CodeLoss, ...], ...] = ()
 
 
 def shorten(text: str, longest: int) -> str:
@@ -208,7 +235,7 @@ def _careful_copy(event: dict[str, Any]) -> dict[str, Any]:
     if too_deep(event):
         raise TransformationError(f"an event must not be nested more than {MAX_DEPTH} levels deep", name="ValueError")
     try:
-        copy: dict[str, Any] = json.loads(json.dumps(event))
+        copy: dict[str, Any] = json.loads(json.dumps(event, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise TransformationError(f"an event must be JSON: {error}", name=type(error).__name__) from None
     return copy

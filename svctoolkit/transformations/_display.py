@@ -22,6 +22,7 @@ def output(outcome: Output) -> Html:
         blocks = [display.message(f"{outcome.error}{line}", "error")]
     elif not blocks:
         blocks = [display.message("the event is dropped", "warning")]
+    blocks += [display.message(str(loss), "warning") for of_event in outcome.losses for loss in of_event]
     if outcome.logs:
         lines = "\n".join(f"{log.level}: {log.text}" for log in outcome.logs)
         blocks.append(display.more(f"Log ({len(outcome.logs)})", display.code(lines), is_open=True))

@@ -30,12 +30,17 @@ class Failure(msgspec.Struct):
 
 
 class Result(msgspec.Struct):
-    """A worker's result for one event."""
+    """A worker's result for one event.
+
+    Each of `losses` is the index of an output event, a path in it, a value that JSON cannot represent, and what became
+    of it.
+    """
 
     events: list[msgspec.Raw] | None = None
     error: Failure | None = None
     logs: list[tuple[str, str]] = []
     dropped: Annotated[int, msgspec.Meta(ge=0)] = 0
+    losses: list[tuple[int, str, str, str]] = []
 
 
 class Request(msgspec.Struct):
@@ -49,13 +54,15 @@ class Request(msgspec.Struct):
 class Answer(msgspec.Struct):
     """A worker's answer to a call: its results, the requests that it needs answers to, or a failure of the call.
 
-    `batch` is the output of a batch function, `hits` the line counters, `metadata` whether it has read metadata.
+    `batch` is the output of a batch function, with its `losses`, `hits` the line counters, `metadata` whether it has
+    read metadata.
     """
 
     results: list[Result] | None = None
     calls: list[Request] | None = None
     error: Failure | None = None
     batch: list[msgspec.Raw] | None = None
+    losses: list[tuple[int, str, str, str]] = []
     hits: list[list[int]] | None = None
     metadata: bool = False
 

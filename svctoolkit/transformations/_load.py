@@ -13,6 +13,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.transformations import standard
 from svctoolkit.transformations._channel import unreadable
 from svctoolkit.transformations._contract import (
+    CodeLoss,
     Fetch,
     Geolocation,
     Library,
@@ -146,7 +147,7 @@ class SandboxedTransformation:
         outputs = [self._output(result, event) for result, event in zip(answer.results, events, strict=True)]
         if answer.batch is not None:
             batch = [decode_event(item, self.program.limits) for item in answer.batch]
-            outputs = _batch_outputs(batch, outputs, events)
+            outputs = _batch_outputs(batch, outputs, events, answer.losses)
         if not answer.metadata:
             return outputs
         return [msgspec.structs.replace(output, by_metadata=True) for output in outputs]
@@ -188,7 +189,7 @@ class SandboxedTransformation:
             returned = tuple([self._event(item) for item in result.events])
         except TransformationError as error:
             return Output(error=_of_event(error, event), logs=logs)
-        return Output(returned, logs=logs)
+        return Output(returned, logs=logs, losses=_losses(result.losses, range(len(returned))))
 
     def _event(self, text: msgspec.Raw) -> dict[str, Any]:
         event = decode_event(text, self.program.limits)
@@ -236,7 +237,20 @@ def _logs(result: Result, limits: Limits) -> tuple[Log, ...]:
     return tuple(lines)
 
 
-def _batch_outputs(returned: list[Any], outputs: list[Output], events: Sequence[Mapping[str, Any]]) -> list[Output]:
+def _losses(found: Sequence[tuple[int, str, str, str]], events: Sequence[int]) -> tuple[tuple[CodeLoss, ...], ...]:
+    """Return the losses of each of these events, which are given by their indexes; nothing if there are none at all."""
+    if not found:
+        return ()
+    by_event = tuple(tuple(CodeLoss(*loss) for index, *loss in found if index == event) for event in events)
+    return by_event if any(by_event) else ()
+
+
+def _batch_outputs(
+    returned: list[Any],
+    outputs: list[Output],
+    events: Sequence[Mapping[str, Any]],
+    losses: Sequence[tuple[int, str, str, str]] = (),
+) -> list[Output]:
     """Assign each event that a batch function returned to the input with its messageId.
 
     Without a match, it goes to the input at its index if that one has no messageId, else to the first.
@@ -257,7 +271,13 @@ def _batch_outputs(returned: list[Any], outputs: list[Output], events: Sequence[
         else:
             errors[owner] = _of_event(TransformationError(shorten(str(item), 200), name="TypeError"), events[owner])
     return [
-        Output(tuple(e for _, e in mine), error, output.logs, tuple(at for at, _ in mine))
+        Output(
+            tuple(e for _, e in mine),
+            error,
+            output.logs,
+            tuple(at for at, _ in mine),
+            losses=_losses(losses, [at for at, _ in mine]),
+        )
         for mine, error, output in zip(events_of, errors, outputs, strict=True)
     ]
 

@@ -37,11 +37,13 @@ class MaskedCode:
 
 
 def mask_output(output: Output, masker: Masker) -> Output:
-    """Return `output` with the secrets in its error and its log masked."""
-    if output.error is None and not output.logs:
+    """Return `output` with the secrets in its error, its log and its losses masked."""
+    if output.error is None and not output.logs and not output.losses:
         return output
+    losses = tuple(tuple(loss.masked(masker.text) for loss in of_event) for of_event in output.losses)
     logs = tuple(replace(log, text=masker.cut_text(log.text)) for log in output.logs)
-    return msgspec.structs.replace(output, error=output.error and mask_error(output.error, masker), logs=logs)
+    error = output.error and mask_error(output.error, masker)
+    return msgspec.structs.replace(output, error=error, logs=logs, losses=losses)
 
 
 def mask_error(error: TransformationError, masker: Masker) -> TransformationError:

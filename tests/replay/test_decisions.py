@@ -113,6 +113,22 @@ def test_two_faults_never_share_a_group() -> None:
     }
 
 
+def test_values_that_user_code_loses_are_groups() -> None:
+    """The events are delivered, and the summary, the conditions and the group say that values are lost."""
+    workspace = Workspace("shop")
+    code = "export const transformEvent = (e) => ({ ...e, cents: [Math.round(e.properties.total * 100)] })"
+    workspace.transformation("clean", code=code, language="javascript")
+    workspace.destination("hook", "WEBHOOK", config=HOOK, transformation="clean")
+    result = replay([event(n, properties={"total": "12 €" if n % 4 else 3}) for n in range(8)], workspace)
+    (group,) = result.groups
+
+    assert (group.kind, group.path, group.before, group.count) == ("lossy", "cents.*", "NaN", 6)
+    assert repr(result).startswith("8 events, 1 destination: 8 delivered; 6 with lost values\n")
+    assert [breach.text for breach in result.breaches("lossy>50%")] == ["75% lossy at hook (6 of 8)"]
+    assert result.breaches("lossy>6") == []
+    assert result.to_dict()["lossy"] == {"hook": 6}
+
+
 def test_a_comparison_names_the_cause_on_the_later_side() -> None:
     """And the stage at which the event ends there; events that arrive again have no cause."""
     result = compare(EVENTS, shop(trackAnonymous=True), shop())

@@ -38,7 +38,7 @@ def run(
         except MappingError as error:
             result.refuse(error.refusal)
         timer.stop("dest_transform", started)
-    result.losses = notes.losses
+    result.losses = [*result.losses, *notes.losses]
     if not stages.send_to_destination:
         return
     if rows is None:

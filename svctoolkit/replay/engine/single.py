@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from svctoolkit.causes import Cause, CodeError, Refusal, Rejection, map_texts, text_template
 from svctoolkit.pipeline import Fate, Passage, Route
 from svctoolkit.replay.records.record import Record
+from svctoolkit.replay.tally.differences import general
 from svctoolkit.replay.tally.tally import Example
 from svctoolkit.results import steps
 from svctoolkit.secrets import Masker
+from svctoolkit.transformations import CodeLoss
 from svctoolkit.warehouse import Loss
 from svctoolkit.workspace import Destination
 
@@ -46,6 +48,8 @@ def _count(
     for result in passage.results:
         for loss in result.losses:
             _add_loss(engine, destination, record, loss, masker)
+    if any(result.losses for result in passage.results):
+        engine.sum.lose(destination)
     # Delivered events are only counted; everything else belongs to a group with examples.
     if fate.status == "delivered":
         return
@@ -68,12 +72,12 @@ def _mask_words(engine: Engine, masker: Masker, text: str) -> str:
     return engine.words(text, masker)
 
 
-def _add_loss(engine: Engine, destination: str, record: Record, loss: Loss, masker: Masker) -> None:
-    """Count a value that does not arrive in a warehouse as it was sent."""
+def _add_loss(engine: Engine, destination: str, record: Record, loss: Loss | CodeLoss, masker: Masker) -> None:
+    """Count a value that does not arrive as it was sent, in a warehouse or anywhere."""
     head = engine.head(record)
     text = engine.words(loss.text, masker)
     event = head["event_name"] or head["event_type"]
-    group = engine.sum.group(destination, "lossy", loss.path, loss.kind, text_template(text))
+    group = engine.sum.group(destination, "lossy", general(loss.path), loss.kind, text_template(text))
     if group is not None:
         group.add(event, Example(record.place, head["event_id"], after=text))
 

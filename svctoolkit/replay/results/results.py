@@ -179,7 +179,8 @@ class _Result(Displayed, ArrowOut):
 
         A number counts events over all destinations; a share is relative to the events of one destination, and any
         destination can meet the condition. Words are the kinds or statuses (with `_`), `new_failures`, `lost` (was
-        delivered, but is not any longer), `personal` (plain personal data is new there), `any` and `rejected`.
+        delivered, but is not any longer), `personal` (plain personal data is new there), `lossy` (of a replay: a value does not
+        arrive as it was returned or sent), `any` and `rejected`.
 
         Raises `ConfigError` for invalid conditions.
         """
@@ -200,6 +201,7 @@ class _Result(Displayed, ArrowOut):
             "unstable": plain(self.tally.unstable),
             "ignored": plain(self.tally.ignored),
             "personal": {key: dict(kinds) for key, kinds in self.tally.personal.items()},
+            "lossy": dict(self.tally.lossy),
             "expired": plain(self.expired),
             "rejects": plain(self.rejects),
             "elapsed": round(self.elapsed, 3),

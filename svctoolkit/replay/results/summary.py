@@ -36,14 +36,19 @@ def lines(result: _Result, most: int = _MOST) -> Iterator[str]:
 
 
 def head(result: _Result) -> str:
-    """Return `12,000 events, 2 destinations: 12 changed, 3 newly dropped, 11,985 same`."""
+    """Return `12,000 events, 2 destinations: 12 changed, 3 newly dropped, 11,985 same`.
+
+    For a replay, it also has how many events lose a value: `25 delivered; 10 with lost values`.
+    """
     many = len(result.counts)
     totals: dict[str, int] = {}
     for counts in result.counts.values():
         for what, count in counts.items():
             totals[what] = totals.get(what, 0) + count
     of = f"{result.events:,} event{plural_s(result.events)}, {many} destination{plural_s(many)}"
-    return f"{of}: {count_words(totals)}" if totals else of
+    lossy = sum(result.tally.lossy.values())
+    lost = f"; {lossy:,} with lost values" if lossy else ""
+    return f"{of}: {count_words(totals)}{lost}" if totals else of
 
 
 def notes(result: _Result) -> Iterator[str]:

@@ -30,6 +30,7 @@ _OF_COMPARISON: Mapping[str, tuple[str, ...]] = {
 }
 _OF_REPLAY: Mapping[str, tuple[str, ...]] = {status: (status,) for status in STATUSES if status != "off"}
 _REJECTED = "rejected"
+_LOSSY = "lossy"  # of a replay: events with a value that does not arrive as it was returned or sent
 _PERSONAL = "personal"  # of a comparison: events with plain personal data that is new
 
 
@@ -52,7 +53,7 @@ class Conditions:
     """The conditions under which a result fails a check. Raises `ConfigError` for invalid text."""
 
     def __init__(self, text: str, *, compares: bool) -> None:
-        self._words = {**_OF_COMPARISON, _PERSONAL: ()} if compares else _OF_REPLAY
+        self._words = {**_OF_COMPARISON, _PERSONAL: ()} if compares else {**_OF_REPLAY, _LOSSY: ()}
         clauses = re.split(r",|\bor\b", text) if text.strip() else []
         self._clauses = [(clause.strip(), [self._term(t) for t in re.split(r"\band\b", clause)]) for clause in clauses]
 
@@ -91,6 +92,8 @@ def _holds(term: _Term, kinds: Sequence[str], tally: Tally) -> str:
     elif term.word == _PERSONAL:
         of = tally.personal
         shares = {key: (max(of.get(key, {}).values(), default=0), sum(c.values())) for key, c in tally.counts.items()}
+    elif term.word == _LOSSY:
+        shares = {key: (tally.lossy.get(key, 0), sum(counts.values())) for key, counts in tally.counts.items()}
     else:
         shares = {
             key: (sum(counts.get(kind, 0) for kind in kinds), sum(counts.values()))

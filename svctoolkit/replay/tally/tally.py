@@ -162,7 +162,8 @@ class Tally(msgspec.Struct):
 
     `ignored` counts the events with a change hidden by a pattern of `ignore` or `tolerance`, by destination. `counts`
     has the number of events for each status or kind, by destination. `unstable` counts events by destination and path
-    whose values differ between two runs of the same pipeline. `personal` counts the events with new personal data, by
+    whose values differ between two runs of the same pipeline. `lossy` counts the events of a replay with a value that
+    does not arrive as it was returned or sent, by destination. `personal` counts the events with new personal data, by
     destination and kind. `strata` are the shapes of a sample; those after the first 2,000 are counted as one.
     `seconds` is the time of each step, over all processes.
     """
@@ -179,6 +180,7 @@ class Tally(msgspec.Struct):
     unstable: dict[str, dict[str, int]] = {}
     ignored: dict[str, dict[str, int]] = {}
     personal: dict[str, dict[str, int]] = {}
+    lossy: dict[str, int] = {}
     seconds: dict[str, float] = {}
     strata: dict[str, Stratum] = {}
 
@@ -213,6 +215,10 @@ class Sum:
         """Count an event with a change hidden by a pattern."""
         of = self.tally.ignored.setdefault(destination, {})
         of[pattern] = of.get(pattern, 0) + 1
+
+    def lose(self, destination: str) -> None:
+        """Count an event with a value that does not arrive as it was returned or sent."""
+        self.tally.lossy = add_counts(self.tally.lossy, {destination: 1})
 
     def expose(self, destination: str, kinds: Collection[str]) -> None:
         """Count an event with plain personal data of these kinds that is new at a destination."""
@@ -249,6 +255,7 @@ class Sum:
         _add_counts(mine.unstable, tally.unstable)
         _add_counts(mine.ignored, tally.ignored)
         _add_counts(mine.personal, tally.personal)
+        mine.lossy = add_counts(mine.lossy, tally.lossy)
         for step, spent in tally.seconds.items():
             mine.seconds[step] = mine.seconds.get(step, 0.0) + spent
         for name, stratum in tally.strata.items():

@@ -6,7 +6,8 @@
   const G = globalThis;
   const { parse, stringify } = JSON;
   const Text = String, Failure = Error, TypeFailure = TypeError, RangeFailure = RangeError, SyntaxFailure = SyntaxError;
-  const { defineProperty, getPrototypeOf, prototype: objectProto } = Object;
+  const { defineProperty, getPrototypeOf, keys, prototype: objectProto } = Object;
+  const isFinite = Number.isFinite;
   const { ownKeys, apply } = Reflect;
   const isArray = Array.isArray, arrayProto = Array.prototype;
   const unbound = (f) => Function.prototype.call.bind(f);
@@ -48,6 +49,37 @@
       throw new TypeFailure('a toJSON method on Object.prototype or Array.prototype would change every event');
     leaving = true;
     try { return mayHaveSymbols ? stringify(value, noSymbol) : stringify(value) } finally { leaving = false }
+  };
+  // JSON turns some values silently into null or {}. A property that is undefined is not reported: code removes fields
+  // like that. Every loss leaves one of these two marks, so most events are not looked at.
+  const MOST_LOSSES = 20;
+  const lossesOf = (events, text) => {
+    if (indexOf(text, 'null') < 0 && indexOf(text, '{}') < 0) return '';
+    let found = '', count = 0;
+    const above = [];
+    const look = (index, value, path, inList) => {
+      const report = (what, becomes) => {
+        if (count++ >= MOST_LOSSES) return;
+        found += (found === '' ? '' : ',') + stringify([index, short(path, 300), short(what, 100), becomes]);
+      };
+      if (typeof value === 'number') { if (!isFinite(value)) report(Text(value), 'null') }
+      else if (value === undefined) { if (inList) report('undefined', 'null') }
+      else if (value === null || typeof value !== 'object' || count >= MOST_LOSSES) return;
+      else if (tag(value) === '[object Map]') report('a Map', '{}');
+      else if (tag(value) === '[object Set]') report('a Set', '{}');
+      else if (tag(value) === '[object RegExp]' || tag(value) === '[object Error]') report(value, '{}');
+      else if (tag(value) === '[object Date]') { if (stringify(value) === 'null') report('an invalid Date', 'null') }
+      else if (typeof value.toJSON !== 'function') {
+        for (let i = 0; i < above.length; i++) if (above[i] === value) return;
+        put(above, value);
+        const inside = path === '' ? '' : path + '.';
+        if (isArray(value)) for (let i = 0; i < value.length; i++) look(index, value[i], inside + i, true);
+        else { const names = keys(value); for (let i = 0; i < names.length; i++) look(index, value[names[i]], inside + names[i], false) }
+        above.length--;
+      }
+    };
+    try { for (let i = 0; i < events.length; i++) look(i, events[i], '', false) } catch {} // the event itself has been written
+    return found === '' ? '' : ',"losses":[' + found + ']';
   };
   const isEvent = (value) => value !== null && typeof value === 'object' && !isArray(value) && tag(value) === '[object Object]';
 
@@ -247,10 +279,12 @@
       if (isArray(value)) {
         for (let i = 0; i < value.length; i++)
           if (!isEvent(value[i])) throw new TypeFailure('returned event in events array from transformEvent(event) is not an object');
-        return record(index, '"events":' + withinLimit(json(value)));
+        const texts = withinLimit(json(value));
+        return record(index, '"events":' + texts + lossesOf(value, texts));
       }
       if (!isEvent(value)) throw new TypeFailure('returned event from transformEvent(event) is not an object');
-      record(index, '"events":[' + withinLimit(json(value)) + ']');
+      const text = withinLimit(json(value));
+      record(index, '"events":[' + text + ']' + lossesOf([value], text));
     } catch (thrown) { record(index, '"error":' + failure(thrown)) }
   };
   const isThenable = (value) => value !== null && typeof value === 'object' && typeof value.then === 'function';
@@ -275,7 +309,7 @@
       for (let i = 0; i < value.length; i++)
         all += (i ? ',' : '') + (isEvent(value[i]) ? withinLimit(json(value[i])) : '"returned event in events array from ' + what + ' is not an object"');
     } catch (thrown) { return failAll(failure(thrown)) }
-    run.batch = '[' + all + ']';
+    run.batch = '[' + all + ']' + lossesOf(value, all);
     run.left = 0;
   };
   const ready = (legacy) => {

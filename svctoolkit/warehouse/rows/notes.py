@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from svctoolkit.json_types import Json
@@ -30,6 +30,10 @@ class Loss:
 
     def __str__(self) -> str:
         return f"{self.path}: {self.text}"
+
+    def masked(self, mask: Callable[[str], str]) -> Loss:
+        """Return the loss without secrets."""
+        return replace(self, text=mask(self.text))
 
     def to_dict(self) -> dict[str, str]:
         """Return its members by name."""

@@ -97,7 +97,7 @@ class EditorState:
         self.comparison: Comparison | None = None
         self._given, self._many = events, many
         self._pipeline = Pipeline(self.workspace)
-        self._bench, self._second_bench = Bench(self.workspace), Bench(self.workspace)
+        self._bench = Bench(self.workspace)
         self._asked = ""
         self._known = {"", self.code}  # code read or saved here, which may be replaced without loss
         self.events: dict[str, Event] = {}
@@ -141,8 +141,7 @@ class EditorState:
             (event,) = chosen.values()
             if self.plan is not None:
                 self.violations = violations(self.plan, event, self.workspace.masker)
-            if self.trials.ok:
-                self.losses = losses(self._second_bench, self._draft(), event)
+            self.losses = losses(self.trials)
             self.payloads = payloads(self._pipeline, self.destinations, [*outputs[0].events])
         return self.trials
 
