@@ -23,7 +23,7 @@ TAGS: pytest.StashKey[set[str]] = pytest.StashKey()
 SUITES: pytest.StashKey[list[Suite]] = pytest.StashKey()
 IDLE: pytest.StashKey[IdleParts] = pytest.StashKey()
 REFUSAL: pytest.StashKey[str] = pytest.StashKey()
-#: Data planes of which a helper has allowed failures, with `failed="any"`.
+#: Data planes whose failures a helper has allowed, with `failed="any"`.
 FAILURES_EXPECTED: WeakSet[DataPlane] = WeakSet()
 PARTIAL: pytest.StashKey[bool] = pytest.StashKey()
 

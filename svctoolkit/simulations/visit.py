@@ -114,7 +114,7 @@ class Visit:
         return [Broken(check, kind, None, value) for check, value in values if value is not FINE]
 
     def throttle(self, rule: str, key: Json, count: int, seconds: int) -> int | None:
-        """Count records of a user, device or account, at level `strict` only: a test's clock may stand still.
+        """Count records of a user, device or account, at level `strict` only: a test's clock may not advance.
 
         Returns how many there are in the present window of `seconds`, if they are more than the rule allows in it.
         """
@@ -124,7 +124,7 @@ class Visit:
         return total if total > self.limit(rule) else None
 
     def batch(self) -> Batch:
-        """Return a collection of records of which some may be refused."""
+        """Return a collection of records, some of which may be refused."""
         return Batch(self)
 
     def applies(self, rule: str, confidence: Confidence | None = None) -> bool:
@@ -264,7 +264,7 @@ class Visit:
     def merge(self, table: str, source: Row, target: Row, *, with_ids: bool = True) -> None:
         """Merge a row into another one: ids, rows that belong to it, and what the other one does not have yet.
 
-        Without `with_ids` the ids of the source are nobody's afterwards.
+        Without `with_ids` the ids of the source are free afterwards.
         """
         for name, value in source.values.items():
             before = target.values.get(name)

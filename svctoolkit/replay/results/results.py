@@ -179,8 +179,8 @@ class _Result(Displayed, ArrowOut):
 
         A number counts events over all destinations; a share is relative to the events of one destination, and any
         destination can meet the condition. Words are the kinds or statuses (with `_`), `new_failures`, `lost` (was
-        delivered, but is not any longer), `personal` (plain personal data is new there), `lossy` (of a replay: a value does not
-        arrive as it was returned or sent), `any` and `rejected`.
+        delivered, but is not any longer), `personal` (plain personal data is new there), `lossy` (of a replay: a value
+        does not arrive as it was returned or sent), `any` and `rejected`.
 
         Raises `ConfigError` for invalid conditions.
         """

@@ -109,7 +109,7 @@ def _search(
 def _applications(
     invariant: Invariant, values: Mapping[tuple[str, str], list[Any]], workspace: Workspace
 ) -> Iterator[tuple[Any, tuple[Any, ...], list[Any]]]:
-    """Yield what an `always` rule requires, of which values: its operand may be a map by destination.
+    """Yield what an `always` rule requires, and the values to check: its operand may be a map by destination.
 
     Rows of a warehouse are not requests, so the rule applies to them only if it names the warehouse.
     """
