@@ -47,6 +47,7 @@ class ServiceClient(Displayed, Calls):
 
     | setting | default | |
     |---|---|---|
+    | profile | "device" | "server": for many users and processes; no lifecycle events, shorter back-off, see below |
     | logLevel | NONE | how much is logged to the standard logger `svctoolkit.sdk`; VERBOSE is level 5 |
     | dataPlaneUrl | SVCTOOLKIT_DATA_PLANE_URL, else http://127.0.0.1:8091 | where events go |
     | controlPlaneUrl | the data plane's | where the source configuration is fetched |
@@ -58,7 +59,7 @@ class ServiceClient(Displayed, Calls):
     | enabled | True | False, or SVCTOOLKIT_DISABLED=1 in the environment: calls do nothing, no file is opened |
     | strict | True | False: a call with wrong arguments is logged and reported to `on_error` instead of raising |
     | durable | "preferred" | "required": `initialize` raises where events could only be kept in memory |
-    | trackLifecycleEvents | True | Application Installed, Updated, Opened, Backgrounded; sessions |
+    | trackLifecycleEvents | True; server: False | Application Installed, Updated, Opened, Backgrounded; sessions |
     | recordScreenViews | False | whether `screen_view` records |
     | dataResidency | "US" | which of the source's data planes to use, if its configuration lists any: "US" or "EU" |
     | dataDirectory | the platform's | directory of the queue and the identity; ":memory:" stores nothing on disk |
@@ -67,12 +68,17 @@ class ServiceClient(Displayed, Calls):
     | transport | HTTP | a `DataPlane` in this process, or any object with `send(request)`; see `Transport` |
     | factories | () | device mode; see `Factory` |
     | clock, newId | time.time, random | for deterministic tests |
-    | backoff(failures) | 3 s doubling to 300 s | seconds until the next attempt after N failures in a row |
+    | backoff(failures) | 3 s doubling to 300 s; server: 1 s to 15 s | seconds to wait after N failures in a row |
     | probeAfter(pauses) | 30 s doubling to 300 s | seconds until a paused client checks whether it may send again |
+    | exitTimeout | 5 s; server: 2 s | how long the end of the process may take; events that remain stay in the queue |
     | adopt | () | old write keys, whose waiting events and identity this client takes over |
     | before_send(event) | None | changes an event before it is stored, or drops it by returning None |
     | on_error(error) | None | receives each error as a `ToolkitError`; called without locks, mostly in the worker |
     | on_drop(event, reason) | None | receives every event that is dropped |
+
+    With `profile="server"`, events without a user are about the application: all its processes and containers have the
+    same anonymous ID, made from the write key and `applicationName`. `identify` and `alias` do not change the user of
+    later events.
     """
 
     LogLevel = LogLevel
@@ -124,8 +130,8 @@ class ServiceClient(Displayed, Calls):
     def shutdown(self, timeout: float = 10.0) -> bool:
         """Flush, stop the worker, close the files; return whether everything was delivered. Later calls start it again.
 
-        Called automatically at the end of the process, with one attempt and at most 5 seconds: events that are not
-        delivered then are sent at the next start. Also works in a signal handler, within `timeout`.
+        Called automatically at the end of the process, with one attempt and at most `exitTimeout` seconds: events that
+        are not delivered then are sent at the next start. Also works in a signal handler, within `timeout`.
         """
         return self._runtime.shutdown(timeout)
 

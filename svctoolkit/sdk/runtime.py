@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -19,7 +20,8 @@ from svctoolkit.sdk.events.options import Options
 from svctoolkit.sdk.queue.contents import Numbers
 
 _EARLY_CALLS = 1000
-_EXIT_SECONDS = 5.0
+#: Seconds for each thread to end, when the time for the end of the process is over.
+_CLOSING_SECONDS = 0.1
 _T = TypeVar("_T")
 
 
@@ -134,9 +136,9 @@ class Runtime:
             last_error=self._reporter.last_error,
         )
 
-    def shutdown(self, timeout: float, *, patient: bool = True) -> bool:
+    def shutdown(self, timeout: float) -> bool:
         """Flush, stop, close; return whether everything was delivered."""
-        delivered = self.ask(self.engine is None, lambda engine: engine.flush(timeout, patient=patient))
+        delivered = self.ask(self.engine is None, lambda engine: engine.flush(timeout))
         self.ask(None, lambda engine: engine.close(1.0))
         return delivered
 
@@ -173,8 +175,12 @@ class Runtime:
     def _at_exit(self) -> None:
         engine = self.engine
         # Without a running worker nothing was recorded since the last flush, so exit immediately.
-        if engine is not None and engine.worker.alive:
-            self.shutdown(_EXIT_SECONDS, patient=False)
+        if engine is None or not engine.worker.alive:
+            return
+        deadline = time.monotonic() + engine.settings.exit_timeout
+        self.ask(False, lambda engine: engine.flush(engine.settings.exit_timeout, patient=False))
+        # Daemon threads that are still busy end with the process; what they were sending stays in the queue.
+        self.ask(None, lambda engine: engine.close(min(1.0, max(_CLOSING_SECONDS, deadline - time.monotonic()))))
 
     def _after_fork(self) -> None:
         self._starting = Gate()

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import random
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from svctoolkit.errors import ConfigError, Problem, ToolkitError, did_you_mean
 from svctoolkit.json_types import Json
+from svctoolkit.sdk.base import checks
+from svctoolkit.sdk.base.levels import MEMORY as MEMORY
+from svctoolkit.sdk.base.levels import LogLevel as LogLevel
 
 if TYPE_CHECKING:
     from svctoolkit.sdk.base.transport import Plane, Transport
@@ -21,18 +23,6 @@ if TYPE_CHECKING:
 
 #: Default if neither `dataPlaneUrl` nor SVCTOOLKIT_DATA_PLANE_URL is set: the address of `svctoolkit serve`.
 DEFAULT_DATA_PLANE_URL = "http://127.0.0.1:8091"
-MEMORY = ":memory:"
-
-
-class LogLevel(IntEnum):
-    """How much the SDK logs. `LogLevel.None` would be a syntax error in Python: write `NONE`, `"None"` or `None`."""
-
-    NONE = 0
-    ERROR = 1
-    WARN = 2
-    INFO = 3
-    DEBUG = 4
-    VERBOSE = 5
 
 
 def new_id() -> str:
@@ -54,9 +44,23 @@ def backoff(failures: int) -> float:
     return min(base + random.random() * base, 300.0)
 
 
+def server_backoff(failures: int) -> float:
+    """Return the same for servers: 1, 2, 4, 8, then 15, each less up to half of it, so that processes spread."""
+    return float(min(2.0 ** min(failures - 1, 4), 15.0)) * (1.0 - random.random() / 2.0)
+
+
+#: Defaults that differ from those of `Settings`. A phone saves its battery; a server has many processes, and goes on
+#: as soon as it can.
+_PROFILES: dict[str, dict[str, Any]] = {
+    "device": {},
+    "server": {"track_lifecycle_events": False, "backoff": server_backoff, "exit_timeout": 2.0},
+}
+
+
 class Configuration(TypedDict, total=False):
     """Every setting in its Python spelling. `initialize` accepts these names and the specified camelCase ones."""
 
+    profile: Literal["device", "server"]
     log_level: LogLevel | int | str | None
     data_plane_url: str
     control_plane_url: str
@@ -80,6 +84,7 @@ class Configuration(TypedDict, total=False):
     new_id: Callable[[], str]
     backoff: Callable[[int], float]
     probe_after: Callable[[int], float]
+    exit_timeout: float | dt.timedelta
     enabled: bool
     strict: bool
     durable: Literal["preferred", "required"]
@@ -92,6 +97,7 @@ class Configuration(TypedDict, total=False):
 class SpecifiedConfiguration(TypedDict, total=False):
     """The settings of `initialize` in their specified spelling."""
 
+    profile: Literal["device", "server"]
     logLevel: LogLevel | int | str | None
     dataPlaneUrl: str
     controlPlaneUrl: str
@@ -117,6 +123,7 @@ class SpecifiedConfiguration(TypedDict, total=False):
     newId: Callable[[], str]
     backoff: Callable[[int], float]
     probeAfter: Callable[[int], float]
+    exitTimeout: float | dt.timedelta
     enabled: bool
     strict: bool
     durable: Literal["preferred", "required"]
@@ -130,6 +137,7 @@ class SpecifiedConfiguration(TypedDict, total=False):
 class Settings:
     """Checked settings. The docstring of `ServiceClient` explains each."""
 
+    profile: str = "device"
     log_level: LogLevel = LogLevel.NONE
     data_plane_url: str = DEFAULT_DATA_PLANE_URL
     control_plane_url: str = ""
@@ -153,6 +161,7 @@ class Settings:
     new_id: Callable[[], str] = new_id
     backoff: Callable[[int], float] = backoff
     probe_after: Callable[[int], float] = probe_after
+    exit_timeout: float = 5.0
     enabled: bool = True
     strict: bool = True
     durable: str = "preferred"
@@ -185,7 +194,7 @@ def settings(*given: Mapping[str, Json] | None) -> Settings:
         raise ConfigError(problems)
     if os.environ.get("SVCTOOLKIT_DISABLED", "").strip().lower() in ("1", "true", "yes", "on"):
         checked["enabled"] = False
-    return Settings(**checked)
+    return Settings(**{**_PROFILES[checked.get("profile", "device")], **checked})
 
 
 def _by_python_name(mapping: Mapping[str, Any] | None, problems: list[Problem]) -> dict[str, Any]:
@@ -218,137 +227,39 @@ def _camel(name: str) -> str:
     return head + "".join(word.capitalize() for word in rest)
 
 
-def _whole(low: int, high: int) -> Callable[[Any], int]:
-    def check(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ValueError(f"must be a whole number from {low} to {high}")
-        return value
-
-    return check
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("must be true or false")
-    return value
-
-
-def _url(value: Any) -> str:
-    if not isinstance(value, str) or not re.fullmatch(r"https?://[^/\s?#]+(/[^\s?#]*)?", value):
-        raise ValueError("must be a URL such as https://plane.example.com, without a query")
-    return value.rstrip("/")
-
-
-def _level(value: Any) -> LogLevel:
-    if value is None:
-        return LogLevel.NONE
-    if isinstance(value, str) and value.upper() in LogLevel.__members__:
-        return LogLevel[value.upper()]
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 5:
-        return LogLevel(value)
-    raise ValueError("must be one of NONE, ERROR, WARN, INFO, DEBUG, VERBOSE or 0 to 5")
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("must be a string")
-    return value
-
-
-def _build(value: Any) -> str | int:
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise ValueError("must be a string or a whole number")
-    return value
-
-
-def _region(value: Any) -> str:
-    if value not in ("US", "EU"):
-        raise ValueError("must be US or EU")
-    return str(value)
-
-
-def _durability(value: Any) -> str:
-    if value not in ("preferred", "required"):
-        raise ValueError('must be "preferred" or "required"')
-    return str(value)
-
-
-def _directory(value: Any) -> str | None:
-    if value is None or value == MEMORY:
-        return MEMORY if value else None
-    if not isinstance(value, (str, os.PathLike)) or not str(value):
-        raise ValueError(f"must be a directory, or {MEMORY!r}")
-    return os.path.abspath(os.path.expanduser(value))
-
-
-def _callback(value: Any) -> Any:
-    if value is not None and not callable(value):
-        raise ValueError("must be a function or None")
-    return value
-
-
-def _function(value: Any) -> Any:
-    if not callable(value):
-        raise ValueError("must be a function")
-    return value
-
-
-def _transport(value: Any) -> Any:
-    if callable(getattr(value, "ingest", None)):
-        from svctoolkit.sdk.base.transport import PlaneTransport
-
-        return PlaneTransport(value)
-    if value is not None and not callable(getattr(value, "send", None)):
-        raise ValueError("must be a DataPlane, or have a method send(request)")
-    return value
-
-
-def _factories(value: Any) -> tuple[Any, ...]:
-    if not isinstance(value, Sequence) or not all(callable(getattr(f, "create", None)) for f in value):
-        raise ValueError("must be a list of objects with a method create(config, client)")
-    for factory in value:
-        if not isinstance(getattr(factory, "display_name", None), str):
-            raise ValueError(f"each needs a display_name (a string); {type(factory).__name__} does not have one")
-    return tuple(value)
-
-
-def _keys(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(key, str) and key for key in value):
-        raise ValueError("must be a list of write keys")
-    return tuple(value)
-
-
 _CHECKS: dict[str, Callable[[Any], Any]] = {
-    "log_level": _level,
-    "data_plane_url": _url,
-    "control_plane_url": _url,
-    "flush_queue_size": _whole(1, 100),
-    "db_threshold_count": _whole(1, 10_000_000),
-    "sleep_timeout": _whole(1, 86_400),
-    "config_refresh_interval": _whole(1, 24),
-    "auto_collect_advert_id": _flag,
-    "track_lifecycle_events": _flag,
-    "record_screen_views": _flag,
-    "data_residency": _region,
-    "data_directory": _directory,
-    "application_name": _text,
-    "application_version": _text,
-    "application_build": _build,
-    "application_namespace": _text,
-    "gzip": _flag,
-    "transport": _transport,
-    "factories": _factories,
-    "clock": _function,
-    "new_id": _function,
-    "backoff": _function,
-    "probe_after": _function,
-    "enabled": _flag,
-    "strict": _flag,
-    "durable": _durability,
-    "adopt": _keys,
-    "before_send": _callback,
-    "on_error": _callback,
-    "on_drop": _callback,
+    "profile": checks.choice("device", "server"),
+    "log_level": checks.level,
+    "data_plane_url": checks.url,
+    "control_plane_url": checks.url,
+    "flush_queue_size": checks.whole(1, 100),
+    "db_threshold_count": checks.whole(1, 10_000_000),
+    "sleep_timeout": checks.whole(1, 86_400),
+    "config_refresh_interval": checks.whole(1, 24),
+    "auto_collect_advert_id": checks.flag,
+    "track_lifecycle_events": checks.flag,
+    "record_screen_views": checks.flag,
+    "data_residency": checks.choice("US", "EU"),
+    "data_directory": checks.directory,
+    "application_name": checks.text,
+    "application_version": checks.text,
+    "application_build": checks.build,
+    "application_namespace": checks.text,
+    "gzip": checks.flag,
+    "transport": checks.transport,
+    "factories": checks.factories,
+    "clock": checks.function,
+    "new_id": checks.function,
+    "backoff": checks.function,
+    "probe_after": checks.function,
+    "exit_timeout": checks.seconds,
+    "enabled": checks.flag,
+    "strict": checks.flag,
+    "durable": checks.choice("preferred", "required"),
+    "adopt": checks.keys,
+    "before_send": checks.callback,
+    "on_error": checks.callback,
+    "on_drop": checks.callback,
 }
 _SPELLINGS = {spelling: f.name for f in fields(Settings) for spelling in (f.name, _camel(f.name))} | {
     "dbCountThreshold": "db_threshold_count",

@@ -33,25 +33,34 @@ class Recorder:
         self._queue, self._settings, self._reporter, self._on_reset = queue, settings, reporter, on_reset
         self._states = queue.states
         # Several processes may start at once: the first one decides.
-        device_id = self._states.write_once("device_id", settings.new_id())
-        self.identity = stored_identity(self._states.read("identity"), device_id)
+        self._is_server = settings.profile == "server"
+        if self._is_server:
+            device_id = _application_id(queue.source, settings.application_name)
+            self.identity = Identity(device_id, visitor={})
+        else:
+            device_id = self._states.write_once("device_id", settings.new_id())
+            self.identity = stored_identity(self._states.read("identity"), device_id)
         self.opted_out = self._states.read("opt_out") == "true"
         self._session = Session(self._states.read("session"), settings.clock)
         self._session_saved = self._session.last
         self._unsaved = self._opt_out_unsaved = False
         self._context = Context(settings, device_id)
         self._text = EventText(self._context, options)
-        if settings.track_lifecycle_events:
+        if settings.track_lifecycle_events and not self._is_server:
             self._session.resume()
 
     def is_independent(self, call: Call) -> bool:
         """Return whether recording the event changes nothing that other events of the installation need."""
         if self._settings.before_send is not None:
             return False  # the application's function may rely on being called by one thread at a time
-        return call.identity is not None or not (call.kind in ("identify", "alias") or self._session.is_fresh)
+        if call.identity is not None or self._is_server:
+            return True
+        return not (call.kind in ("identify", "alias") or self._session.is_fresh)
 
     def record(self, call: Call) -> None:
         """Render the event and store it durably."""
+        if self._is_server:
+            call = self._for_server(call)
         identity = call.identity or self.identity
         if self.opted_out or identity.opted_out:
             self._reporter.drop("opted out", [], 1, unstored=True)
@@ -78,6 +87,14 @@ class Recorder:
         user = "" if call.identity is None or self._settings.before_send else _ids(changed, previous)
         self._queue.add(body, call.at, user, for_devices=bool(self._settings.factories))
         self._reporter.log(LogLevel.VERBOSE, "%s stored, %d bytes", call.kind, len(body))
+
+    def _for_server(self, call: Call) -> Call:
+        """Return the call with a user: without one, it is about the application, which is the same in all processes."""
+        identity = call.identity or Identity("", visitor={})
+        # Not for identify and alias: they would make one user of all users.
+        if not (identity.anonymous_id or identity.user_id or call.kind in ("identify", "alias")):
+            identity = Identity(self.identity.anonymous_id, visitor=identity.visitor, opted_out=identity.opted_out)
+        return call._replace(identity=identity)
 
     def _inspect(self, body: bytes) -> bytes | None:
         """Return the event after `before_send`; None if that dropped it, unchanged if that failed."""
@@ -107,7 +124,8 @@ class Recorder:
                 self.record_lifecycle(name, properties)
 
     def resume_session(self) -> None:
-        self._session.resume()
+        if not self._is_server:
+            self._session.resume()
 
     def reset(self, scoped: Identity | None) -> None:
         identity = scoped or copy(self.identity)
@@ -156,7 +174,7 @@ class Recorder:
 
     def _save_identity(self, identity: Identity, *, own: bool) -> None:
         self._context.forget(identity)
-        if own:
+        if own and not self._is_server:
             self._unsaved = not self._states.write("identity", self.identity.to_json())
 
     def _identity_after(self, call: Call, identity: Identity) -> tuple[Identity, str]:
@@ -174,3 +192,10 @@ class Recorder:
 def _ids(identity: Identity, previous: str) -> str:
     """Return every ID in an event, one per line."""
     return "\n".join(filter(None, (identity.anonymous_id, identity.user_id, previous)))
+
+
+def _application_id(source: str, name: str) -> str:
+    """Return the anonymous ID of a server application: equal in all its processes and containers."""
+    from uuid import NAMESPACE_URL, uuid5
+
+    return str(uuid5(NAMESPACE_URL, f"svctoolkit:{source}:{name}"))

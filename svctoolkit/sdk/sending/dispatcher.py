@@ -10,6 +10,7 @@ from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import LogLevel, Settings
 from svctoolkit.sdk.base.timing import Alarm
 from svctoolkit.sdk.base.transport import Transport
+from svctoolkit.sdk.queue.access import PATIENCE
 from svctoolkit.sdk.queue.queue import Queue
 from svctoolkit.sdk.sending.pause import Cause, Pause
 from svctoolkit.sdk.sending.sender import Sender, Step
@@ -42,6 +43,7 @@ class Dispatcher:
         self._sender = Sender(queue, transport, reporter, settings, write_key, self.pause)
         self._refresh, self._quiet = Alarm(settings.clock), Alarm(settings.clock)
         self._quiet.set(settings.sleep_timeout)
+        self._is_behind = False  # a request has failed, and events from then may still be waiting
 
     @property
     def url(self) -> str:
@@ -70,10 +72,13 @@ class Dispatcher:
 
     def due(self) -> bool:
         waiting = self._queue.waiting
+        self._is_behind = self._is_behind and waiting > 0
         if not waiting or self.pause.blocks or self._sender.retry.remaining:
             return False
-        # A trial sends one batch regardless of its size, to find out whether the pause can end.
-        return self.pause.trial or waiting >= self._settings.flush_queue_size or not self._quiet.remaining
+        # A trial sends one batch regardless of its size, to find out whether the pause can end. After a failure, the
+        # last events have waited long enough.
+        urgent = self.pause.trial or self._is_behind or not self._quiet.remaining
+        return urgent or waiting >= self._settings.flush_queue_size
 
     def is_batch_due(self) -> bool:
         """Return whether enough events are waiting to wake the worker."""
@@ -88,6 +93,7 @@ class Dispatcher:
             if self._sender.asked_to_wait and self.wait():
                 return Step.LATER
         step = self._sender.step(timeout)
+        self._is_behind = self._is_behind or step is Step.LATER
         if step is Step.SENT:
             self._quiet.set(self._settings.sleep_timeout)
         return step
@@ -98,8 +104,8 @@ class Dispatcher:
     def wait(self) -> float:
         return self._sender.retry.remaining
 
-    def mark(self) -> int:
-        return self._queue.last_id()
+    def mark(self, patience: float) -> int:
+        return self._queue.last_id(patience=min(patience, PATIENCE))
 
     def pending(self, upto: int) -> bool:
         return self._sender.will_send(upto) or self._queue.pending(upto)

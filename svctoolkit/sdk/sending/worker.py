@@ -36,8 +36,8 @@ class Work(Protocol):
     def wait(self) -> float:
         """Return the seconds until the next attempt."""
 
-    def mark(self) -> int:
-        """Return the newest event's ID as a mark."""
+    def mark(self, patience: float) -> int:
+        """Return the newest event's ID as a mark. Wait at most `patience` seconds for the queue's file."""
 
     def pending(self, upto: int) -> bool:
         """Return whether an event up to this mark is waiting."""
@@ -98,7 +98,7 @@ class Worker:
         if threading.current_thread() is self._thread:
             return False  # called from a callback in the worker thread, which cannot wait for itself
         with self._lend():
-            flush = _Flush(self._work.mark(), timeout, patient)
+            flush = _Flush(self._work.mark(timeout), timeout, patient)
             if self._embedded or not self.alive:
                 self._serve(flush)
             else:
