@@ -10,6 +10,7 @@ from svctoolkit.errors import InvalidCall, ToolkitError
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import Configuration, LogLevel, new_id, settings
 from svctoolkit.sdk.base.values import event_json, text
+from svctoolkit.sdk.events import consent
 from svctoolkit.sdk.events.details import CallDetails, Details, UserDetails, checked_details
 from svctoolkit.sdk.events.event_text import Call
 from svctoolkit.sdk.events.identity import Identity
@@ -150,6 +151,8 @@ class Calls:
         identity = call.identity or Identity(checked.anonymous_id, checked.user_id, visitor={})
         if self._settings.enabled:
             full = call._replace(identity=identity, category=texts.get("category", ""))
+            if not self._is_allowed(full):
+                return ""
             self._runtime.do(lambda engine: engine.record(full), is_event=True)
         return call.message_id
 
@@ -200,6 +203,8 @@ class Calls:
             self._reporter.drop("unreadable", [], 1, unstored=True)
             self._reporter.publish()
             return ""
+        if not self._is_allowed(call):
+            return ""
         self._runtime.record(call)
         return call.message_id
 
@@ -220,6 +225,16 @@ class Calls:
         at = self._settings.clock() if details.at is None else details.at
         message_id = details.message_id or self._settings.new_id()
         return Call(kind, at, name, body, options, identity, message_id, details.context, details.at is not None)
+
+    def _is_allowed(self, call: Call) -> bool:
+        """Ask for consent, in the caller's thread: it may depend on the request that is handled there."""
+        if self._settings.consent is None:
+            return True
+        engine = self._runtime.engine
+        identity = (call.identity or Identity("")) if engine is None else engine.recorder.identity_of(call)
+        allowed = consent.is_allowed(call, identity, self._settings, self._reporter)
+        self._reporter.publish()
+        return allowed
 
     def _refuse_call(self, error: InvalidCall) -> None:
         if self._settings.strict:

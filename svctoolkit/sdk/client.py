@@ -71,6 +71,8 @@ class ServiceClient(Displayed, Calls):
     | backoff(failures) | 3 s doubling to 300 s; server: 1 s to 15 s | seconds to wait after N failures in a row |
     | probeAfter(pauses) | 30 s doubling to 300 s | seconds until a paused client checks whether it may send again |
     | exitTimeout | 5 s; server: 2 s | how long the end of the process may take; events that remain stay in the queue |
+    | maxAge | None | seconds (or a timedelta) after which waiting and parked events are dropped |
+    | consent(query) | None | asked when an event is recorded, see `ConsentQuery`; anything but True drops it |
     | adopt | () | old write keys, whose waiting events and identity this client takes over |
     | before_send(event) | None | changes an event before it is stored, or drops it by returning None |
     | on_error(error) | None | receives each error as a `ToolkitError`; called without locks, mostly in the worker |
@@ -134,6 +136,20 @@ class ServiceClient(Displayed, Calls):
         are not delivered then are sent at the next start. Also works in a signal handler, within `timeout`.
         """
         return self._runtime.shutdown(timeout)
+
+    def forget(self, user_id: str) -> int:
+        """Remove every waiting and parked event of a user; return how many there were.
+
+        An event is the user's if `user_id` is its userId, anonymousId or previousId, whichever process recorded it and
+        wherever it is: in the queue's file, in a journal, in memory. What another live process has not moved into the
+        file yet is removed about a second later. Events that are being sent just now may still arrive. If
+        it is the installation's user, also `reset`. The events count as dropped (`forgotten`), without `on_drop`.
+
+        Raises `InvalidCall`, and `StorageError` if the queue's file cannot be written now. May take some seconds while
+        a request is under way.
+        """
+        user = text("forget", "user_id", user_id)
+        return self._runtime.forget(user) if self._settings.enabled else 0
 
     def retry_parked(self) -> int:
         """Put events that the data plane refused back into the queue; return how many."""

@@ -14,6 +14,7 @@ from svctoolkit.sdk.device.mode import DeviceMode
 from svctoolkit.sdk.events.event_text import Call
 from svctoolkit.sdk.events.options import Options
 from svctoolkit.sdk.events.recorder import Recorder
+from svctoolkit.sdk.queue.access import PATIENCE
 from svctoolkit.sdk.queue.database import Database
 from svctoolkit.sdk.queue.location import fingerprint, is_trial, queue_place
 from svctoolkit.sdk.queue.queue import Queue
@@ -119,6 +120,25 @@ class Engine:
         if self.settings.factories:
             self.device.flush(max(0.0, deadline - time.monotonic()))
         return delivered
+
+    def forget(self, user: str) -> int:
+        """Remove the user's events; return how many. Raises `StorageError` if the queue's file cannot be written."""
+        # Calls that a signal handler has postponed may be about this user.
+        self.turnstile.catch_up_interrupting()
+        removed: list[int] = []
+        failures: list[StorageError] = []
+
+        def forget() -> None:
+            try:
+                removed.append(self.queue.forget(user))
+            except StorageError as error:
+                failures.append(error)
+
+        self.worker.between_requests(forget, PATIENCE)
+        self.turnstile.run(lambda: self.recorder.forget(user))
+        if not removed:
+            raise failures[0] if failures else StorageError("forget: the queue is in use; call it again")
+        return removed[0]
 
     def _take_over(self, before: Engine | None, origin: str) -> None:
         """Take over the events that this client recorded under another key; only report those of other clients."""

@@ -117,6 +117,24 @@ class Runtime:
         finally:
             self._reporter.publish()
 
+    def forget(self, user: str) -> int:
+        """Remove the user's events; return how many. Raises `StorageError`.
+
+        Before `initialize`, it is done then, in the order of the calls; the result is 0.
+        """
+
+        def forget(engine: Engine) -> None:
+            engine.forget(user)
+
+        engine = self.engine
+        if engine is None:
+            self._postpone(_Early(False, None, forget))
+            return 0
+        try:
+            return engine.forget(user)
+        finally:
+            self._reporter.publish()
+
     def stats(self) -> Stats:
         engine, early = self.engine, sum(call.is_event for call in list(self._early))
         nothing = (Numbers(0, 0, 0, self._arrived), self._reporter.counts())

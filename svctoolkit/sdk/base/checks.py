@@ -7,13 +7,13 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import Any
+from typing import cast
 
 from svctoolkit.sdk.base.levels import MEMORY, LogLevel
 
 
-def whole(low: int, high: int) -> Callable[[Any], int]:
-    def check(value: Any) -> int:
+def whole(low: int, high: int) -> Callable[[object], int]:
+    def check(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise ValueError(f"must be a whole number from {low} to {high}")
         return value
@@ -21,19 +21,19 @@ def whole(low: int, high: int) -> Callable[[Any], int]:
     return check
 
 
-def flag(value: Any) -> bool:
+def flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError("must be true or false")
     return value
 
 
-def url(value: Any) -> str:
+def url(value: object) -> str:
     if not isinstance(value, str) or not re.fullmatch(r"https?://[^/\s?#]+(/[^\s?#]*)?", value):
         raise ValueError("must be a URL such as https://plane.example.com, without a query")
     return value.rstrip("/")
 
 
-def level(value: Any) -> LogLevel:
+def level(value: object) -> LogLevel:
     if value is None:
         return LogLevel.NONE
     if isinstance(value, str) and value.upper() in LogLevel.__members__:
@@ -43,23 +43,23 @@ def level(value: Any) -> LogLevel:
     raise ValueError("must be one of NONE, ERROR, WARN, INFO, DEBUG, VERBOSE or 0 to 5")
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError("must be a string")
     return value
 
 
-def build(value: Any) -> str | int:
+def build(value: object) -> str | int:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise ValueError("must be a string or a whole number")
     return value
 
 
-def choice(*choices: str) -> Callable[[Any], str]:
+def choice(*choices: str) -> Callable[[object], str]:
     """Return a check for one of these strings."""
     listed = f"{', '.join(choices[:-1])} or {choices[-1]}"
 
-    def check(value: Any) -> str:
+    def check(value: object) -> str:
         if value not in choices:
             raise ValueError(f"must be {listed}")
         return str(value)
@@ -67,7 +67,7 @@ def choice(*choices: str) -> Callable[[Any], str]:
     return check
 
 
-def seconds(value: Any) -> float:
+def seconds(value: object) -> float:
     """A number of seconds, 0 or more."""
     if isinstance(value, dt.timedelta):
         value = value.total_seconds()
@@ -76,7 +76,7 @@ def seconds(value: Any) -> float:
     return float(value)
 
 
-def age(value: Any) -> float | None:
+def age(value: object) -> float | None:
     """A number of seconds above 0, or None."""
     checked = None if value is None else seconds(value)
     if checked == 0:
@@ -84,7 +84,7 @@ def age(value: Any) -> float | None:
     return checked
 
 
-def directory(value: Any) -> str | None:
+def directory(value: object) -> str | None:
     if value is None or value == MEMORY:
         return MEMORY if value else None
     if not isinstance(value, (str, os.PathLike)) or not str(value):
@@ -92,29 +92,29 @@ def directory(value: Any) -> str | None:
     return os.path.abspath(os.path.expanduser(value))
 
 
-def callback(value: Any) -> Any:
+def callback(value: object) -> object:
     if value is not None and not callable(value):
         raise ValueError("must be a function or None")
     return value
 
 
-def function(value: Any) -> Any:
+def function(value: object) -> object:
     if not callable(value):
         raise ValueError("must be a function")
     return value
 
 
-def transport(value: Any) -> Any:
+def transport(value: object) -> object:
     if callable(getattr(value, "ingest", None)):
-        from svctoolkit.sdk.base.transport import PlaneTransport
+        from svctoolkit.sdk.base.transport import Plane, PlaneTransport
 
-        return PlaneTransport(value)
+        return PlaneTransport(cast("Plane", value))
     if value is not None and not callable(getattr(value, "send", None)):
         raise ValueError("must be a DataPlane, or have a method send(request)")
     return value
 
 
-def factories(value: Any) -> tuple[Any, ...]:
+def factories(value: object) -> tuple[object, ...]:
     if not isinstance(value, Sequence) or not all(callable(getattr(f, "create", None)) for f in value):
         raise ValueError("must be a list of objects with a method create(config, client)")
     for factory in value:
@@ -123,7 +123,7 @@ def factories(value: Any) -> tuple[Any, ...]:
     return tuple(value)
 
 
-def keys(value: Any) -> tuple[str, ...]:
+def keys(value: object) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or not all(isinstance(key, str) and key for key in value):
         raise ValueError("must be a list of write keys")
     return tuple(value)

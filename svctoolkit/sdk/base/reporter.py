@@ -48,8 +48,9 @@ class Stats(Displayed, _Counts):
     event call; `carried` the events that came from elsewhere: those that were already waiting or parked when the client
     started, and those that other processes have stored in the same file since, less those that they have sent. It is
     negative if other processes send what this one records. A forked child counts from zero, so the counts of several
-    processes can be added. `dropped` is by reason: `opted out`, `too large`,
-    `unreadable`, `before_send`, `queue full`, `memory full`, `damaged file`, `too many before initialize`, `refused`.
+    processes can be added. `dropped` is by reason: `opted out`, `no consent`, `too large`, `unreadable`, `before_send`,
+    `queue full`, `memory full`, `damaged file`, `too many before initialize`, `refused`, `too old` (`max_age`),
+    `forgotten`.
     `missed` counts the events that device mode was too slow for. `paused` says why nothing is sent, or is empty.
     """
 
@@ -116,6 +117,8 @@ class Reporter:
         `unstored` events were not counted as recorded before.
         """
         number = len(bodies) if count is None else count
+        if not number:
+            return
         self._tally.add({f"{DROPPED}{reason}": number, **({"recorded": number} if unstored else {})})
         self.log(LogLevel.WARN, "%d event(s) dropped: %s", number, reason)
         if self._on_drop is not None:

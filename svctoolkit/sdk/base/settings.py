@@ -9,7 +9,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from svctoolkit.errors import ConfigError, Problem, ToolkitError, did_you_mean
 from svctoolkit.json_types import Json
@@ -57,6 +57,19 @@ _PROFILES: dict[str, dict[str, Any]] = {
 }
 
 
+class ConsentQuery(NamedTuple):
+    """What `consent` is asked about: an event, before anything of it is stored.
+
+    `type` is "track", "identify"...; `name` the event's (for identify and alias: empty). An ID that is not known is
+    empty.
+    """
+
+    type: str
+    name: str
+    user_id: str
+    anonymous_id: str
+
+
 class Configuration(TypedDict, total=False):
     """Every setting in its Python spelling. `initialize` accepts these names and the specified camelCase ones."""
 
@@ -85,6 +98,8 @@ class Configuration(TypedDict, total=False):
     backoff: Callable[[int], float]
     probe_after: Callable[[int], float]
     exit_timeout: float | dt.timedelta
+    max_age: float | dt.timedelta | None
+    consent: Callable[[ConsentQuery], bool] | None
     enabled: bool
     strict: bool
     durable: Literal["preferred", "required"]
@@ -124,6 +139,8 @@ class SpecifiedConfiguration(TypedDict, total=False):
     backoff: Callable[[int], float]
     probeAfter: Callable[[int], float]
     exitTimeout: float | dt.timedelta
+    maxAge: float | dt.timedelta | None
+    consent: Callable[[ConsentQuery], bool] | None
     enabled: bool
     strict: bool
     durable: Literal["preferred", "required"]
@@ -162,6 +179,8 @@ class Settings:
     backoff: Callable[[int], float] = backoff
     probe_after: Callable[[int], float] = probe_after
     exit_timeout: float = 5.0
+    max_age: float | None = None
+    consent: Callable[[ConsentQuery], bool] | None = None
     enabled: bool = True
     strict: bool = True
     durable: str = "preferred"
@@ -227,7 +246,7 @@ def _camel(name: str) -> str:
     return head + "".join(word.capitalize() for word in rest)
 
 
-_CHECKS: dict[str, Callable[[Any], Any]] = {
+_CHECKS: dict[str, Callable[[object], object]] = {
     "profile": checks.choice("device", "server"),
     "log_level": checks.level,
     "data_plane_url": checks.url,
@@ -253,6 +272,8 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "backoff": checks.function,
     "probe_after": checks.function,
     "exit_timeout": checks.seconds,
+    "max_age": checks.age,
+    "consent": checks.callback,
     "enabled": checks.flag,
     "strict": checks.flag,
     "durable": checks.choice("preferred", "required"),

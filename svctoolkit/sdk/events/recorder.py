@@ -10,7 +10,7 @@ from svctoolkit.errors import EventError
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import LogLevel, Settings
 from svctoolkit.sdk.base.values import event_json
-from svctoolkit.sdk.events import lifecycle
+from svctoolkit.sdk.events import consent, lifecycle
 from svctoolkit.sdk.events.context import Context
 from svctoolkit.sdk.events.event_text import Call, EventText
 from svctoolkit.sdk.events.identity import Identity, Session, stored_identity
@@ -60,7 +60,7 @@ class Recorder:
     def record(self, call: Call) -> None:
         """Render the event and store it durably."""
         if self._is_server:
-            call = self._for_server(call)
+            call = call._replace(identity=self.identity_of(call))
         identity = call.identity or self.identity
         if self.opted_out or identity.opted_out:
             self._reporter.drop("opted out", [], 1, unstored=True)
@@ -85,16 +85,20 @@ class Recorder:
             self._save_identity(identity, own=call.identity is None)
         # `before_send` may have changed the user, so such events count as possibly anybody's.
         user = "" if call.identity is None or self._settings.before_send else _ids(changed, previous)
-        self._queue.add(body, call.at, user, for_devices=bool(self._settings.factories))
+        # The time of recording, from which `max_age` counts: the call may be about an event of last year.
+        recorded = self._settings.clock() if call.is_past else call.at
+        self._queue.add(body, recorded, user, for_devices=bool(self._settings.factories))
         self._reporter.log(LogLevel.VERBOSE, "%s stored, %d bytes", call.kind, len(body))
 
-    def _for_server(self, call: Call) -> Call:
-        """Return the call with a user: without one, it is about the application, which is the same in all processes."""
+    def identity_of(self, call: Call) -> Identity:
+        """Return whom the call is about."""
+        if not self._is_server:
+            return call.identity or self.identity
         identity = call.identity or Identity("", visitor={})
-        # Not for identify and alias: they would make one user of all users.
+        # Without a user it is the application. Not for identify and alias: they would make one user of all users.
         if not (identity.anonymous_id or identity.user_id or call.kind in ("identify", "alias")):
             identity = Identity(self.identity.anonymous_id, visitor=identity.visitor, opted_out=identity.opted_out)
-        return call._replace(identity=identity)
+        return identity
 
     def _inspect(self, body: bytes) -> bytes | None:
         """Return the event after `before_send`; None if that dropped it, unchanged if that failed."""
@@ -114,7 +118,9 @@ class Recorder:
 
     def record_lifecycle(self, name: str, properties: Mapping[str, object] | None = None) -> None:
         body = "" if properties is None else json.dumps(properties, ensure_ascii=True, separators=(",", ":"))
-        self.record(Call("track", self._settings.clock(), name, body, Options(), None, self._settings.new_id()))
+        call = Call("track", self._settings.clock(), name, body, Options(), None, self._settings.new_id())
+        if consent.is_allowed(call, self.identity_of(call), self._settings, self._reporter):
+            self.record(call)
 
     def record_launch(self) -> None:
         """Record the events of the application's start. Its version is stored even if lifecycle events are disabled."""
@@ -136,6 +142,11 @@ class Recorder:
                 self._session.renew()
             self._on_reset()
         self._save_identity(identity, own=scoped is None)
+
+    def forget(self, user: str) -> None:
+        """Reset the installation's user if it is this one."""
+        if self.identity.user_id == user:
+            self.reset(None)
 
     def put(self, member: str, value: str, scoped: Identity | None) -> None:
         """Set `anonymous_id`, `advertising_id` or `device_token`. Does nothing while tracking is off."""

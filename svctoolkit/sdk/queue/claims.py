@@ -106,6 +106,12 @@ def _undisturbed(users: list[str], before: Sequence[str]) -> list[str]:
     return users
 
 
+def is_held(connection: sqlite3.Connection, batch: Batch) -> bool:
+    """Return whether the claim has not ended yet. Within a transaction."""
+    found = connection.execute("SELECT 1 FROM claims WHERE token=?", (batch.token,)).fetchone()
+    return found is not None
+
+
 def settle(connection: sqlite3.Connection, batch: Batch, ids: Sequence[int]) -> int:
     """End the claim and delete the finished events; return the number deleted. Within a transaction.
 

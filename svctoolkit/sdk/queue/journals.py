@@ -105,6 +105,11 @@ class Journals:
             if journal.is_finished and is_stored and journal.read()[1] == journal.position:
                 self._remove(connection, journal)
 
+    def renew(self) -> None:
+        """Begin a new journal, so that `tidy` removes the current one."""
+        if self._current is not None:
+            self._replace(self._current)
+
     def retire(self) -> None:
         """Write nothing more to the journal. The next event begins a new one."""
         current, self._current = self._current, None

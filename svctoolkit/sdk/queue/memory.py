@@ -117,6 +117,13 @@ class Memory:
         self.events = deque(event for event in self.events if event.cloud or event.device)
         return number
 
+    def take_older(self, before: float) -> list[bytes]:
+        """Remove the events that were recorded before that time; return the JSON of those for the data plane."""
+        old = [event for event in self.events if event.at < before]
+        if old:
+            self.events = deque(event for event in self.events if event.at >= before)
+        return [event.body for event in old if event.cloud]
+
     def inbox(self) -> list[MemoryEvent]:
         """Return the events in the inbox."""
         return list(self._inbox)

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from svctoolkit.sdk.queue.claims import Parked
 
 
-def park(connection: sqlite3.Connection, source: str, parked: Sequence[Parked], now: float, limit: int) -> list[bytes]:
-    """Within a transaction: park events. Keep the newest `limit`; return the JSON of the others, which are deleted."""
+def times(connection: sqlite3.Connection, parked: Sequence[Parked], now: float) -> Callable[[int], float]:
+    """Within a transaction, before the events are deleted: return when each event was recorded, by its ID.
+
+    `now` stands for events in memory.
+    """
+    query = "SELECT at FROM events WHERE id=?"
+    found = {event.id: connection.execute(query, (event.id,)).fetchone() for event in parked}
+    return lambda id: float((found[id] or (now,))[0])
+
+
+def park(
+    connection: sqlite3.Connection, source: str, parked: Sequence[Parked], at: Callable[[int], float], limit: int
+) -> list[bytes]:
+    """Within a transaction: park events. Keep the newest `limit`; return the JSON of the others, which are deleted.
+
+    `at` returns when an event was recorded.
+    """
     if not parked:
         return []
     connection.executemany(
         "INSERT INTO parked(source, at, status, reason, body) VALUES(?,?,?,?,?)",
-        [(source, now, event.status, event.reason, event.body) for event in parked],
+        [(source, at(event.id), event.status, event.reason, event.body) for event in parked],
     )
     statement = """DELETE FROM parked WHERE source=? AND id <=
         (SELECT id FROM parked WHERE source=? ORDER BY id DESC LIMIT 1 OFFSET ?) RETURNING body"""

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 
 from svctoolkit.errors import StorageError
 from svctoolkit.sdk.base.settings import MEMORY
-from svctoolkit.sdk.queue import claims, contents
+from svctoolkit.sdk.queue import claims, contents, parking
 from svctoolkit.sdk.queue.access import FAILURES, PATIENCE
 from svctoolkit.sdk.queue.claims import Batch, Kind, Parked, Row
 from svctoolkit.sdk.queue.contents import Listed, Numbers
 from svctoolkit.sdk.queue.database import is_busy
 from svctoolkit.sdk.queue.memory import MemoryEvent
-from svctoolkit.sdk.queue.parking import park, unpark
-from svctoolkit.sdk.queue.spool import Spool
+from svctoolkit.sdk.queue.retention import Retention
 from svctoolkit.sdk.queue.undeleted import delete_exactly
 
 _PAGE = 4096
@@ -29,7 +28,7 @@ _LOOKS = 20
 _UNSETTLED: Batch | None = Batch((), "cloud", "")
 
 
-class Queue(Spool):
+class Queue(Retention):
     """The queue of one source: claims, finishes, parks and counts the events that `Spool` stores."""
 
     def close(self) -> None:
@@ -117,16 +116,20 @@ class Queue(Spool):
         def finish(_: sqlite3.Connection) -> Batch | None:
             with self._database.transaction() as connection:
                 belated = self._undeleted.delete(connection)
+                # If the claim has ended, the events belong to whoever claims them next, who counts them.
+                held = not batch.token or claims.is_held(connection, batch)
+                refused = parked if held else ()
+                times = parking.times(connection, refused, self._clock())
                 deleted = self._settle(connection, batch, rows)
-                surplus = park(connection, self.source, parked, self._clock(), self._limit)
+                surplus = parking.park(connection, self.source, refused, times, self._limit)
                 claim = (connection, batch.kind, self.source, self._owner, then, self._clock())
                 following = claims.claim(*claim) if then else None
             self._forget_undeleted(belated)
             self.count -= deleted
-            self._parked += len(parked) - len(surplus)
+            self._parked += len(refused) - len(surplus)
             # Counts freed pages, which decide when the file is worth shrinking.
             self._database.pages += sum([len(body) for _, body in batch.rows]) // _PAGE
-            self._conclude(batch, rows, len(delivered), surplus)
+            self._conclude(batch, rows, len(delivered) if held else 0, surplus)
             return following
 
         following = self._access.run(finish, _UNSETTLED, patience=PATIENCE)
@@ -156,7 +159,7 @@ class Queue(Spool):
 
     def retry_parked(self) -> int:
         """Put every parked event back into the queue; return their number."""
-        number = self._access.transact(lambda c: unpark(c, self.source, self._origin), 0, patience=PATIENCE)
+        number = self._access.transact(lambda c: parking.unpark(c, self.source, self._origin), 0, patience=PATIENCE)
         self.count += number
         self._parked -= number
         return number
@@ -248,6 +251,7 @@ class Queue(Spool):
             self._to_disk()
             connection = self._database.connection()
             self._journals.prepare()
+            self._follow_orders(connection)
             self._journals.tidy(connection)
             if open_file or not self._adoption.remaining:
                 self._adoption.set(_ADOPTION_SECONDS)
@@ -286,10 +290,6 @@ class Queue(Spool):
         self.count, self.elsewhere = contents.count_all(connection, self.source)
         self._parked = contents.count(connection, self.source, "parked")
         self.arrived += self.count + self._parked - before
-
-    def _forget_undeleted(self, deleted: int) -> None:
-        self.count -= deleted
-        self._undeleted.forget()
 
     def _move(self, connection: sqlite3.Connection) -> None:
         """Copy everything into a new file: the old one was removed, but is readable as long as it is open."""

@@ -11,7 +11,7 @@ from svctoolkit.errors import StorageError
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import MEMORY, LogLevel
 from svctoolkit.sdk.base.timing import Alarm
-from svctoolkit.sdk.queue import claims, contents, inserts
+from svctoolkit.sdk.queue import claims, contents, erasure, inserts
 from svctoolkit.sdk.queue.access import FAILURES, MOMENT, Access
 from svctoolkit.sdk.queue.database import Database
 from svctoolkit.sdk.queue.inserts import Stored
@@ -55,6 +55,7 @@ class Spool:
         self._undeleted = Undeleted()
         self._adoption = Alarm(clock)
         self._version = -1
+        self._erased_at = clock()  # the time of the last order to forget a user that the journal follows
 
     @property
     def directory(self) -> str:
@@ -128,7 +129,8 @@ class Spool:
     def _write_memory(self, _: sqlite3.Connection) -> None:
         events, none = self._memory.all(), deque[MemoryEvent]()
         with self._database.transaction() as connection:
-            stored = inserts.insert(connection, self.source, self._origin, events, self._limit)
+            kept, forgotten = erasure.split(events, erasure.orders(connection))
+            stored = inserts.insert(connection, self.source, self._origin, kept, self._limit)
             positions = self._journals.store_positions(connection)
         waited, number = self._memory.unsafe, stored.cloud
         # Without a call in between, as above.
@@ -136,10 +138,22 @@ class Spool:
         self._memory.events = none
         self._note(stored)
         self._journals.stored(positions)
+        self._reporter.drop("forgotten", [], forgotten)
         if waited and self._database.path != MEMORY:
             self._reporter.log(LogLevel.INFO, "stored %d event(s) that waited in memory", waited)
         if self.count > self._limit:
             self._delete_oldest()
+
+    def _follow_orders(self, connection: sqlite3.Connection) -> None:
+        """Replace the journal, if another process has ordered to forget a user since it was begun."""
+        latest = max(erasure.orders(connection).values(), default=0.0)
+        if latest > self._erased_at:
+            self._erased_at = latest
+            self._journals.renew()
+
+    def _forget_undeleted(self, deleted: int) -> None:
+        self.count -= deleted
+        self._undeleted.forget()
 
     def _note(self, stored: Stored) -> None:
         self._database.pages += stored.pages
@@ -151,7 +165,8 @@ class Spool:
         for orphan, entries in self._journals.adopt(connection):
             events = [_from_journal(entry) for entry in entries]
             with self._database.transaction():
-                stored = inserts.insert(connection, orphan.source, orphan.origin, events, self._limit)
+                kept, _ = erasure.split(events, erasure.orders(connection))
+                stored = inserts.insert(connection, orphan.source, orphan.origin, kept, self._limit)
                 self._journals.store_orphan(connection, orphan)
             number = stored.cloud
             if orphan.source == self.source:

@@ -64,6 +64,8 @@ class Dispatcher:
     def tick(self) -> None:
         # Another process may have reset the identity or replaced the file since the last tick.
         self._sender.anonymous_id = self._synchronize(self._queue.refresh())
+        if self._settings.max_age is not None:
+            self._queue.expire(self._settings.max_age)
         if self.pause.probe_due:
             self._fetch_config(trial=True)
         elif not self._refresh.remaining:

@@ -51,6 +51,25 @@ class _Flush:
         self.done, self.delivered = Latch(), False
 
 
+class _Errand:
+    """Work that is done while no event is claimed or under way."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work, self._begun, self._done = work, Gate(), Latch()
+
+    def run(self) -> None:
+        """Do the work, unless another thread does or did it."""
+        if self._begun.enter(0):
+            try:
+                self._work()
+            finally:
+                self._done.set()
+
+    def wait(self, timeout: float) -> bool:
+        """Return whether it was done within `timeout` seconds."""
+        return self._done.wait(timeout)
+
+
 class Worker:
     """A daemon thread, started on demand, also after a fork and after `stop`.
 
@@ -68,6 +87,7 @@ class Worker:
         self._stop, self._wakeup = Latch(), Wakeup()
         self._starting, self._turn = Gate(), Gate()
         self._flushes: deque[_Flush] = deque()
+        self._errands: deque[_Errand] = deque()
 
     @property
     def alive(self) -> bool:
@@ -109,6 +129,22 @@ class Worker:
         self._reporter.publish()
         return flush.delivered
 
+    def between_requests(self, work: Callable[[], None], timeout: float) -> None:
+        """Run `work`, which must not raise, while no event is claimed by this worker: at once, or after its request.
+
+        If a request takes longer than `timeout` seconds, run it meanwhile.
+        """
+        errand = _Errand(work)
+        with self._lend():
+            if self.alive and threading.current_thread() is not self._thread:
+                self._errands.append(errand)
+                self._wakeup.set()
+                errand.wait(timeout)
+            elif self._turn.enter(timeout):
+                self._turn.leave()
+        errand.run()
+        errand.wait(timeout)  # if the thread has just begun it
+
     def stop(self, timeout: float) -> bool:
         """Stop the thread after its current work; return whether it ended within `timeout` seconds."""
         self._stop.set()
@@ -126,23 +162,30 @@ class Worker:
             self._safely(lambda: self._once(stop))
             self._reporter.publish()
             # A flush that came in meanwhile is served at once instead of after a tick.
-            if not self._flushes and not stop.wait(0):
+            if not self._is_called and not stop.wait(0):
                 self._wakeup.wait(_TICK)
 
     def _once(self, stop: Latch) -> None:
         if self._turn.enter(TIMEOUT):
             try:
-                if not self._flushes:
+                if not self._is_called:
                     self._work.tick()
                 self._send_due(stop)
             finally:
                 self._turn.leave()
+        while self._errands:
+            self._errands.popleft().run()
         while self._flushes:
             self._serve(self._flushes.popleft())
 
+    @property
+    def _is_called(self) -> bool:
+        """Whether a caller waits for the thread."""
+        return bool(self._flushes or self._errands)
+
     def _send_due(self, stop: Latch) -> None:
         try:
-            while not self._flushes and self._work.due() and not stop.wait(0):
+            while not self._is_called and self._work.due() and not stop.wait(0):
                 if self._work.send(TIMEOUT, asked=False) is not Step.SENT:
                     break
         finally:
