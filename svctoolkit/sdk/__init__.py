@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from svctoolkit.sdk.base.ready import Ready
 from svctoolkit.sdk.base.reporter import Stats
-from svctoolkit.sdk.base.settings import DEFAULT_DATA_PLANE_URL, Configuration, LogLevel
+from svctoolkit.sdk.base.settings import DEFAULT_DATA_PLANE_URL, Configuration, ConsentQuery, LogLevel
 from svctoolkit.sdk.base.transport import Request, Response, Transport
 from svctoolkit.sdk.client import ServiceClient
 from svctoolkit.sdk.device.protocol import Factory, Integration
@@ -35,6 +35,7 @@ put_anonymous_id = putAnonymousId = default.put_anonymous_id  # noqa: N816
 put_advertising_id = putAdvertisingId = default.put_advertising_id  # noqa: N816
 put_device_token = putDeviceToken = default.put_device_token  # noqa: N816
 flush = default.flush
+forget = default.forget
 shutdown = default.shutdown
 stats = default.stats
 frame = default.frame
@@ -42,6 +43,7 @@ frame = default.frame
 __all__ = [
     "DEFAULT_DATA_PLANE_URL",
     "Configuration",
+    "ConsentQuery",
     "Factory",
     "HttpTransport",
     "Integration",
@@ -55,6 +57,7 @@ __all__ = [
     "alias",
     "default",
     "flush",
+    "forget",
     "frame",
     "group",
     "identify",

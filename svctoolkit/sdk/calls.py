@@ -18,6 +18,7 @@ from svctoolkit.sdk.events.options import NONE, CallOptions, Options, checked_op
 from svctoolkit.sdk.events.spellings import also_spelled
 from svctoolkit.sdk.runtime import Runtime
 
+Kind = Literal["identify", "track", "group", "screen", "page", "alias"]
 _Values = Mapping[str, object] | None
 #: Kinds of events that have properties, and so also get those of `register`.
 _WITH_PROPERTIES = ("track", "screen", "page")
@@ -127,7 +128,7 @@ class Calls:
 
     def record(
         self,
-        kind: Literal["identify", "track", "group", "screen", "page", "alias"],
+        kind: Kind,
         name: str = "",
         content: _Values = None,
         *,
@@ -155,6 +156,19 @@ class Calls:
                 return ""
             self._runtime.do(lambda engine: engine.record(full), is_event=True)
         return call.message_id
+
+    def may_record(
+        self, kind: Literal["identify", "track", "group", "screen", "page", "alias"], name: str = ""
+    ) -> bool:
+        """Return whether such an event would be recorded now: the client is on, and the user allows it.
+
+        For decisions of the application, such as whether to set a cookie. `consent` is asked; nothing is counted.
+        """
+        identity = self._identity()
+        opted_out = identity is not None and (identity.opted_out or identity.denied)
+        if not self._settings.enabled or opted_out or self._runtime.ask(False, lambda e: e.recorder.opted_out):
+            return False
+        return self._has_consent(Call(kind, 0.0, name, "", NONE, identity, ""))
 
     # Properties of every event
 
@@ -217,24 +231,37 @@ class Calls:
         if kind == "page":
             content = content or {}
         body = "" if content is None else event_json(content, member, self._refuse_field)
-        identity = self._scope.get()
+        identity = self._identity()
         if details.names_user:
-            identity = Identity(
-                details.anonymous_id, details.user_id, visitor={} if identity is None else identity.visitor
-            )
+            identity = (identity or Identity("", visitor={})).named(details.anonymous_id, details.user_id)
         at = self._settings.clock() if details.at is None else details.at
         message_id = details.message_id or self._settings.new_id()
         return Call(kind, at, name, body, options, identity, message_id, details.context, details.at is not None)
 
     def _is_allowed(self, call: Call) -> bool:
-        """Ask for consent, in the caller's thread: it may depend on the request that is handled there."""
+        """Return whether there is consent; if not, count the event as dropped."""
+        if self._has_consent(call):
+            return True
+        self._reporter.drop("no consent", [], 1, unstored=True)
+        self._reporter.publish()
+        return False
+
+    def _has_consent(self, call: Call) -> bool:
+        # In the caller's thread: the answer may depend on the request that is handled there.
         if self._settings.consent is None:
             return True
         engine = self._runtime.engine
         identity = (call.identity or Identity("")) if engine is None else engine.recorder.identity_of(call)
-        allowed = consent.is_allowed(call, identity, self._settings, self._reporter)
+        given = consent.is_given(call, identity, self._settings, self._reporter)
         self._reporter.publish()
-        return allowed
+        return given
+
+    def _identity(self) -> Identity | None:
+        """Return the identity of the scope, with the user who is logged in now."""
+        identity = self._scope.get()
+        if identity is not None:
+            identity.update()
+        return identity
 
     def _refuse_call(self, error: InvalidCall) -> None:
         if self._settings.strict:

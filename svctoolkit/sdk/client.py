@@ -223,6 +223,14 @@ class ServiceClient(Displayed, Calls):
         """Like `scope`, until the current `contextvars` context ends: for servers with one context per request."""
         self._scope.set(_visitor(anonymous_id, user_id, context))
 
+    def visit(self, identity: Identity) -> AbstractContextManager[None]:
+        """Like `scope`, for middlewares: with an identity that asks its request about the user and consent."""
+        return self._identity_scope(identity)
+
+    def enter_visit(self, identity: Identity) -> None:
+        """Like `enter_scope`, with an identity that asks its request about the user and consent."""
+        self._scope.set(identity)
+
     @contextmanager
     def _identity_scope(self, identity: Identity) -> Iterator[None]:
         token = self._scope.set(identity)

@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "client": "base events engine calls screen_view diagnosis metrics _frame",
     "factories": "",
     "_display": "base client",
-    "web": "base client",
+    "web": "base events client",
     "middleware": "web",
     "compat": "base events client",
     "operate": "base queue sending",

@@ -476,7 +476,7 @@ def test_a_failing_user_id_breaks_no_request(make, gateway: Gateway):
     assert client.flush()
 
     assert {event.get("userId") for event in gateway.events} == {None}
-    assert [str(error) for error in errors] == ["user_id failed: KeyError: 'session'"]
+    assert {str(error) for error in errors} == {"user_id failed: KeyError: 'session'"}
 
 
 def test_an_invalid_proxy_is_rejected(make):

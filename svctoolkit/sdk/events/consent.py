@@ -11,8 +11,8 @@ from svctoolkit.sdk.events.identity import Identity
 _NAMED = ("track", "screen", "page")
 
 
-def is_allowed(call: Call, identity: Identity, settings: Settings, reporter: Reporter) -> bool:
-    """Ask `consent` about the call of this user. If it is not allowed, count the event as dropped.
+def is_given(call: Call, identity: Identity, settings: Settings, reporter: Reporter) -> bool:
+    """Ask `consent` about the call of this user.
 
     Only True is consent: neither None, nor a coroutine of an async function, nor a failure of the function.
     """
@@ -32,6 +32,4 @@ def is_allowed(call: Call, identity: Identity, settings: Settings, reporter: Rep
         answer, problem = False, f"failed: {type(error).__name__}: {error}"
     if problem:
         reporter.error(EventError(f"consent {problem}; the event is dropped"), topic="consent")
-    if answer is not True:
-        reporter.drop("no consent", [], 1, unstored=True)
     return answer is True

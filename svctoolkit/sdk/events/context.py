@@ -38,7 +38,7 @@ class Context:
         }
         self._library = _json({"library": {"name": "svctoolkit", "version": __version__}})[1:-1]
         self._rest = _json({k: v for k, v in rest.items() if v})[1:-1]
-        self._rendered: dict[int, tuple[Identity, str]] = {}
+        self._rendered: dict[int, tuple[Identity, str, str]] = {}
 
     def forget(self, identity: Identity) -> None:
         """Discard the cached context of an identity that has changed."""
@@ -47,14 +47,15 @@ class Context:
     def text(self, identity: Identity, session: str, external_ids: Mapping[str, str | int]) -> str:
         """Return the context of one event. `session` is JSON members; `external_ids` includes the identity's."""
         rendered = self._rendered.get(id(identity))
-        if rendered is None or rendered[0] is not identity:
+        # The user of a request may log in between two events.
+        if rendered is None or rendered[0] is not identity or rendered[1] != identity.user_id:
             if len(self._rendered) > 100:  # one per concurrent request in a web application
                 self._rendered.clear()
-            rendered = self._rendered[id(identity)] = (identity, self._head(identity))
+            rendered = self._rendered[id(identity)] = (identity, identity.user_id, self._head(identity))
         listed = ""
         if external_ids:
             listed = ',"externalId":' + _json([{"type": k, "id": v} for k, v in external_ids.items()])
-        return f"{rendered[1]}{session}{listed}}}"
+        return f"{rendered[2]}{session}{listed}}}"
 
     def _head(self, identity: Identity) -> str:
         traits = _json(identity.wire_traits())

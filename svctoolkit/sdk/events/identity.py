@@ -5,11 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from svctoolkit.json_types import Json
 
 SESSION_SECONDS = 300.0
+
+
+class Visit(Protocol):
+    """A request of a web application, asked whenever an event in it is recorded."""
+
+    def user_id(self) -> str:
+        """Return the ID of the user who is logged in now, or an empty string."""
+        ...
+
+    def may_record(self) -> bool:
+        """Return whether its visitor allows events."""
+        ...
 
 
 @dataclass(slots=True)
@@ -29,6 +41,23 @@ class Identity:
     opted_out: bool = False  # for one request only; the installation's opt-out is stored separately
     #: for a visitor of a server: the context of the request. None: the user of this machine
     visitor: Mapping[str, object] | None = None
+    #: the request, if the user and the consent may still change
+    visit: Visit | None = None
+    #: the visitor does not allow events
+    denied: bool = False
+    _logged_in: str = ""
+
+    def update(self) -> None:
+        """Ask the request who is logged in, unless `identify` has set another user, and whether events are allowed."""
+        if self.visit is None:
+            return
+        self.denied = not self.visit.may_record()
+        if self.user_id == self._logged_in and (user := self.visit.user_id()):
+            self.user_id = self._logged_in = user
+
+    def named(self, anonymous_id: str, user_id: str) -> Identity:
+        """Return the identity of a user whom a call in this request names."""
+        return Identity(anonymous_id, user_id, visitor=self.visitor, opted_out=self.opted_out, denied=self.denied)
 
     def take(self, other: Identity) -> None:
         """Copy the user of `other`: ID, traits, external IDs."""

@@ -65,6 +65,9 @@ class Recorder:
         if self.opted_out or identity.opted_out:
             self._reporter.drop("opted out", [], 1, unstored=True)
             return
+        if identity.denied:
+            self._reporter.drop("no consent", [], 1, unstored=True)
+            return
         # On a copy: the identity is only changed after the event has passed every check.
         changed, previous = self._identity_after(call, identity)
         rendered = self._text.render(call, changed, previous, "" if call.identity else self._session.context())
@@ -97,7 +100,7 @@ class Recorder:
         identity = call.identity or Identity("", visitor={})
         # Without a user it is the application. Not for identify and alias: they would make one user of all users.
         if not (identity.anonymous_id or identity.user_id or call.kind in ("identify", "alias")):
-            identity = Identity(self.identity.anonymous_id, visitor=identity.visitor, opted_out=identity.opted_out)
+            identity = identity.named(self.identity.anonymous_id, "")
         return identity
 
     def _inspect(self, body: bytes) -> bytes | None:
@@ -119,8 +122,10 @@ class Recorder:
     def record_lifecycle(self, name: str, properties: Mapping[str, object] | None = None) -> None:
         body = "" if properties is None else json.dumps(properties, ensure_ascii=True, separators=(",", ":"))
         call = Call("track", self._settings.clock(), name, body, Options(), None, self._settings.new_id())
-        if consent.is_allowed(call, self.identity_of(call), self._settings, self._reporter):
+        if consent.is_given(call, self.identity_of(call), self._settings, self._reporter):
             self.record(call)
+        else:
+            self._reporter.drop("no consent", [], 1, unstored=True)
 
     def record_launch(self) -> None:
         """Record the events of the application's start. Its version is stored even if lifecycle events are disabled."""

@@ -134,7 +134,7 @@ class Directory:
         return number
 
     def purge(self, states: Sequence[State], source: str = "", before: float = float("inf")) -> Purged:
-        """Delete the events that were recorded (parked events: refused) before a time. Skip those being sent."""
+        """Delete the events that were recorded before a time. Skip those being sent."""
         self.adopt()
         with self._transaction():
             claims.end_dead(self._connection, time.time())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from svctoolkit.sdk.queue import erasure
 from svctoolkit.sdk.queue.claims import TABLES, Kind
 from svctoolkit.sdk.queue.memory import MemoryEvent
 
@@ -19,9 +20,11 @@ _FORGET = "DELETE FROM device_events WHERE id <= (SELECT max(id) FROM device_eve
 
 
 class Stored(NamedTuple):
-    """Events that were stored for the cloud, those that device mode misses, and the pages of the database written."""
+    """Events that were stored for the cloud, those of forgotten users that were not, those that device mode misses, and
+    the pages of the database written."""
 
     cloud: int
+    forgotten: int
     missed: int
     pages: int
 
@@ -29,13 +32,14 @@ class Stored(NamedTuple):
 def insert(
     connection: sqlite3.Connection, source: str, origin: str, events: Sequence[MemoryEvent], device_limit: int
 ) -> Stored:
-    """Within a transaction: store events."""
+    """Within a transaction: store events, except those of forgotten users."""
+    events, forgotten = erasure.split(events, erasure.orders(connection))
     cloud = [event for event in events if event.cloud]
     device = [event for event in events if event.device]
     _insert(connection, "cloud", source, origin, cloud)
     _insert(connection, "device", source, origin, device)
     missed = connection.execute(_FORGET, (device_limit,)).rowcount if device else 0
-    return Stored(len(cloud), missed, sum(len(event.body) for event in events) // _PAGE + 1)
+    return Stored(len(cloud), forgotten, missed, sum(len(event.body) for event in events) // _PAGE + 1)
 
 
 def _insert(

@@ -129,8 +129,7 @@ class Spool:
     def _write_memory(self, _: sqlite3.Connection) -> None:
         events, none = self._memory.all(), deque[MemoryEvent]()
         with self._database.transaction() as connection:
-            kept, forgotten = erasure.split(events, erasure.orders(connection))
-            stored = inserts.insert(connection, self.source, self._origin, kept, self._limit)
+            stored = inserts.insert(connection, self.source, self._origin, events, self._limit)
             positions = self._journals.store_positions(connection)
         waited, number = self._memory.unsafe, stored.cloud
         # Without a call in between, as above.
@@ -138,7 +137,7 @@ class Spool:
         self._memory.events = none
         self._note(stored)
         self._journals.stored(positions)
-        self._reporter.drop("forgotten", [], forgotten)
+        self._reporter.drop("forgotten", [], stored.forgotten)
         if waited and self._database.path != MEMORY:
             self._reporter.log(LogLevel.INFO, "stored %d event(s) that waited in memory", waited)
         if self.count > self._limit:
@@ -165,8 +164,7 @@ class Spool:
         for orphan, entries in self._journals.adopt(connection):
             events = [_from_journal(entry) for entry in entries]
             with self._database.transaction():
-                kept, _ = erasure.split(events, erasure.orders(connection))
-                stored = inserts.insert(connection, orphan.source, orphan.origin, kept, self._limit)
+                stored = inserts.insert(connection, orphan.source, orphan.origin, events, self._limit)
                 self._journals.store_orphan(connection, orphan)
             number = stored.cloud
             if orphan.source == self.source:

@@ -19,34 +19,41 @@ _AsgiApp = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
 class TrackingASGI:
     """ASGI 3 middleware. Anything but HTTP requests passes through unchanged.
 
-    Background tasks that run after the response, and threads that the framework starts for it, keep its visitor.
+    Without `user_id`, the user is that of Starlette's `AuthenticationMiddleware`, if it has an `identity`. Background
+    tasks that run after the response, and threads that the framework starts for it, keep its visitor.
     """
 
     def __init__(self, app: _AsgiApp, client: ServiceClient, **settings: Unpack[TrackingSettings]) -> None:
-        self._app, self._tracking = app, Tracking(client, **settings)
+        given: TrackingSettings = {"user_id": _identity, **settings}
+        self._app, self._tracking = app, Tracking(client, **given)
 
     async def __call__(self, scope: _Scope, receive: _Receive, send: _Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        tracking, request = self._tracking, _request(scope)
-        visitor = tracking.visitor(request, scope)
+        visit = self._tracking.visit(_request(scope), scope)
 
         async def send_tracked(message: _Message) -> None:
             if message["type"] == "http.response.start":
                 headers = list(message.get("headers", []))
-                if visitor.is_new:
-                    name, value = tracking.set_cookie(visitor.anonymous_id, secure=request.scheme == "https")
-                    message = {**message, "headers": [*headers, (name.lower().encode(), value.encode("latin-1"))]}
-                kind = next((v.decode("latin-1") for k, v in headers if k.lower() == b"content-type"), "")
-                tracking.record(request, message["status"], kind)
+                decoded = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+                added = visit.respond(message["status"], decoded)
+                encoded = [(name.lower().encode(), value.encode("latin-1")) for name, value in added]
+                message = {**message, "headers": [*headers, *encoded]}
             await send(message)
 
-        scoped = tracking.client.scope(
-            anonymous_id=visitor.anonymous_id, user_id=visitor.user_id, context=visitor.context
-        )
-        with scoped:
+        with self._tracking.client.visit(visit.identity):
             await self._app(scope, receive, send_tracked)
+
+
+def _identity(scope: _Scope) -> str | None:
+    user = scope.get("user")
+    if not getattr(user, "is_authenticated", False):
+        return None
+    try:
+        return str(user.identity) if user else None
+    except (NotImplementedError, AttributeError):  # Starlette's `SimpleUser` has only a display name
+        return None
 
 
 def _request(scope: _Scope) -> WebRequest:

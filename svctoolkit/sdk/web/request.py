@@ -53,7 +53,7 @@ def page(request: WebRequest, trusted: Proxies) -> dict[str, str]:
     """Return the requested page: path, referrer, search, url; empty members are left out."""
     behind_proxy = trusted.sent(request)
     host = (behind_proxy and _last(request.headers.get("x-forwarded-host", ""))) or request.headers.get("host", "")
-    scheme = (behind_proxy and _last(request.headers.get("x-forwarded-proto", ""))) or request.scheme
+    scheme = scheme_of(request, trusted)
     search = f"?{request.query}" if request.query else ""
     url = f"{scheme}://{host}{quote(request.path)}{search}" if host else ""
     properties = {
@@ -63,6 +63,11 @@ def page(request: WebRequest, trusted: Proxies) -> dict[str, str]:
         "url": url,
     }
     return {name: text[:_LONGEST] for name, text in properties.items() if text}
+
+
+def scheme_of(request: WebRequest, trusted: Proxies) -> str:
+    """Return the scheme that the visitor used: `http` or `https`."""
+    return (trusted.sent(request) and _last(request.headers.get("x-forwarded-proto", ""))) or request.scheme
 
 
 def describe(request: WebRequest, trusted: Proxies) -> dict[str, object]:

@@ -24,23 +24,13 @@ class TrackingWSGI:
 
     # Any: the server's own callable (PEP 3333)
     def __call__(self, environ: dict[str, Json], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        tracking, request = self._tracking, _request(environ)
-        visitor = tracking.visitor(request, environ)
+        visit = self._tracking.visit(_request(environ), environ)
 
         def start_tracked(status: str, headers: _Headers, *error: Any) -> Any:
-            kind = next((value for name, value in headers if name.lower() == "content-type"), "")
-            if visitor.is_new:
-                headers = [*headers, tracking.set_cookie(visitor.anonymous_id, secure=request.scheme == "https")]
-            tracking.record(request, int(status[:3]), kind)
-            return start_response(status, headers, *error)
+            return start_response(status, [*headers, *visit.respond(int(status[:3]), headers)], *error)
 
         context = copy_context()
-        context.run(
-            tracking.client.enter_scope,
-            anonymous_id=visitor.anonymous_id,
-            user_id=visitor.user_id,
-            context=visitor.context,
-        )
+        context.run(self._tracking.client.enter_visit, visit.identity)
         return _InContext(context.run, context.run(self._app, environ, start_tracked))
 
 
