@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,10 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import svctoolkit.accessor  # noqa: F401 - gives DataFrames `.svc`
-from svctoolkit import Pipeline, Workspace
+from svctoolkit import DataPlane, Pipeline, Workspace
 from svctoolkit.errors import ConfigError
 from svctoolkit.pipeline import Stages
 from svctoolkit.profile import profile
+from svctoolkit.replay import replay
 from svctoolkit.results import SourceResult, failures, flatten
 from svctoolkit.widgets.transformation_editor.aggregate import Many, aggregate
 from svctoolkit.widgets.transformation_editor.trial import Bench
@@ -44,10 +46,37 @@ def given() -> dict[str, Any]:
         "failures": failures(results),
         "profile": profile(events, shop),
         "aggregate": aggregate(Bench(shop), shop.transformation("divide"), Many(events)),
+        "groups": replay(events, shop).groups,
+        "lineage": pipeline.lineage("hook", events[0]),
     }
 
 
-@pytest.mark.parametrize("name", ["result", "results", "failures", "profile", "aggregate"])
+@pytest.fixture(scope="module")
+def plane() -> Iterator[DataPlane]:
+    """A data plane with an ordinary and a simulated destination, which lost an event."""
+    shop = Workspace("shop")
+    shop.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/"})
+    shop.destination("kl", "KLAVIYO", config={"publicApiKey": "p", "privateApiKey": "k"}, simulate="simulated")
+    shop.source("web", destinations=["hook", "kl"])
+    traits = {"context": {"traits": {"email": "ada@shop.example"}}, "timestamp": "2026-08-06T09:00:00Z"}
+    with DataPlane(shop, listen=False) as plane:
+        for number in ("m1", "m2"):
+            event = {"type": "track", "event": "A", "userId": "ada", "messageId": number, **traits}
+            plane.send(event, source="web")
+        plane.drain(60)
+        yield plane
+
+
+def test_what_a_simulated_destination_holds_converts_to_arrow(plane: DataPlane) -> None:
+    """Its tables, and what was lost."""
+    for records in (plane.held("kl").events, plane.lost):
+        assert pa.table(records).num_rows == records.to_arrow().num_rows == len(records.frame()) > 0
+
+
+KINDS = ["result", "results", "failures", "profile", "aggregate", "groups", "lineage"]
+
+
+@pytest.mark.parametrize("name", KINDS)
 def test_every_frame_converts_to_every_format(given: dict[str, Any], name: str) -> None:
     """The rows and values are the same in Arrow, Parquet, Polars and DuckDB."""
     one = given[name]

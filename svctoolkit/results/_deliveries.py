@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
+from svctoolkit.results.arrow import ArrowOut
 from svctoolkit.secrets import Masker
 from svctoolkit.url_secrets import mask_http, mask_url
 
@@ -34,7 +35,7 @@ class SharedRequests:
     reason: str = ""
 
 
-class SharedDeliveries(Displayed, Sequence[SharedRequests]):
+class SharedDeliveries(Displayed, ArrowOut, Sequence[SharedRequests]):
     """The requests for many events at one destination, in sending order, with refusals at their positions."""
 
     def __init__(self, destination: str, requests: Sequence[SharedRequests], masker: Masker) -> None:

@@ -94,7 +94,7 @@ class Engine:
                 self._transport.close()
 
     def is_free_for(self, call: Call) -> bool:
-        """Return whether the event may be recorded while other calls run: nothing is locked or has to come before it."""
+        """Return whether the event may be recorded while other calls run: nothing is locked or has to come first."""
         return not self.turnstile and not self.embedded and self.recorder.is_independent(call)
 
     def record(self, call: Call) -> None:

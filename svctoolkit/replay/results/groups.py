@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, overload
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.replay.results.text import describe
 from svctoolkit.replay.tally.tally import Example, Group
+from svctoolkit.results.arrow import ArrowOut
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Groups(Displayed, tuple[Group, ...]):
-    """The groups of a replay, largest first."""
+class Groups(Displayed, ArrowOut, Sequence[Group]):
+    """The groups of a replay, largest first. Not a tuple, which `pyarrow.table` would take for columns."""
 
-    __slots__ = ()
+    def __init__(self, groups: Iterable[Group]) -> None:
+        self._groups = tuple(groups)
+
+    @overload
+    def __getitem__(self, index: int) -> Group: ...
+    @overload
+    def __getitem__(self, index: slice) -> Groups: ...
+    def __getitem__(self, index: int | slice) -> Group | Groups:
+        return Groups(self._groups[index]) if isinstance(index, slice) else self._groups[index]
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Groups) and self._groups == other._groups
 
     def frame(self) -> pd.DataFrame:
         """Return one row for each group: its fields, and `place`, `event_id` and `example` of its first example.

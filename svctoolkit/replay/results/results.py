@@ -196,7 +196,7 @@ class _Result(Displayed, ArrowOut):
             "sample": self.sample,
             "counts": {key: dict(counts) for key, counts in self.counts.items()},
             "estimates": {key: {what: list(e) for what, e in of.items()} for key, of in self.estimates.items()},
-            "groups": plain(self.groups),
+            "groups": plain(tuple(self.groups)),
             "more_groups": self.more_groups,
             "unstable": plain(self.tally.unstable),
             "ignored": plain(self.tally.ignored),

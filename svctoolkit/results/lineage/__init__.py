@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.json_types import Json
+from svctoolkit.results.arrow import ArrowOut
 from svctoolkit.simulations import Level, Loss
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class Destiny:
     breaks: tuple[str, ...] = ()
 
 
-class Lineage(Displayed):
+class Lineage(Displayed, ArrowOut):
     """The lineage of one event at one destination: `fields` of its payloads, and `event`, the fields of the event.
 
     `stopped_at` is the stage at which an event without a payload stopped. Then `fields` are those of the events that

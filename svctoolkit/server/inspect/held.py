@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import UsageError
 from svctoolkit.json_types import Json
+from svctoolkit.results.arrow import ArrowOut
 from svctoolkit.secrets import Masker
 from svctoolkit.server.inspect.frames import frame_of
 from svctoolkit.simulations import Loss, SimulatedServer
@@ -41,7 +42,7 @@ class HeldRow(Mapping[str, Json]):
         return f"HeldRow({dict(self._members)!r})"
 
 
-class HeldTable(Displayed, Sequence[HeldRow]):
+class HeldTable(Displayed, ArrowOut, Sequence[HeldRow]):
     """The rows of one table, oldest first. Live: it is read again at each use."""
 
     def __init__(
@@ -131,7 +132,7 @@ def _values(value: Any) -> list[Any]:
     return [inner for item in value for inner in _values(item)] if isinstance(value, list) else [value]
 
 
-class Losses(Displayed, Sequence[Loss]):
+class Losses(Displayed, ArrowOut, Sequence[Loss]):
     """Losses, or changes, oldest first. Live: read again at each use."""
 
     def __init__(self, losses: Callable[[], Sequence[Loss]], masker: Callable[[], Masker]) -> None:
