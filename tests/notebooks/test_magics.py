@@ -425,6 +425,28 @@ scenarios:
     assert "3 passed" in next(m for m in shown if m["msg_type"] == "execute_result")["content"]["data"]["text/plain"]
 
 
+PROGRESS = """
+from itertools import count
+from svctoolkit.replay.engine.progress import Meter, listener
+meter = Meter(listener(None), 10, clock=count().__next__)
+for position in range(%d):
+    meter.add(1, 0, position)
+    meter.report()
+meter.finish()
+"""
+
+
+@pytest.mark.slow
+def test_in_a_kernel_a_replay_leaves_no_progress_behind(execute: Callable[[str], list[dict[str, Any]]]) -> None:
+    """A long one shows it while it runs; the saved notebook has none, and a short one never shows it."""
+    kinds = ("display_data", "update_display_data")
+    long, short = ([m for m in execute(PROGRESS % count) if m["msg_type"] in kinds] for count in (3, 0))
+
+    assert "<progress" in long[0]["content"]["data"]["text/html"]
+    assert long[-1]["content"]["data"] == {"text/plain": "", "text/html": ""}
+    assert short == []
+
+
 def test_transform_can_show_violations(shell: InteractiveShell, shop: Workspace, tmp_path: Path) -> None:
     """`--plan` with a key of the workspace's plans, or a path: a verdict for each event, above the results."""
     schema = {"properties": {"properties": {"properties": {"colour": {}}, "required": ["colour"]}}}

@@ -128,7 +128,7 @@ class _Terminal:
 
 
 class _Notebook:
-    """One line that is updated in place."""
+    """One line that is updated in place. A complete run leaves nothing in the notebook that is saved."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -136,9 +136,12 @@ class _Notebook:
     def __call__(self, progress: Progress) -> None:
         from html import escape
 
-        whole = progress.done and not progress.interrupted
-        bar = f'<progress value="{1 if whole else progress.share or 0.0:.3f}" max="1"></progress>'
+        bar = f'<progress value="{progress.share or 0.0:.3f}" max="1"></progress>'
         data = {"text/plain": str(progress), "text/html": f"{bar} {escape(str(progress))}"}
+        if progress.done and not progress.interrupted:
+            if self._handle is None:
+                return
+            data = {"text/plain": "", "text/html": ""}
         if self._handle is None:
             display = sys.modules["IPython"].display
             self._handle = display.display(data, raw=True, display_id=True)

@@ -55,7 +55,9 @@ class Comparison:
         events = display.quantity(self.draft.events, "event")
         state = "cancelled after" if self.is_cancelled else "" if self.is_done else "running:"
         rejected = f", {self.draft.rejected:,} records are not events" if self.draft.rejected else ""
-        return f"{state} {events}{rejected}".strip()
+        failed = self.draft.counts["failed"] if self.is_done else 0
+        words = f", {failed:,} failed" if failed else ""
+        return f"{state} {events}{words}{rejected}".strip()
 
     def _difference(self) -> str:
         return f"; {self.differing:,} differ from the saved version" if self.saved else ""
