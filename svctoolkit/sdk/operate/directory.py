@@ -144,7 +144,7 @@ class Directory:
     def adopt(self) -> None:
         """Move the events of dead processes from their journals into the database."""
         journals = Journals(self.path, "", "")
-        for orphan, entries in journals.adopt(self._connection):
+        for orphan, entries in journals.adopt(self._connection, _BUSY_SECONDS):
             events = [MemoryEvent(entry.at, entry.body, entry.user, for_devices=entry.for_devices) for entry in entries]
             with self._transaction():
                 inserts.insert(self._connection, orphan.source, orphan.origin, events, _UNLIMITED)

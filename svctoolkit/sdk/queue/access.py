@@ -35,6 +35,7 @@ class Access:
         self.database = database
         self._reporter, self._on_loss = reporter, on_loss
         self._troubled = False
+        self.is_locked = False  # the last attempt failed because another process has locked the file
 
     def run(self, work: Work[_T], otherwise: _T, *, patience: float = 0.0) -> _T:
         """Return the result of `work`, or `otherwise` if it failed.
@@ -45,8 +46,11 @@ class Access:
         gate, deadline = self.database.gate, time.monotonic() + patience
         while gate.enter(patience or MOMENT):
             try:
-                return self.attempt(work)
+                result = self.attempt(work)
+                self.is_locked = False
+                return result
             except FAILURES as error:
+                self.is_locked = is_busy(error)
                 if not is_busy(error) or time.monotonic() > deadline:
                     self.report(error)
                     return otherwise

@@ -47,10 +47,10 @@ def count(connection: sqlite3.Connection, source: str, table: str = "events") ->
 
 def count_all(connection: sqlite3.Connection, source: str) -> tuple[int, int]:
     """Return how many events of this source and of other sources are waiting."""
-    # From the index alone: 40 times faster than a query that reads the events.
-    own = count(connection, source)
-    (total,) = connection.execute("SELECT count(*) FROM events").fetchone()
-    return own, int(total) - own
+    # From the index alone: 40 times faster than reading the events. One statement, so it sees one state of the file.
+    query = "SELECT (SELECT count(*) FROM events WHERE source=?), (SELECT count(*) FROM events)"
+    own, total = connection.execute(query, (source,)).fetchone()
+    return int(own), int(total) - int(own)
 
 
 def version(connection: sqlite3.Connection) -> int:

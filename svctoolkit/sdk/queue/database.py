@@ -82,6 +82,8 @@ class Database:
             try:
                 self._connection = self._open()
             except (OSError, sqlite3.Error) as error:
+                if is_busy(error):
+                    raise  # temporary: another process is starting, too
                 self._closed_until = time.monotonic() + 1.0
                 raise StorageError(f"{self.path} cannot be opened: {error}") from error
         return self._connection

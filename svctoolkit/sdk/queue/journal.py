@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import os
 import struct
+import time
 import zlib
 from collections import deque
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import count
 from typing import NamedTuple
 
@@ -61,15 +62,18 @@ class Journal:
         self.path = path
         self.name = os.path.basename(path)
         self._file = -1
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        # Under another name until it is locked: another process would adopt a journal without a lock.
+        unlocked = f"{path}.new"
+        self._file = os.open(unlocked, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         try:
             # Held as long as the file is open: others see that the owner is alive.
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(self._file).st_nlink == 0:
-                raise OSError(f"{path} was adopted before it was locked")
             self.position = _write(self._file, f"{source}\n{origin}".encode())
+            os.rename(unlocked, path)
         except BaseException:
             self.close()
+            with suppress(OSError):
+                os.unlink(unlocked)
             raise
         self._writers: deque[None] = deque()
         self._numbers = count(1)
@@ -177,6 +181,33 @@ class Orphan:
 
     def remove(self) -> None:
         os.unlink(self.path)
+
+
+@contextmanager
+def adoption(database: str, patience: float) -> Iterator[bool]:
+    """Hold the lock of the process that adopts. Gives False if another one had it for `patience` seconds."""
+    try:
+        file = os.open(f"{os.path.splitext(database)[0]}.adoption", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        yield False
+        return
+    try:
+        yield _try_lock(file, patience)
+    finally:
+        os.close(file)  # and with it the lock
+
+
+def _try_lock(file: int, patience: float) -> bool:
+    end = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.005)
+        else:
+            return True
 
 
 class Reader:

@@ -10,12 +10,13 @@ from contextlib import suppress
 
 from svctoolkit.sdk.base.gate import Gate
 from svctoolkit.sdk.base.settings import MEMORY
-from svctoolkit.sdk.queue.journal import IS_SUPPORTED, LONG, Entry, Journal, Orphan, new_path, others
+from svctoolkit.sdk.queue.journal import IS_SUPPORTED, LONG, Entry, Journal, Orphan, adoption, new_path, others
 
 #: After a failure to create a journal, no call tries again for this long.
 _RETRY_SECONDS = 1.0
-#: A call waits this long for another thread that is creating the journal.
-_CREATING_SECONDS = 0.05
+#: A call waits this long for another thread that is creating the journal. Without a journal its event would be in
+#: memory only.
+_CREATING_SECONDS = 1.0
 _KEY = "journal "
 
 
@@ -120,22 +121,27 @@ class Journals:
         """Store all positions again: the database is a new one."""
         self._stored.clear()
 
-    def adopt(self, connection: sqlite3.Connection) -> Iterator[tuple[Orphan, list[Entry]]]:
+    def adopt(self, connection: sqlite3.Connection, patience: float) -> Iterator[tuple[Orphan, list[Entry]]]:
         """Yield the events of dead processes, with their journal, in steps. The caller stores each in a transaction.
 
-        Within it, call `store_orphan`.
+        Within it, call `store_orphan`. One process adopts at a time; others wait for it up to `patience` seconds.
         """
-        for path in others(self._database, {journal.name for journal in self._open}):
-            with suppress(OSError), Orphan(path) as orphan:
-                orphan.position = stored_position(connection, orphan.name) or 0
-                while True:
-                    entries, end = orphan.read()
-                    if end <= orphan.position:
-                        break
-                    orphan.position = end
-                    yield orphan, entries
-                orphan.remove()
-                connection.execute("DELETE FROM state WHERE key=?", (_KEY + orphan.name,))
+        paths = list(others(self._database, {journal.name for journal in self._open}))
+        if not paths:
+            return
+        # A client that starts waits until another one has adopted everything: its user's earlier events are among it.
+        with adoption(self._database, patience) as is_mine:
+            for path in paths if is_mine else ():
+                with suppress(OSError), Orphan(path) as orphan:
+                    orphan.position = stored_position(connection, orphan.name) or 0
+                    while True:
+                        entries, end = orphan.read()
+                        if end <= orphan.position:
+                            break
+                        orphan.position = end
+                        yield orphan, entries
+                    orphan.remove()
+                    connection.execute("DELETE FROM state WHERE key=?", (_KEY + orphan.name,))
 
     def store_orphan(self, connection: sqlite3.Connection, orphan: Orphan) -> None:
         """Within the transaction that stores events of a dead process: store how far its journal was read."""

@@ -29,11 +29,12 @@ class Memory:
         self._inbox: deque[MemoryEvent] = deque()
         #: in order; a plain attribute, so that a queue can add and count events without an interruption
         self.events: deque[MemoryEvent] = deque()
+        self.for_devices_only = 0  # of `events`: delivered to the cloud
         self._last_id = 0
         self._inbox_bytes = 0
 
     def __len__(self) -> int:
-        return sum(event.cloud for event in list(self.events)) if self.events else 0  # read in every call
+        return max(0, len(self.events) - self.for_devices_only)  # read in every call
 
     @property
     def unsafe(self) -> int:
@@ -97,7 +98,7 @@ class Memory:
             surplus -= len(event.body)
         if dropped:
             ids = {event.id for event in dropped}
-            self.events = deque(event for event in self.events if event.id not in ids)
+            self._replace(event for event in self.events if event.id not in ids)
         return [event.body for event in dropped]
 
     def rows(self, kind: Kind) -> list[Row]:
@@ -114,15 +115,19 @@ class Memory:
             if event.id in done and getattr(event, kind):
                 setattr(event, kind, False)
                 number += 1
-        self.events = deque(event for event in self.events if event.cloud or event.device)
+        self._replace(event for event in self.events if event.cloud or event.device)
         return number
 
     def take_older(self, before: float) -> list[bytes]:
         """Remove the events that were recorded before that time; return the JSON of those for the data plane."""
         old = [event for event in self.events if event.at < before]
         if old:
-            self.events = deque(event for event in self.events if event.at >= before)
+            self._replace(event for event in self.events if event.at >= before)
         return [event.body for event in old if event.cloud]
+
+    def _replace(self, events: Iterable[MemoryEvent]) -> None:
+        self.events = deque(events)
+        self.for_devices_only = sum(not event.cloud for event in self.events)
 
     def inbox(self) -> list[MemoryEvent]:
         """Return the events in the inbox."""
@@ -135,5 +140,6 @@ class Memory:
     def forget(self) -> None:
         """Discard all events: they belong to another process or queue."""
         self.events.clear()
+        self.for_devices_only = 0
         self._inbox.clear()
         self._inbox_bytes = 0

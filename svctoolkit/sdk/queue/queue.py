@@ -23,7 +23,10 @@ from svctoolkit.sdk.queue.undeleted import delete_exactly
 _PAGE = 4096
 #: Seconds between two looks for journals of dead processes.
 _ADOPTION_SECONDS = 2.0
+#: How long a client that starts waits for another one that is adopting journals.
+_START_SECONDS = 2.0
 _BEYOND_ALL = 1 << 62
+_STEP_BYTES = 2 << 20
 _LOOKS = 20
 _UNSETTLED: Batch | None = Batch((), "cloud", "")
 
@@ -62,7 +65,9 @@ class Queue(Retention):
 
         def claim(connection: sqlite3.Connection) -> Batch | None:
             nonlocal takes_nothing
-            takes_nothing = not self._try_to_disk()
+            # Newer events are not needed yet: store them after these are sent, or while they are under way.
+            enough = kind == "cloud" and self.count >= limit
+            takes_nothing = not (enough or self._try_to_disk())
             try:
                 with self._database.transaction():
                     # First delete what an earlier, failed write could not delete, or it would be claimed and sent
@@ -85,7 +90,9 @@ class Queue(Retention):
         batch = self._access.run(claim, None, patience=PATIENCE)
         # Events in memory are newer than everything in the file, so they are sent last. They are sent from memory only
         # if the file takes nothing: otherwise they are on their way into it.
-        return self._claim_in_memory(kind, limit) if batch is None and takes_nothing else batch
+        if batch is None and takes_nothing and not self._access.is_locked:
+            return self._claim_in_memory(kind, limit)
+        return batch
 
     def _claim_in_memory(self, kind: Kind, limit: int) -> Batch | None:
         if not self._database.gate.enter(PATIENCE):
@@ -180,8 +187,15 @@ class Queue(Retention):
         """Return the ID of the newest event as a mark; larger than every ID if the file cannot be read."""
         # If the file cannot be read, a mark beyond all IDs makes `flush` wait for everything.
 
+        # In steps, so that the worker can send in between. Events that are recorded meanwhile do not count.
+        end = self._reporter.stored + self._unsorted
+        while self._access.run(lambda _: self._to_disk(_STEP_BYTES), False, patience=patience):
+            if self._reporter.stored >= end:
+                break
+
         def last_id(connection: sqlite3.Connection) -> int:
-            self._to_disk()
+            if self._reporter.stored < end or not self._memory.is_empty:
+                self._to_disk()
             return contents.last_id(connection, kind)
 
         return self._access.run(last_id, _BEYOND_ALL, patience=patience)
@@ -255,7 +269,7 @@ class Queue(Retention):
             self._journals.tidy(connection)
             if open_file or not self._adoption.remaining:
                 self._adoption.set(_ADOPTION_SECONDS)
-                self._adopt(connection)
+                self._adopt(connection, _START_SECONDS if open_file else 0.0)
             version = contents.version(connection)
             if not is_moved and version == self._version:
                 return False

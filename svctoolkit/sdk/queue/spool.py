@@ -17,7 +17,7 @@ from svctoolkit.sdk.queue.database import Database
 from svctoolkit.sdk.queue.inserts import Stored
 from svctoolkit.sdk.queue.journal import IS_SUPPORTED, Entry
 from svctoolkit.sdk.queue.journals import Journals
-from svctoolkit.sdk.queue.memory import Memory, MemoryEvent
+from svctoolkit.sdk.queue.memory import LIMIT, Memory, MemoryEvent
 from svctoolkit.sdk.queue.sources import Sources
 from svctoolkit.sdk.queue.states import States
 from svctoolkit.sdk.queue.undeleted import Undeleted
@@ -81,11 +81,11 @@ class Spool:
 
     # Below: inside the gate.
 
-    def _sort_in(self) -> None:
-        """Take events from the journal and then the inbox into memory, in the order of their calls."""
+    def _sort_in(self, most: int = LIMIT) -> None:
+        """Take `most` bytes of events from the journal and then the inbox into memory, in the order of their calls."""
         # What is in the inbox now is later than everything that the journal contains now, or of other threads.
         unsorted = self._memory.unsorted
-        room = self._memory.room
+        room = min(most, self._memory.room)
         while room > 0:
             found = self._journals.read()
             if found is None:
@@ -109,20 +109,26 @@ class Spool:
             if surplus:
                 self._reporter.drop("memory full", surplus)
 
-    def _to_disk(self) -> None:
-        """Store all events in the database. Raises `FAILURES`."""
+    def _to_disk(self, step: int = 0) -> bool:
+        """Store all events in the database; with a `step`, about as many bytes. Return whether there are more.
+
+        Raises `FAILURES`.
+        """
         gate = self._database.gate
         # A signal handler must not lend the gate while events are neither in the journal nor in memory.
         before, gate.exclusive = gate.exclusive, True
         try:
             while self._memory.unsorted or self._journals.has_news or not self._memory.is_empty:
                 stored = self._reporter.stored
-                self._sort_in()
+                self._sort_in(step or LIMIT)
                 if not self._memory.is_empty:
                     self._access.attempt(self._write_memory)
                     self._access.recover()
                 elif self._reporter.stored == stored:
-                    return  # what is left in the journal is not a whole record
+                    break  # what is left in the journal is not a whole record
+                if step:
+                    return True
+            return False
         finally:
             gate.exclusive = before
 
@@ -135,6 +141,7 @@ class Spool:
         # Without a call in between, as above.
         self.count += number
         self._memory.events = none
+        self._memory.for_devices_only = 0
         self._note(stored)
         self._journals.stored(positions)
         self._reporter.drop("forgotten", [], stored.forgotten)
@@ -159,9 +166,9 @@ class Spool:
         if stored.missed:
             self._reporter.count("missed", stored.missed)
 
-    def _adopt(self, connection: sqlite3.Connection) -> None:
+    def _adopt(self, connection: sqlite3.Connection, patience: float) -> None:
         """Move the events of dead processes into the database. Raises `FAILURES`."""
-        for orphan, entries in self._journals.adopt(connection):
+        for orphan, entries in self._journals.adopt(connection, patience):
             events = [_from_journal(entry) for entry in entries]
             with self._database.transaction():
                 stored = inserts.insert(connection, orphan.source, orphan.origin, events, self._limit)
