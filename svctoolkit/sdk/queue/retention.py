@@ -31,7 +31,7 @@ class Retention(Spool):
 
         def forget(connection: sqlite3.Connection) -> int | None:
             self._to_disk()
-            self._adopt(connection)
+            self._adopt(connection, patience=PATIENCE)
             # Overwrites what is deleted, instead of only marking its space as free.
             connection.execute("PRAGMA secure_delete=ON").fetchall()
             try:
