@@ -8,7 +8,7 @@ The data plane calls `fate_at_routing`, `check` and `fate_of_results` along its 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from svctoolkit.causes import Cause, map_texts
@@ -22,6 +22,7 @@ from svctoolkit.pipeline.run import run_many
 from svctoolkit.pipeline.stages.stages import Stages
 from svctoolkit.plans import Link, Verdict, mark_event
 from svctoolkit.results import ABSENT, NO_TRANSFORMATION, EventResult, error_of
+from svctoolkit.simulations import Loss
 from svctoolkit.workspace import Destination, Source
 
 Status: TypeAlias = Literal["pending", "delivered", "filtered", "dropped", "failed", "unmapped"]
@@ -49,10 +50,14 @@ NOTHING_SENT = "the mapping sends nothing for this event"
 
 
 class Passage(NamedTuple):
-    """An event's path to one destination: its fate, and the results of the stages if it reached them."""
+    """An event's path to one destination: its fate, and the results of the stages if it reached them.
+
+    `lost` is what a simulated destination lost of it; None if none received it.
+    """
 
     fate: Fate
     results: Sequence[EventResult] = ()
+    lost: Sequence[Loss] | None = None
 
 
 def fate_at_routing(
@@ -136,12 +141,13 @@ def pass_many(
     source: Source | None,
     verdicts: Sequence[Verdict | None],
     repeats: Collection[int] = (),
+    begin: Callable[[Context], None] = lambda _: None,
 ) -> list[Passage]:
     """Run events of one source all the way to a destination, and return each event's passage, in order.
 
     `verdicts` are those of `check`, `repeats` the positions of duplicates. Events that are filtered, or dropped by
     their plan, never reach the user's code. A response that is not a success is a failure: nothing is retried. Without
-    a known source, no rules about sources apply.
+    a known source, no rules about sources apply. `begin` is that of `run_many`.
     """
     fates = _at_routing(events, source or NO_SOURCE, route)
     if source is not None and not source.enabled:
@@ -154,7 +160,7 @@ def pass_many(
     places = [place for place, fate in enumerate(fates) if fate.status == "pending"]
     going = [_marked(events[place], verdicts[place]) for place in places]
     own = contexts if len(places) == len(events) else [contexts[place] for place in places]
-    passed = iter(run_many(going, route, stages, sender, own, source) if places else ())
+    passed = iter(run_many(going, route, stages, sender, own, source, begin=begin) if places else ())
     return [
         Passage(_fate(results := next(passed), route, stages), results) if fate.status == "pending" else Passage(fate)
         for fate in fates

@@ -46,12 +46,15 @@ def run_many(
     source: Source | None = None,
     warehouses: Warehouses | None = None,
     code: RunCode = user_transform.run,
+    begin: Callable[[Context], None] = lambda _: None,
 ) -> list[list[EventResult]]:
     """Return the results of `run` for each event, in order. Each event has its own context.
 
     The user transformation gets all events in one call, unless `code` runs it otherwise. That is much faster, its
     module keeps its state between them, and a batch function sees them together. `milliseconds` of that stage is an
     event's share of the call.
+
+    `begin` is called with the context of each event before it is mapped and sent.
 
     If the destination's type has no mapping, only the user transformation runs. Rows of a warehouse are loaded into
     `warehouses`.
@@ -63,6 +66,7 @@ def run_many(
     else:
         transformed = [[(EventResult(event), event)] for event in events]
     for results, context in zip(transformed, contexts, strict=True):
+        begin(context)
         for result, item in results:
             result.masker = route.masker
             if item is None:

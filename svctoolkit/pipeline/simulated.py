@@ -24,7 +24,7 @@ from svctoolkit.simulations import Level, check_level
 from svctoolkit.workspace import Destination, Workspace
 
 if TYPE_CHECKING:
-    from svctoolkit.simulations import About, Loss, Request, SimulatedServer, StoredRow
+    from svctoolkit.simulations import About, Disk, Loss, Request, SimulatedServer, StoredRow
 
 #: `(destination, run)` -> the rows and losses of a server that were stored
 Load: TypeAlias = "Callable[[str, str], tuple[Sequence[StoredRow], Sequence[Loss]]]"
@@ -53,7 +53,7 @@ class Simulated:
 
     State belongs to a destination and a run. At most 1,000 states are in memory; the least recently used are dropped.
     With `history="existing"`, accounts that do not say otherwise have data that is unknown here. `level` is that of
-    destinations that do not set one, instead of the workspace's.
+    destinations that do not set one, instead of the workspace's. With a `disk`, states of millions of events fit.
     """
 
     def __init__(
@@ -63,7 +63,9 @@ class Simulated:
         *,
         history: Literal["new", "existing"] = "new",
         level: Level | None = None,
+        disk: Disk | None = None,
     ) -> None:
+        self._disk = disk
         self._workspace, self.clock, self._history = workspace, clock, history
         self._default = None if level is None else check_level(level)
         self._only: Level | None = None  # instead of every other level
@@ -132,6 +134,7 @@ class Simulated:
             clock=lambda: self.clock(),
             destination=destination.key,
             run=run,
+            disk=self._disk,
         )
         if self.load is not None:
             server.restore(*self.load(destination.key, run))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from svctoolkit.simulations.rules import Rule, Rules, load_rules
     from svctoolkit.simulations.server import SimulatedServer, StoredRow
     from svctoolkit.simulations.simulation import Simulation
+    from svctoolkit.simulations.spilled import Disk
     from svctoolkit.simulations.table import Alias, Fold, Row
     from svctoolkit.simulations.visit import Batch, Broken, Visit
 
@@ -41,6 +42,7 @@ _HOME = {
     "Change": "losses",
     "Check": "checks",
     "Confidence": "checks",
+    "Disk": "spilled",
     "Fold": "table",
     "Loss": "losses",
     "Request": "messages",
@@ -77,6 +79,7 @@ __all__ = [
     "Change",
     "Check",
     "Confidence",
+    "Disk",
     "Fold",
     "Level",
     "Loss",

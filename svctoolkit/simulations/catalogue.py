@@ -14,6 +14,7 @@ from svctoolkit.simulations.account import Account
 from svctoolkit.simulations.levels import Level, check_level
 from svctoolkit.simulations.server import ROWS, SimulatedServer
 from svctoolkit.simulations.simulation import Simulation
+from svctoolkit.simulations.spilled import Disk
 
 _PACKAGE = "svctoolkit.destinations"
 
@@ -52,11 +53,13 @@ def open(
     destination: str = "",
     run: str = "",
     rows: int = ROWS,
+    disk: Disk | None = None,
 ) -> SimulatedServer:
     """Return the simulated server of a destination type, with nothing held.
 
     `config` is a destination's configuration: its keys are the only ones that the account accepts. `account` declares
-    what else exists there. `now` stops the clock at that time; it moves on with `advance`.
+    what else exists there. `now` stops the clock at that time; it moves on with `advance`. With a `disk`, millions of
+    rows need little memory.
 
     Raises `UnknownName` for a type that is not simulated, `ConfigError` for an unknown level.
     """
@@ -72,5 +75,6 @@ def open(
         destination=destination,
         run=run,
         rows=rows,
+        disk=disk,
         **({} if clock is None else {"clock": clock}),
     )

@@ -30,10 +30,15 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True):
     run: str = ""
 
     @property
+    def value_text(self) -> str:
+        """The value as text, shortened; empty without one."""
+        return "" if self.value is None else _short(self.value)
+
+    @property
     def text(self) -> str:
         """The loss as a sentence with its rule and source."""
         record = f"{self.table or 'record'} {self.place}" if self.place is not None else self.table or "record"
-        value = f", {_short(self.value)}" if self.value is not None else ""
+        value = f", {self.value_text}" if self.value is not None else ""
         return f"{self.what}: {record}{value}: {self.says} ({self.rule}; {self.source})"
 
     def item(self) -> dict[str, Json]:

@@ -19,6 +19,7 @@ from svctoolkit.simulations.losses import Change, Loss
 from svctoolkit.simulations.messages import Request, Response, object_at, objects
 from svctoolkit.simulations.rates import Rates
 from svctoolkit.simulations.simulation import Simulation
+from svctoolkit.simulations.spilled import Disk
 from svctoolkit.simulations.table import Alias, Row, Table
 from svctoolkit.simulations.visit import Visit
 
@@ -45,7 +46,7 @@ class StoredRow(msgspec.Struct, frozen=True):
 class SimulatedServer:
     """The server of one destination in one run. Thread-safe: requests take effect one after the other.
 
-    `rows` bounds each table: the oldest rows are removed, and `forgotten` counts them.
+    `rows` bounds each table: the oldest rows are removed, and `forgotten` counts them. With a `disk`, see `Table`.
     """
 
     def __init__(
@@ -59,11 +60,12 @@ class SimulatedServer:
         destination: str = "",
         run: str = "",
         rows: int = ROWS,
+        disk: Disk | None = None,
     ) -> None:
         self.simulation, self.account, self.level = simulation, account or Account(), level
         self._config, self.config = config, reveal(dict(config))
         self.destination, self.run = destination, run
-        self.tables = {name: Table(declared, rows) for name, declared in simulation.tables.items()}
+        self.tables = {name: Table(declared, rows, disk) for name, declared in simulation.tables.items()}
         self.losses: deque[Loss] = deque(maxlen=_FINDINGS)
         self.changes: deque[Loss] = deque(maxlen=_FINDINGS)
         #: how often endpoints were requested that the simulation does not have, by method and path;
@@ -156,6 +158,7 @@ class SimulatedServer:
                 self.unknown["others" if is_new else endpoint] += 1
             for name, table in self.tables.items():
                 table.forget_merges(other for other in self.tables.values() if other.type.owner == name)
+                table.spill()
             return response
 
     def _note(self, finding: Loss) -> None:
@@ -163,6 +166,15 @@ class SimulatedServer:
         self._fresh.append(finding)
 
     # --- reading
+
+    def recent_losses(self) -> list[Loss]:
+        """Return the losses of the last request, oldest first."""
+        recent = []
+        for loss in reversed(self.losses):
+            if loss.request != self.requests:
+                break
+            recent.append(loss)
+        return recent[::-1]
 
     def held(self) -> dict[str, list[dict[str, Json]]]:
         """Return the rows of each table: profiles with `ids` and `attributes`, events with `name` and `under`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -10,7 +10,10 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from svctoolkit.json_types import Json
+from svctoolkit.simulations.spilled import Disk
 
+#: the mappings of a table
+_MAPS = ("rows", "moved", "_keys", "_weak", "_weak_of", "_folds")
 #: ids of merged rows that find one row
 _MERGED_KEYS = 1_000
 _INDEXED = 16  # attributes by which rows are found, without those that are declared
@@ -113,21 +116,26 @@ def text_of(value: Json) -> str:
 
 @dataclass(slots=True, eq=False)
 class Table:
-    """The rows of one table. `limit` is how many are kept; older ones are removed and counted in `forgotten`."""
+    """The rows of one table. `limit` is how many are kept; older ones are removed and counted in `forgotten`.
+
+    With a `disk`, all are kept, but of rows that have an owner only what others fold by: for many events, of which
+    none is read again.
+    """
 
     type: TableType
     limit: int
-    rows: dict[int, Row] = field(default_factory=dict)
+    disk: Disk | None = None
+    rows: MutableMapping[int, Row] = field(default_factory=dict)
     forgotten: int = 0
     #: rows whose rows belong to another one now
-    moved: dict[int, int] = field(default_factory=dict)
+    moved: MutableMapping[int, int] = field(default_factory=dict)
     #: numbers of rows that have changed since they were last stored
     dirty: dict[int, None] = field(default_factory=dict)
-    _keys: dict[Key, int] = field(default_factory=dict)
     _indexed: list[str] = field(default_factory=list)
-    _weak: dict[Key, dict[int, None]] = field(default_factory=dict)
-    _weak_of: dict[int, tuple[Key, ...]] = field(default_factory=dict)
-    _folds: dict[tuple[Json, ...], int] = field(default_factory=dict)
+    _keys: MutableMapping[Key, int] = field(default_factory=dict)
+    _weak: MutableMapping[Key, dict[int, None]] = field(default_factory=dict)
+    _weak_of: MutableMapping[int, tuple[Key, ...]] = field(default_factory=dict)
+    _folds: MutableMapping[tuple[Json, ...], int] = field(default_factory=dict)
     #: the number of the next row
     next_number: int = 1
     #: the strong ids if each is one name, as of most tables
@@ -137,6 +145,15 @@ class Table:
         names = tuple(id for id in self.type.ids if isinstance(id, str))
         self._names = names if len(names) == len(self.type.ids) else ()
         self._indexed = list(self.type.weak)
+        if self.disk is not None:
+            for name in _MAPS:
+                setattr(self, name, self.disk.new_map())
+
+    def spill(self) -> None:
+        """Move the oldest rows to the disk, if there is one and there are many. No row may be in use."""
+        if self.disk is not None:
+            for name in _MAPS:
+                getattr(self, name).spill()
 
     # --- finding
 
@@ -216,7 +233,7 @@ class Table:
         row = Row(self.next_number, dict(ids), values, owner, at.timestamp(), request, events, (), shown)
         self.next_number += 1
         self.put(row)
-        if len(self.rows) > self.limit:
+        if self.disk is None and len(self.rows) > self.limit:
             self.remove(next(iter(self.rows.values())))
             self.forgotten += 1
         return row
@@ -353,7 +370,7 @@ class Table:
 
         The rows of the `owned` tables get the numbers of their present owners before, so none loses its owner.
         """
-        if len(self.moved) <= 2 * self.limit:
+        if self.disk is not None or len(self.moved) <= 2 * self.limit:
             return
         for table in owned:
             for row in table.rows.values():
@@ -373,6 +390,12 @@ class Table:
                 self._folds.setdefault(now, row.number)
         row.owner = owner
         self.touch(row)
+
+    def lean(self, values: dict[str, Json], keys: list[FoldKey]) -> dict[str, Json]:
+        """Return what is kept of a row with these values: on a disk, only the members by which it folds."""
+        if self.disk is None or not self.type.owner:
+            return values
+        return {name: values[name] for fold, _ in keys for name in (*fold.members, *fold.needs) if name in values}
 
     def fold_keys(self, row: Row, owner: int, *, active: Callable[[str], bool] = lambda _: True) -> list[FoldKey]:
         """Return the keys by which a row folds, of the rules that are active."""

@@ -328,7 +328,8 @@ class Visit:
         return self._insert(of, values, number, keys)
 
     def _insert(self, table: Table, values: dict[str, Json], owner: int, keys: list[FoldKey]) -> Row:
-        added = table.add({}, values, owner=owner, at=self.now, request=self.number, events=self.events)
+        kept = table.lean(values, keys)
+        added = table.add({}, kept, owner=owner, at=self.now, request=self.number, events=self.events)
         table.refold(keys, added)
         return added
 

@@ -2,11 +2,40 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from svctoolkit import Workspace
 from svctoolkit.pipeline import Stages
-from svctoolkit.replay import replay
+from svctoolkit.replay import compare, replay
+from svctoolkit.simulations import Disk, Row
+
+AT = {"timestamp": "2026-08-06T09:00:00Z", "originalTimestamp": "2026-08-06T09:00:00Z"}
+SEND = Stages(send_to_destination=True)
+
+
+def shop(code: Any = None, **more: Any) -> Workspace:
+    """A workspace with Klaviyo, which folds events of one second, and a transformation."""
+    workspace = Workspace("shop")
+    workspace.transformation("clean", code or (lambda event: event))
+    config = {"publicApiKey": "p", "privateApiKey": "k"}
+    workspace.destination("kl", "KLAVIYO", config=config, transformation="clean", simulate="simulated", **more)
+    return workspace
+
+
+def visits(count: int, *, day: int = 6) -> list[dict[str, Any]]:
+    """Events of one person: three in each second."""
+    return [
+        {
+            "type": "track", "event": "Viewed", "userId": "ada", "messageId": f"m-{day}-{n}",
+            "context": {"traits": {"email": "ada@shop.example"}},
+            "timestamp": f"2026-08-{day:02}T09:{n // 180:02}:{n // 3 % 60:02}Z",
+        }
+        for n in range(count)
+    ]  # fmt: skip
 
 
 def workspace(level: Any) -> Workspace:
@@ -29,3 +58,50 @@ def test_a_replay_shows_what_a_vendor_refuses() -> None:
     assert ["400" in str(row) for row in rows["answers"]] == [False] * len(rows["answers"])
     refused = {row["event_id"] for row in rows["simulated"] if "some data points" in str(row)}
     assert refused == {"m-anonymous"}
+
+
+def test_a_replay_counts_what_is_lost_by_rule_name_and_day() -> None:
+    """Events fold into those of earlier batches and chunks; shares are of the events that the destination received."""
+    result = replay([*visits(600), *visits(6, day=7)], shop(), stages=SEND, batch=50)
+
+    rows = result.lost.frame().to_dict("records")
+    folded = {str(row["day"])[:10]: (row["events"], row["sent"]) for row in rows if row["what"] == "folded"}
+    assert folded == {"2026-08-06": (400, 600), "2026-08-07": (4, 6)}
+    assert {row["rule"] for row in rows} == {"", "kl.fold.second"}
+    assert "kl loses something of 404 of 606 events (66.67%)" in repr(result)
+    assert [str(breach.condition) for breach in result.breaches("lost>60%, folded>404, refused>0")] == ["lost>60%"]
+
+
+def test_a_comparison_shows_what_is_newly_lost(tmp_path: Path) -> None:
+    """Losses are changes: with groups, conditions and accepted differences. A second run does not fold into itself."""
+    before = shop(lambda event: {**event, "userId": event["messageId"], "context": {}})
+    result = compare(visits(30), before, shop(), stages=SEND, ignore=["body.**"])
+
+    assert [(group.path, group.before, group.after, group.count) for group in result.groups] == [
+        ("lost.kl.fold.second", "nothing", "text", 20)
+    ]
+    assert "kl loses something of before: 0 of 30 events (0.00%), after: 20 of 30 events (66.67%)" in repr(result)
+    assert [breach.text for breach in result.breaches("newly_lost>50%")] == ["66.7% newly lost at kl (20 of 30)"]
+    result.write_accepted(tmp_path / "accepted.yaml", reason="known")
+    again = compare(visits(30), before, shop(), stages=SEND, ignore=["body.**"], accept=tmp_path / "accepted.yaml")
+    assert again.kinds["changed"] == 0
+
+
+@given(st.lists(st.tuples(st.sampled_from(["set", "get", "del", "spill", "len"]), st.integers(0, 9)), max_size=60))
+def test_a_mapping_on_disk_is_like_one_in_memory(steps: list[tuple[str, int]]) -> None:
+    """What is spilled is found, replaced, deleted and counted as if it were in memory, changes in place included."""
+    on_disk, in_memory = Disk(most=2).new_map(), dict[Any, Row]()
+    for number, (step, n) in enumerate(steps):
+        key = ("a\udc00", str(n))
+        if step == "set":
+            on_disk[key], in_memory[key] = (Row(number, {}, {"n": 10**30}) for _ in range(2))
+        elif step == "del" and key in in_memory:
+            del on_disk[key], in_memory[key]
+        elif step == "spill":
+            on_disk.spill()
+        elif step == "len":
+            assert len(on_disk) == len(in_memory)
+        elif key in in_memory:
+            on_disk[key].values["n"] = in_memory[key].values["n"] = n
+        assert (key in on_disk) is (key in in_memory)
+    assert {key: row.values for key, row in on_disk.items()} == {key: row.values for key, row in in_memory.items()}

@@ -30,6 +30,7 @@ from svctoolkit.replay.review.review import Review
 from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, empty, parquet
 from svctoolkit.replay.tally.tally import Sum, Tally
 from svctoolkit.secrets import MASK, Masker
+from svctoolkit.simulations import Loss
 from svctoolkit.workspace import Workspace
 from svctoolkit.yamlfile import without_collector
 
@@ -186,6 +187,17 @@ class Engine:
         if passages is not None:
             self._spent(passages)
         return passages
+
+    def count_lost(self, destination: str, side: str, record: Record, losses: Iterable[Loss]) -> None:
+        """Count an event that a simulated destination received, and by which rules it was lost there."""
+        head = self.head(record)
+        day = _time(record.event, self._now).astimezone(UTC).date().isoformat()
+        self.sum.losses.count(destination, side, head["event_name"] or head["event_type"], day, losses)
+
+    def forget_held(self) -> None:
+        """Forget what simulated destinations hold, so that a chunk does not depend on the earlier ones."""
+        for side in self.sides:
+            side.forget_held()
 
     def decision(self, side: Side, source: str, record: Record, passage: Passage, route: Route) -> str:
         """Return a description of what decides that an event did not arrive; no look-ups are made to find out."""

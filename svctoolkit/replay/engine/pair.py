@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from svctoolkit.pipeline import Passage
 from svctoolkit.replay.engine.ledger import Facts, Ledger
@@ -22,40 +23,64 @@ if TYPE_CHECKING:
     from svctoolkit.replay.engine.engine import Batch, Engine
     from svctoolkit.replay.engine.sides import Side
 
+_SIDES: Final = ("before", "after")
+
 
 def runner(engine: Engine) -> Callable[[str, Batch], None]:
     before, after = engine.sides
     # If both sides have the same code, it runs once, and random values in it cannot cause differences.
     shared = {key: after.share(key, before) for key in engine.job.destinations}
 
+    # Servers remember the events of all sources, so both sides run if any source makes a difference.
+    sources = {"", *before.workspace.sources, *after.workspace.sources} if engine.job.stages.send_to_destination else ()
+
+    def is_same(destination: str, source: str) -> bool:
+        return shared[destination] and all(
+            before.identity(destination, of) == after.identity(destination, of) for of in (sources or (source,))
+        )
+
     def run(destination: str, batch: Batch) -> None:
         events, source = batch.events, batch.source
         old = new = _outcomes(engine, before, destination, batch, events)
-        if not shared[destination] or before.identity(destination, source) != after.identity(destination, source):
+        if not is_same(destination, source):
             new = _outcomes(engine, after, destination, batch, events)
         with engine.timer("compare"):
             # Identical objects, if the later side was not run at all because nothing about it has changed.
             differences = [SAME if o is n else difference(o, n) for o, n in zip(old, new, strict=True)]
         # Only now run `before` again: without differences there is no noise to remove.
         if any(d.kind != "same" for d in differences):
-            run_before = partial(_outcomes, engine, before, destination, batch, events, again=True)
-            run_after = partial(_outcomes, engine, after, destination, batch, events, again=True)
+            run_before = partial(_outcomes, engine, before, destination, batch, events, first=old)
+            run_after = partial(_outcomes, engine, after, destination, batch, events, first=new)
             count = partial(_count, engine, destination)
             differences = without_noise(differences, old, new, run_before, run_after, count)
         with engine.timer("rows"):
             _ledger(engine, destination, source).add(batch.records, zip(old, new, differences, strict=True))
+            for record, *sides in zip(batch.records, old, new, strict=True):
+                for side, of in zip(_SIDES, sides, strict=True):
+                    if of.passage is not None and of.passage.lost is not None:
+                        engine.count_lost(destination, side, record, of.passage.lost)
 
     return run
 
 
 def _outcomes(
-    engine: Engine, side: Side, destination: str, batch: Batch, events: Sequence[Any], *, again: bool = False
+    engine: Engine,
+    side: Side,
+    destination: str,
+    batch: Batch,
+    events: Sequence[Any],
+    *,
+    first: Sequence[Outcome] | None = None,
 ) -> list[Outcome]:
-    passages = engine.run_side(side, destination, batch, events, again=again)
+    """Return the outcome of each event. Events that run again have the losses of their `first` run."""
+    passages = engine.run_side(side, destination, batch, events, again=first is not None)
     route = side.route(destination)
     if passages is None or route is None:
         return [OFF] * len(events)
-    return [outcome(passage, engine.job.stages, route.destination.type) for passage in passages]
+    outcomes = [outcome(passage, engine.job.stages, route.destination.type) for passage in passages]
+    if first is None:
+        return outcomes
+    return [replace(again, lost=earlier.lost) for again, earlier in zip(outcomes, first, strict=True)]
 
 
 def _count(engine: Engine, destination: str, path: str) -> None:

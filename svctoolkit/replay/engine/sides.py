@@ -16,10 +16,11 @@ from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.json_types import Json
 from svctoolkit.personal import PersonalMasker
-from svctoolkit.pipeline import Passage, Route, Simulated, Stages, pass_many, route
+from svctoolkit.pipeline import Passage, Route, Stages, pass_many, route
 from svctoolkit.pipeline.fates import check
 from svctoolkit.pipeline.outside import account_metadata, lookup_through, transport_of
 from svctoolkit.plans import Link, Verdict
+from svctoolkit.replay.engine.judge import Judge
 from svctoolkit.replay.engine.memo import Memo
 from svctoolkit.secrets import Masker, reveal, with_values
 from svctoolkit.workspace import Destination, Source, Transformation, UserCode, Workspace, config_secrets, require_trust
@@ -100,6 +101,7 @@ class Side:
         self.workspace, self._transport, self._personal = workspace, transport, personal
         self._code = UserCode(workspace, Recorder(limit=0), transport=transport)
         self.lookup = lookup_through(lambda: self._sender(transport))
+        self._judge = Judge(workspace, transport, "existing")
         self._routes: dict[str, Route | None] = {}
         self._memos: dict[str, Memo] = {}
         self._shared: dict[str, Memo] = {}
@@ -184,14 +186,24 @@ class Side:
         # For the second run of `before`, which finds out what varies by itself.
         if again and isinstance(to.code, Memo):
             to.code.forget()
-        # A replay sees a part of an account's events, in several processes: each call judges for itself.
-        simulated = Simulated(self.workspace, contexts[0].clock, history="existing") if contexts else None
-        sender = self._sender(transport_of(to, self._transport, simulated=simulated))
         account = account_metadata(self.workspace, to.destination)
         if account:
             contexts = [msgspec.structs.replace(context, metadata=account) for context in contexts]
         origin = self.source(source)
-        return pass_many(events, to, stages, sender, contexts, origin, self._verdicts(events, origin), repeats)
+        verdicts = self._verdicts(events, origin)
+        if not stages.send_to_destination or not self._judge.judges(to):
+            sender = self._sender(transport_of(to, self._transport))
+            return pass_many(events, to, stages, sender, contexts, origin, verdicts, repeats)
+        # The second run of the same events must not fold into the first one.
+        judge = Judge(self.workspace, self._transport, "existing") if again else self._judge
+        passages = pass_many(
+            events, to, stages, judge.sender(to), contexts, origin, verdicts, repeats, begin=judge.begin
+        )
+        return judge.passages(passages, contexts)
+
+    def forget_held(self) -> None:
+        """Forget what simulated destinations hold."""
+        self._judge = Judge(self.workspace, self._transport, "existing")
 
     def release(self) -> None:
         """Release the last events and their cached results."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from svctoolkit import simulations
 from svctoolkit.causes import Cause, CodeError, Refusal, Rejection, map_texts, text_template
 from svctoolkit.pipeline import Fate, Passage, Route
 from svctoolkit.replay.records.record import Record
@@ -50,6 +51,8 @@ def _count(
             _add_loss(engine, destination, record, loss, masker)
     if any(result.losses for result in passage.results):
         engine.sum.lose(destination)
+    if passage.lost is not None:
+        _count_lost(engine, record, destination, passage.lost, masker)
     # Delivered events are only counted; everything else belongs to a group with examples.
     if fate.status == "delivered":
         return
@@ -80,6 +83,19 @@ def _add_loss(engine: Engine, destination: str, record: Record, loss: Loss | Cod
     group = engine.sum.group(destination, "lossy", general(loss.path), loss.kind, text_template(text))
     if group is not None:
         group.add(event, Example(record.place, head["event_id"], after=text))
+
+
+def _count_lost(
+    engine: Engine, record: Record, destination: str, lost: Sequence[simulations.Loss], masker: Masker
+) -> None:
+    """Count an event that a simulated destination received, and what it lost of it."""
+    head = engine.head(record)
+    event = head["event_name"] or head["event_type"]
+    engine.count_lost(destination, "", record, lost)
+    for loss in {(loss.what, loss.rule): loss for loss in lost}.values():
+        group = engine.sum.group(destination, "lossy", loss.what, loss.rule, f"{loss.says} ({loss.source})")
+        if group is not None:
+            group.add(event, Example(record.place, head["event_id"], after=engine.words(loss.value_text, masker)))
 
 
 def _rows(engine: Engine, record: Record, passage: Passage, of: Route) -> None:

@@ -24,4 +24,6 @@ def run(token: str, job: bytes, chunk: Chunk) -> tuple[Tally, Json]:
     if getattr(_thread, "token", "") != token:
         _thread.engine, _thread.token = engine_of(pickle.loads(job)), token
     engine: Engine = _thread.engine
+    # Which chunks a worker gets varies from run to run; the results must not.
+    engine.forget_held()
     return engine.run(chunk)

@@ -28,6 +28,7 @@ def text(result: Replayed | Comparison, breaches: Sequence[Breach], page: str) -
     parts = [f"### Replay: {title}", _escape(head(result))]
     parts += [f"- **{_escape(breach.condition)}**: {_escape(breach.text)}" for breach in breaches]
     parts += [f"⚠️ **{_escape(line)}**" for line in personal_lines(result)]
+    parts += [_escape(line) for line in result.lost.lines()]
     urgent = news(result)
     rows = [
         f"| {_link(_escape(key), page, anchor(key))} | {_escape(count_words(result.counts[key]))} |" for key in urgent

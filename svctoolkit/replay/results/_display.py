@@ -54,6 +54,7 @@ def groups_page(groups: Groups) -> Html:
 
 def _blocks(result: _Result) -> Iterator[Html]:
     yield from (display.message(line, "error") for line in personal_lines(result))
+    yield from (Html(f"<p>{escape(line)}</p>") for line in result.lost.lines())
     urgent = news(result)
     for destination, groups in urgent.items():
         more = f"and {len(groups) - _MOST:,} more groups" if len(groups) > _MOST else ""

@@ -13,6 +13,7 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.replay.records.record import Reject
 from svctoolkit.replay.results.estimates import Estimate, estimates
 from svctoolkit.replay.results.groups import Groups
+from svctoolkit.replay.results.losses import LossCounts
 from svctoolkit.replay.results.pages import write_page
 from svctoolkit.replay.results.tables import arrow_reader, write_duckdb
 from svctoolkit.replay.review.accepted import Accepted, write_accepted
@@ -137,6 +138,11 @@ class _Result(Displayed, ArrowOut):
             return table.reset_index(drop=True)
         return frame(self._folder.columns() if self._folder is not None else self._rows, kinds)
 
+    @property
+    def lost(self) -> LossCounts:
+        """What simulated destinations lost: by destination, rule, event name and day."""
+        return LossCounts(self.tally.lost)
+
     # Any: pyarrow has no types
     def arrow_reader(self) -> Any:
         """Return the rows of `frame()` as a `pyarrow.RecordBatchReader` that keeps one block in memory at a time.
@@ -156,8 +162,8 @@ class _Result(Displayed, ArrowOut):
         return self.arrow_reader().__arrow_c_stream__(requested_schema)
 
     def to_duckdb(self, path: Path | str) -> None:
-        """Write the result to a DuckDB database as `replay_rows` (like `frame()`), `replay_counts`, `replay_groups` and
-        `replay_rejects`. Tables with these names are replaced, other tables are kept.
+        """Write the result to a DuckDB database as `replay_rows` (like `frame()`), `replay_counts`, `replay_groups`,
+        `replay_losses` and `replay_rejects`. Tables with these names are replaced, other tables are kept.
 
         Raises `ConfigError` if DuckDB is not installed, the rows were not kept, or the file cannot be written.
         """
@@ -178,9 +184,11 @@ class _Result(Displayed, ArrowOut):
         """Return the conditions that are met, with their numbers: `result.breaches("changed>1% or lost>0")`.
 
         A number counts events over all destinations; a share is relative to the events of one destination, and any
-        destination can meet the condition. Words are the kinds or statuses (with `_`), `new_failures`, `lost` (was
-        delivered, but is not any longer), `personal` (plain personal data is new there), `lossy` (of a replay: a value
-        does not arrive as it was returned or sent), `any` and `rejected`.
+        destination can meet the condition. Words are the kinds or statuses (with `_`), `new_failures`, `personal`
+        (plain personal data is new there), `lossy` (of a replay: a value does not arrive as it was returned or sent),
+        `any` and `rejected`. In a comparison, `lost` means delivered before, but not any longer; `newly_lost` means
+        lost by a rule of a simulated destination that did not apply before. In a replay, `lost`, `refused`, `cut` and
+        `folded` are what simulated destinations do.
 
         Raises `ConfigError` for invalid conditions.
         """
@@ -200,6 +208,7 @@ class _Result(Displayed, ArrowOut):
             "more_groups": self.more_groups,
             "unstable": plain(self.tally.unstable),
             "ignored": plain(self.tally.ignored),
+            "lost": plain(self.tally.lost),
             "personal": {key: dict(kinds) for key, kinds in self.tally.personal.items()},
             "lossy": dict(self.tally.lossy),
             "expired": plain(self.expired),
@@ -218,6 +227,7 @@ class _Result(Displayed, ArrowOut):
         tables = {
             "counts": pd.DataFrame(counts, columns=["destination", "fate", "events"]),
             "groups": self.groups.frame().astype({"kind": "string"}),
+            "losses": self.lost.frame().astype(dict.fromkeys(("side", "what", "rule", "event"), "string")),
             "rejects": pd.DataFrame(
                 [(r.place, r.reason, r.text) for r in self.rejects], columns=["place", "reason", "text"]
             ),

@@ -21,6 +21,7 @@ def lines(result: _Result, most: int = _MOST) -> Iterator[str]:
     """Yield a line with the totals, what needs attention (at most `most` groups per destination), and the rest."""
     yield head(result)
     yield from personal_lines(result)
+    yield from result.lost.lines()
     urgent = news(result)
     for destination, groups in urgent.items():
         yield f"{destination}" + (f"  {count_words(result.counts[destination])}" if len(result.counts) > 1 else "")

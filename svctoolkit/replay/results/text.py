@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from svctoolkit.replay.tally.differences import KINDS, PAYLOAD, STATUSES
+from svctoolkit.replay.tally.differences import KINDS, LOST, PAYLOAD, STATUSES
 from svctoolkit.replay.tally.exposure import KIND_WORDS
 from svctoolkit.replay.tally.tally import Example, Group
 from svctoolkit.results.changes import ORDER
@@ -46,6 +46,9 @@ def _describe(group: Group) -> str:
         return f"{group.path or group.kind}: plain {kinds} in {share}"
     if not group.path:
         return f"{group.before_label} -> {group.after_label} in {events}"
+    if group.path.startswith(LOST):
+        words = "lost now" if group.before == "nothing" else "no longer lost"
+        return f"{words} by rule {group.path.removeprefix(LOST)} in {events}"
     if group.path == PAYLOAD:
         return f"{'additional payload' if group.before == 'nothing' else 'missing payload'} in {events}"
     if group.path.endswith(ORDER):

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import operator
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from svctoolkit.errors import ConfigError, did_you_mean
-from svctoolkit.replay.tally.differences import KINDS, STATUSES
+from svctoolkit.replay.tally.differences import KINDS, LOST, STATUSES
+from svctoolkit.replay.tally.losses import SENT, by_rule
 from svctoolkit.replay.tally.tally import Tally
 
 _TERM = re.compile(r"\s*+([A-Za-z][\w-]*+)\s*+(?:(>=|<=|==|!=|>|<)\s*+([\d.]++(?:[eE]-?\d++)?)\s*+(%?))?\s*+")
@@ -31,6 +33,9 @@ _OF_COMPARISON: Mapping[str, tuple[str, ...]] = {
 _OF_REPLAY: Mapping[str, tuple[str, ...]] = {status: (status,) for status in STATUSES if status != "off"}
 _REJECTED = "rejected"
 _LOSSY = "lossy"  # of a replay: events with a value that does not arrive as it was returned or sent
+#: What simulated destinations do. `lost`: any of the others.
+_OF_LOSSES: Mapping[str, tuple[str, ...]] = dict.fromkeys(("lost", "refused", "dropped", "cut", "folded"), ())
+_NEWLY_LOST = "newly_lost"  # of a comparison: by a rule by which it was not lost before
 _PERSONAL = "personal"  # of a comparison: events with plain personal data that is new
 
 
@@ -50,10 +55,18 @@ class _Term:
 
 
 class Conditions:
-    """The conditions under which a result fails a check. Raises `ConfigError` for invalid text."""
+    """The conditions under which a result fails a check. Raises `ConfigError` for invalid text.
 
-    def __init__(self, text: str, *, compares: bool) -> None:
-        self._words = {**_OF_COMPARISON, _PERSONAL: ()} if compares else {**_OF_REPLAY, _LOSSY: ()}
+
+    `compares`: about a comparison. `losses`: only about what simulated destinations lose.
+    """
+
+    def __init__(self, text: str, *, compares: bool = False, losses: bool = False) -> None:
+        if losses:
+            self._words = _OF_LOSSES
+        else:
+            more = {_NEWLY_LOST: (), _PERSONAL: ()}
+            self._words = {**_OF_COMPARISON, **more} if compares else {**_OF_LOSSES, **_OF_REPLAY, _LOSSY: ()}
         clauses = re.split(r",|\bor\b", text) if text.strip() else []
         self._clauses = [(clause.strip(), [self._term(t) for t in re.split(r"\band\b", clause)]) for clause in clauses]
 
@@ -94,6 +107,10 @@ def _holds(term: _Term, kinds: Sequence[str], tally: Tally) -> str:
         shares = {key: (max(of.get(key, {}).values(), default=0), sum(c.values())) for key, c in tally.counts.items()}
     elif term.word == _LOSSY:
         shares = {key: (tally.lossy.get(key, 0), sum(counts.values())) for key, counts in tally.counts.items()}
+    elif term.word in _OF_LOSSES and not kinds:
+        shares = {key: (_count(of, term.word), of[SENT, ""]) for key, of in by_rule(tally.lost).items()}
+    elif term.word == _NEWLY_LOST:
+        shares = {key: (_newly_lost(tally, key), sum(of.values())) for key, of in tally.counts.items()}
     else:
         shares = {
             key: (sum(counts.get(kind, 0) for kind in kinds), sum(counts.values()))
@@ -108,3 +125,19 @@ def _holds(term: _Term, kinds: Sequence[str], tally: Tally) -> str:
         return ""
     share, count, total, key = max(holding)
     return f"{share:.3g}% {word} at {key} ({count:,} of {total:,})"
+
+
+def _count(counts: Counter[tuple[str, str]], what: str) -> int:
+    return sum(count for (done, _), count in counts.items() if done == what)
+
+
+def _newly_lost(tally: Tally, destination: str) -> int:
+    """Return for how many events a destination newly loses something, counted for each rule."""
+    return sum(
+        group.count
+        for group in tally.groups
+        if group.destination == destination
+        and group.kind == "changed"
+        and group.path.startswith(LOST)
+        and group.before == "nothing"
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -22,6 +22,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 #: The path of a change that adds or removes a whole payload.
 PAYLOAD = "payload"
+#: The path of a change in what a simulated destination loses begins so; the id of the rule follows.
+LOST = "lost."
 
 _INDEX = re.compile(r"(?:(?<=\.)|^)\d+(?=\.|$)")
 
@@ -36,7 +38,7 @@ class Outcome:
     mapping. `passage` is the event's path through the stages, if it was run here. `rule` is the id of the rule that a
     failed event broke, `template` its message with `…` for values, and `detail` the part that is specific to the
     event: the rejected value, or the message of the user code. Neither `rule` nor `detail` depends on the wording of
-    an error message.
+    an error message. `lost` is what a simulated destination lost of the event, by rule.
     """
 
     status: Status
@@ -46,6 +48,7 @@ class Outcome:
     rule: str = ""
     template: str = ""
     detail: str = ""
+    lost: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -73,11 +76,11 @@ def outcome(passage: Passage, stages: Stages, type: str) -> Outcome:
             output.append(_event(result))
     fate = passage.fate
     status: Any = fate.status  # never pending: a replay does not retry
+    lost = {loss.rule: f"{loss.what}: {loss.says} ({loss.source})" for loss in passage.lost or ()}
     if fate.cause is None:
-        return Outcome(status, output, fate.reason, passage)
-    return Outcome(
-        status, output, fate.reason, passage, fate.cause.rule(type), fate.cause.template, _detail(fate.cause)
-    )
+        return Outcome(status, output, fate.reason, passage, lost=lost)
+    rule, template, detail = fate.cause.rule(type), fate.cause.template, _detail(fate.cause)
+    return Outcome(status, output, fate.reason, passage, rule, template, detail, lost)
 
 
 def _detail(cause: Cause) -> str:
@@ -125,6 +128,9 @@ def _same_status(before: Outcome, after: Outcome) -> Difference:
         found.append(Change("error" if before.status == "failed" else "reason", before.reason, after.reason))
     if encode(before.output)[0] != encode(after.output)[0]:
         found += _changes(_open_batches(before.output), _open_batches(after.output))
+    for rule in [*before.lost, *(rule for rule in after.lost if rule not in before.lost)]:
+        if (rule in before.lost) != (rule in after.lost):
+            found.append(Change(LOST + rule, before.lost.get(rule, ABSENT), after.lost.get(rule, ABSENT)))
     return Difference("changed", tuple(found)) if found else SAME  # only the order of members differs, or 1 and 1.0
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from svctoolkit.json_types import Json
 from svctoolkit.replay.records.record import Reject
+from svctoolkit.replay.tally.losses import LossCount, LossSum
 
 EXAMPLES = 3  # per group
 _MOST_NAMES = 1000  # of events, per group
@@ -55,10 +56,12 @@ class Group(msgspec.Struct):
     """Events at one destination with the same difference or outcome.
 
     `kind` is one of `svctoolkit.replay.KINDS` (in a comparison; `accepted` for reviewed differences), or `failed`,
-    `filtered`, `dropped`, `unmapped` and `lossy` (in a replay). For `changed`, `path` is the path in the payload, with
-    `*` for list indexes, and `before` and `after` are JSON types, `nothing` for a missing member. For other kinds,
-    they are the ids of the rules that were broken, with their messages in `before_text` and `after_text`, or reasons
-    with `…` for values. If a value varied from run to run and is constant now, they are `varying` and `fixed`.
+    `filtered`, `dropped`, `unmapped` and `lossy` (in a replay: values that a warehouse changes, or what a simulated
+    destination loses, with `path` what happens and `before` the rule). For `changed`, `path` is the path in the
+    payload, with `*` for list indexes, and `before` and `after` are JSON types, `nothing` for a missing member. For
+    other kinds, they are the ids of the rules that were broken, with their messages in `before_text` and `after_text`,
+    or reasons with `…` for values. If a value varied from run to run and is constant now, they are `varying` and
+    `fixed`.
     `events` counts the events by name (or type); events after the first thousand names are counted as `…`. `numbers`
     has statistics of a number that changed. For `failed`, `path` is the field of the event or the place in the user
     code, `before` the id of the rule that it breaks (see `svctoolkit.results.Failure`) and `after` the message of the
@@ -165,7 +168,7 @@ class Tally(msgspec.Struct):
     whose values differ between two runs of the same pipeline. `lossy` counts the events of a replay with a value that
     does not arrive as it was returned or sent, by destination. `personal` counts the events with new personal data, by
     destination and kind. `strata` are the shapes of a sample; those after the first 2,000 are counted as one.
-    `seconds` is the time of each step, over all processes.
+    `seconds` is the time of each step, over all processes. `lost` counts what simulated destinations lose.
     """
 
     number: int = 0
@@ -183,6 +186,7 @@ class Tally(msgspec.Struct):
     lossy: dict[str, int] = {}
     seconds: dict[str, float] = {}
     strata: dict[str, Stratum] = {}
+    lost: list[LossCount] = []
 
 
 class Sum:
@@ -191,6 +195,7 @@ class Sum:
     def __init__(self, most_rejects: int = MOST_REJECTS) -> None:
         self.tally, self._most_rejects, self._room = Tally(), most_rejects, _MOST_DECISIONS
         self._groups: dict[tuple[str, ...], Group] = {}
+        self.losses = LossSum()
 
     def reject(self, *rejects: Reject) -> None:
         self.tally.rejected += len(rejects)
@@ -263,6 +268,7 @@ class Sum:
             mine_of.records += stratum.records
             mine_of.run += stratum.run
             _add_counts(mine_of.counts, stratum.counts)
+        self.losses.add(tally.lost)
         for group in tally.groups:
             own = self.group(*group.key)
             if own is not None:
@@ -270,6 +276,7 @@ class Sum:
 
     def finish(self) -> Tally:
         """Return the sum, with its groups, largest first."""
+        self.tally.lost = self.losses.counts()
         self.tally.groups = sorted(self._groups.values(), key=lambda group: -group.count)
         return self.tally
 

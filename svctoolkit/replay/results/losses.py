@@ -1,0 +1,74 @@
+"""What simulated destinations lost in a replay, as lines, a frame and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from svctoolkit import display
+from svctoolkit.display import Html
+from svctoolkit.displayed import Displayed, render, shows
+from svctoolkit.json_types import Json
+from svctoolkit.replay.tally.losses import LOST, SENT, LossCount, by_rule, shares
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLUMNS = {
+    "destination": "string", "side": "category", "what": "category", "rule": "string", "event": "string",
+    "day": "datetime64[us]", "events": "int64", "sent": "int64", "share": "float64",
+}  # fmt: skip
+
+
+class LossCounts(Displayed):
+    """How many events simulated destinations lost, by destination, rule, event name and day."""
+
+    def __init__(self, counts: Sequence[LossCount]) -> None:
+        self.counts = counts
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row for each destination, rule, event name and day (UTC).
+
+        Columns: `destination`, `side` (`before` or `after` in a comparison), `what` (`refused`, `dropped`, `cut`,
+        `folded`; `lost` for events with any loss), `rule`, `event`, `day`, `events`, `sent` (events of this name and
+        day that the destination received), `share`.
+        """
+        import pandas as pd
+
+        table = pd.DataFrame(self.rows(), columns=list(_COLUMNS))
+        return table.assign(day=pd.to_datetime(table["day"], errors="coerce")).astype(_COLUMNS)
+
+    def rows(self) -> list[list[Json]]:
+        """Return the rows of the frame."""
+        return [
+            [c.destination, c.side, c.what, c.rule, c.event, c.day or None, c.events, sent, c.events / (sent or 1)]
+            for c, sent in shares(self.counts)
+        ]
+
+    def lines(self) -> Iterator[str]:
+        """Yield one line for each destination: `mp lost something of 412 of 48,210 events (0.85%)`."""
+        sides = {count.side for count in self.counts}
+        texts: dict[str, list[str]] = {}
+        for side in ("", "before", "after"):
+            for destination, counts in by_rule(self.counts, side).items() if side in sides else ():
+                sent, lost = counts[SENT, ""], counts[LOST, ""]
+                text = f"{lost:,} of {sent:,} events ({lost / (sent or 1):.2%})"
+                texts.setdefault(destination, []).append(f"{side}: {text}" if side else text)
+        for destination, of in texts.items():
+            if not all(text.startswith(("0 ", "before: 0 ", "after: 0 ")) for text in of):
+                yield f"{destination} loses something of {', '.join(of)}"
+
+    def __repr__(self) -> str:
+        return render(self, "text")
+
+
+@shows(LossCounts, "text")
+def text(counts: LossCounts) -> str:
+    """Return a line for each destination."""
+    return "\n".join(counts.lines()) or "nothing lost"
+
+
+@shows(LossCounts)
+def page(counts: LossCounts) -> Html:
+    """Return a table of all counts."""
+    return display.page(display.table(list(_COLUMNS), counts.rows()))
