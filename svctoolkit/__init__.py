@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from svctoolkit.delivery import Recorder as Recorder
     from svctoolkit.destinations import CATALOGUE as CATALOGUE
     from svctoolkit.errors import ToolkitError as ToolkitError
+    from svctoolkit.lost import find_losses as find_losses
+    from svctoolkit.lost import search_losses as search_losses
     from svctoolkit.pipeline import Pipeline as Pipeline
     from svctoolkit.results import DestinationResult as DestinationResult
     from svctoolkit.results import frame as frame
@@ -47,8 +49,10 @@ _HOME = {
     "Workspace": "workspace",
     "errors": "",
     "events": "",
+    "find_losses": "lost",
     "frame": "results",
     "record": "runner.record.api",
+    "search_losses": "lost",
 }
 
 __all__ = [*sorted(_HOME), "__version__"]

@@ -34,6 +34,7 @@ from svctoolkit.delivery.modes import MODES
 from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.errors import ToolkitError
 from svctoolkit.events import track
+from svctoolkit.lost import find_losses
 from svctoolkit.mutation import Result, Verdict, notebook
 from svctoolkit.pipeline import Stages
 from svctoolkit.profile import profile
@@ -131,6 +132,8 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
     ],
     "Groups": lambda s: replay([*EVENTS, TELLTALE], s.workspace).groups,
     "Profile": lambda s: profile([*EVENTS, TELLTALE], s.workspace),
+    "LossReport": lambda s: find_losses([*EVENTS, TELLTALE], "am", s.workspace),
+    "LossCounts": lambda s: find_losses([*EVENTS, TELLTALE], "am", s.workspace).counts,
     "SharedDeliveries": lambda s: [s.pipeline.deliveries(key, EVENTS) for key in ("hook", "am", "slack", "path")],
     "SourceResult": lambda s: s.pipeline.test_source("web", EVENTS[0], stages=_ALL),
     "Output": lambda s: [s.workspace.transformation("code").run(event) for event in EVENTS[1:]],
@@ -178,7 +181,9 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
 #: These are sent, as `to_dict()` is, so their pickles contain secrets.
 AS_SENT = {"HttpRequest", "HttpResponse"}
 #: These show values passed by the caller, and have no workspace.
-OF_THE_CALLER = {"Event", "Change", "Diff", "Explanation", "Load", "Warehouse", "Plan", "TrackingPlan", "Verdict"}
+OF_THE_CALLER = {
+    "Event", "Change", "Diff", "Explanation", "Load", "Warehouse", "Plan", "TrackingPlan", "Verdict", "Searched",
+}  # fmt: skip
 #: Shown with their state in `test_no_secret_shows.test_no_widget_keeps_a_secret`.
 OF_WIDGETS = {"Explorer", "Results"}
 

@@ -66,6 +66,9 @@ MAY_IMPORT = {
         "transformations delivery workspace results warehouse pipeline server"
     ),
     "profile": "errors personal display events destinations pipeline workspace replay results",
+    "lost": (
+        "simulations errors display registry events plans destinations delivery pipeline workspace replay results"
+    ),
     "project": "errors secrets simulations events yamlfile plans destinations warehouse workspace pipeline runner",
     "mutation": "git errors secrets display events yamlfile plans destinations workspace pipeline runner project",
     "accessor": "errors warehouse pipeline replay results workspace profile",
@@ -85,7 +88,7 @@ MAY_IMPORT = {
     "cli": (
         "simulations "
         "errors secrets url_secrets registry events yamlfile plans warehouse destinations transformations delivery "
-        "workspace results pipeline client server runner project mutation replay profile pytest_plugin"
+        "workspace results pipeline client server runner project mutation replay profile lost pytest_plugin"
     ),
     "__main__": "cli",
 }

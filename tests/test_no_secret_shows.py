@@ -263,6 +263,10 @@ RUNS: dict[str, list[list[str]]] = {
         ["profile", "events.ndjson", "--workspace", "workspace.yaml", "--since", "2026-01-01", "--html", "p.html"],
         ["profile", "events.ndjson", "--workspace", "workspace.yaml", "--json"],
     ],
+    "lost": [
+        ["lost", "events.ndjson", "--workspace", "workspace.yaml", "--to", "am", "--html", "lost.html"],
+        ["lost", "events.ndjson", "--workspace", "workspace.yaml", "--to", "am", "--markdown", "lost.md", "--json"],
+    ],
     "plan": [
         ["plan", "infer", "events.ndjson", "-o", "inferred"],
         ["plan", "check", "events.ndjson", "--plan", "inferred"],

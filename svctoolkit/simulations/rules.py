@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -19,6 +19,9 @@ from svctoolkit.simulations.answers import Form
 from svctoolkit.simulations.checks import Check, Confidence, Effect, Limit, Words, check_problem
 from svctoolkit.simulations.levels import Level
 from svctoolkit.yamlfile import check, load, schema
+
+#: what helps against a loss, as one clause each
+Fix: TypeAlias = dict[Literal["setting", "code"], str]
 
 LOSSES = ("refused", "dropped", "cut", "folded")
 _CERTAIN = ("doc", "rec", "val")
@@ -37,7 +40,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One rule of a vendor. `says` is the rule in one clause, `source` the code of its source.
 
     `limit` is its bound, several bounds by name, or the values that it lists. `checks` are the conditions under which
-    it applies; a rule without them is applied by the simulation's code.
+    it applies; a rule without them is applied by the simulation's code. `fix` is what helps: a `setting` of the
+    destination, or a change of events in user `code`.
     """
 
     id: Annotated[str, Meta(pattern=r"^[a-z0-9]+(\.[a-z0-9_]+)+$")]
@@ -47,6 +51,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     confidence: Confidence
     limit: Limit = None
     checks: list[Check] = []
+    fix: Fix = {}
 
     def is_active(self, level: Level, confidence: Confidence | None = None) -> bool:
         """Whether the rule has an effect at this level; `confidence` replaces the rule's for one part of it."""

@@ -53,6 +53,7 @@ ABOUT = {
     "magics": ["tests/notebooks/test_magics.py"],
     "mapping": ["tests/test_mapping.py", "tests/test_destinations.py"],
     "mapping.table": ["tests/test_mapping.py"],
+    "lost": ["tests/simulations/test_lost.py"],
     "mutation": ["tests/mutation"],
     "patterns": ["tests/bounded_time/test_patterns.py"],
     "personal": ["tests/test_personal.py"],

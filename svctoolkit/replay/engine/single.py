@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from svctoolkit import simulations
 from svctoolkit.causes import Cause, CodeError, Refusal, Rejection, map_texts, text_template
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Fate, Passage, Route
 from svctoolkit.replay.records.record import Record
 from svctoolkit.replay.tally.differences import general
@@ -95,7 +96,18 @@ def _count_lost(
     for loss in {(loss.what, loss.rule): loss for loss in lost}.values():
         group = engine.sum.group(destination, "lossy", loss.what, loss.rule, f"{loss.says} ({loss.source})")
         if group is not None:
+            if not group.count and isinstance(loss.value, str):
+                group.decides = engine.words(next(paths_of(record.event, loss.value), ""), masker)
             group.add(event, Example(record.place, head["event_id"], after=engine.words(loss.value_text, masker)))
+
+
+def paths_of(value: Json, wanted: str, path: str = "", depth: int = 12) -> Iterator[str]:
+    """Yield the paths in an event at which a text is."""
+    if value == wanted:
+        yield path
+    elif isinstance(value, (Mapping, list)) and depth:
+        for step, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from paths_of(inner, wanted, f"{path}.{step}" if path else str(step), depth - 1)
 
 
 def _rows(engine: Engine, record: Record, passage: Passage, of: Route) -> None:

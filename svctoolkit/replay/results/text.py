@@ -21,8 +21,10 @@ def count_words(counts: Mapping[str, int]) -> str:
 
 
 def describe(group: Group) -> str:
-    """Return a description of a group, and what decides its outcome."""
+    """Return a description of a group, and what decides its outcome: for losses, where the value is in the event."""
     what = _describe(group)
+    if group.kind == "lossy":
+        return f"{what}; from {group.decides}" if group.decides else what
     return f"{what}; {decision_text(group.stage, group.decides)}" if group.decides else what
 
 
