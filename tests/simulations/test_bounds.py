@@ -14,6 +14,7 @@ from tests.simulations import (
     bounds_ga4,
     bounds_hs,
     bounds_intercom,
+    bounds_iterable,
     bounds_meta,
     bounds_small,
 )
@@ -29,6 +30,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "CUSTOMERIO": bounds_customerio.CONFIG,
     "HS": bounds_hs.CONFIG,
     "INTERCOM": bounds_intercom.CONFIG,
+    "ITERABLE": bounds_iterable.CONFIG,
     **bounds_small.CONFIGS,
 }
 #: rules that say how something is answered or kept; they lose nothing
@@ -266,6 +268,7 @@ CASES: dict[str, Case] = {
     **bounds_customerio.CASES,
     **bounds_hs.CASES,
     **bounds_intercom.CASES,
+    **bounds_iterable.CASES,
     **bounds_small.CASES,
 }
 #: rules whose case is another one's: they say what happens to a request whose records break others
@@ -278,7 +281,7 @@ ELSEWHERE = {
     "kl.profile.identity",
 }
 #: rules about many requests in a short time, which a stopped clock would break by itself
-RATES = {"mp.rate", "kl.rate", "bz.rate", "hs.rate", "ic.rate"}  # fmt: skip
+RATES = {"mp.rate", "kl.rate", "bz.rate", "hs.rate", "ic.rate", "it.rate"}  # fmt: skip
 TYPES = {
     "mp": "MP",
     "kl": "KLAVIYO",
@@ -289,6 +292,7 @@ TYPES = {
     "cio": "CUSTOMERIO",
     "hs": "HS",
     "ic": "INTERCOM",
+    "it": "ITERABLE",
     "ph": "POSTHOG",
     "sc": "SNAPCHAT_CONVERSION",
     "tt": "TIKTOK_ADS",
