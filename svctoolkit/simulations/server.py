@@ -255,9 +255,11 @@ class SimulatedServer:
             table.add({}, values, owner=owner.number if owner else 0, at=self.clock())
         elif declared.ids and isinstance(declared.ids[0], tuple):
             ids = {key: given.get(key) for key in declared.ids[0]}
-            table.add(ids, {key: value for key, value in values.items() if key not in ids}, at=self.clock())
+            members = {key: value for key, value in values.items() if key not in ids}
+            table.add({**declared.makes(table.next_number), **ids}, members, at=self.clock())
         else:
-            ids = {**declared.makes(table.next_number), **(given.get("ids") or {})}
+            own = given.get("ids") or {}
+            ids = {**declared.makes(table.next_number), **declared.derives(own), **own}
             table.add(ids, {**declared.new_values(), **values}, at=self.clock())
 
     # --- the store

@@ -93,10 +93,11 @@ class Simulation:
         blank: Mapping[str, Json] | None = None,
         objects: tuple[str, ...] = (),
         more: Mapping[str, str] | None = None,
+        derives: Callable[[Mapping[str, Json]], Mapping[str, Json]] = lambda _: {},
     ) -> str:
         """Declare a table, see `TableType`. Returns its name."""
         members = {"attributes": {}} if blank is None else blank
-        self.tables[name] = TableType(name, ids, weak, owner, folds, makes, members, objects, more or {})
+        self.tables[name] = TableType(name, ids, weak, owner, folds, makes, members, objects, more or {}, derives)
         return name
 
     def on(self, *endpoints: str, checks: str = "", is_open: bool = False) -> Callable[[Handler], Handler]:

@@ -92,6 +92,7 @@ class TableType:
     `makes` returns the ids that the vendor gives to a new row, from its number; `blank` are the members of a new row.
     `objects` are the types of the account's declared objects that are rows of this table; `*` are all others. `more`
     names, for an id, an attribute with further values of it, separated by semicolons, that find the row, too.
+    `derives` returns ids that follow from others, for rows that are given.
     """
 
     name: str
@@ -103,6 +104,7 @@ class TableType:
     blank: Mapping[str, Json] = field(default_factory=lambda: {"attributes": {}})
     objects: tuple[str, ...] = ()
     more: Mapping[str, str] = field(default_factory=dict)
+    derives: Callable[[Mapping[str, Json]], Mapping[str, Json]] = lambda _: {}
 
     def new_values(self) -> dict[str, Json]:
         """Return the members of a new row."""

@@ -15,6 +15,7 @@ from tests.simulations import (
     bounds_hs,
     bounds_intercom,
     bounds_iterable,
+    bounds_mailchimp,
     bounds_meta,
     bounds_small,
 )
@@ -31,6 +32,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "HS": bounds_hs.CONFIG,
     "INTERCOM": bounds_intercom.CONFIG,
     "ITERABLE": bounds_iterable.CONFIG,
+    "MAILCHIMP": bounds_mailchimp.CONFIG,
     **bounds_small.CONFIGS,
 }
 #: rules that say how something is answered or kept; they lose nothing
@@ -269,6 +271,7 @@ CASES: dict[str, Case] = {
     **bounds_hs.CASES,
     **bounds_intercom.CASES,
     **bounds_iterable.CASES,
+    **bounds_mailchimp.CASES,
     **bounds_small.CASES,
 }
 #: rules whose case is another one's: they say what happens to a request whose records break others
@@ -293,6 +296,7 @@ TYPES = {
     "hs": "HS",
     "ic": "INTERCOM",
     "it": "ITERABLE",
+    "mc": "MAILCHIMP",
     "ph": "POSTHOG",
     "sc": "SNAPCHAT_CONVERSION",
     "tt": "TIKTOK_ADS",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -425,6 +426,20 @@ def test_the_objects_of_an_account_are_there_at_the_start() -> None:
     other = open_simulation("HS", {}, account=account)
     other.restore(stored, [])
     assert [row["ids"]["email"] for row in other.held()["profiles"]] == ["c@d.example"]
+
+
+def test_given_rows_have_the_ids_that_follow_from_theirs() -> None:
+    """A member that is given by its address is found by the hash of it, and a given company by the vendor's ID."""
+    server = open_simulation("MAILCHIMP", {"apiKey": "k1"})
+    server.give({"profiles": [{"ids": {"email": "Ada@b.example"}, "lists": ["aud1"]}]})
+    member = hashlib.md5(b"ada@b.example").hexdigest()
+    url = f"https://us20.api.mailchimp.com/3.0/lists/aud1/members/{member}"
+    assert server.answer("GET", url)[2]["email_address"] == "Ada@b.example"
+
+    server = open_simulation("INTERCOM", {"apiKey": "k1"})
+    server.give({"groups": [{"id": "g1", "attributes": {}}]})
+    company = server.answer("GET", "https://api.intercom.io/companies?company_id=g1")[2]
+    assert company["id"] == server.held()["groups"][0]["key"]
 
 
 def read(method: str, url: str) -> Request:
