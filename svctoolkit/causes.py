@@ -34,6 +34,9 @@ RefusalKind: TypeAlias = Literal[
     "lookup-failed",  # a lookup that the mapping needs failed
     "fault",  # the mapping itself failed: a bug in this package, or in a custom destination
 ]
+#: What a refusal depends on besides event and settings: the secrets of a connected account, an answer of the
+#: destination to a lookup, the current time.
+Need: TypeAlias = Literal["account", "lookup", "clock"]
 _MAX_VALUE = 200  # characters of JSON text
 _INDEX = re.compile(r"\.\d+(?=\.|$)")
 
@@ -45,7 +48,8 @@ class Refusal(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="cause"
     configuration that decides; at least one of them is given, unless the kind is `fault`. `expected` is what the rule
     requires, `value` the actual value, as JSON text of at most 200 characters. `subject` is what is unsupported, `why`
     a clause that explains. `case` distinguishes rules with the same kind, field and setting. `status` is the HTTP
-    status of a failed lookup, `where` the line of a faulty mapping.
+    status of a failed lookup, `where` the line of a faulty mapping. `needs` is set if the same event may be accepted
+    with another account, another answer to a lookup, or at another time.
     """
 
     kind: RefusalKind
@@ -58,6 +62,7 @@ class Refusal(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="cause"
     case: str = ""
     status: int = 0
     where: str = ""
+    needs: Need | Literal[""] = ""
 
     def rule(self, type: str) -> str:
         """The id of the broken rule at a destination type: unique, and independent of the wording.
@@ -75,7 +80,7 @@ class Refusal(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="cause"
     @property
     def text(self) -> str:
         """The refusal as a sentence, for users."""
-        return _TEXTS[self.kind](self)
+        return _TEXTS[self.kind](self) + _clause("; ", _DEPENDS.get(self.needs, ""))
 
     @property
     def template(self) -> str:
@@ -248,6 +253,8 @@ def _clause(separator: str, text: str) -> str:
     return f"{separator}{text}" if text else ""
 
 
+#: An account is named in the message itself.
+_DEPENDS = {"lookup": "depends on a lookup in the destination's account", "clock": "depends on the current time"}
 _TEXTS: dict[RefusalKind, Callable[[Refusal], str]] = {
     "missing": _missing,
     "misfit": _misfit,

@@ -85,8 +85,8 @@ def test_texts_are_derived_from_the_data() -> None:
         "event: eventsMap has no entry for 'Room Booked'",
         "page events are sent only with trackPages",
         "eventsMap: has two rows for it, at 'Room Booked'",
-        "groupId: no list matches 7",
-        "the answer has no ID",
+        "groupId: no list matches 7; depends on a lookup in the destination's account",
+        "the answer has no ID; depends on a lookup in the destination's account",
     ]
     assert [error.refusal.rule("HARBOR") for error in KINDS] == [
         "HARBOR.missing.userId-or-anonymousId.id",

@@ -133,3 +133,45 @@ def test_rules_in_the_source_are_distinguishable() -> None:
         shared += [(folder.name, key, texts) for key, texts in expected.items() if len(texts) > 1]
 
     assert shared == []
+
+
+FAR = ("1990-01-01T00:00:00Z", "2099-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize("name", CATALOGUE.names())
+def test_what_refusals_depend_on_is_declared(name: str) -> None:
+    """Examples at other times, without an account, and whose lookups fail: what they need is `needs` of the type.
+
+    A refusal names one need. A declaration that no example reaches would be a claim without evidence.
+    """
+    asked, needs, texts = [], set(), set()
+
+    def fail(request: object) -> tuple[int, object]:
+        asked.append(request)
+        return 500, {}
+
+    for example in examples(name):
+        for clock, lookup, metadata in (
+            *((far, example.lookup, example.metadata) for far in FAR),
+            (example.now, example.lookup, None),
+            (example.now, fail, example.metadata),
+        ):
+            try:
+                CATALOGUE[name].payloads(
+                    deepcopy(example.event), example.config, clock=clock, lookup=lookup, metadata=metadata
+                )
+            except MappingError as error:
+                needs.add(error.refusal.needs)
+                texts.add((error.refusal.needs, error.refusal.text))
+            except ToolkitError:
+                continue
+    reached = needs - {""} | ({"lookup"} if asked else set())
+
+    assert reached | in_batches_only(name) == set(CATALOGUE[name].needs)
+    for need, text in texts:
+        assert {"clock": "the current time", "lookup": "a lookup", "account": "account", "": ""}[need] in text
+
+
+def in_batches_only(name: str) -> set[str]:
+    """Needs of payloads that only shared requests have."""
+    return {"REDDIT": {"clock"}}.get(name, set())

@@ -49,7 +49,8 @@ class Context(msgspec.Struct, frozen=True):
         secrets = self.metadata.get("secret")
         secret = secrets.get(name) if isinstance(secrets, Mapping) else None
         if not isinstance(secret, str) or not secret:
-            raise Misconfigured("rudderAccountId", f"needs the {name} of the destination's account, as `metadata`")
+            why = f"needs the {name} of the destination's account, as `metadata`"
+            raise Misconfigured("rudderAccountId", why, needs="account")
         return secret
 
     def ask(self, request: Mapping[str, Json], *, field: str = "", setting: str = "", may_miss: bool = False) -> Json:

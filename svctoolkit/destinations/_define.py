@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import datetime
 from typing import TypeVar
 
-from svctoolkit.causes import Refusal
+from svctoolkit.causes import Need, Refusal
 from svctoolkit.destinations._answers import Answer, BatchAnswer
 from svctoolkit.destinations._batches import Batch, Batching, Job, MappedJob, Merge, merge
 from svctoolkit.destinations._context import Lookup, make_context
@@ -31,10 +31,11 @@ class DestinationType(Displayed):
     for this type. `earlier` lists variables of `settings` that the destination's form no longer has, but that stored
     configurations may still contain. `quirks` are sentences about places where RudderStack deviates from the
     destination's own documentation: the mapping does what RudderStack does, and the catalogue shows these sentences to
-    users. `differences` are sentences about places where the mapping deviates from RudderStack, and why. `merges` say
-    which jobs share a request; without them, and without a function registered by `batch`, each job gets its own
-    requests. `takes` names what a type accepts instead of events (such as "audience lists"): it has no handlers and
-    refuses every event.
+    users. `differences` are sentences about places where the mapping deviates from RudderStack, and why. `needs` names
+    what its refusals may depend on besides event and settings: the connected `account`, a `lookup` at the destination,
+    the `clock`. `merges` say which jobs share a request; without them, and without a function registered by `batch`,
+    each job gets its own requests. `takes` names what a type accepts instead of events (such as "audience lists"): it
+    has no handlers and refuses every event.
     """
 
     def __init__(
@@ -48,12 +49,14 @@ class DestinationType(Displayed):
         earlier: Sequence[str] = (),
         quirks: Sequence[str] = (),
         differences: Sequence[str] = (),
+        needs: Sequence[Need] = (),
         merges: Sequence[Merge] = (),
         takes: str = "",
     ) -> None:
         self.title, self.settings, self.docs, self.takes = title, settings, docs, takes
         self.answers, self.earlier, self.quirks = tuple(answers), tuple(earlier), tuple(quirks)
         self.differences = tuple(differences)
+        self.needs = tuple(needs)
         self._names = frozenset(name.lower() for name in (title, *names))
         self.handlers: dict[str, Handler] = {}
         self._merges = tuple(merges)

@@ -17,9 +17,9 @@ svctoolkit.mapping.refusals.Misconfigured: accessToken: is required to send even
 >>> raise Unsupported("page events", setting="trackAllPages")
 Traceback (most recent call last):
 svctoolkit.mapping.refusals.Unsupported: page events are sent only with trackAllPages
->>> raise NotFound("column of the board", "Price", setting="columnToPropertyMapping")
+>>> raise NotFound("list", "Price", setting="listId")
 Traceback (most recent call last):
-svctoolkit.mapping.refusals.NotFound: columnToPropertyMapping: no column of the board matches 'Price'
+svctoolkit.mapping.refusals.NotFound: listId: no list matches 'Price'; depends on a lookup in the destination's account
 
 `case` distinguishes rules of one type with the same kind, field and setting: a short word that becomes part of the
 rule's id. `why` is a clause that explains the rule or says what to do.
@@ -27,9 +27,9 @@ rule's id. `why` is a clause that explains the rule or says what to do.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-from svctoolkit.causes import Refusal, json_value
+from svctoolkit.causes import Need, Refusal, json_value
 from svctoolkit.errors import MappingError
 from svctoolkit.json_types import Json
 
@@ -61,15 +61,25 @@ class Missing(MappingError):
 class Misfit(MappingError):
     """The value `got` at `field` does not fit; `wants` is a noun phrase: `a number from 1 to 4`.
 
-    Omit `got` if the value would not help the reader.
+    Omit `got` if the value would not help the reader. `needs` is `clock` if the value may fit at another time.
     """
 
     def __init__(
-        self, field: str, wants: str, got: Json = _UNKNOWN, *, setting: str = "", why: str = "", case: str = ""
+        self,
+        field: str,
+        wants: str,
+        got: Json = _UNKNOWN,
+        *,
+        setting: str = "",
+        why: str = "",
+        case: str = "",
+        needs: Need | Literal[""] = "",
     ) -> None:
         value = None if got is _UNKNOWN else json_value(got)
         super().__init__(
-            Refusal("misfit", field=field, setting=setting, expected=wants, value=value, why=why, case=case)
+            Refusal(
+                "misfit", field=field, setting=setting, expected=wants, value=value, why=why, case=case, needs=needs
+            )
         )
 
 
@@ -106,13 +116,24 @@ class Misconfigured(MappingError):
     """`setting` is missing or wrong for this event; `why` continues after its name: `is required by authVersion v2`.
 
     `field` is the event field that makes the setting necessary, if any; `at` is the invalid part of a setting with
-    several rows.
+    several rows. `needs` is `account` if the caller passes the setting's value in the secrets of an account.
     """
 
-    def __init__(self, setting: str, why: str, *, field: str = "", at: str = "", case: str = "") -> None:
+    def __init__(
+        self, setting: str, why: str, *, field: str = "", at: str = "", case: str = "", needs: Need | Literal[""] = ""
+    ) -> None:
         value = json_value(at) if at else None
         super().__init__(
-            Refusal("misconfigured", field=field, setting=setting, expected=why, value=value, why=why, case=case)
+            Refusal(
+                "misconfigured",
+                field=field,
+                setting=setting,
+                expected=why,
+                value=value,
+                why=why,
+                case=case,
+                needs=needs,
+            )
         )
 
 
@@ -128,7 +149,16 @@ class NotFound(MappingError):
     ) -> None:
         shown = None if value is _UNKNOWN else json_value(value)
         super().__init__(
-            Refusal("not-found", field=field, setting=setting, expected=what, value=shown, why=why, case=case)
+            Refusal(
+                "not-found",
+                field=field,
+                setting=setting,
+                expected=what,
+                value=shown,
+                why=why,
+                case=case,
+                needs="lookup",
+            )
         )
 
 
@@ -142,5 +172,14 @@ class LookupFailed(MappingError):
     def __init__(self, field: str, why: str, *, status: int = 0, setting: str = "", case: str = "") -> None:
         expected = "an answer of the destination"
         super().__init__(
-            Refusal("lookup-failed", field=field, setting=setting, expected=expected, why=why, case=case, status=status)
+            Refusal(
+                "lookup-failed",
+                field=field,
+                setting=setting,
+                expected=expected,
+                why=why,
+                case=case,
+                status=status,
+                needs="lookup",
+            )
         )

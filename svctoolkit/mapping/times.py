@@ -78,7 +78,7 @@ def check_age(
     age = now - when
     if age > past or (future is not None and -age > future):
         ahead = f" or the next {_span(future)}" if future else ""
-        raise Misfit(field, f"a time within the last {_span(past)}{ahead}", iso(when), case="age")
+        raise Misfit(field, f"a time within the last {_span(past)}{ahead}", iso(when), case="age", needs="clock")
 
 
 def _span(length: timedelta) -> str:

@@ -67,6 +67,7 @@ destination = DestinationType(
         Answer("rate limit", 429, "", headers={"Retry-After": "1"}),
         Answer("invalid field", 422, {"errors": [{"title": "Email address is invalid.", "code": "email_invalid"}]}),
     ],
+    needs=["lookup"],
 )
 
 API = Endpoint("{api_url}/api/3", JSON, Header("Api-Token", "{api_key}"))

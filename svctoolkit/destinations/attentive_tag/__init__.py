@@ -73,6 +73,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"message": "The user has sent too many requests in a given amount of time"}),
         Answer("invalid field", 400, {"message": "Invalid parameter in request query or body"}),
     ],
+    needs=["clock"],
 )
 
 API = Endpoint("https://api.attentivemobile.com/v1", bearer("api_key"), JSON)

@@ -70,6 +70,7 @@ destination = DestinationType(
         "A change of nested objects (`add`, `update`, `remove`) that is not a list is ignored; RudderStack splits a "
         "text into letters.",
     ],
+    needs=["lookup"],
 )
 
 

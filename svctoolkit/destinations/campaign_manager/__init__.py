@@ -113,6 +113,7 @@ destination = DestinationType(
         ),
         Answer("invalid field", 400, {"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "ordinal"}}),
     ],
+    needs=["account"],
 )
 
 API = Endpoint("https://dfareporting.googleapis.com/dfareporting/v5/userprofiles", oauth(), JSON)

@@ -69,6 +69,7 @@ destination = DestinationType(
         " request.",
         "RudderStack's request for a vote is unknown: it follows Canny's documentation.",
     ],
+    needs=["lookup"],
 )
 
 API = Endpoint("https://canny.io/api/v1", JSON, authorization("Basic", "api_key"))

@@ -46,6 +46,7 @@ destination = DestinationType(
     ],
     quirks=["If whitelistedEvents contains only empty names, all events are refused; without a list, all are sent."],
     differences=["A phone number needs its country code, as ClickUp requires; RudderStack's own check is unknown."],
+    needs=["lookup"],
 )
 
 API = Endpoint("https://api.clickup.com/api/v2/list", JSON, Header("Authorization", "{api_token}"))

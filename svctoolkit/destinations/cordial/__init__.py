@@ -44,6 +44,7 @@ destination = DestinationType(
         Answer("invalid field", 422, {"error": True, "messages": "channels.email.address is invalid"}),
         Answer("rate limit", 429, {"error": True, "message": "Too Many Requests"}),
     ],
+    needs=["lookup"],
 )
 
 API = Endpoint("{api_base_url}/v2", JSON, basic("api_key"))

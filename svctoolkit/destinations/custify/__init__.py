@@ -64,6 +64,7 @@ destination = DestinationType(
         Answer("invalid field", 400, {"errors": [{"message": "invalid email"}]}),
     ],
     differences=["A configuration without `apiKey` is refused; RudderStack sends the token `undefined`."],
+    needs=["lookup"],
 )
 
 API = Endpoint("https://api.custify.com", JSON, bearer("api_key"), ACCEPT_JSON)

@@ -69,6 +69,7 @@ destination = DestinationType(
     differences=[
         "The golden case of a rate limit (429) was recorded with a different answer, which accepts the person."
     ],
+    needs=["lookup"],
 )
 
 API = Endpoint("https://api.delighted.com/v1/people.json", basic_key("api_key"), JSON)

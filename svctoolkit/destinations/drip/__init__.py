@@ -94,6 +94,7 @@ destination = DestinationType(
         Answer("invalid field", 422, {"errors": [{"code": "presence_error", "message": "Email is required"}]}),
     ],
     differences=["Traits that are null are left out of the custom fields; RudderStack fails on them."],
+    needs=["lookup"],
 )
 
 V2 = Endpoint("https://api.getdrip.com/v2/{account_id}", basic_key("api_key"), JSON)

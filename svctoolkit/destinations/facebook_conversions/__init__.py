@@ -86,6 +86,7 @@ destination = DestinationType(
         "they follow Facebook's documentation.",
         "A time that is text of digits is sent unchanged, and its age is not checked.",
     ],
+    needs=["clock"],
 )
 
 DEVICE = Table(

@@ -105,6 +105,7 @@ destination = DestinationType(
         "A screen is always a `PageView`.",
         "A time that is text of digits is sent unchanged, and its age is not checked.",
     ],
+    needs=["clock"],
 )
 
 

@@ -34,6 +34,7 @@ destination = DestinationType(
     quirks=["The campaign's name is sent as its ID: an event whose campaign name is not a number is refused."],
     answers=ANSWERS,
     differences=["A group of the type `marketing_lists` is refused, because RudderStack's request for it is unknown."],
+    needs=["lookup"],
 )
 
 CONTACT = Table({**contact_shape(number), "address": ADDRESS})

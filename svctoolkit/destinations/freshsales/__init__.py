@@ -37,6 +37,7 @@ destination = DestinationType(
         "Parts of addresses are joined by single spaces, even if a part is missing.",
     ],
     answers=ANSWERS,
+    needs=["lookup"],
 )
 
 CONTACT = Table(contact_shape(number_or_none))

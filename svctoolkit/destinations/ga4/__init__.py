@@ -55,6 +55,7 @@ destination = DestinationType(
     ],
     answers=ANSWERS,
     differences=["An invalid time is left out, so that Google uses the time of arrival."],
+    needs=["clock"],
 )
 destination.judge(judge)
 

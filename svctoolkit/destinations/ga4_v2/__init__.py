@@ -83,6 +83,7 @@ destination = DestinationType(
         "A mapped event has no user properties and no engagement time unless its mapping has them.",
     ],
     answers=ANSWERS,
+    needs=["clock"],
 )
 destination.judge(judge)
 

@@ -69,6 +69,7 @@ destination = DestinationType(
         Answer("invalid field", 400, {"result": False, "errorCode": "GSOBJ_1009", "errorDesc": "Field is not valid"}),
     ],
     differences=["One golden case lacks the record of the company lookup: the company is created here."],
+    needs=["lookup"],
 )
 
 

@@ -77,6 +77,7 @@ destination = DestinationType(
         "Null properties are sent as the text null, and objects and lists as JSON text.",
         "An event without a name is sent.",
     ],
+    needs=["lookup"],
 )
 
 API = Endpoint("https://api.aptrinsic.com/v1", Header("X-APTRINSIC-API-KEY", "{api_key}"), JSON)

@@ -47,6 +47,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"errors": [{"attr": "", "code": "rate_limit", "detail": "Too many requests"}]}),
         Answer("invalid field", 400, {"errors": [{"attr": "emails", "code": "invalid", "detail": "invalid email"}]}),
     ],
+    needs=["lookup"],
 )
 
 API = Endpoint("https://{domain}/api/v1", JSON, basic("user_name", "api_token"))

@@ -68,6 +68,7 @@ destination = DestinationType(
     ],
     merges=[Merge("conversionAdjustments", limit=2000, honours_alone=True)],
     differences=["Objects in place of text are sent as JSON, and an adjusted value that is an empty text is not sent."],
+    needs=["account"],
 )
 
 

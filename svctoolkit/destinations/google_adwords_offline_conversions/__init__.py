@@ -57,6 +57,7 @@ destination = DestinationType(
         "Times are written in UTC; RudderStack uses the time zone of its machine.",
         "Golden cases without lookups of conversions depend on earlier answers, which RudderStack caches.",
     ],
+    needs=["account", "lookup"],
 )
 destination.batch(share)
 destination.judge(judge_google_ads)

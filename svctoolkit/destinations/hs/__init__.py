@@ -96,6 +96,7 @@ destination = DestinationType(
         Answer("invalid field", 400, {"status": "error", "message": "Property values were not valid"}),
     ],
     differences=["Identifiers that are not strings are rejected."],
+    needs=["lookup"],
 )
 
 

@@ -110,6 +110,7 @@ destination = DestinationType(
         "A group event from reverse ETL is mapped like any other; RudderStack sends its columns in addition to the "
         "company, or rejects it because of fields that RudderStack itself added.",
     ],
+    needs=["lookup"],
 )
 
 

@@ -71,6 +71,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"errors": [{"code": "rate_limit_exceeded", "message": "Exceeded rate limit"}]}),
         Answer("invalid field", 400, {"type": "error.list", "errors": [{"code": "parameter_invalid"}]}),
     ],
+    needs=["account", "lookup"],
 )
 
 API = Endpoint(

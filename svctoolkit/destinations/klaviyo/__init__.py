@@ -97,6 +97,7 @@ destination = DestinationType(
             },
         ),
     ],
+    needs=["lookup"],
 )
 
 API = Endpoint(ADDRESS, *PARTS, Header("revision", lambda settings: _REVISIONS[settings.api_version or "v2"]))

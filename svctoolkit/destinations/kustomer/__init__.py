@@ -59,6 +59,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"errors": [{"status": 429, "code": "rate_limited", "title": "too many requests"}]}),
         Answer("invalid field", 400, {"errors": [{"status": 400, "code": "bad_request", "title": "invalid value"}]}),
     ],
+    needs=["lookup"],
 )
 
 API = Endpoint("{base_endpoint}/v1", JSON, bearer("api_key"))

@@ -79,6 +79,7 @@ destination = DestinationType(
         "`deduplicationKey` is the path of the event's own ID, as its label in RudderStack's form says; in all "
         "observed cases that path had no value, so the message ID was used.",
     ],
+    needs=["account", "clock"],
 )
 
 API = Endpoint(

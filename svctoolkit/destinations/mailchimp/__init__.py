@@ -73,6 +73,7 @@ destination = DestinationType(
         ),
     ],
     differences=["An e-mail address that is a number is converted to a string; a list or an object is rejected."],
+    needs=["lookup"],
 )
 
 API = Endpoint(

@@ -90,6 +90,7 @@ destination = DestinationType(
         "RudderStack caches the access token, so some of its recorded cases have no token request; here each event "
         "requests a token.",
     ],
+    needs=["lookup"],
 )
 
 #: from the traits of the event, or from those of its context if the event has none

@@ -90,6 +90,7 @@ destination = DestinationType(
         "Events are rejected if the server name is missing; RudderStack sends them to `.mautic.net`.",
         "For fields with fixed choices, only one choice each was observed: the others come from Mautic's contact form.",
     ],
+    needs=["lookup"],
 )
 
 API = Endpoint("{server}/api", JSON, basic("user_name", "password"))

@@ -75,6 +75,7 @@ destination = DestinationType(
         "The formats of column types other than status and email follow Monday's documentation: an object is sent "
         "unchanged, and a scalar becomes the first member of the format.",
     ],
+    needs=["lookup"],
 )
 
 API = Endpoint("https://api.monday.com/v2", JSON, Header("Authorization", "{api_token}"))

@@ -109,6 +109,7 @@ destination = DestinationType(
     differences=[
         "RudderStack's recorded batches without a fixed time contain events that are now older than Mixpanel accepts."
     ],
+    needs=["clock"],
 )
 
 API = Endpoint(by_setting("data_residency", _HOSTS), JSON, body="json_array")

@@ -64,6 +64,7 @@ destination = DestinationType(
         "An attribute is read from the event's own traits, else from those of the context.",
         "Data files that require a token (`dataFileAccessToken`) are not supported.",
     ],
+    needs=["lookup"],
 )
 
 API = Endpoint("https://logx.optimizely.com/v1/events", JSON)

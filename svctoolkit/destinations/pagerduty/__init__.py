@@ -44,6 +44,7 @@ destination = DestinationType(
         Answer("invalid field", 400, {"status": "invalid event", "message": "Event object is invalid", "errors": []}),
     ],
     quirks=["PagerDuty rejects a wrong routing key with status 400: `routing_key` is invalid."],
+    needs=["clock"],
 )
 
 API = Endpoint("https://events.pagerduty.com/v2", JSON)

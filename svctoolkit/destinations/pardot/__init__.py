@@ -29,6 +29,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"@attributes": {"stat": "fail", "err_code": 122}, "err": "Daily API limit met"}),
         Answer("invalid field", 400, {"@attributes": {"stat": "fail", "err_code": 4}, "err": "Invalid email address"}),
     ],
+    needs=["account"],
 )
 
 API = Endpoint(

@@ -60,6 +60,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"error": {"type": "rate_limit_error", "code": "rate_limit_exceeded"}}),
         Answer("invalid field", 400, {"error": {"type": "validation_error", "code": "missing_required_fields"}}),
     ],
+    needs=["lookup"],
 )
 
 API = Endpoint(

@@ -50,6 +50,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"detail": "Request was throttled."}),
         Answer("invalid field", 400, {"plan_interval": ["must be month or year"]}),
     ],
+    needs=["lookup"],
 )
 
 API = Endpoint("https://api.profitwell.com/v2", JSON, Header("Authorization", "{private_api_key}"))

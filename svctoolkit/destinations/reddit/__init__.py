@@ -92,6 +92,7 @@ destination = DestinationType(
         Answer("invalid field", 400, {"success": False, "error": {"reason": "BAD_REQUEST", "explanation": "event_at"}}),
     ],
     differences=["`true` is not a revenue."],
+    needs=["account", "clock"],
 )
 
 API = Endpoint("https://ads-api.reddit.com/api", oauth("accessToken"), JSON)

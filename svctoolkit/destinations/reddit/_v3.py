@@ -48,7 +48,9 @@ def body_of(
     """Return the content of `data`, with one event of each type. Raises `MappingError` if older than a week."""
     moment = MOMENT(event)
     if context.clock().timestamp() * 1000 - moment["event_at"] > _WEEK:
-        raise Misfit("timestamp", "a time within the last 7 days", event.raw.get("timestamp"), case="age")
+        raise Misfit(
+            "timestamp", "a time within the last 7 days", event.raw.get("timestamp"), case="age", needs="clock"
+        )
     place = _place(event, user, options)
     source = {"action_source": place, **(PAGE(event) if place == "WEBSITE" else {})}
     person = {key: value for key, value in user.items() if value != {}}

@@ -37,6 +37,7 @@ destination = DestinationType(
         "A configuration without a user name or password is rejected, whereas RudderStack logs in with empty ones.",
         "An external ID whose type has surrounding spaces does not identify a record.",
     ],
+    needs=["lookup"],
 )
 
 

@@ -25,6 +25,7 @@ destination = DestinationType(
     names=("salesforce_oauth",),
     quirks=QUIRKS,
     answers=ANSWERS,
+    needs=["account", "lookup"],
 )
 
 

@@ -122,6 +122,7 @@ destination = DestinationType(
         "RudderStack caches the list of custom fields, so some of its recorded cases do not request it; here each "
         "event does.",
     ],
+    needs=["lookup"],
 )
 
 API = Endpoint("https://api.sendgrid.com/v3", JSON, bearer("api_key"))

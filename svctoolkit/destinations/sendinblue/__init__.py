@@ -77,6 +77,7 @@ destination = DestinationType(
         "A contact that leaves several lists is removed by one request per list.",
         "List IDs that are not numbers are sent, and Sendinblue rejects them.",
     ],
+    needs=["lookup"],
 )
 
 CONTACTS = Endpoint("https://api.sendinblue.com/v3/contacts", JSON, Header("api-key", "{api_key}"))

@@ -74,6 +74,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"message": "Your requests are temporarily blocked.", "errorcode": 50200}),
         Answer("invalid field", 400, {"message": "Unable to save rows for data extension", "errorcode": 10006}),
     ],
+    needs=["lookup"],
 )
 
 COMMON = Table(

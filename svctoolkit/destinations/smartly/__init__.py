@@ -62,6 +62,7 @@ destination = DestinationType(
         Answer("invalid field", 400, {"error": "ad_unit_id is required"}),
     ],
     differences=["RudderStack's recorded batches without a fixed time contain interactions that are now too old."],
+    needs=["clock"],
 )
 
 

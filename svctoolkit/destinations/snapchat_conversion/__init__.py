@@ -116,6 +116,7 @@ destination = DestinationType(
         "An event without a time is sent without one, and Snapchat uses the time of arrival.",
         "Invalid times are rejected, whereas RudderStack sends `NaN`.",
     ],
+    needs=["clock"],
 )
 
 V2 = Endpoint("https://tr.snapchat.com/v2/conversion", bearer("api_key"), JSON)

@@ -81,6 +81,7 @@ destination = DestinationType(
         Answer("invalid field", 422, {"message": "The given data was invalid.", "errors": {"identifier": ["invalid"]}}),
     ],
     differences=["A ticket requires a contact that Trengo finds, and an empty template creates no subject."],
+    needs=["lookup"],
 )
 
 API = Endpoint("https://app.trengo.com/api/v2", JSON, ACCEPT_JSON, bearer("api_token"))

@@ -75,6 +75,7 @@ destination = DestinationType(
         "produces the same request.",
         "Values to be hashed are left out if they are not strings; RudderStack fails.",
     ],
+    needs=["account"],
 )
 
 

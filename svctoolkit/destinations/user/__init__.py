@@ -92,6 +92,7 @@ destination = DestinationType(
         Answer("invalid field", 400, {"email": ["Enter a valid email address."]}),
     ],
     differences=["`lookup` accepts only the e-mail address: it is unknown which other fields RudderStack accepts."],
+    needs=["lookup"],
 )
 
 API = Endpoint(

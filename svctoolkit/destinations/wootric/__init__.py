@@ -68,6 +68,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"type": "error_list", "errors": [{"status": "too_many_requests"}]}),
         Answer("invalid field", 422, {"type": "error_list", "errors": [{"status": "invalid", "field": "score"}]}),
     ],
+    needs=["lookup"],
 )
 
 API = Endpoint("https://api.wootric.com/v1/end_users", FORM)

@@ -67,6 +67,7 @@ destination = DestinationType(
             },
         ),
     ],
+    needs=["lookup"],
 )
 
 API = Endpoint(
