@@ -80,7 +80,7 @@ class Refusal(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="cause"
     @property
     def text(self) -> str:
         """The refusal as a sentence, for users."""
-        return _TEXTS[self.kind](self) + _clause("; ", _DEPENDS.get(self.needs, ""))
+        return _TEXTS[self.kind](self) + _clause("; ", _depends(self))
 
     @property
     def template(self) -> str:
@@ -245,6 +245,13 @@ def _not_found(refusal: Refusal) -> str:
     return f"{place}no {refusal.expected}{value or ' was found'}" + _clause("; ", refusal.why)
 
 
+def _depends(refusal: Refusal) -> str:
+    """What else decides, unless the sentence says it: an account is named, a failed lookup is quoted."""
+    if refusal.kind == "not-found":
+        return "depends on a lookup in the destination's account"
+    return "depends on the current time" if refusal.needs == "clock" else ""
+
+
 def _because(refusal: Refusal) -> str:
     return refusal.why + (f" ({refusal.where})" if refusal.where else "")
 
@@ -253,8 +260,6 @@ def _clause(separator: str, text: str) -> str:
     return f"{separator}{text}" if text else ""
 
 
-#: An account is named in the message itself.
-_DEPENDS = {"lookup": "depends on a lookup in the destination's account", "clock": "depends on the current time"}
 _TEXTS: dict[RefusalKind, Callable[[Refusal], str]] = {
     "missing": _missing,
     "misfit": _misfit,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
+from os import urandom
 from typing import Any, TypeAlias
 
 import msgspec
@@ -20,9 +22,10 @@ def _now() -> datetime:
 
 
 def _new_id() -> str:
-    from uuid import uuid4  # the import takes 4 ms, and few mappings generate ids
-
-    return str(uuid4())
+    """A random UUID of version 4, without the class `UUID`: its import takes 4 ms, and its text half of this time."""
+    digits = urandom(16).hex()
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 def _no_lookup(request: Mapping[str, Any]) -> tuple[int, Any]:
@@ -79,9 +82,14 @@ def make_context(clock: str | datetime | None, lookup: Lookup | None, metadata: 
     """Return a context; `clock` is the current time for the mapping (ISO 8601 string or datetime, default: now)."""
     if clock is None and lookup is None and metadata is None:
         return _DEFAULT
-    now = datetime.fromisoformat(clock) if isinstance(clock, str) else clock
-    return Context(
-        clock=_DEFAULT.clock if now is None else lambda: now,
-        lookup=lookup or _DEFAULT.lookup,
-        metadata=metadata or {},
-    )
+    if clock is None:
+        read = _now
+    elif isinstance(clock, str):  # parsed when it is needed: most mappings do not
+        read = partial(datetime.fromisoformat, clock)
+    else:
+        read = partial(_same, clock)
+    return Context(read, lookup or _no_lookup, _new_id, metadata or {})
+
+
+def _same(now: datetime) -> datetime:
+    return now

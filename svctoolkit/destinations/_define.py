@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import datetime
 from typing import TypeVar
 
+import msgspec
+
 from svctoolkit.causes import Need, Refusal
 from svctoolkit.destinations._answers import Answer, BatchAnswer
 from svctoolkit.destinations._batches import Batch, Batching, Job, MappedJob, Merge, merge
@@ -16,11 +18,16 @@ from svctoolkit.destinations._outcomes import Delivery, Judge, Outcome, Reply, o
 from svctoolkit.destinations._payload import json_bytes
 from svctoolkit.destinations._settings import Settings, configure
 from svctoolkit.displayed import Displayed
-from svctoolkit.errors import ToolkitError, UnknownName
+from svctoolkit.errors import InvalidConfig, Problem, ToolkitError, UnknownName
 from svctoolkit.events import EVENT_TYPES, Event, EventType
 from svctoolkit.json_types import Json
 
 Function = TypeVar("Function", bound=Callable[..., Sends])
+
+
+#: Prepared configurations that a type keeps; one takes a few kilobytes.
+_MAX_MAPPINGS = 256
+_KEY = msgspec.msgpack.Encoder()
 
 
 class DestinationType(Displayed):
@@ -61,6 +68,7 @@ class DestinationType(Displayed):
         self.handlers: dict[str, Handler] = {}
         self._merges = tuple(merges)
         self._batching: Batching | None = None
+        self._mappings: dict[bytes, DestinationMapping | tuple[Problem, ...]] = {}
         self._judge: Judge | None = None
         self._batch_answer: BatchAnswer | None = None
 
@@ -107,13 +115,40 @@ class DestinationType(Displayed):
     ) -> list[dict[str, Json]]:
         """Return the payloads of one event as objects: `prepare(config).payloads(event, clock, lookup, metadata)`.
 
+        A configuration that was used before is not read again, unless it has changed.
+
         Raises `InvalidConfig`, `UnsupportedEvent` or `MappingError`.
         """
-        return self.prepare(config).payloads(event, clock, lookup, metadata)
+        return self._prepared(config).payloads(event, clock, lookup, metadata)
+
+    def _prepared(self, config: Mapping[str, Json]) -> DestinationMapping:
+        """Return the mapping of a configuration, from a cache if it was prepared before. Raises `InvalidConfig`.
+
+        The key is the content: callers may change a configuration between two calls. MessagePack is the fastest
+        encoding that distinguishes all values, also `1` and `true`.
+        """
+        try:
+            key = _KEY.encode(config)
+        except (TypeError, ValueError, OverflowError, RecursionError):  # a secret, a lone surrogate, or too deep
+            return self.prepare(config)
+        mapping = self._mappings.get(key)
+        if mapping is None:
+            if len(self._mappings) >= _MAX_MAPPINGS:
+                self._mappings.clear()
+            try:
+                mapping = self.prepare(config)
+            except InvalidConfig as error:
+                self._mappings[key] = error.problems
+                raise
+            self._mappings[key] = mapping
+        elif isinstance(mapping, tuple):
+            raise InvalidConfig(mapping)
+        return mapping
 
     def batch(self, function: Batching) -> Batching:
         """Register the function that groups the jobs of one configuration into requests, for rules beyond `Merge`."""
         self._batching = function
+        self._mappings.clear()
         return function
 
     def judge(self, function: Judge) -> Judge:
@@ -158,7 +193,7 @@ class DestinationType(Displayed):
     def _batches(self, jobs: Sequence[Job], clock: str | datetime | None, lookup: Lookup | None) -> Iterable[Batch]:
         _, _, config = jobs[0]
         try:
-            mapping = self.prepare(config)
+            mapping = self._prepared(config)
         except ToolkitError as error:
             return [
                 Batch((id,), refusal=Refusal("misconfigured", setting="config", why=str(error))) for id, _, _ in jobs

@@ -70,7 +70,9 @@ class DestinationMapping:
         handler = self._handlers.get(event.type)
         if handler is None:
             raise UnsupportedEvent(self._unsupported(event.type))
-        settings, event = self._settings_of(event)
+        settings = self.settings
+        if self._dynamic is not None:
+            settings, event = self._dynamic.for_event(event)
         function, takes_context = handler
         try:
             sends = function(event, settings, context) if takes_context else function(event, settings)
@@ -147,8 +149,8 @@ class DestinationMapping:
         mapping's requests to its destination. `metadata` holds the secrets of the destination's account, such as
         `{"secret": {"access_token": ...}}`. Raises `UnsupportedEvent` or `MappingError`.
         """
-        context = make_context(clock, lookup, metadata)
-        return [payload.to_dict() for payload in self.transform(Event(event), context)]
+        payloads = self.transform(Event(event), make_context(clock, lookup, metadata))
+        return [payloads[0].to_dict()] if len(payloads) == 1 else [payload.to_dict() for payload in payloads]
 
 
 def _without_quotes(payload: Payload) -> Payload:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
+
+import msgspec
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
@@ -21,8 +22,7 @@ ROOTS = frozenset({
 _NOTHING: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Event(Displayed):
+class Event(Displayed, msgspec.Struct, frozen=True):
     """A read-only view of one event. `raw` must not be changed: build a new event instead."""
 
     raw: Mapping[str, Any]

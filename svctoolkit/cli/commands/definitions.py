@@ -14,14 +14,13 @@ from svctoolkit.errors import UsageError
 from svctoolkit.events import EVENT_TYPES
 
 if TYPE_CHECKING:
-    from svctoolkit.causes import Need
     from svctoolkit.destinations import Example
     from svctoolkit.destinations.definitions import Definition, Variable
     from svctoolkit.simulations import Level, Rule, Simulation
 
 
 #: What refusals may depend on besides event and settings.
-_NEEDS: dict[Need, str] = {
+_NEEDS: dict[str, str] = {
     "account": "the secrets of the connected account",
     "lookup": "lookups in the destination's account",
     "clock": "the current time",

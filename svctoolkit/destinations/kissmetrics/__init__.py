@@ -139,16 +139,23 @@ def _flatten(members: Mapping[str, Any]) -> dict[str, Any]:
     """Return object members as `a.b`, one level deep."""
     out: dict[str, Any] = {}
     for key, value in members.items():
-        inside = {f"{key}.{name}": item for name, item in value.items()} if isinstance(value, dict) else {key: value}
-        for name, item in inside.items():
-            if isinstance(item, list):
-                if not any(isinstance(element, dict) for element in item):
-                    out[name] = js_join(item)
-            elif item is not None:
-                out[name] = item
+        if isinstance(value, dict):
+            for name, item in value.items():
+                _set(out, f"{key}.{name}", item)
+        else:
+            _set(out, key, value)
     return out
 
 
+def _set(out: dict[str, Any], name: str, value: Json) -> None:
+    if isinstance(value, list):
+        if not any(isinstance(element, dict) for element in value):
+            out[name] = js_join(value)
+    elif value is not None:
+        out[name] = value
+
+
 def _send(path: str, params: Mapping[str, Any], settings: KissmetricsSettings) -> Payload:
-    params = {**params, **({} if settings.api_key is None else {"_k": settings.api_key})}
+    if settings.api_key is not None:
+        params = {**params, "_k": settings.api_key}
     return Payload(endpoint=f"https://trk.kissmetrics.com/{path}", method="GET", params=params)

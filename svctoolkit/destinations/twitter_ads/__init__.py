@@ -9,8 +9,8 @@ https://developer.x.com/en/docs/x-ads-api/measurement/web-conversions/api-refere
 from __future__ import annotations
 
 import base64
-import hashlib
 import hmac
+import re
 from typing import Any
 
 import msgspec
@@ -135,6 +135,7 @@ CONTENT = Table(
     of="properties.contents",
 )
 _STRICT = str.maketrans({char: f"%{ord(char):02X}" for char in "!*'()"})  # OAuth escapes more than JavaScript does
+_UNRESERVED = re.compile(r"[\w.~-]*", re.ASCII)
 _event_id, _pixel = getter("properties.eventId"), getter("properties.pixelId")
 
 
@@ -186,20 +187,20 @@ def _identifiers(event: Event) -> list[dict[str, Any]]:
 def _signature(url: str, body: dict[str, Any], context: Context) -> str:
     """Return the header that authenticates the request (https://datatracker.ietf.org/doc/html/rfc5849#section-3.4)."""
     when = str(int(context.clock().timestamp()))
-    oauth = {
-        "oauth_consumer_key": context.secret("consumerKey"),
-        "oauth_nonce": sha256(when + json_text(body))[:32],
-        "oauth_signature_method": "HMAC-SHA1",
-        "oauth_timestamp": when,
-        "oauth_token": context.secret("accessToken"),
-        "oauth_version": "1.0",
-    }
-    signed = "&".join(f"{key}={_quoted(value)}" for key, value in sorted(oauth.items()))
-    base = "&".join(_quoted(part) for part in ("POST", url, signed))
+    nonce = sha256(when + json_text(body))[:32]
+    consumer, token = _quoted(context.secret("consumerKey")), _quoted(context.secret("accessToken"))
+    signed = (
+        f"oauth_consumer_key={consumer}&oauth_nonce={nonce}&oauth_signature_method=HMAC-SHA1"
+        f"&oauth_timestamp={when}&oauth_token={token}&oauth_version=1.0"
+    )
     key = f"{_quoted(context.secret('consumerSecret'))}&{_quoted(context.secret('accessTokenSecret'))}"
-    oauth["oauth_signature"] = base64.b64encode(hmac.new(key.encode(), base.encode(), hashlib.sha1).digest()).decode()
-    return "OAuth " + ", ".join(f'{name}="{_quoted(value)}"' for name, value in sorted(oauth.items()))
+    digest = hmac.digest(key.encode(), f"POST&{_quoted(url)}&{_quoted(signed)}".encode(), "sha1")
+    signature = _quoted(base64.b64encode(digest).decode())
+    return (
+        f'OAuth oauth_consumer_key="{consumer}", oauth_nonce="{nonce}", oauth_signature="{signature}", '
+        f'oauth_signature_method="HMAC-SHA1", oauth_timestamp="{when}", oauth_token="{token}", oauth_version="1.0"'
+    )
 
 
 def _quoted(value: str) -> str:
-    return in_url(value).translate(_STRICT)
+    return value if _UNRESERVED.fullmatch(value) else in_url(value).translate(_STRICT)
