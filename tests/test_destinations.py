@@ -245,8 +245,9 @@ def lines(code: CodeType) -> Iterator[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_every_line_of_a_mapping_is_covered_by_examples(name: str) -> None:
+def test_every_line_of_a_mapping_is_covered_by_examples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every branch and every refusal of a mapping has an example."""
+    monkeypatch.setattr(DestinationType, "_prepared", DestinationType.prepare)  # settings are computed again
     files = {str(module.__file__) for module in modules(name)}
     written = {at for file in files for at in lines(compile(Path(file).read_text("utf-8"), file, "exec"))}
     seen: set[tuple[str, int]] = set()
@@ -525,6 +526,33 @@ def test_a_failed_query_is_a_refusal_with_the_answer(status: int) -> None:
         context.ask({"method": "GET", "url": "https://toy.example/people?key=s3cr3t"})
 
     assert str(caught.value) == f'the destination answers {status} to GET https://toy.example/people: {{"error":"no"}}'
+
+
+def test_a_changed_configuration_is_read_again() -> None:
+    """Prepared configurations are kept by content, not by object; `1` and `true` differ; a refusal is repeated."""
+    kind = CATALOGUE["WEBHOOK"]
+    config: dict[str, Any] = {"webhookUrl": "https://one.example", "headers": [{"from": "n", "to": 1}]}
+    event = {"type": "track", "event": "E"}
+
+    def sent() -> tuple[Any, Any]:
+        (payload,) = kind.payloads(event, config)
+        return payload["endpoint"], payload["headers"]["n"]
+
+    seen = [sent()]
+    config["headers"][0]["to"] = True
+    seen.append(sent())
+    config["webhookUrl"] = "https://two.example"
+    seen += [sent(), sent()]
+    refusals = []
+    for _ in range(2):
+        with pytest.raises(errors.InvalidConfig) as caught:
+            kind.payloads(event, {"webhookUrl": ["x"]})
+        refusals.append(str(caught.value))
+
+    assert [endpoint for endpoint, _ in seen] == ["https://one.example"] * 2 + ["https://two.example"] * 2
+    assert [value for _, value in seen] == ["1", "true", "true", "true"]
+    assert refusals[0] == refusals[1]
+    assert "webhookUrl" in refusals[0]
 
 
 def test_a_query_may_find_nothing() -> None:

@@ -67,12 +67,13 @@ destination = DestinationType(
     differences=[
         "An event that is mapped to anything except createPost and createVote is refused; RudderStack sends an empty"
         " request.",
-        "RudderStack's request for a vote is unknown: it follows Canny's documentation.",
     ],
     needs=["lookup"],
 )
 
 API = Endpoint("https://canny.io/api/v1", JSON, authorization("Basic", "api_key"))
+#: Votes are the only requests that are forms.
+VOTES = Endpoint("https://canny.io/api/v1", FORM, authorization("Basic", "api_key"))
 LOOKUP = Endpoint("https://canny.io/api/v1", FORM)
 
 USER = Table(
@@ -123,7 +124,8 @@ def send_actions(event: Event, settings: CannySettings, context: Context) -> Ite
             raise Misconfigured("eventsToEvents", f"expected createPost or createVote, got {action!r}", field="event")
         place, table, person = _ACTIONS[action]
         body = table(event)
-        yield _send(settings, place, {**body, person: _user_id(event, settings, context)})
+        api = VOTES if action == "createVote" else API
+        yield _send(settings, place, {**body, person: _user_id(event, settings, context)}, api)
 
 
 def _user_id(event: Event, settings: CannySettings, context: Context) -> Json:
@@ -144,5 +146,5 @@ def _user_id(event: Event, settings: CannySettings, context: Context) -> Json:
     return user["id"]
 
 
-def _send(settings: CannySettings, place: str, body: Mapping[str, Any]) -> Payload:
-    return API.post(settings, place, {**body, "apiKey": settings.api_key.reveal()})
+def _send(settings: CannySettings, place: str, body: Mapping[str, Any], api: Endpoint = API) -> Payload:
+    return api.post(settings, place, {**body, "apiKey": settings.api_key.reveal()})

@@ -141,8 +141,14 @@ def _flag(field: str, value: Json) -> str:
     return flag
 
 
+def _variable(event: Event, name: str) -> Json:
+    """Return a property, or else a trait of the context."""
+    value = path(name)(event.properties)
+    return path(name)(as_object(event.context.get("traits"))) if value is None else value
+
+
 def _variables(event: Event, activity: ConversionEvent) -> Iterator[tuple[str, str]]:
     for row in activity.custom_variables:
-        value = path(row.from_)(event.properties) if row.from_ and row.to else None
+        value = _variable(event, row.from_) if row.from_ and row.to else None
         if value is not None and not isinstance(value, bool):
             yield f"u{row.to}", in_url(javascript_text(value))

@@ -15,6 +15,7 @@ import msgspec
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings, Tags
 from svctoolkit.destinations._families.facebook_errors import judge_graph_answer
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     Misfit,
     Table,
@@ -177,7 +178,7 @@ def _parameters(properties: Mapping[str, Any], name: str, *, is_list: bool) -> d
         products = products if isinstance(bought, list) else [properties]
     elif name not in _ORDERS and not is_list:
         products = [properties]
-    contents = _contents(products)
+    contents = _contents(products, properties.get("delivery_category"))
     if is_list and not contents and category:
         contents, kind = [{"id": category, "quantity": 1}], "product_group"
     ids: Any = [item["id"] for item in contents]
@@ -197,15 +198,15 @@ def _parameters(properties: Mapping[str, Any], name: str, *, is_list: bool) -> d
     return found
 
 
-def _contents(products: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the products that have an ID, in Facebook's format."""
+def _contents(products: list[Mapping[str, Any]], common: Json) -> list[dict[str, Any]]:
+    """Return the products that have an ID, in Facebook's format. `common` is the delivery category of the event."""
     contents = []
     for product in products:
         if product_id := product.get("product_id") or product.get("sku") or product.get("id"):
             item = {"id": product_id, "quantity": product.get("quantity") or 1}
             if "price" in product:
                 item["item_price"] = product["price"]
-            if delivery := product.get("delivery_category"):
+            if delivery := product.get("delivery_category") or common:
                 item["delivery_category"] = delivery
             contents.append(item)
     return contents

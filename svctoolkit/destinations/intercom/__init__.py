@@ -154,7 +154,9 @@ def send_person(event: Event, settings: IntercomSettings, context: Context) -> P
         return API.post(settings, "users", body)
     contact = _search(event, settings, context)
     if event.context.get("mappedToDestination"):
-        body = {**_as_contact(warehouse_traits(event)), **name_of(event)}
+        body = {**warehouse_traits(event), **name_of(event)}
+        if not body.get("email"):  # a contact with an e-mail address is found by it
+            body = _as_contact(body)
     else:
         body = _contact(event, settings)
     if not body.get("external_id") and not body.get("email"):
