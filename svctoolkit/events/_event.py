@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
-
-import msgspec
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
@@ -22,7 +21,8 @@ ROOTS = frozenset({
 _NOTHING: Mapping[str, Any] = {}
 
 
-class Event(Displayed, msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Event(Displayed):
     """A read-only view of one event. `raw` must not be changed: build a new event instead."""
 
     raw: Mapping[str, Any]

@@ -5,8 +5,6 @@ event name in `properties.overrideEventName`. A hit is a link click, or a page v
 (contextData, eVars, hierarchies, lists, props) get the values that the configuration names, from the properties or else
 the traits; a dotted name is a path in the event. Objects in the event's properties (`overrideEvars` and so on) replace
 all variables of that kind.
-
-Decisions. Values are not escaped in the XML, as in RudderStack.
 """
 
 from __future__ import annotations
@@ -19,10 +17,19 @@ import msgspec
 
 from svctoolkit.destinations import Answer, Delivery, DestinationType, Outcome, Payload, Rows, Settings, Tags
 from svctoolkit.destinations.adobe_analytics._products import product_text
-from svctoolkit.destinations.adobe_analytics._values import FIRST, KNOWN, ORDER, PURCHASE, element, overrides, value_at
+from svctoolkit.destinations.adobe_analytics._values import (
+    FIRST,
+    KNOWN,
+    ORDER,
+    PURCHASE,
+    element,
+    escaped_value_at,
+    overrides,
+    value_at,
+)
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import Misfit, NotConfigured, as_object, first, javascript_text, js_join, value_of
+from svctoolkit.mapping import Misfit, NotConfigured, Table, as_object, first, javascript_text, js_join, value_of
 
 _URI_SAFE = ";,/?:@&=+$-_.!~*'()#"
 _FAILURE = re.compile(r"<status>FAILURE</status>(?:.*?<reason>(?P<reason>.*?)</reason>)?", re.DOTALL)
@@ -37,7 +44,7 @@ class DelimitedRows(msgspec.Struct, frozen=True, rename={"from_": "from"}):
 class AdobeAnalyticsSettings(Settings, frozen=True, kw_only=True):
     report_suite_ids: str
     tracking_server_secure_url: str
-    marketing_cloud_org_id: str = ""
+    marketing_cloud_org_id: str | None = None
     timestamp_option: Literal["hybrid", "optional", "enabled", "disabled"] | None = None
     timestamp_optional_reporting: bool = False
     drop_visitor_id: bool = False
@@ -77,13 +84,13 @@ destination = DestinationType(
         ),
     ],
     quirks=[
-        "Values are not escaped in the XML: a value with & or < makes the document invalid.",
+        "Only values of eVars are escaped in the XML: another value with & or < makes the document invalid.",
+        "A page view without a name and an address has the page name undefined.",
+        "An event in productMerchEventToAdobeEvent has the Adobe events of all rows of this setting.",
         "Adobe answers 200 even to a hit that it refuses, with FAILURE in the body.",
         "Products are sent only with e-commerce events and events in productMerchEventToAdobeEvent.",
     ],
     differences=[
-        "Merchandising events and properties (`eventMerch…`, `productMerch…`) follow Adobe's product syntax, because"
-        " RudderStack's output for them is unknown.",
         'A click in an app has no name here; RudderStack writes "undefined".',
     ],
 )
@@ -98,6 +105,7 @@ SHOP = {
     "checkout started": "scCheckout",
     "order completed": "purchase",
 }
+FALLBACK = Table({"fallbackVisitorId": "context.externalId.AdobeFallbackVisitorId"})
 _URL = first("context.page.url", "properties.pageUrl")
 _PAGE_NAME = first("properties.pageName", "context.page.name")
 
@@ -165,13 +173,14 @@ def _hit(
         **order(event),
         **KNOWN(event),
         **_variables(event, settings),
+        **({} if settings.no_fallback_visitor_id else FALLBACK(event)),
         **({} if overview else _link(event, link)),
         **_hierarchies(event, settings),
         **_lists(event, "overrideLists", "list", settings.list_mapping),
         **(_page(event, settings) if overview else {}),
         **_lists(event, "overrideCustomProperties", "prop", settings.custom_props_mapping),
         **_visit(event, settings),
-        "marketingcloudorgid": settings.marketing_cloud_org_id or None,
+        "marketingcloudorgid": settings.marketing_cloud_org_id,
         "events": properties.get("overrideEventString") or _events(event, settings, name, adobe),
         "products": properties.get("overrideProductString") or _products(event, settings, name, has_products),
         "reportSuiteID": settings.report_suite_ids,
@@ -190,7 +199,7 @@ def _variables(event: Event, settings: AdobeAnalyticsSettings) -> dict[str, Json
     data = {key: value for key, value in data.items() if value not in (None, "")}
     evars = overrides(event, "overrideEvars")
     if evars is None:
-        evars = {f"eVar{row.to}": value_at(event, row.from_) for row in settings.e_var_mapping}
+        evars = {f"eVar{row.to}": escaped_value_at(event, row.from_) for row in settings.e_var_mapping}
     return {"contextData": data or None, **evars}
 
 
@@ -223,12 +232,12 @@ def _lists(event: Event, override: str, prefix: str, rows: tuple[DelimitedRows, 
 
 
 def _page(event: Event, settings: AdobeAnalyticsSettings) -> dict[str, Json]:
-    """Return the viewed page. A page without a name is named by its URL."""
+    """Return the viewed page. A page without a name is named by its URL, and undefined without that."""
     url, name = value_of(event, _URL), value_of(event, _PAGE_NAME)
     address = quote(javascript_text(url), safe=_URI_SAFE) if isinstance(url, (str, list, dict)) else None
     if not settings.track_page_name:
         return {"pageUrl": address}
-    return {"pageUrl": address, "pageName": name if isinstance(name, (str, list, dict)) else url}
+    return {"pageUrl": address, "pageName": name if isinstance(name, (str, list, dict)) else url or "undefined"}
 
 
 def _visit(event: Event, settings: AdobeAnalyticsSettings) -> dict[str, Json]:
@@ -246,7 +255,10 @@ def _visit(event: Event, settings: AdobeAnalyticsSettings) -> dict[str, Json]:
 def _events(event: Event, settings: AdobeAnalyticsSettings, name: str, adobe: str) -> str:
     merch = _row_of(settings.event_merch_event_to_adobe_event, name)
     values = [value_at(event, key) for key in settings.event_merch_properties] if merch else []
-    return ",".join([adobe, *(f"{merch}={js_join(value)}" for value in values if value is not None)])
+    of_event = [f"{merch}={js_join(value)}" for value in values if value is not None]
+    rows = settings.product_merch_event_to_adobe_event
+    of_products = [row.to for row in rows] if _row_of(rows, name) else []
+    return ",".join([adobe, *of_event, *of_products])
 
 
 def _products(event: Event, settings: AdobeAnalyticsSettings, name: str, has_products: bool) -> str | None:

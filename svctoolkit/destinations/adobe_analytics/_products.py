@@ -22,7 +22,7 @@ def product_text(
     values: Sequence[tuple[str, str]],
     evars: Sequence[tuple[str, str]],
 ) -> str:
-    """Return one product; `values` and `evars` map Adobe's names to paths (`products.x` is in the product)."""
+    """Return one product; `values` and `evars` map Adobe's names to paths: `products.x` is in the product or event."""
     quantity = product.get("quantity") or 1
     called = product.get(_IDENTIFIERS[identifier]) if identifier else None
     fields = [
@@ -31,9 +31,8 @@ def product_text(
         js_join(quantity),
         _total(product.get("price"), quantity),
     ]
-    if values or evars:
-        fields += [_merchandise(event, product, values), _merchandise(event, product, evars)]
-    return ";".join(fields)
+    merchandise = [_merchandise(event, product, values), _merchandise(event, product, evars)]
+    return ";".join(fields + merchandise if any(merchandise) else fields)
 
 
 def _total(price: Json, quantity: Json) -> str:
@@ -49,7 +48,9 @@ def _merchandise(event: Event, product: Mapping[str, Json], names: Iterable[tupl
 
 def _value(event: Event, product: Mapping[str, Json], key: str) -> Json:
     at, _, member = key.partition(".")
-    return product.get(member) if at == "products" else value_at(event, key)
+    if at != "products":
+        return value_at(event, key)
+    return value_at(event, member) if product.get(member) is None else product[member]
 
 
 def _plain(value: Json) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import IP, Table, as_object, first, path, text
 
+_SPECIAL = re.compile(r"[&<>\r]")
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#xD;"})
 FIRST = Table(
     {
         "browserHeight": "context.screen.height",
@@ -43,6 +47,12 @@ def value_at(event: Event, name: str) -> Json:
         return path(name)(event.raw)
     places = (event.properties, as_object(event.raw.get("traits")), as_object(event.context.get("traits")))
     return next((place[name] for place in places if place.get(name) is not None), None)
+
+
+def escaped_value_at(event: Event, name: str) -> Json:
+    """Return the value of a name; the characters of a text that have a meaning in XML are escaped."""
+    value = value_at(event, name)
+    return value.translate(_ESCAPES) if isinstance(value, str) and _SPECIAL.search(value) else value
 
 
 def overrides(event: Event, name: str) -> dict[str, Json] | None:
