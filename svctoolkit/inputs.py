@@ -51,10 +51,10 @@ class Inputs:
                 yield path.match(name) and (above == "**" or path.parent == folder)
 
     def changed(self) -> list[Path]:
-        """Return the inputs that differ from what was read, and the folders with other files than were found."""
+        """Return the inputs that differ from what was read, and the files that a search would find or miss now."""
         files = [path for path, before in self.files.items() if stamp(path) != before]
-        folders = [folder for (folder, pattern), found in self.listings.items() if _found(folder, pattern) != found]
-        return [*files, *folders]
+        searches = ({*_found(folder, pattern)} ^ {*found} for (folder, pattern), found in self.listings.items())
+        return [*files, *(path for differing in searches for path in sorted(differing))]
 
     def refresh(self) -> None:
         """Take the present state of all files and folders as what was read."""
@@ -116,8 +116,10 @@ def is_file(path: Path) -> bool:
 def listing(folder: Path, pattern: str) -> list[Path]:
     """Return the files in a folder that match a pattern such as `*.json`, or `**/*` for all below it, sorted."""
     found = _found(folder, pattern)
-    for active in _ACTIVE.get():
-        active.listings[Path(os.path.abspath(folder)), pattern] = found
+    if _ACTIVE.get():
+        absolute = tuple(Path(os.path.abspath(path)) for path in found)
+        for active in _ACTIVE.get():
+            active.listings[Path(os.path.abspath(folder)), pattern] = absolute
     return list(found)
 
 

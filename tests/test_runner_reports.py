@@ -343,9 +343,7 @@ def test_the_schema_can_be_printed_or_written(folder: Path, capsys: pytest.Captu
 
 def test_watching_runs_again_after_a_change(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """At the start and for each changed file, until Ctrl-C; a half-written file does no harm."""
-    from argparse import Namespace
-
-    from svctoolkit.cli.commands import run as command
+    from svctoolkit.cli._watching import changes
 
     with inputs.recording() as used:
         runner.load(Path("s.suite.yaml"))
@@ -358,7 +356,7 @@ def test_watching_runs_again_after_a_change(folder: Path, capsys: pytest.Capture
         if turn == "change":
             Path("s.suite.yaml").write_text("half", encoding="utf-8")
 
-    assert len(list(command._changes(used, Namespace(paths=["."]), sleep))) == 2
+    assert [{path.name for path in changed} for changed in changes(used, ["."], sleep)] == [set(), {"s.suite.yaml"}]
     assert "changed: s.suite.yaml" in capsys.readouterr().err
 
 
@@ -366,7 +364,7 @@ def test_watching_resumes_when_the_workspace_is_fixed(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The workspace is outside the watched folders, and while it is invalid no suite refers to it."""
-    from svctoolkit.cli.commands import run as command
+    from svctoolkit.cli import _watching
 
     (folder / "suites").mkdir()
     scenario = "{name: a, destination: hook, event: {type: track}, expect: {status: 200}}"
@@ -375,7 +373,7 @@ def test_watching_resumes_when_the_workspace_is_fixed(
     good = "destinations:\n  hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}\n"
     (folder / "workspace.yaml").write_text(good, encoding="utf-8")
     turns = iter([f"{good}  half: {{", good, None])
-    changes = command._changes
+    changes = _watching.changes
 
     def sleep(_seconds: float) -> None:
         content = next(turns, None)
@@ -383,7 +381,7 @@ def test_watching_resumes_when_the_workspace_is_fixed(
             raise KeyboardInterrupt
         (folder / "workspace.yaml").write_text(content, encoding="utf-8")
 
-    monkeypatch.setattr(command, "_changes", lambda suites, args: changes(suites, args, sleep))
+    monkeypatch.setattr(_watching, "changes", lambda used, targets, _: changes(used, targets, sleep))
     assert main(["run", "suites", "--watch"]) == 0
     out, err = capsys.readouterr()
     assert out.count("1 passed in") == 2

@@ -25,7 +25,7 @@ from svctoolkit.runner.expect.snapshots import Snapshots, write
 from svctoolkit.runner.planes.embedded import Planes, open_planes
 from svctoolkit.runner.report.reporters import REPORTERS, Output, Reporter
 from svctoolkit.runner.run import run, skip_reason
-from svctoolkit.runner.suite.collect import collect, select
+from svctoolkit.runner.suite.collect import Loaded, collect, select
 from svctoolkit.runner.suite.format import schema
 from svctoolkit.runner.suite.load import load, loads, suite_of
 from svctoolkit.runner.suite.model import Scenario, Step, Suite
@@ -63,6 +63,7 @@ __all__ = [
     "Difference",
     "Finished",
     "IdleParts",
+    "Loaded",
     "Notice",
     "Outcome",
     "Output",

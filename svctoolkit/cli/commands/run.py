@@ -6,8 +6,7 @@ import argparse
 import os
 import re
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from svctoolkit.errors import ConfigError, UsageError, did_you_mean
 from svctoolkit.inputs import Inputs, recording
 
 if TYPE_CHECKING:
+    from svctoolkit.cli._watching import Round
     from svctoolkit.runner import Finished, IdleParts, Planes, Scenario, Snapshots, Suite
 
 
@@ -72,7 +72,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("all", "new"),
         help="write changed and new snapshots (new: only new ones)",
     )
-    how.add_argument("--watch", action="store_true", help="run again whenever a file changes, until Ctrl-C")
+    how.add_argument("--watch", action="store_true", help="run what a saved file affects, until Ctrl-C")
     output = parser.add_argument_group("output")
     output.add_argument(
         "--report",
@@ -93,19 +93,9 @@ def _run(args: argparse.Namespace) -> int:
     _check(args)
     if not args.watch:
         return _once(args, Inputs())
-    used = Inputs()
-    for _ in _changes(used, args):
-        try:
-            with recording() as read:
-                _once(args, read)
-        except ConfigError as error:  # a half-edited file: report it and wait for the next change
-            from svctoolkit.cli import _terminal
+    from svctoolkit.cli._watching import watch
 
-            # The broken file may be a workspace: keep watching what earlier runs have read from it.
-            used.add(read)
-            _terminal.err(str(error))
-        else:
-            used.files, used.listings = read.files, read.listings
+    watch(args, _targets(args), lambda read, current: _once(args, read, current))
     return Exit.OK
 
 
@@ -128,23 +118,23 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--email and --token need --base-url")
 
 
-def _once(args: argparse.Namespace, read: Inputs) -> int:
-    """Run once. What scenarios read while they run, on any thread, is added to `read`."""
+def _once(args: argparse.Namespace, read: Inputs, current: Round | None = None) -> int:
+    """Run once, or the `current` round of several. What scenarios read, on any thread, is added to `read`."""
     from svctoolkit import runner
     from svctoolkit.cli import _terminal
     from svctoolkit.workspace import require_trust
 
     with recording() as shared:
         variables = _variables(args)
-    suites, scenarios = runner.collect(_targets(args), variables=variables)
-    chosen = _choose(scenarios, args, shared)
+    suites, scenarios = runner.collect(_targets(args), variables=variables, loaded=current.loaded if current else None)
+    chosen = _choose(scenarios, args, shared, current)
     if args.validate and suites:
         _terminal.out(
             f"{_terminal.quantity(len(suites), 'suite')}, {_terminal.quantity(len(scenarios), 'scenario')}: valid"
         )
         return Exit.OK
     if not chosen:
-        _terminal.err(_why_nothing(scenarios, args))
+        _terminal.err(_why_nothing(scenarios, args, current))
         # a change that affects no scenario is not a failure, in CI and before a commit
         return Exit.OK if args.changed and scenarios else Exit.NOTHING
     if args.list:
@@ -180,10 +170,14 @@ def _variables(args: argparse.Namespace) -> dict[str, Any]:
     return variables
 
 
-def _choose(scenarios: Sequence[Scenario], args: argparse.Namespace, shared: Inputs) -> list[Scenario]:
+def _choose(
+    scenarios: Sequence[Scenario], args: argparse.Namespace, shared: Inputs, current: Round | None
+) -> list[Scenario]:
     from svctoolkit import runner
 
     chosen = runner.select(scenarios, tags=args.tags, words=args.words)
+    if current is not None:
+        chosen = list(current.choose(chosen, shared))
     if args.changed:
         from svctoolkit.runner.suite.changed import select_changed
 
@@ -343,32 +337,7 @@ def _tell_snapshots(snapshots: Snapshots, whole: Sequence[Suite]) -> None:
             _terminal.err(f"{display_name(path)}: no scenario uses this snapshot; delete it if it is obsolete")
 
 
-def _changes(used: Inputs, args: argparse.Namespace, sleep: Callable[[float], None] = time.sleep) -> Iterator[None]:
-    """Yield immediately, then after each change of a file that was `used`, and of suites. Ctrl-C ends it."""
-    from svctoolkit.cli import _terminal
-    from svctoolkit.yamlfile import display_name
-
-    try:
-        while True:
-            suites = _suites(args)
-            yield
-            _terminal.err("waiting for changes; press Ctrl-C to stop")
-            while not (changed := [*used.changed(), *(suites ^ _suites(args))]):
-                sleep(0.3)
-            _terminal.err(f"changed: {', '.join(sorted({display_name(path) for path in changed}))}")
-            used.refresh()
-    except KeyboardInterrupt:
-        return
-
-
-def _suites(args: argparse.Namespace) -> set[Path]:
-    """Return the suites in the folders that are watched: a new one is a change, too."""
-    from svctoolkit.runner import find
-
-    return set(find([path for target in _targets(args) if (path := Path(target)).is_dir()], projects=True))
-
-
-def _why_nothing(scenarios: Sequence[Scenario], args: argparse.Namespace) -> str:
+def _why_nothing(scenarios: Sequence[Scenario], args: argparse.Namespace, current: Round | None) -> str:
     from svctoolkit.cli import _terminal
 
     if not scenarios:
@@ -377,6 +346,8 @@ def _why_nothing(scenarios: Sequence[Scenario], args: argparse.Namespace) -> str
         return (
             f"nothing changed since {args.changed} that affects any of {_terminal.quantity(len(scenarios), 'scenario')}"
         )
+    if current is not None and current.is_partial:
+        return f"the change affects none of {_terminal.quantity(len(scenarios), 'scenario')}"
     tags = sorted({tag for scenario in scenarios for tag in scenario.tags})
     near = did_you_mean(args.tags, tags) or (f" The tags are {', '.join(tags)}." if tags else "")
     return f"none of {_terminal.quantity(len(scenarios), 'scenario')} is selected.{near if args.tags else ''}"

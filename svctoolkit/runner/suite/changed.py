@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, UsageError
 from svctoolkit.git import git
 from svctoolkit.inputs import Inputs
+from svctoolkit.json_types import Json
 from svctoolkit.runner.suite.dependencies import SECTIONS, inputs_of, items_of, touched_items, touches
 from svctoolkit.runner.suite.last_run import Passed
 from svctoolkit.runner.suite.model import Scenario, Suite
+
+#: returns the parsed content that a file had before. Raises `ConfigError` if there was no such file, or an invalid one
+Content: TypeAlias = Callable[[Path], Json]
 
 
 def select_changed(scenarios: Sequence[Scenario], ref: str, *, shared: Inputs | None = None) -> list[Scenario]:
@@ -37,26 +41,40 @@ def select_changed(scenarios: Sequence[Scenario], ref: str, *, shared: Inputs | 
     files = {root / name for name in names.split("\0") if name}
     if shared is not None and shared.touched(files):
         return list(scenarios)
-    affected = set[Scenario]()
-    for suite in dict.fromkeys(s.suite for s in scenarios):
-        affected.update(_of(suite, files, root, base))
+
+    def content(file: Path) -> Json:
+        name = file.relative_to(root).as_posix()
+        return yamlfile.load(_git(root, "show", f"{base}:{name}"), name=name).data
+
+    affected = set(select_affected(scenarios, files, content))
     affected.update(_with_changed_unversioned(scenarios, root, shared or Inputs()))
     return [scenario for scenario in scenarios if scenario in affected]
 
 
-def _of(suite: Suite, files: set[Path], root: Path, base: str) -> Iterator[Scenario]:
+def select_affected(scenarios: Sequence[Scenario], files: set[Path], content: Content) -> list[Scenario]:
+    """Return the scenarios with an input among the absolute paths `files`.
+
+    `content` returns what a suite or workspace contained before: of such a file, only some parts may have changed.
+    """
+    affected = set[Scenario]()
+    for suite in dict.fromkeys(s.suite for s in scenarios):
+        affected.update(_of(suite, files, content))
+    return [scenario for scenario in scenarios if scenario in affected]
+
+
+def _of(suite: Suite, files: set[Path], content: Content) -> Iterator[Scenario]:
     touched = suite.inputs.touched(files) - {suite.path.resolve(), suite.path.absolute()}
     items = touched_items(suite.workspace, files)
     workspace = (suite.path.parent / str(suite.document.data.get("workspace", ""))).resolve()
     if workspace in touched:
-        differing = _differing_items(workspace, root, base)
+        differing = _differing_items(workspace, content)
         if differing is not None:
             touched.discard(workspace)
             items |= differing
     if touched:
         yield from suite.scenarios
         return
-    unchanged = _same_scenarios(suite, root, base) if suite.path.resolve() in files else None
+    unchanged = _same_scenarios(suite, content) if suite.path.resolve() in files else None
     for scenario in suite.scenarios:
         rewritten = unchanged is not None and _written(scenario) not in unchanged
         if rewritten or items & items_of(scenario) or touches(scenario, files):
@@ -91,12 +109,11 @@ def _unversioned(paths: Iterable[Path], root: Path) -> Iterator[Path]:
     yield from (root / name for name in ignored.split("\0") if name)
 
 
-def _differing_items(file: Path, root: Path, base: str) -> set[str] | None:
-    """Return the items of a workspace file that differ from `base`; None if more differs, or one was removed."""
+def _differing_items(file: Path, content: Content) -> set[str] | None:
+    """Return the items of a workspace file that differ from before; None if more differs, or one was removed."""
     try:
-        before = yamlfile.load(_git(root, "show", f"{base}:{file.relative_to(root).as_posix()}"), name=file.name).data
-        now = yamlfile.load(file).data
-    except (ConfigError, UsageError, ValueError):  # new, or not a valid workspace at that revision
+        before, now = content(file), yamlfile.load(file).data
+    except (ConfigError, UsageError, ValueError):  # new, or not a valid workspace before
         return None
     if not isinstance(before, dict) or not isinstance(now, dict):
         return None
@@ -116,12 +133,11 @@ def _differing_items(file: Path, root: Path, base: str) -> set[str] | None:
     }
 
 
-def _same_scenarios(suite: Suite, root: Path, base: str) -> list[Any]:
+def _same_scenarios(suite: Suite, content: Content) -> list[Any]:
     """Return the scenarios that are unchanged; an empty list if suite-wide settings have changed."""
-    name = suite.path.resolve().relative_to(root).as_posix()
     try:
-        before = yamlfile.load(_git(root, "show", f"{base}:{name}"), name=name).data
-    except ConfigError:  # new, or not a valid suite at that revision
+        before = content(suite.path.resolve())
+    except ConfigError:  # new, or not a valid suite before
         return []
     now = suite.document.data
     if not isinstance(before, dict) or _head(before) != _head(now):

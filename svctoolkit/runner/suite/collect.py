@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from svctoolkit import inputs, yamlfile
 from svctoolkit.errors import ConfigError, Problem, UnknownName
+from svctoolkit.inputs import Inputs
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite.load import load
 from svctoolkit.runner.suite.model import Scenario, Suite
@@ -14,21 +16,79 @@ from svctoolkit.runner.suite.select import expression, find, is_suite
 from svctoolkit.workspace import Workspace
 
 
+class Loaded:
+    """The suites and workspaces of an earlier `collect`, for the next one: files that are unchanged are not read again.
+
+    `content` has the parsed files of the last run that was complete, to compare the next one with.
+    """
+
+    def __init__(self) -> None:
+        self.workspaces: dict[Path, Workspace] = {}
+        self._suites: dict[Path, list[Suite]] = {}
+        self._variables: Mapping[str, Json] | None = None
+        self._content: dict[Path, Json] = {}
+
+    def begin(self, variables: Mapping[str, Json] | None) -> None:
+        """Drop what has changed. Suites with other variables than before are loaded again."""
+        self.workspaces = {file: w for file, w in self.workspaces.items() if not _inputs(w.inputs.values()).changed()}
+        same = variables == self._variables
+        self._suites = {file: suites for file, suites in self._suites.items() if same and not _changed(suites)}
+        self._variables = variables
+
+    def suites(self, file: Path) -> list[Suite] | None:
+        """Return the suites of a file if they are current. Their inputs are recorded as if they were read again."""
+        suites = self._suites.get(file)
+        for suite in suites or ():
+            inputs.replay(_inputs_of(suite))
+        return suites
+
+    def keep(self, file: Path, suites: list[Suite]) -> None:
+        """Keep the suites of a file for the next time."""
+        self._suites[file] = suites
+
+    def complete(self) -> None:
+        """Take the present content of suites and workspaces as that of the last run."""
+        suites = [suite for suites in self._suites.values() for suite in suites]
+        self._content = {suite.path.resolve(): suite.document.data for suite in suites}
+        self._content |= {file: yamlfile.load(file).data for file in self.workspaces}
+
+    def content(self, file: Path) -> Json:
+        """Return what a file contained in the last run; None if it was not part of it."""
+        return self._content.get(file)
+
+
+def _inputs(parts: Iterable[Inputs]) -> Inputs:
+    together = Inputs()
+    for part in parts:
+        together.add(part)
+    return together
+
+
+def _inputs_of(suite: Suite) -> Inputs:
+    return _inputs([suite.inputs, *suite.workspace.inputs.values(), *(s.inputs for s in suite.scenarios)])
+
+
+def _changed(suites: Iterable[Suite]) -> bool:
+    return any(_inputs_of(suite).changed() for suite in suites)
+
+
 def collect(
-    targets: Sequence[str], *, variables: Mapping[str, Json] | None = None
+    targets: Sequence[str], *, variables: Mapping[str, Json] | None = None, loaded: Loaded | None = None
 ) -> tuple[list[Suite], list[Scenario]]:
     """Return the suites and scenarios in `targets`: files, folders, or `FILE::ID` for one scenario (or all its rows).
 
-    `variables` replace the suites' variables of the same names. Raises `ConfigError` with the problems of all files
-    together, and `UnknownName` for an id that no scenario has, or a variable that no suite has.
+    `variables` replace the suites' variables of the same names. `loaded` has what an earlier call has loaded. Raises
+    `ConfigError` with the problems of all files together, and `UnknownName` for an id that no scenario has, or a
+    variable that no suite has.
     """
     targets_by_path = _targets(targets)
-    workspaces: dict[Path, Workspace] = {}
+    loaded = loaded or Loaded()
+    loaded.begin(variables)
     suites: list[Suite] = []
     problems: dict[Problem, None] = {}  # a dict, so that problems of a shared workspace are reported once
     for file, _ in targets_by_path.values():
         try:
-            suites += _load(file, workspaces, variables)
+            suites += _load(file, loaded, variables)
         except ConfigError as error:
             problems.update(dict.fromkeys(error.problems))
     if problems:
@@ -41,12 +101,17 @@ def collect(
     return suites, [scenario for scenarios in chosen for scenario in scenarios]
 
 
-def _load(file: Path, workspaces: dict[Path, Workspace], variables: Mapping[str, Any] | None) -> list[Suite]:
-    if is_suite(file):
-        return [load(file, workspaces=workspaces, variables=variables)]
-    from svctoolkit.runner.suite.projects import project
+def _load(file: Path, loaded: Loaded, variables: Mapping[str, Any] | None) -> list[Suite]:
+    suites = loaded.suites(file)
+    if suites is None:
+        if is_suite(file):
+            suites = [load(file, workspaces=loaded.workspaces, variables=variables)]
+        else:
+            from svctoolkit.runner.suite.projects import project
 
-    return project(file)
+            suites = project(file)
+        loaded.keep(file, suites)
+    return suites
 
 
 def _targets(targets: Sequence[str]) -> dict[Path, tuple[Path, list[str]]]:
