@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -19,7 +19,7 @@ from svctoolkit.destinations._payload import json_bytes
 from svctoolkit.destinations._settings import Settings, configure
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import InvalidConfig, Problem, ToolkitError, UnknownName
-from svctoolkit.events import EVENT_TYPES, Event, EventType
+from svctoolkit.events import EVENT_TYPES, RECORD, Event, EventType
 from svctoolkit.json_types import Json
 
 Function = TypeVar("Function", bound=Callable[..., Sends])
@@ -75,8 +75,10 @@ class DestinationType(Displayed):
     def __repr__(self) -> str:
         return f"<DestinationType {self.title}: {', '.join(self.handlers)}>"
 
-    def on(self, *types: EventType) -> Callable[[Function], Function]:
-        """Register `handler(event, settings)` or `handler(event, settings, context)` for event types (default: all).
+    def on(self, *types: EventType | Literal["record"]) -> Callable[[Function], Function]:
+        """Register `handler(event, settings)` or `handler(event, settings, context)` for event types.
+
+        Without types it gets all six; `record` are warehouse records.
 
         The handler returns one `Payload` or several, or raises `MappingError`. It must not change the event.
         """
@@ -84,7 +86,7 @@ class DestinationType(Displayed):
         def register(function: Function) -> Function:
             handler = Handler(function, len(inspect.signature(function).parameters) > 2)
             for event_type in types or EVENT_TYPES:
-                if event_type not in EVENT_TYPES or event_type in self.handlers:
+                if event_type not in (*EVENT_TYPES, RECORD) or event_type in self.handlers:
                     raise ValueError(f"{self.title}: cannot register {event_type!r}")
                 self.handlers[event_type] = handler
             return function

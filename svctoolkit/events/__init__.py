@@ -11,7 +11,7 @@ from typing import Any
 
 from svctoolkit.errors import InvalidMessageType
 from svctoolkit.events._depth import MAX_DEPTH, may_be_deeper, too_deep
-from svctoolkit.events._event import EVENT_TYPES, ROOTS, Event, EventType
+from svctoolkit.events._event import EVENT_TYPES, RECORD, ROOTS, Event, EventType
 from svctoolkit.events.builders import alias, group, identify, page, screen, track
 from svctoolkit.events.samples import sample, samples
 from svctoolkit.json_types import Json
@@ -19,6 +19,7 @@ from svctoolkit.json_types import Json
 __all__ = [
     "EVENT_TYPES",
     "MAX_DEPTH",
+    "RECORD",
     "ROOTS",
     "Event",
     "EventType",

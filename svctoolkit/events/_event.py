@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
 
 EventType = Literal["identify", "track", "page", "screen", "group", "alias"]
 EVENT_TYPES: tuple[str, ...] = get_args(EventType)
+#: the type of warehouse records. No SDK sends them, and only a few destination types map them.
+RECORD: Final = "record"
 
 #: Allowed first segments of paths in a mapping, so that `propertis.revenue` fails when the mapping is defined.
 ROOTS = frozenset({

@@ -14,10 +14,11 @@ from svctoolkit.delivery import Recorder, Sender, Transport, calling
 from svctoolkit.destinations import Context, Lookup, definitions
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import RequestError, ToolkitError, UsageError
-from svctoolkit.events import check
+from svctoolkit.events import RECORD, check
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.outside import account_metadata, lookup_at, lookup_through, message_ids, transport_of
 from svctoolkit.pipeline.route import Route, Routes, route
+from svctoolkit.pipeline.rules import takes_type
 from svctoolkit.pipeline.run import run
 from svctoolkit.pipeline.simulated import HeldChanges, Simulated
 from svctoolkit.pipeline.stages.stages import Stages
@@ -105,7 +106,10 @@ class Pipeline(Displayed):
         """
         item = self.workspace.destination(destination)
         servers = self._servers(simulate)
-        return self._destination(item, check(event), stages or _default(simulate), config, force, None, run, servers)
+        is_record = isinstance(event, Mapping) and event.get("type") == RECORD and takes_type(RECORD, item)
+        return self._destination(
+            item, event if is_record else check(event), stages or _default(simulate), config, force, None, run, servers
+        )
 
     def test_source(
         self,

@@ -14,10 +14,10 @@ from typing import Literal, NamedTuple, TypeAlias
 from svctoolkit.causes import Cause, map_texts
 from svctoolkit.delivery import Sender, rejection_of
 from svctoolkit.destinations import Context
-from svctoolkit.events import EVENT_TYPES, Event
+from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
-from svctoolkit.pipeline.rules import blocked, exclusion, needs_all
+from svctoolkit.pipeline.rules import blocked, exclusion, needs_all, takes_type
 from svctoolkit.pipeline.run import run_many
 from svctoolkit.pipeline.stages.stages import Stages
 from svctoolkit.plans import Link, Verdict, mark_event
@@ -73,7 +73,7 @@ def fate_at_routing(
     """
     if reason := blocked(event, source, blocking):
         return Fate("filtered", "gateway", reason)
-    if Event(event).type not in EVENT_TYPES:
+    if not takes_type(Event(event).type, destination):
         what = "is unsupported" if isinstance(event.get("type"), str) else "missing or invalid"
         return Fate("failed", "routing", f"message type {what}")
     if destination is None:

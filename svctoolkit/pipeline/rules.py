@@ -7,7 +7,7 @@ from typing import Any
 
 from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.errors import UnknownName
-from svctoolkit.events import EVENT_TYPES
+from svctoolkit.events import EVENT_TYPES, RECORD
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import reveal
 from svctoolkit.workspace import Destination, Source
@@ -182,3 +182,10 @@ def _rows(value: Any) -> list[Mapping[str, Any]]:
 def _names(rows: Iterable[Mapping[str, Any]], member: str) -> set[str]:
     texts = (row.get(member) for row in rows)
     return {text.strip() for text in texts if isinstance(text, str) and text.strip()}
+
+
+def takes_type(event_type: str, destination: Destination | None) -> bool:
+    """Whether events of this type exist for a destination: one of the six, or records if its type maps them."""
+    if event_type != RECORD:
+        return event_type in EVENT_TYPES
+    return destination is not None and destination.type in CATALOGUE and RECORD in CATALOGUE[destination.type].handlers

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from svctoolkit import DataPlane, Pipeline, Workspace
 from svctoolkit.delivery import Answer
-from svctoolkit.errors import ConfigError, UsageError
+from svctoolkit.errors import ConfigError, InvalidMessageType, UsageError
 from svctoolkit.pipeline import Stages
 
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -295,3 +296,34 @@ def test_a_loss_in_a_shared_request_belongs_to_its_event() -> None:
         assert len(plane.deliveries) == 1
         losing = {fate.message_id: [loss.rule for loss in fate.lost] for fate in plane.fates if fate.lost}
         assert losing == {"m7": ["bz.purchase.quantity"]}
+
+
+def test_records_of_a_warehouse_change_the_membership_of_an_audience() -> None:
+    """A data plane and a test map record events for the types that take them; for others they are unsupported."""
+    shop = Workspace("shop")
+    config = {"restApiKey": "k1", "dataCenter": "US-01"}
+    audience = {**config, "connection": {"customAttributeName": "in_audience"}}
+    shop.destination("members", "BRAZE_AUDIENCE", config=audience, simulate="simulated")
+    shop.destination("br", "BRAZE", config=config, simulate="simulated")
+    shop.source("warehouse", destinations=["members", "br"])
+    records = [
+        {"type": "record", "action": action, "messageId": f"m-{user}", "identifiers": {"external_id": user}}
+        for action, user in (("insert", "ada"), ("delete", "bob"))
+    ]
+    with DataPlane(shop) as plane:
+        post = httpx.post(f"{plane.url}/v1/batch", json={"batch": records}, auth=(plane.write_key("warehouse"), ""))
+        assert post.status_code == 200
+        plane.drain()
+        held = plane.simulation("members").held()["profiles"]
+        assert [(row["ids"]["external_id"], row["attributes"]) for row in held] == [
+            ("ada", {"in_audience": True}),
+            ("bob", {"in_audience": False}),
+        ]
+        others = {fate.reason for fate in plane.fates if fate.destination == "br"}
+        assert others == {"message type is unsupported"}
+
+    pipeline = Pipeline(shop)
+    result = pipeline.test_destination("members", records[0], simulate="simulated")
+    assert result.data[0].statuses == [201]
+    with pytest.raises(InvalidMessageType):
+        pipeline.test_destination("br", records[0])

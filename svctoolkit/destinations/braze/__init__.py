@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import ACCEPT_JSON, JSON, Answer, Context, DestinationType, Endpoint, Payload, bearer
+from svctoolkit.destinations._families.braze import host_of
 from svctoolkit.destinations.braze._batches import batch
 from svctoolkit.destinations.braze._settings import BrazeSettings
 from svctoolkit.destinations.braze._shop import RECOMMENDED, shop_properties
@@ -37,13 +38,6 @@ from svctoolkit.mapping import (
     value_of,
     warehouse_id,
 )
-
-_HOSTS = {
-    "US": "https://rest.iad-{}.braze.com",
-    "EU": "https://rest.fra-{}.braze.eu",
-    "AU": "https://rest.au-{}.braze.com",
-}
-
 
 destination = DestinationType(
     "Braze",
@@ -74,12 +68,7 @@ destination = DestinationType(
 )
 
 
-def _host(settings: BrazeSettings) -> str:
-    region, _, number = settings.data_center.upper().partition("-")
-    return _HOSTS[region].format(number)
-
-
-API = Endpoint(_host, JSON, ACCEPT_JSON, bearer("rest_api_key"))
+API = Endpoint(lambda settings: f"https://{host_of(settings.data_center)}", JSON, ACCEPT_JSON, bearer("rest_api_key"))
 destination.batch(batch)
 
 _NOT_IN_EVENTS = frozenset({"time", "event_name"})  # Braze reserves these names

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from svctoolkit.json_types import Json
 from svctoolkit.simulations import Visit, object_at
@@ -14,8 +13,8 @@ _KINDS = {"long": "number", "double": "number", "date": "string"}
 
 
 def kept_fields(
-    visit: Visit, kind: str, scope: str, record: Mapping[str, Any], place: int
-) -> tuple[dict[str, Any], tuple[str, str]]:
+    visit: Visit, kind: str, scope: str, record: Mapping[str, Json], place: int
+) -> tuple[dict[str, Json], tuple[str, str]]:
     """Return the fields of a record that are kept; or the rule by which the record is refused, and the field.
 
     `scope` is whose fields they are: those of users, of purchases, or of events with one name.
