@@ -10,6 +10,7 @@ from svctoolkit import simulations
 from svctoolkit.simulations import SIMULATIONS
 from tests.simulations import (
     bounds_am,
+    bounds_crm,
     bounds_customerio,
     bounds_ga4,
     bounds_hs,
@@ -33,6 +34,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "INTERCOM": bounds_intercom.CONFIG,
     "ITERABLE": bounds_iterable.CONFIG,
     "MAILCHIMP": bounds_mailchimp.CONFIG,
+    **bounds_crm.CONFIGS,
     **bounds_small.CONFIGS,
 }
 #: rules that say how something is answered or kept; they lose nothing
@@ -272,6 +274,7 @@ CASES: dict[str, Case] = {
     **bounds_intercom.CASES,
     **bounds_iterable.CASES,
     **bounds_mailchimp.CASES,
+    **bounds_crm.CASES,
     **bounds_small.CASES,
 }
 #: rules whose case is another one's: they say what happens to a request whose records break others
@@ -284,7 +287,7 @@ ELSEWHERE = {
     "kl.profile.identity",
 }
 #: rules about many requests in a short time, which a stopped clock would break by itself
-RATES = {"mp.rate", "kl.rate", "bz.rate", "hs.rate", "ic.rate", "it.rate"}  # fmt: skip
+RATES = {"mp.rate", "kl.rate", "bz.rate", "hs.rate", "ic.rate", "it.rate", "ac.rate"}  # fmt: skip
 TYPES = {
     "mp": "MP",
     "kl": "KLAVIYO",
@@ -297,6 +300,9 @@ TYPES = {
     "ic": "INTERCOM",
     "it": "ITERABLE",
     "mc": "MAILCHIMP",
+    "sf": "SALESFORCE",
+    "ac": "ACTIVE_CAMPAIGN",
+    "zd": "ZENDESK",
     "ph": "POSTHOG",
     "sc": "SNAPCHAT_CONVERSION",
     "tt": "TIKTOK_ADS",
