@@ -105,8 +105,9 @@ CASES = {
         PIXEL, hs("v1/event?_n=Bought&email=a@b.example", method="GET"), {"events": ["Bought", "pe1_x"]}
     ),
     "hs.event.unknown": Case(event("pe1_y"), event(), {"events": ["pe1_x"]}, "strict"),
-    "hs.event.limits": Case(event(**numbered(51)), event(**numbered(48), value="x" * 256, url="x" * 1024)),
-    "hs.event.names": Case(event(A=1, a=2), event(a=1, b=2)),
+    "hs.event.limits": Case(
+        each(event(A=1, a=2), event(**numbered(51))), event(**numbered(48), value="x" * 256, url="x" * 1024)
+    ),
     "hs.event.uuid": Case(each(*[event(uuid="1")] * 2), each(event(uuid="1"), event("pe1_y", "1"), event(), event())),
     "hs.assoc": Case(associate("103"), associate("101"), OBJECTS),
     "hs.gdpr": Case(each(DELETED, contact()), each(contact(), DELETED, contact())),

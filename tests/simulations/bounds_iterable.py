@@ -49,10 +49,9 @@ CASES = {
         each(user(dataFields={"age": 25}), user(dataFields={"age": "25"})),
         each(user(dataFields={"age": 25}), user(dataFields={"age": None}), event(dataFields={"age": "25"})),
     ),
-    "it.fields": Case(user(dataFields=numbered(1001)), user(dataFields=numbered(1000))),
-    "it.fields.filtered": Case(
-        user(dataFields={"b": 1}, createNewFields=False),
-        user(dataFields={"a": 1}, createNewFields=False),
+    "it.fields": Case(
+        each(user(dataFields={"b": 1}, createNewFields=False), event(dataFields=numbered(8001))),
+        each(user(dataFields={"a": 1}, createNewFields=False), event(dataFields=numbered(8000))),
         {"fields": {"a": "long"}},
     ),
     "it.event.disallowed": Case(event(), event("B"), {"disallowed_events": ["A"]}),

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from svctoolkit.destinations.hs import _crm
 from svctoolkit.destinations.hs._crm import CONTACTS, OBJECTS, find, shown, table_of, type_of
 from svctoolkit.json_types import Json
@@ -138,6 +140,12 @@ def write_one(visit: Visit, request: Request) -> Response:
 
 # --- what refuses a whole request
 
+_ERRORS = {
+    "hs.property.unknown": "PROPERTY_DOESNT_EXIST",
+    "hs.property.read_only": "READ_ONLY_VALUE",
+    "hs.property.enum": "INVALID_OPTION",
+}
+
 
 def _refusal(visit: Visit, kind: str, action: str, inputs: list[dict[str, Any]]) -> Response | None:
     table = table_of(kind)
@@ -152,8 +160,9 @@ def _refusal(visit: Visit, kind: str, action: str, inputs: list[dict[str, Any]])
         for name, value in object_at(entry, "properties").items():
             rule, error = _invalid(visit, name, value)
             if rule and visit.report_each(rule, table, inputs, value=name):
-                problem = [{"isValid": False, "message": error, "error": rule.rpartition(".")[2].upper(), "name": name}]
-                return visit.answer("refused", message=f"Property values were not valid: {problem}")
+                problem = [{"isValid": False, "message": error, "error": _ERRORS[rule], "name": name}]
+                listed = msgspec.json.encode(problem).decode()
+                return visit.answer("refused", message=f"Property values were not valid: {listed}")
     return _conflict(visit, inputs) if action == "create" else None
 
 
@@ -306,11 +315,9 @@ def _event(visit: Visit, event: dict[str, Any], place: int) -> Response | None:
     if visit.account.entry("events", name) is None and visit.report("hs.event.unknown", EVENTS, place, value=name):
         return visit.answer("refused", message=f"Event with fully qualified name {name} does not exist.")
     kept = {key.lower(): key for key in sorted(properties)}
-    for key in properties:
-        if kept[key.lower()] != key:
-            visit.report("hs.event.names", EVENTS, place, value=key)
-    if visit.applies("hs.event.names"):
-        properties = {key: value for key, value in properties.items() if kept[key.lower()] == key}
+    for key in [key for key in properties if kept[key.lower()] != key]:
+        if visit.report("hs.event.limits", EVENTS, place, value=key, what="dropped"):
+            properties = {name: value for name, value in properties.items() if name != key}
     owner = find(visit, "contacts", "email", event.get("email")) or find(visit, "contacts", "id", event.get("objectId"))
     kept_event = {"name": name, "properties": properties, "time": event.get("occurredAt"), "id": event.get("uuid")}
     visit.record(EVENTS, kept_event, owner[0] if owner else None, place)

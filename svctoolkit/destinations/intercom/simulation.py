@@ -273,7 +273,11 @@ def save_user(visit: Visit, request: Request) -> Response:
         return refusal
     ids = {"external_id": body.get("user_id"), "email": body.get("email"), "id": body.get("id")}
     own = {name: value for name, value in ids.items() if is_filled(value)}
-    row = visit.find(CONTACTS, dict(list(own.items())[:1])) or visit.create(CONTACTS, {})
+    user_id = own.get("external_id")
+    found = visit.tables[CONTACTS].find_all(own)
+    # A contact that is known by e-mail address only becomes the user.
+    same = [each for each in found if user_id is None or each.ids.get("external_id") in (user_id, None)]
+    row = same[0] if same else visit.create(CONTACTS, {})
     _write(visit, row, {"role": "user", **body, **own})
     for company in objects(body.get("companies")):
         known = _save_company(visit, {name: value for name, value in company.items() if name != "remove"})

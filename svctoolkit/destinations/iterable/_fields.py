@@ -27,10 +27,8 @@ def kept_fields(
     is_known = visit.account.is_new or declared is not None
     unknown = [name for name in given if name not in known] if is_known and not creates else []
     for name in unknown:
-        visit.report("it.fields.filtered", kind, place, value=name)
-    fields = {
-        name: value for name, value in given.items() if name not in unknown or not visit.applies("it.fields.filtered")
-    }
+        visit.report("it.fields", kind, place, value=name, what="dropped")
+    fields = {name: value for name, value in given.items() if name not in unknown or not visit.applies("it.fields")}
     found = dict(_types(fields))
     for name, type in found.items():
         is_other = name in known and _KINDS.get(known[name], known[name]) != _KINDS.get(type, type)

@@ -19,8 +19,8 @@ from svctoolkit.simulations.credentials import text
 from svctoolkit.simulations.formats import is_filled
 
 _PLACEHOLDER = "@placeholder.email"
-#: changes what is held by one user or event, at this place; raises `_Refused` if it is not kept
-_Change: TypeAlias = Callable[[Visit, Mapping[str, Any], int], None]
+#: changes what is held by one user or event, at this place, and returns the fields that are kept; raises `_Refused`
+_Change: TypeAlias = Callable[[Visit, Mapping[str, Any], int], Mapping[str, Json]]
 _LISTS = (
     "invalidEmails", "invalidDataEmails", "invalidDataUserIds", "conflictEmails", "conflictUserIds", "forgottenEmails",
     "forgottenUserIds", "notFoundUserIds", "disallowed",
@@ -60,7 +60,9 @@ class _Refused(Exception):
 # --- what is refused
 
 
-def _malformed(visit: Visit, kind: str, records: list[dict[str, Any]], where: str = "") -> Response | None:
+def _malformed(
+    visit: Visit, request: Request, kind: str, records: list[dict[str, Any]], where: str = ""
+) -> Response | None:
     """Return the refusal of a request in which a known member of a record has a wrong type."""
     batch = visit.batch()
     for _ in batch.judge(f"{kind}.json", records):
@@ -69,7 +71,7 @@ def _malformed(visit: Visit, kind: str, records: list[dict[str, Any]], where: st
         return None
     batch.report_others("it.body", kind, records)
     params = {f"obj{_at(where, broken)}.{broken.check.member}": broken.values["message"] for broken in batch.refused}
-    return visit.answer("refused", message="Invalid JSON body", code="BadJsonBody", params=params)
+    return visit.answer("refused", message=f"[{request.path}] Invalid JSON body", code="BadJsonBody", params=params)
 
 
 def _at(where: str, broken: Broken) -> str:
@@ -130,17 +132,20 @@ def _address(row: Row) -> str | None:
     return None if address is None or text(address).endswith(_PLACEHOLDER) else text(address)
 
 
-def _update(visit: Visit, record: Mapping[str, Any], place: int, form: str = "") -> None:
+def _update(visit: Visit, record: Mapping[str, Any], place: int, form: str = "") -> Mapping[str, Json]:
     _check(visit, USERS, record, place)
     fields = _typed(visit, USERS, "users", record, place)
     row = _user(visit, record, place=place, form=form)
     is_merged = record.get("mergeNestedObjects") is True
     visit.write(USERS, row, fields, op.merge_object if is_merged else op.set_value)
+    return fields
 
 
-def _single(visit: Visit, record: dict[str, Any], kind: str, change: _Change, **values: Json) -> Response:
+def _single(
+    visit: Visit, request: Request, record: dict[str, Any], kind: str, change: _Change, **values: Json
+) -> Response:
     """Answer a request about one user or event."""
-    refusal = _malformed(visit, kind, [record]) or visit.refuse(USERS, record, 0)
+    refusal = _malformed(visit, request, kind, [record]) or visit.refuse(kind, record, 0)
     if refusal is not None:
         return refusal
     try:
@@ -153,13 +158,15 @@ def _single(visit: Visit, record: dict[str, Any], kind: str, change: _Change, **
 def _bulk(visit: Visit, request: Request, name: str, kind: str, change: _Change) -> Response:
     """Answer a request about many users or events."""
     records = request.items(name)
-    refusal = _malformed(visit, kind, records, name)
+    refusal = _malformed(visit, request, kind, records, name)
     if refusal is not None:
         return refusal
     batch, lists, bad = visit.batch(), {name: list[Json]() for name in _LISTS}, 0
+    filtered: dict[str, None] = {}
     for place, record in batch.judge(f"{kind}.bulk", records):
         try:
-            change(visit, record, place)
+            kept = change(visit, record, place)
+            filtered.update(dict.fromkeys(name for name in object_at(record, "dataFields") if name not in kept))
         except _Refused as refused:
             bad += 1
             member = "userId" if refused.list.endswith("UserIds") else "email"
@@ -168,21 +175,21 @@ def _bulk(visit: Visit, request: Request, name: str, kind: str, change: _Change)
                 lists["conflictUserIds"].append(record.get("userId"))
     lists["invalidEmails"] += [error["value"] for error in batch.errors]
     counts = {"good": len(records) - bad - len(batch.refused), "bad": bad + len(batch.refused)}
-    return visit.answer("bulk", **counts, **lists, filtered=[], created=[])
+    return visit.answer("bulk", **counts, **lists, filtered=list(filtered), created=[])
 
 
 @simulation.on("POST /api/users/update")
 def update_user(visit: Visit, request: Request) -> Response:
     """Create or change a user."""
-    return _single(visit, request.object, USERS, _update)
+    return _single(visit, request, request.object, USERS, _update)
 
 
 @simulation.on("POST /api/users/bulkUpdate", checks="request.bulk")
 def update_users(visit: Visit, request: Request) -> Response:
     """Create or change the valid users, and list the others."""
 
-    def change(visit: Visit, record: Mapping[str, Any], place: int) -> None:
-        _update(visit, record, place, "refused")
+    def change(visit: Visit, record: Mapping[str, Any], place: int) -> Mapping[str, Json]:
+        return _update(visit, record, place, "refused")
 
     return _bulk(visit, request, "users", USERS, change)
 
@@ -213,14 +220,15 @@ def register(visit: Visit, request: Request) -> Response:
     """Add the token of a device or browser to its user."""
     device = object_at(request.object, "device") or {"token": request.object.get("browserToken"), "platform": "WEB"}
 
-    def change(visit: Visit, record: Mapping[str, Any], place: int) -> None:
+    def change(visit: Visit, record: Mapping[str, Any], place: int) -> Mapping[str, Json]:
         _check(visit, USERS, record, place)
         row = _user(visit, record)
         others = [known for known in row.values["devices"] if known.get("token") != device.get("token")]
         row.values["devices"] = [*others, device]
         visit.touch(USERS, row)
+        return {}
 
-    return _single(visit, request.object, USERS, change)
+    return _single(visit, request, request.object, USERS, change)
 
 
 # --- events, purchases and carts
@@ -240,7 +248,7 @@ def _put(visit: Visit, table: str, rule: str, id: Json, values: dict[str, Any], 
     visit.tables[table].claim(row, key)
 
 
-def _track(visit: Visit, record: Mapping[str, Any], place: int) -> None:
+def _track(visit: Visit, record: Mapping[str, Any], place: int) -> Mapping[str, Json]:
     name = record.get("eventName")
     if name in (visit.account.get("disallowed_events") or ()) and visit.report(
         "it.event.disallowed", EVENTS, place, value=name
@@ -250,6 +258,7 @@ def _track(visit: Visit, record: Mapping[str, Any], place: int) -> None:
     fields = _typed(visit, EVENTS, f"event {name}", record, place)
     values = {"name": name, "properties": fields, "time": record.get("createdAt"), "id": record.get("id")}
     _put(visit, EVENTS, "it.event.id", record.get("id"), values, _user(visit, record, shown=False), place)
+    return fields
 
 
 @simulation.on("POST /api/events/track")
@@ -257,7 +266,7 @@ def track(visit: Visit, request: Request) -> Response:
     """Keep an event."""
     id = request.object.get("id")
     answer = {"message": f"Event with id: {id} tracked.", "params": {"id": id}} if is_filled(id) else {}
-    return _single(visit, request.object, EVENTS, _track, **answer)
+    return _single(visit, request, request.object, EVENTS, _track, **answer)
 
 
 @simulation.on("POST /api/events/trackBulk", checks="request.bulk")
@@ -271,7 +280,7 @@ def purchase(visit: Visit, request: Request) -> Response:
     """Keep a purchase, and empty the cart of its user."""
     order = request.object
 
-    def change(visit: Visit, user: Mapping[str, Any], place: int) -> None:
+    def change(visit: Visit, user: Mapping[str, Any], place: int) -> Mapping[str, Json]:
         _check(visit, PURCHASES, user, place)
         properties = _typed(visit, PURCHASES, "purchases", order, place)
         row = _user(visit, user, form="conflict")
@@ -280,8 +289,11 @@ def purchase(visit: Visit, request: Request) -> Response:
         names = {"total": "total", "items": "items", "time": "createdAt", "id": "id"}
         values = {"name": "purchase", "properties": properties, **{n: order.get(of) for n, of in names.items()}}
         _put(visit, PURCHASES, "it.purchase", order.get("id"), values, row, place)
+        return properties
 
-    return _malformed(visit, EVENTS, [order]) or _single(visit, object_at(order, "user"), USERS, change)
+    return _malformed(visit, request, EVENTS, [order]) or _single(
+        visit, request, object_at(order, "user"), USERS, change
+    )
 
 
 @simulation.on("POST /api/commerce/updateCart")
@@ -289,12 +301,13 @@ def update_cart(visit: Visit, request: Request) -> Response:
     """Replace the cart of a user."""
     items = request.object.get("items")
 
-    def change(visit: Visit, user: Mapping[str, Any], place: int) -> None:
+    def change(visit: Visit, user: Mapping[str, Any], place: int) -> Mapping[str, Json]:
         _check(visit, USERS, user, place)
         row = _user(visit, user, form="conflict")
         visit.write(USERS, row, {**object_at(user, "dataFields"), "shoppingCartItems": items}, op.set_value)
+        return {}
 
-    return _single(visit, object_at(request.object, "user"), USERS, change)
+    return _single(visit, request, object_at(request.object, "user"), USERS, change)
 
 
 # --- catalogs
