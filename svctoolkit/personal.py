@@ -148,14 +148,14 @@ def _emails(run: str) -> Iterator[tuple[int, int]]:
 
 
 def _domain_end(run: str, start: int, stop: int) -> int:
-    """Return where the domain that begins at `start` ends; 0 if there is none."""
+    """Return where the domain that begins at `start` ends; 0 without one."""
     dot = _last_dot(run, start + 1, stop)
     match = _TOP_LEVEL.match(run, dot, stop) if dot > start else None
     return match.end() if match else 0
 
 
 def _last_dot(run: str, start: int, stop: int) -> int:
-    """Return the position of the last dot that begins a top-level domain; -1 if there is none."""
+    """Return the position of the last dot that begins a top-level domain; -1 without one."""
     dot = run.rfind(".", start, stop)
     while dot >= 0 and not _TOP_LEVEL.match(run, dot, stop):
         dot = run.rfind(".", start, dot)

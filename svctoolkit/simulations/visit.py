@@ -223,7 +223,7 @@ class Visit:
     def resolve(
         self, table: str, ids: Mapping[str, Json], *, own: str = "", joins: str = "", shown: bool = True
     ) -> Row:
-        """Return the row with one of these ids, created with them if there is none.
+        """Return the row with one of these ids, created with them if necessary.
 
         With `own`, such as `user_id`, a row that has another value of this id belongs to another user: the other ids,
         such as those of devices, do not find it, and move to the row that is returned. `joins` is the rule by which

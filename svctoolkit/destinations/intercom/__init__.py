@@ -236,7 +236,7 @@ def _lookup_field(event: Event) -> str:
 
 
 def _search(event: Event, settings: IntercomSettings, context: Context) -> str:
-    """Return the ID of the contact that Intercom finds by the lookup field or the user ID; empty if there is none.
+    """Return the ID of the contact that Intercom finds by the lookup field or the user ID; else an empty text.
 
     For warehouse rows, the external ID is the user ID.
     """

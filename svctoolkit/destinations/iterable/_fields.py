@@ -45,7 +45,7 @@ def kept_fields(
 
 
 def _types(fields: Mapping[str, Json], before: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each field, also those inside objects, and its type. Lists have the type of their items; null has none."""
+    """Yield each field, also inside objects, and its type. Lists have the type of their items; null is left out."""
     for name, value in fields.items():
         item = next((each for each in value if each is not None), None) if isinstance(value, list) else value
         if item is None:

@@ -362,7 +362,7 @@ def read_fields(visit: Visit, _request: Request) -> Response:
 @simulation.on("GET /api/users/getByEmail")
 @simulation.on("GET /api/users/{email}", "GET /api/users/byUserId/{id}")
 def read_user(visit: Visit, request: Request) -> Response:
-    """Return a user; an empty object if there is none."""
+    """Return a user; an empty object for an unknown one."""
     row = visit.find(USERS, _named(request))
     if row is None or not row.shown:
         return visit.answer("object", object={})

@@ -79,7 +79,7 @@ API = Endpoint(
     Header("X-Zendesk-Marketplace-App-Id", "263241"),
 )
 
-#: read from the event's traits, or from those of its context if the event has none
+#: read from the event's traits, or else from those of its context
 USER = Table(
     {
         "name": required("name"),
@@ -224,7 +224,7 @@ def _custom(traits: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _find_user(zendesk: _Zendesk, email: Any) -> Mapping[str, Any]:
-    """Return the user with this e-mail address; empty if there is none."""
+    """Return the user with this e-mail address; empty if it is unknown."""
     users = zendesk.ask("GET", f"users/search.json?query={quote(text(email), safe='@')}").get("users")
     return as_object(users[0]) if isinstance(users, list) and users else {}
 
