@@ -14,6 +14,7 @@ import pytest
 
 import svctoolkit
 import svctoolkit.widgets
+from svctoolkit.simulations import SIMULATIONS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -91,6 +92,7 @@ def test_the_python_of_a_page_runs(code: str, monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(svctoolkit.CATALOGUE, "_added", {})
 
+    monkeypatch.setattr(SIMULATIONS, "_added", {})
     exec(compile(code, "page", "exec", dont_inherit=True), {"__name__": "page"})
 
 

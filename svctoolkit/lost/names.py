@@ -17,8 +17,8 @@ _SETTINGS: Mapping[str, Mapping[str, Json]] = {"MP": {"strictMode": True}}
 def type_named(text: str) -> str:
     """Return the simulated destination type that is meant by a name.
 
-    >>> type_named("mixpanel"), type_named("ga4"), type_named("Customer.io"), type_named("tiktok")
-    ('MP', 'GA4', 'CUSTOMERIO', 'TIKTOK_ADS')
+    >>> type_named("mixpanel"), type_named("braze"), type_named("Customer.io"), type_named("tiktok")
+    ('MP', 'BRAZE', 'CUSTOMERIO', 'TIKTOK_ADS')
 
     Raises `UnknownName` if no type has such a name, `UsageError` if several have.
     """
@@ -27,7 +27,8 @@ def type_named(text: str) -> str:
         for type in SIMULATIONS.names()
     }
     wanted = _letters(text)
-    exact = [type for type, names in titles.items() if wanted in names]
+    own = [type for type in titles if _letters(type) == wanted]
+    exact = own or [type for type, names in titles.items() if wanted in names]
     near = [type for type, names in titles.items() if wanted and any(name.startswith(wanted) for name in names)]
     found = exact or near
     if len(found) > 1:
