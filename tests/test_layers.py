@@ -106,7 +106,7 @@ ROOMS = {
     "replay": "records formats inputs tally review engine requests results reports options api chunks forecast",
     "pipeline": (
         "progress warehouses route simulated outside stages run alone rules fates together leaves reruns "
-        "held_lineage lineage decisions api _display"
+        "held_lineage lineage writers decisions api _display"
     ),
     "server": (
         "demo_workspace web test_api store worker ingest inspect console admin scripts simulated forwarding "
@@ -118,7 +118,7 @@ ROOMS = {
     ),
     "transformations": (
         "_contract _display callables _types _trust _channel _frames _layers _memory _requests _process _probe _worker "
-        "_forking standard _program _pool _load worker"
+        "_forking standard _program _pool _load writes worker"
     ),
     "runner": "expect steps suite coverage planes attempts report record _display run over_http",
     "cli": (

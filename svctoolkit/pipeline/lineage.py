@@ -16,6 +16,7 @@ from svctoolkit.pipeline.held_lineage import HeldStage, HeldValue
 from svctoolkit.pipeline.leaves import GONE, differing_leaves, leaves, of_other_kind, other, replace_at
 from svctoolkit.pipeline.reruns import OpenPayload, Run, Way, freeze, other_routes, payloads_of, refusing, run_all
 from svctoolkit.pipeline.route import Route
+from svctoolkit.pipeline.stages import user_transform
 from svctoolkit.results.lineage import Destiny, Lineage, LostAt, Origin, Path, dotted_path, merge
 from svctoolkit.secrets import Masker
 from svctoolkit.simulations import Level
@@ -52,11 +53,12 @@ class _Settings(NamedTuple):
     """The effects of settings. `effects`: the fields that receive a setting's value, and those that it only influences.
 
     `losing`: by event leaf, the names of the settings that drop it (with another value it would reach a payload), in
-    order.
+    order. `defaults`: the fields that receive the default of a setting which is not set.
     """
 
     effects: dict[Path, tuple[set[_Field], set[_Field]]]
     losing: dict[Path, dict[str, None]]
+    defaults: dict[Path, set[_Field]]
 
 
 def measure(
@@ -130,9 +132,34 @@ def _measure_stopped(
         shown = shown_event.get(_mask_path(path, masker))
         destinies.append(_destiny(masker, went, shown, len(reached.payloads), lost_at, stops=stops))
         effects.append(effect)
-    before, nothing = leaves(dict(event)), _Settings({}, {})
+    origins = _code_origins(event, reached, effects, masker) if has_code else []
+    refused_by = refusing(base.items or (), way)
+    return Lineage(way.route.destination.key, origins, destinies, refused_by=refused_by, stopped_at=at)
+
+
+def measure_code(event: Mapping[str, Json], route: Route, source: Source | None) -> list[Origin]:
+    """Return the origins of the fields of the events that the user's code returns; `payload` is the event's number."""
+    values = {path: value for path, value in list(leaves(dict(event)).items())[:_MOST] if path}
+    events = [event, *(replace_at(event, path, new(value)) for new in (other, _gone) for path, value in values.items())]
+    outputs = user_transform.run(events, route, source)
+    if outputs is None:  # without code, the event itself
+        base, *runs = [Run([each], [each]) for each in events]
+    else:
+        base, *runs = [Run(output.events, list(output.events if output.error is None else ())) for output in outputs]
+    changed, without = runs[: len(values)], runs[len(values) :]
+    effects = [_effect(path, values[path], base, *both) for path, *both in zip(values, changed, without, strict=True)]
+    return _code_origins(event, base, effects, route.masker)
+
+
+def _gone(_value: Json) -> object:
+    return GONE
+
+
+def _code_origins(event: Mapping[str, Any], reached: Run, effects: Sequence[_Effect], masker: Masker) -> list[Origin]:
+    """Return the origins of the fields of the events that the code returned, which are in place of payloads."""
+    before, nothing = leaves(dict(event)), _Settings({}, {}, {})
     masked = [leaves(masker.mask(dict(item))) for item in reached.payloads]
-    origins = [
+    return [
         _origin(
             masker,
             (n, path),
@@ -141,11 +168,9 @@ def _measure_stopped(
             nothing,
             {(n, path)} if before.get(path, GONE) != value else (),
         )
-        for n, item in enumerate(reached.payloads if has_code else ())
+        for n, item in enumerate(reached.payloads)
         for path, value in leaves(item).items()
     ]
-    refused_by = refusing(base.items or (), way)
-    return Lineage(way.route.destination.key, origins, destinies, refused_by=refused_by, stopped_at=at)
 
 
 def _masked_fields(base: Run, way: Way) -> Iterator[tuple[_Field, Any]]:
@@ -222,17 +247,21 @@ def _origin(
     settings: _Settings,
     coded: Container[_Field],
 ) -> Origin:
+    events = tuple(_dotted(effect.path, masker) for effect in effects if field in effect.into)
+    set_by = tuple(dotted_path(path) for path, (into, _) in settings.effects.items() if field in into)
+    defaults = [dotted_path(path) for path, into in settings.defaults.items() if field in into]
     return Origin(
         field[0] + 1,
         _dotted(field[1], masker),
         shown,
-        tuple(_dotted(effect.path, masker) for effect in effects if field in effect.into),
+        events,
         tuple(
             [_dotted(effect.path, masker) for effect in effects if field in effect.decides]
             + [f"config.{dotted_path(p)}" for p, (into, about) in settings.effects.items() if field in about - into]
         ),
-        tuple(dotted_path(path) for path, (into, _) in settings.effects.items() if field in into),
+        set_by,
         field in coded,
+        defaults=() if events or set_by or field in coded else tuple(defaults),
     )
 
 
@@ -280,7 +309,7 @@ def _settings(
 
     `changed` are the runs with another value of the leaf of each effect.
     """
-    found, items = _Settings({}, {}), base.items or ()
+    found, items = _Settings({}, {}, {}), base.items or ()
     # If the leaf is empty, another value may create a new field. No setting causes that.
     lost = [
         (effect, run)
@@ -296,8 +325,10 @@ def _settings(
         name = dotted_path(path)
         if is_set:
             into, decides = found.effects.setdefault(path, (set(), set()))
-            for field, result in _differences(base, base._replace(payloads=payloads)):
-                (decides if result is GONE else into).add(field)
+        else:
+            into, decides = found.defaults.setdefault(path, set()), set()
+        for field, result in _differences(base, base._replace(payloads=payloads)):
+            (decides if result is GONE else into).add(field)
         if at_once is not None and payloads_of(at_once, other_way) == payloads:
             continue
         for effect, run in lost:
@@ -323,16 +354,21 @@ def _all_changed(
 
 def _coded(event: Mapping[str, Any], base: Run, way: Way) -> set[_Field]:
     """Return the fields that depend on values which the user's code created or changed."""
+    return {field for fields in coded_fields(event, base, way).values() for field in fields}
+
+
+def coded_fields(event: Mapping[str, Json], base: Run, way: Way) -> dict[_Field, set[_Field]]:
+    """Return, for each leaf that the user's code created or changed in its events, the fields that depend on it."""
     if way.route.code is None or base.items is None:
-        return set()
+        return {}
     before = leaves(dict(event))
-    fields: set[_Field] = set()
+    fields: dict[_Field, set[_Field]] = {}
     for path, value in leaves(list(base.items)).items():
         if before.get(path[1:], GONE) == value:
             continue
+        number = int(path[0])
         for new in (other(value), GONE):
             payloads = payloads_of(replace_at(list(base.items), path, new), way)
-            fields |= (
-                {field for field, _ in _differences(base, base._replace(payloads=payloads))} if payloads else set()
-            )
+            differing = _differences(base, base._replace(payloads=payloads)) if payloads else ()
+            fields.setdefault((number, path[1:]), set()).update(field for field, _ in differing)
     return fields

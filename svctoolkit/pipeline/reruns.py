@@ -107,7 +107,7 @@ def _tables_of(items: Sequence[Mapping[str, Json]], way: Way) -> Iterator[dict[s
 def other_routes(route: Route) -> Iterator[tuple[Path, bool, Route]]:
     """Yield the route with another value of one setting, or without that setting, and whether the setting is set now.
 
-    Of the settings that are not set, only switches and choices are tried.
+    Of the settings that are not set, switches, choices and texts with a default are tried.
     """
     config = reveal(route.destination.config)
     changes = [
@@ -133,12 +133,16 @@ def refusing(items: Sequence[Mapping[str, Json]], way: Way) -> tuple[str, ...]:
 
 
 def _unset(route: Route, config: Mapping[str, Json]) -> Iterator[tuple[str, Any]]:
-    """Yield values other than the default for switches and choices that are not set."""
+    """Yield values other than the default for switches, choices and texts with a default that are not set."""
     with contextlib.suppress(UnknownName):
         for name, variable in definitions.get(route.destination.type).variables.items():
-            if name not in config and (variable.type == "boolean" or variable.options):
+            if name in config:
+                continue
+            if variable.type == "boolean" or variable.options:
                 values: Sequence[Any] = variable.options or [not variable.default]
                 yield from ((name, value) for value in values if value != variable.default)
+            elif isinstance(variable.default, str) and variable.default:
+                yield name, other(variable.default)
 
 
 def _options(route: Route, path: Path, value: Any) -> list[Any]:

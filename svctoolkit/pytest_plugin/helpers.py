@@ -10,6 +10,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.pytest_plugin import items, state
 
 if TYPE_CHECKING:
+    from svctoolkit.runner import Difference
     from svctoolkit.server import DataPlane
 
 
@@ -41,7 +42,15 @@ def assert_delivered(
     __tracebackhide__ = True
     results = _results("delivered", data_plane, expected, destination, run, timeout)
     _assert(
-        "delivered", data_plane, results, list(expected), failed, any_order=any_order, at_least=at_least, count=count
+        "delivered",
+        data_plane,
+        results,
+        list(expected),
+        failed,
+        any_order=any_order,
+        at_least=at_least,
+        count=count,
+        run=run,
     )
 
 
@@ -146,6 +155,7 @@ def _assert(
     any_order: bool = False,
     at_least: bool = False,
     count: int | None = None,
+    run: str | None = None,
 ) -> None:
     __tracebackhide__ = True
     from svctoolkit import runner
@@ -163,7 +173,8 @@ def _assert(
         texts = [f"{what}: expected {count}{like}, got {len(matching)}{first}"] if len(matching) != count else []
     else:
         operand: Any = {"$contains": expected} if at_least else {"$unordered": expected} if any_order else expected
-        texts = [str(d) for d in runner.differences({what: operand}, {what: actual}, hide=hide)]
+        differing = runner.differences({what: operand}, {what: actual}, hide=hide)
+        texts = _with_origins(differing, data_plane, {what: actual}, list(results[what]), run)
     if failed == "any":
         # A test with `svctoolkit_strict` may then have failures.
         state.FAILURES_EXPECTED.add(data_plane)
@@ -172,3 +183,19 @@ def _assert(
         causes = runner.causes(results) if what == "delivered" and texts else failures
         allowed = [] if texts else ['nothing may fail unless the test says so: failed="any"']
         raise items.AssertionError(hide("\n".join([*map(str, causes), *texts, *allowed])))
+
+
+def _with_origins(
+    differing: Sequence[Difference], data_plane: DataPlane, results: Mapping[str, Any], keys: list[str], run: str | None
+) -> list[str]:
+    """Return the differences as text, each with where its value came from, as far as that is known."""
+    if not differing:
+        return []
+    from svctoolkit.runner.attempts.origins import Origins, origin_line
+    from svctoolkit.runner.planes.fates import traces
+    from svctoolkit.runner.planes.lineages import Lineages
+
+    view = data_plane if run is None else data_plane.of_run(run)
+    origins = Origins(Lineages(), data_plane.workspace, results, traces(view, keys))
+    pairs = [(difference, origins.of(difference)) for difference in differing]
+    return [f"{d}\n  {origin_line(d, origin)}" if origin is not None else str(d) for d, origin in pairs]

@@ -62,8 +62,10 @@ class Origin:
     `payload` is the number of the payload, from 1, `field` the dotted path in it. `events` are the paths of the event
     whose values go into it. `conditions` decide whether the field exists or which value it has (paths of the event,
     and settings as `config.NAME`). `settings` are the configuration variables that change it. `code` is whether the
-    user transformation created or changed the value. A field with none of these is a constant of the mapping. `held`
-    are the cells of a simulated destination that contain the value.
+    user transformation created or changed the value, and `lines` the places of its code that wrote it (`clean.js:12`),
+    which only the failures of suites look for. `defaults` are the variables that are not set, and whose default gives
+    the value. A field with none of these is a constant of the mapping. `held` are the cells of a simulated destination
+    that contain the value.
     """
 
     payload: int
@@ -74,15 +76,19 @@ class Origin:
     settings: tuple[str, ...] = ()
     code: bool = False
     held: tuple[Cell, ...] = ()
+    defaults: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
 
     @property
-    def kind(self) -> Literal["event", "code", "setting", "condition", "constant"]:
+    def kind(self) -> Literal["event", "code", "setting", "default", "condition", "constant"]:
         """The main origin of the value."""
         if self.events:
             return "event"
         if self.code:
             return "code"
-        return "setting" if self.settings else "condition" if self.conditions else "constant"
+        if self.settings or self.defaults:
+            return "setting" if self.settings else "default"
+        return "condition" if self.conditions else "constant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +176,9 @@ class Lineage(Displayed, ArrowOut):
     def frame(self) -> pd.DataFrame:
         """Return one row for each field of a payload and each origin of it.
 
-        Columns: `destination`, `payload`, `field`, `kind` (event, code, setting, condition, constant), `source` (a path
-        of the event, or the name of a variable; empty for a constant and for code), `held` (cells of a simulated
-        destination).
+        Columns: `destination`, `payload`, `field`, `kind` (event, code, setting, default, condition, constant),
+        `source` (a path of the event, or the name of a variable; empty for a constant and for code), `held` (cells of
+        a simulated destination).
         """
         import pandas as pd
 
@@ -224,6 +230,7 @@ def merge(destination: str, lineages: Sequence[Lineage]) -> Lineage:
                 conditions=_union(before.conditions, origin.conditions),
                 settings=_union(before.settings, origin.settings),
                 code=before.code or origin.code,
+                defaults=tuple(dict.fromkeys([*before.defaults, *origin.defaults])),
                 held=_any_cells(before.held, origin.held),
             )
         for destiny in lineage.event:
@@ -282,5 +289,6 @@ def _pairs(origin: Origin) -> list[tuple[str, str]]:
     pairs = [("event", path) for path in origin.events]
     pairs += [("code", "")] if origin.code else []
     pairs += [("setting", name) for name in origin.settings]
+    pairs += [("default", name) for name in origin.defaults]
     pairs += [("condition", path) for path in origin.conditions]
     return pairs or [("constant", "")]

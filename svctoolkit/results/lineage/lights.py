@@ -152,6 +152,7 @@ def source_text(origin: Origin) -> str:
     """Return what a field depends on, as text."""
     words = [*origin.events, *(["the user's code"] if origin.code else [])]
     words += [f"setting {name}" for name in origin.settings]
+    words += [f"default of setting {name}" for name in origin.defaults]
     if origin.conditions:
         words.append(f"if {', '.join(origin.conditions[:3])}{', ...' if len(origin.conditions) > 3 else ''}")
     return ", ".join(words) or "constant"

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 from msgspec import UNSET
@@ -30,11 +30,15 @@ from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.expect.paths import at
 from svctoolkit.runner.expect.snapshots import ScenarioSnapshots, Snapshots
 from svctoolkit.runner.planes.embedded import Planes
+from svctoolkit.runner.planes.lineages import Lineages
 from svctoolkit.runner.planes.plane import Answer, Plane
 from svctoolkit.runner.suite.checks import SIMULATED
 from svctoolkit.runner.suite.claims import ANY
 from svctoolkit.runner.suite.format import seconds
 from svctoolkit.runner.suite.model import Place, Scenario, Step
+
+if TYPE_CHECKING:
+    from svctoolkit.runner.attempts.origins import Origins
 
 
 def attempt(
@@ -56,7 +60,9 @@ def attempt(
     try:
         with planes.open(scenario) as plane, resources.use(scenario.suite.resources):
             limit = planes.limit if scenario.limit is None else scenario.limit
-            whole = _Attempt(scenario, plane, run, snapshots, clock, outcomes, requests, limit, checked)
+            whole = _Attempt(
+                scenario, plane, run, snapshots, clock, outcomes, requests, limit, checked, planes.lineages
+            )
             whole.run_all()
     except ToolkitError as error:
         reason = str(error)
@@ -128,6 +134,7 @@ class _Attempt:
     requests: dict[str, int]
     limit: float
     checked: set[Place]
+    lineages: Lineages
     captured: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -224,7 +231,14 @@ class _Attempt:
         if "capture" in step.expect:
             differing += self._capture(step, results, result.results(EVERYTHING) | code.results(EVERYTHING))
             failed_events = failed_events or (result.causes() if differing else ())
-        return StepOutcome(step, results, differing, result.answer, elapsed_ms, failed_events)
+        origins = self._origins(step, results, run) if differing else None
+        return StepOutcome(step, results, differing, result.answer, elapsed_ms, failed_events, origins=origins)
+
+    def _origins(self, step: Step, results: dict[str, Any], run: str) -> Origins | None:
+        """Return what can say where values came from. A scenario without differences pays nothing for it."""
+        from svctoolkit.runner.attempts.origins import origins_of
+
+        return origins_of(self.scenario, step, results, self.plane, run, self.lineages)
 
     def _result(self, step: Step, run: str) -> Result:
         if step.kind != "python":

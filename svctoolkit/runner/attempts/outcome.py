@@ -15,6 +15,7 @@ from svctoolkit.runner.planes.plane import Answer
 from svctoolkit.runner.suite.model import Place, Scenario, Step
 
 if TYPE_CHECKING:
+    from svctoolkit.runner.attempts.origins import Origins, ValueOrigin
     from svctoolkit.runner.coverage.collector import Coverage
 
 Status: TypeAlias = Literal["passed", "failed", "error", "skipped", "xfailed", "warned"]
@@ -32,6 +33,7 @@ class StepOutcome:
     causes: Sequence[Cause] = ()
     hook: Literal["", "setup", "teardown"] = ""
     generated: int = 0  # number of generated events up to this one
+    origins: Origins | None = field(default=None, repr=False, compare=False)  # if something differs
 
     def place(self, difference: Difference) -> Place:
         """Return where the expectation of a difference is written."""
@@ -39,6 +41,10 @@ class StepOutcome:
             return difference.place
         where = difference.expectation
         return (*self.step.place, *(where[1:] if where[:1] == ("..",) else ("expect", *where)))
+
+    def origin(self, difference: Difference) -> ValueOrigin | None:
+        """Return where the value of a difference came from, as far as that is known. Measured on request."""
+        return None if self.origins is None else self.origins.of(difference)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,17 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.errors import StillWaiting
 from svctoolkit.json_types import Json
 from svctoolkit.runner.coverage.lines import Counts, Lines
+from svctoolkit.runner.planes.lineages import Lineages
 from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, Transformed, basic, parse_body, post
+from svctoolkit.runner.planes.recording import recording_workspace, transformation_id
 from svctoolkit.runner.planes.time import Times
 from svctoolkit.runner.suite import format as _format
-from svctoolkit.runner.suite.model import calls_of
-from svctoolkit.workspace import Connection, Destination, Person, Workspace
+from svctoolkit.workspace import Person, Workspace
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -25,17 +25,13 @@ if TYPE_CHECKING:
     from svctoolkit.delivery import Recorder
     from svctoolkit.pipeline import Pipeline, Simulated
     from svctoolkit.runner.planes.loops import Loops
+    from svctoolkit.runner.planes.traces import Trace
     from svctoolkit.runner.suite.model import Scenario, Suite
     from svctoolkit.server import DataPlane
 
 _TEST_API = ("/v0/", "/destination-definitions", "/openapi.json", "/docs")
 _DRAIN_SECONDS = 0.5  # for events that a scenario did not wait for; slower planes are not reused
 _STOP_SECONDS = 0.5  # scenarios wait for their own events; this only matters after an interrupt
-
-
-def transformation_id(key: str) -> str:
-    """Return the id of the destination that is added for testing a transformation alone."""
-    return f"transformation alone: {key}"
 
 
 @contextmanager
@@ -62,6 +58,8 @@ class Planes:
     def __init__(self, *, live: bool = False, coverage: bool = False, limit: float = 10.0) -> None:
         self.live, self.limit, self._coverage = live, limit, coverage
         self._lines = Lines()
+        #: where values that differ came from
+        self.lineages = Lineages()
         self._loops: Loops | None = None
         self._planes: dict[int, tuple[Suite, EmbeddedPlane]] = {}
         self._free: dict[tuple[int, str], list[EmbeddedPlane]] = {}
@@ -240,6 +238,11 @@ class EmbeddedPlane:
         self._under_way.discard(run)
         return run_results(self._plane.of_run(run), keys)
 
+    def traces(self, run: str, keys: Sequence[str]) -> Mapping[str, Trace]:
+        from svctoolkit.runner.planes.fates import traces  # only failures need it
+
+        return traces(self._plane.of_run(run), keys)
+
     def code_records(self, run: str) -> Mapping[str, Sequence[Mapping[str, Json]]]:
         from svctoolkit.runner.planes.code import code_records  # suites without user code do not need it
 
@@ -356,38 +359,6 @@ class EmbeddedPlane:
         """Stop the data plane, if it was started."""
         if self._data_plane is not None:
             self._data_plane.stop(_STOP_SECONDS)
-
-
-def recording_workspace(workspace: Workspace, scenario: Scenario | None = None) -> Workspace:
-    """Return the workspace as suites run it: only a live scenario's destination receives requests.
-
-    Every transformation gets its own destination, so that it can be tested alone.
-    """
-    live = scenario.live if scenario else None
-    recording = workspace.in_mode("live" if live else "record")
-    if scenario is not None and scenario.batch is not None:
-        recording.delivery = replace(recording.delivery, batch=calls_of(scenario.batch))
-    if recording.delivery.batch:  # a call waits for all of its events, so that requests do not depend on timing
-        together = replace(recording.delivery.batch, wait=float("inf"))
-        recording.delivery = replace(recording.delivery, batch=together)
-    recording.destinations = dict(workspace.destinations)
-    for key in workspace.transformations:
-        id = transformation_id(key)
-        config = {"webhookUrl": "https://transformation.invalid/"}
-        # A webhook sends the event unchanged, so its payload shows the transformation alone.
-        recording.destinations[id] = Destination(id, id, key, "WEBHOOK", config=config, transformation=key)
-    for key, override in (scenario.overrides if scenario else {}).items():
-        destination = recording.destinations[key]
-        recording.destinations[key] = replace(destination, config={**destination.config, **override})
-    if live and live.destination:
-        chosen = workspace.destination(live.destination).key
-        recording.sources = {
-            key: replace(
-                s, connections=[Connection(c.destination, c.enabled and c.destination == chosen) for c in s.connections]
-            )
-            for key, s in workspace.sources.items()
-        }
-    return recording
 
 
 def _recorder_answers(script: Sequence[_format.RecorderAnswer]) -> list[Any]:

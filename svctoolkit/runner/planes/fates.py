@@ -13,6 +13,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.failed import with_cause
 from svctoolkit.runner.expect.headers import Headers
 from svctoolkit.runner.planes.plane import parse_body
+from svctoolkit.runner.planes.traces import Trace
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import HttpRequest
@@ -37,6 +38,28 @@ def run_results(view: View, keys: Sequence[str]) -> dict[str, Json]:
     return results_of_records(fates, deliveries, keys)
 
 
+def traces(view: View, keys: Sequence[str]) -> dict[str, Trace]:
+    """Return the traces of a run's events at `keys`, destinations; values are in the order of `fates.run_results`."""
+    by_key = {}
+    deliveries, fates = list(view.deliveries), sorted(view.fates, key=lambda fate: fate.seq)
+    for key in keys:
+        events = {str(f.event.get("messageId")): dict(f.event) for f in fates if f.destination == key}
+        sent = [d for d in deliveries if d.destination == key]
+        outputs: list[Sequence[str]] = [
+            [str(f.event.get("messageId"))]
+            for f in fates
+            if f.destination == key
+            for _ in transform_output(f.status, f.transformed, f.event)
+        ]
+        stages: dict[str, list[Sequence[str]]] = {
+            "user_transform": outputs,
+            "dest_transform": [d.events or [str(d.message_id)] for d in sent if d.attempt == 1],
+            "delivered": [d.events or [str(d.message_id)] for d in sent if 200 <= d.status < 300],
+        }
+        by_key[key] = Trace(events, stages)
+    return by_key
+
+
 def results_of_records(
     fates: Iterable[Mapping[str, Json]], deliveries: Sequence[Mapping[str, Json]], keys: Sequence[str]
 ) -> dict[str, Json]:
@@ -48,7 +71,10 @@ def results_of_records(
     by_key = {key: [fate for fate in ordered if fate["destination"] == key] for key in keys}
     requests = {key: [d for d in deliveries if d["destination"] == key] for key in keys}
     return {
-        "user_transform": {key: [e for f in by_key[key] for e in _transform_output(f)] for key in keys},
+        "user_transform": {
+            key: [e for f in by_key[key] for e in transform_output(f["status"], f.get("transformed"), f.get("event"))]
+            for key in keys
+        },
         # Retries repeat the payload.
         "dest_transform": {key: [d["payload"] for d in requests[key] if d["attempt"] == 1] for key in keys},
         "dropped": {key: [_drop(f) for f in by_key[key] if f["status"] in _LEFT_OUT] for key in keys},
@@ -163,12 +189,12 @@ def lower_names(headers: Mapping[str, Json]) -> dict[str, Json]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-def _transform_output(fate: Mapping[str, Any]) -> Sequence[Any]:
+def transform_output(status: str, transformed: Sequence[Json] | None, event: Json) -> Sequence[Json]:
     """Return the events after the user transformation; without one, the event itself if it got that far."""
-    if fate.get("transformed") is not None:
-        return list(fate["transformed"])
+    if transformed is not None:
+        return list(transformed)
     # Filtered before the transformation: it never ran.
-    return [] if fate["status"] == "filtered" else [fate.get("event")]
+    return [] if status == "filtered" else [event]
 
 
 def _request_record(delivery: Mapping[str, Any], places: Mapping[Any, int]) -> dict[str, Any]:

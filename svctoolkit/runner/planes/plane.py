@@ -6,10 +6,13 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite import format as _format
+
+if TYPE_CHECKING:
+    from svctoolkit.runner.planes.traces import Trace
 
 #: Header with the run that a request belongs to.
 RUN_HEADER = "x-svctoolkit-run"
@@ -61,6 +64,10 @@ class Plane(Protocol):
 
         `shape.shape_results` accepts this format. Raises `StillWaiting` if it takes more than `limit` seconds.
         """
+        ...
+
+    def traces(self, run: str, keys: Sequence[str]) -> Mapping[str, Trace]:
+        """Return which events the results of `run` belong to, by destination; nothing if the plane cannot say it."""
         ...
 
     def code_records(self, run: str) -> Mapping[str, Sequence[Mapping[str, Json]]]:

@@ -15,6 +15,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.runner.planes.embedded import Planes
 from svctoolkit.runner.planes.fates import results_of_records, violation_record
 from svctoolkit.runner.planes.plane import Answer, Plane, Transformed, basic, parse_body, post
+from svctoolkit.runner.planes.traces import Trace
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.model import Scenario
 
@@ -180,6 +181,10 @@ class RemotePlane:
         if not isinstance(answer.body, Mapping):
             raise self._unclear("its response is not an object")
         return answer
+
+    def traces(self, run: str, keys: Sequence[str]) -> Mapping[str, Trace]:  # noqa: ARG002 - of the protocol
+        """Return nothing: another workspace may have been served there."""
+        return {}
 
     def code_records(self, run: str) -> Mapping[str, Sequence[Mapping[str, Json]]]:  # noqa: ARG002 - of the protocol
         """Return nothing: a service does not report what user code requests and logs."""

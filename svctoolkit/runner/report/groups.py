@@ -9,6 +9,8 @@ from svctoolkit.displayed import printable
 from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.attempts.consequences import is_absence
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
+from svctoolkit.runner.expect.difference import Difference
+from svctoolkit.runner.report.text import origin_text
 
 _FEW = 3  # other differences of a scenario in a group
 _MOST = 20  # scenarios of a group that are listed
@@ -33,7 +35,10 @@ class Group:
             scenario = outcome.scenario
             yield f"{scenario.where}: {_mask(outcome, scenario.title)}"
             others = list(_others(outcome))
-            yield from (f"  {text}" for text in others[:_FEW])
+            for step, difference in others[:_FEW]:
+                yield f"  {_mask(outcome, str(difference))}"
+                if origin := origin_text(step, difference):
+                    yield f"    {_mask(outcome, origin)}"
             if len(others) > _FEW:
                 yield f"  ... and {len(others) - _FEW} more differences"
         if len(self.outcomes) > _MOST:
@@ -66,14 +71,14 @@ def _failures(step: StepOutcome) -> Iterator[Cause]:
     return (cause for cause in step.causes if str(cause) in texts)
 
 
-def _others(outcome: Outcome) -> Iterator[str]:
+def _others(outcome: Outcome) -> Iterator[tuple[StepOutcome, Difference]]:
     """Yield how a scenario differs otherwise. That a failed event did not arrive follows from its cause."""
     for step in outcome.steps:
         failed = any(_failures(step))
         for difference in step.differences:
             is_cause = difference.path == ("failed",) and difference.text
             if not is_cause and not (failed and is_absence(difference)):
-                yield _mask(outcome, str(difference))
+                yield step, difference
 
 
 def _mask(outcome: Outcome, text: str) -> str:

@@ -9,6 +9,7 @@ from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
 from svctoolkit.runner.attempts.verify import trouble
 from svctoolkit.runner.expect.compare import json_line
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Place
 
@@ -52,7 +53,8 @@ def _explain(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
 def reasons(step: StepOutcome) -> list[tuple[Place, str]]:
     """Return the reasons why a step differs, each with its place: causes before their consequences. Not masked."""
     differing = sorted(
-        ((step.place(d), str(d), d.path[:1] != ("failed",)) for d in step.differences), key=lambda d: d[2]
+        ((step.place(d), _with_origin(step, d), d.path[:1] != ("failed",)) for d in step.differences[:MOST]),
+        key=lambda d: d[2],
     )
     lines = [(place, text) for place, text, _ in differing]
     absent = [d for d in step.differences if len(d.path) <= 2 and d.path[:1] and d.path[0] in _ENDS]
@@ -61,6 +63,21 @@ def reasons(step: StepOutcome) -> list[tuple[Place, str]]:
         at = sum(not after for _, _, after in differing)
         lines[at:at] = [(step.place(absent[0]), text) for text in unsaid]
     return lines
+
+
+def _with_origin(step: StepOutcome, difference: Difference) -> str:
+    text = origin_text(step, difference)
+    return f"{difference}\n  {text}" if text else str(difference)
+
+
+def origin_text(step: StepOutcome, difference: Difference) -> str:
+    """Return where the value of a difference came from (`total: from properties.total`), or an empty text."""
+    origin = step.origin(difference)
+    if origin is None:
+        return ""
+    from svctoolkit.runner.attempts.origins import origin_line
+
+    return origin_line(difference, origin)
 
 
 def first_wrong_stage(step: StepOutcome) -> str:

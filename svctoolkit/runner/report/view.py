@@ -13,7 +13,7 @@ from svctoolkit.displayed import printable
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.report.reporters import _data
-from svctoolkit.runner.report.text import explanation, hints
+from svctoolkit.runner.report.text import explanation, hints, origin_text
 
 if TYPE_CHECKING:
     from svctoolkit.display import Kind
@@ -112,23 +112,25 @@ def _values(outcome: Outcome, steps: Sequence[Any]) -> Iterator[Html]:
 def _differences(outcome: Outcome) -> Iterator[Html]:
     """Yield all differences below the lines of YAML that they contradict; those of one line together."""
     suite = outcome.scenario.suite
-    placed = [(*suite.document.position(s.place(d)), d) for s in outcome.steps for d in s.differences]
+    placed = [(*suite.document.position(s.place(d)), (s, d)) for s in outcome.steps for d in s.differences]
     text = str(suite.masker.mask(suite.document.text))
     for line, subject in groupby(placed[:_MOST], key=lambda placed: placed[0]):
         _, columns, differences = zip(*subject, strict=True)
         where = f"{suite.name}:{line}:{columns[0]}"
-        rows = "".join(_difference(outcome, difference) for difference in differences)
+        rows = "".join(_difference(outcome, *difference) for difference in differences)
         lines = Excerpt(text, line, columns[0]).html(f"the suite around line {line}")
         yield box(where, Html(f"{lines}<ul>{rows}</ul>"), label=f"differences at {where}")
     if len(placed) > _MOST:
         yield message(f"{len(placed) - _MOST} more differences", "info")
 
 
-def _difference(outcome: Outcome, subject: Difference) -> str:
+def _difference(outcome: Outcome, step: StepOutcome, subject: Difference) -> str:
     masked = outcome.scenario.suite.masker.mask
     path = ".".join(map(str, subject.path)) or "(value)"
     expected, got = (escape(str(masked(side))) for side in (subject.expected, subject.got))
-    return f"<li><b>{escape(path)}</b>: expected <del>{expected}</del>, got <ins>{got}</ins></li>"
+    origin = escape(str(masked(origin_text(step, subject))))
+    came = f'<div class="dim">{origin}</div>' if origin else ""
+    return f"<li><b>{escape(path)}</b>: expected <del>{expected}</del>, got <ins>{got}</ins>{came}</li>"
 
 
 def coverage(subject: Coverage) -> Html:

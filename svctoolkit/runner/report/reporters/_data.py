@@ -9,9 +9,10 @@ import msgspec
 from msgspec import UNSET
 
 from svctoolkit.json_types import Json
-from svctoolkit.runner.attempts.outcome import Finished, Outcome
+from svctoolkit.runner.attempts.outcome import Finished, Outcome, StepOutcome
 from svctoolkit.runner.coverage.collector import Coverage
-from svctoolkit.runner.report.text import explanation, first_wrong_stage
+from svctoolkit.runner.expect.difference import Difference
+from svctoolkit.runner.report.text import explanation, first_wrong_stage, origin_text
 from svctoolkit.runner.suite.model import Step
 
 _INPUT = (
@@ -32,6 +33,7 @@ _INPUT = (
 def outcome(notice: Outcome) -> dict[str, Json]:
     """Return one outcome. `differences` have `step` (from 1), `where` (file:line:col), `path`, `expected`, `got`.
 
+    Their `origin` is where the value came from, if that is known: the members of `ValueOrigin`, and `text`.
     For a step that differs, `causes` explain its events: `destination`, `fate`, `stage`, `reason`, `text`.
     """
     scenario, document = notice.scenario, notice.scenario.suite.document
@@ -54,6 +56,7 @@ def outcome(notice: Outcome) -> dict[str, Json]:
                 "path": ".".join(map(str, d.path)),
                 "expected": d.expected,
                 "got": d.got,
+                "origin": _origin(step, d) if notice.deviates else None,
             }
             for number, step in enumerate(notice.steps, 1)
             for d in step.differences
@@ -71,6 +74,11 @@ def outcome(notice: Outcome) -> dict[str, Json]:
     }
     masked: dict[str, Any] = scenario.suite.masker.mask(values)
     return masked
+
+
+def _origin(step: StepOutcome, difference: Difference) -> dict[str, Json] | None:
+    origin = step.origin(difference)
+    return None if origin is None else {**asdict(origin), "text": origin_text(step, difference)}
 
 
 def input_values(step: Step) -> dict[str, Json]:

@@ -161,7 +161,8 @@ def _place(difference: Mapping[str, Any]) -> Html:
 
 
 def _got(difference: Mapping[str, Any]) -> Html:
-    return Html(f"<del>{escape(difference['got'])}</del>")
+    origin = f'<div class="dim">{escape(difference["origin"]["text"])}</div>' if difference["origin"] else ""
+    return Html(f"<del>{escape(difference['got'])}</del>{origin}")
 
 
 def _step(step: dict[str, Any], differences: list[dict[str, Any]], causes: list[dict[str, Any]]) -> Iterator[Html]:
