@@ -216,3 +216,21 @@ def test_every_shell_has_a_script_that_it_accepts(shell: str, capsys: pytest.Cap
     if found := which(shell):
         subprocess.run([found, "-n", "/dev/stdin"], input=script, text=True, check=True)
     assert main(["completion", "csh"]) == 4
+
+
+def test_settings_without_effect_are_noted(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`definitions` and `check` name event filters, which only SDKs apply; `--strict` fails, and `known` accepts them."""
+    idle = 'eventFilteringOption: blacklistedEvents, blacklistedEvents: [{eventName: "Order"}], whitelistedEvents: []'
+    text = FILE.replace(", sendUserId: true", f", {idle}").replace(", isDefaultMapping: true", "")
+    (shop / "workspace.yaml").write_text("\n".join(line for line in text.splitlines() if "NEWTHING" not in line))
+    assert main(["check", "--strict"]) == 1
+    out = capsys.readouterr().out
+    assert "destination 'ga': eventFilteringOption, blacklistedEvents have no effect on events in cloud mode" in out
+    assert main(["definitions", "GA4"]) == 0
+    assert "no effect on events in cloud mode: whitelistedEvents, blacklistedEvents" in capsys.readouterr().out
+    with (shop / "workspace.yaml").open("a") as file:
+        file.write("\nknown: [GA4.eventFilteringOption, GA4.blacklistedEvents]\n")
+    assert main(["check"]) == 0
+    out = capsys.readouterr().out
+    assert "no effect" not in out
+    assert "remove it from `known`" not in out

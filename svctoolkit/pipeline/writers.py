@@ -123,7 +123,7 @@ def _changed(route: Route, place: _Place, value: Json) -> Route:
 
 
 def _output(event: Mapping[str, Json], route: Route, source: Source | None, number: int) -> Mapping[Path, Json]:
-    """Return the leaves of one of the events that the code returns; none if there is no such event."""
+    """Return the leaves of one of the events that the code returns; empty if it returned fewer events."""
     outputs = user_transform.run([event], route, source) or []
     events = outputs[0].events if outputs and outputs[0].error is None else ()
     return leaves(dict(events[number])) if number < len(events) else {}

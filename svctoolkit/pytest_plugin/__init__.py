@@ -219,4 +219,5 @@ def _coverage_counts(config: pytest.Config) -> Collector:
     collector = config.stash[state.COVERAGE]
     if state.PLANES in config.stash:
         collector.lines(config.stash[state.PLANES].lines())
+        collector.branches(config.stash[state.PLANES].branches())
     return collector

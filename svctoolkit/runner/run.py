@@ -66,6 +66,7 @@ def run(
         outcomes.close()
     if collector:
         collector.lines(planes.lines())
+        collector.branches(planes.branches())
         yield Covered(collector.coverage())
     yield Finished(counts, clock() - began, len(scenarios), interrupted)
 

@@ -68,10 +68,14 @@ class Answer(msgspec.Struct):
 
 
 class Unit(msgspec.Struct):
-    """A file of a program. `lines` can be counted; `inserted` and `head` map the executed code back to the source."""
+    """A file of a program. `lines` and `branches` (line, column, outcome) are counted, in this order.
+
+    `inserted` and `head` map the executed code back to the source.
+    """
 
     file: str
     lines: list[int]
+    branches: list[tuple[int, int, str]] = []
     inserted: list[tuple[int, int, int]] = []
     head: int = 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -34,6 +34,7 @@ from svctoolkit.transformations._worker import CallError, LostWorkerError
 LANGUAGES = ("javascript", "python")
 _LEVELS = {"info", "debug", "warn", "error"}
 _MAYBE_LOST = {"memory", "crash"}  # failures that earlier calls may have caused
+_Key = TypeVar("_Key", int, str)
 _MAX_FAILURES = 3  # events of one call that may exceed a limit before the rest is skipped
 
 
@@ -89,7 +90,7 @@ def load(
     with loaded.workers.worker(program) as worker:
         program.units = worker.units
     if coverage:
-        loaded.add_hits([[0] * len(unit.lines) for unit in program.units])
+        loaded.add_hits([[0] * (len(unit.lines) + len(unit.branches)) for unit in program.units])
     return loaded
 
 
@@ -102,6 +103,7 @@ class SandboxedTransformation:
         self.program, self.workers = program, workers
         self._requests = requests
         self._hits: dict[str, dict[int, int]] = {}
+        self._branches: dict[str, dict[str, int]] = {}
 
     def run(self, events: Sequence[Mapping[str, Json]], metadata: Sequence[Metadata]) -> list[Output]:
         """Return one output per event, in order. Errors of the code are returned, not raised; events are never changed.
@@ -198,16 +200,28 @@ class SandboxedTransformation:
         return event
 
     def add_hits(self, hits: Json) -> None:
-        """Add the worker's counts of how often each line has run."""
-        for file, lines in self.program.line_counts(hits).items():
-            total = self._hits.setdefault(file, {})
-            for line, count in lines.items():
-                total[line] = total.get(line, 0) + count
+        """Add the worker's counts of how often each line has run, and each branch was taken."""
+        _add(self._hits, self.program.line_counts(hits))
+        _add(self._branches, self.program.branch_counts(hits))
 
     def coverage(self) -> dict[str, dict[int, int]]:
         """Return how often each executable line has run, by file, over all calls; empty without `coverage=True`."""
         own = {file: lines for file, lines in self._hits.items() if not file.startswith(standard.PREFIX)}
         return {file: dict(sorted(lines.items())) for file, lines in own.items()}
+
+    def branches(self) -> dict[str, dict[str, int]]:
+        """Return how often each branch was taken, by file and `line:column outcome`; empty without `coverage=True`.
+
+        The outcomes are `true` and `false` of an `if` or a conditional expression, and `case` and `default`.
+        """
+        return {file: dict(taken) for file, taken in self._branches.items() if not file.startswith(standard.PREFIX)}
+
+
+def _add(totals: dict[str, dict[_Key, int]], counts: Mapping[str, Mapping[_Key, int]]) -> None:
+    for file, of_file in counts.items():
+        total = totals.setdefault(file, {})
+        for key, count in of_file.items():
+            total[key] = total.get(key, 0) + count
 
 
 def _of_event(error: TransformationError, event: Mapping[str, Any]) -> TransformationError:

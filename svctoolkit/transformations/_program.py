@@ -196,3 +196,13 @@ class Program:
             for line, times in zip(unit.lines, numbers, strict=False):
                 of_file[line] = max(of_file.get(line, 0), times)
         return counts
+
+    def branch_counts(self, hits: Sequence[Sequence[int]]) -> dict[str, dict[str, int]]:
+        """Return branch coverage: how often each outcome has occurred, such as `8:3 false`, by file."""
+        return {
+            unit.file: {
+                f"{line}:{column} {outcome}": times
+                for (line, column, outcome), times in zip(unit.branches, numbers[len(unit.lines) :], strict=False)
+            }
+            for unit, numbers in zip(self.units, hits, strict=False)
+        }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from svctoolkit.json_types import Json
 from svctoolkit.workspace._code import CodeLog, UserCode
 from svctoolkit.workspace._env_file import load_env, save_env
+from svctoolkit.workspace._idle import idle_settings_of
 from svctoolkit.workspace._items import (
     Account,
     Connection,
@@ -64,6 +65,7 @@ __all__ = [
     "configuration_of",
     "every_piece",
     "file_secrets",
+    "idle_settings_of",
     "load_env",
     "mask_output",
     "on_load",

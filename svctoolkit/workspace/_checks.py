@@ -10,6 +10,7 @@ from svctoolkit.delivery.modes import MODES
 from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.errors import InvalidConfig, InvalidPlan, UnknownName, did_you_mean
 from svctoolkit.plans import setting_problems
+from svctoolkit.workspace._idle import idle_settings_of
 from svctoolkit.workspace._items import Destination
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
         yield from _ids(section, getattr(workspace, section))
     yield from _write_keys(workspace)
     yield from _connections(workspace)
-    unused = set(workspace.known) if types else set()
+    unused = set(workspace.known) - {name for _, name in idle_settings_of(workspace.destinations)} if types else set()
     for key, destination in workspace.destinations.items():
         reference = destination.transformation
         if reference is not None and reference not in workspace.transformations:

@@ -112,6 +112,15 @@ class UserCode:
                     by_file[file] = total | {line: total.get(line, 0) + count for line, count in lines.items()}
         return by_file
 
+    def branches(self) -> dict[str, dict[str, int]]:
+        """Return how often each branch was taken, by file and `line:column outcome`; empty without `coverage=True`."""
+        by_file: dict[str, dict[str, int]] = {}
+        for code in list(self._codes.values()):
+            for file, taken in code.loaded.branches().items() if code.loaded is not None else ():
+                total = by_file.setdefault(file, {})
+                by_file[file] = total | {branch: total.get(branch, 0) + count for branch, count in taken.items()}
+        return by_file
+
     def source(self, transformation: Transformation) -> Json:
         """Return everything that a loaded transformation depends on, to detect changes by comparing."""
         workspace = self._workspace

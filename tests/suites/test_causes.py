@@ -90,12 +90,12 @@ def test_every_outcome_can_be_a_cause(scenario: str, said: str) -> None:
     assert said in runner.explanation(outcome).splitlines()[0]
 
 
-def test_one_wrong_field_takes_three_lines() -> None:
-    """The value, its line and a caret."""
+def test_one_wrong_field_takes_four_lines() -> None:
+    """The value, where it came from, its line and a caret."""
     (outcome,) = [
         notice
         for notice in notices(f"source: three, {SEND}, expect: {{delivered: [{{body: {{event: Y}}}}]}}")
         if isinstance(notice, runner.Outcome)
     ]
 
-    assert len(runner.explanation(outcome).splitlines()) == 3
+    assert len(runner.explanation(outcome).splitlines()) == 4

@@ -189,3 +189,79 @@ scenarios:
     assert lost.lost == ["Order Completed properties.revenue"]
     assert "reach no destination: Order Completed properties.revenue" in str(lost._repr_mimebundle_())
     assert both.lost == []
+
+
+BRANCHES = {
+    "clean.js": """\
+export function transformEvent(event) {
+  if (event.event === "Test") return null;
+  event.vip = event.userId === "u1" ? true : false;
+  switch (event.type) { case "track": break; case "page": event.seen = true; break; default: return null }
+  return event;
+}
+""",
+    "clean.py": """\
+def transformEvent(event, metadata):
+    if event["event"] == "Test": return None
+    event["vip"] = True if event["userId"] == "u1" else False
+    match event["type"]:
+        case "track": pass
+        case "page": event["seen"] = True
+    return event
+""",
+}
+#: by file: the branches that one event takes, and those that it does not take
+TAKEN = {
+    "clean.js": ({"2:3 false", "3:15 true", "4:25 case"}, {"2:3 true", "3:15 false", "4:46 case", "4:85 default"}),
+    "clean.py": ({"2:5 false", "3:20 true", "5:14 case"}, {"2:5 true", "3:20 false", "6:14 case"}),
+}
+
+
+@pytest.mark.parametrize("file", BRANCHES)
+def test_branches_on_one_line_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str) -> None:
+    """Both outcomes of conditions and each case, also where they share a line; the code gives the same events."""
+    monkeypatch.chdir(tmp_path)
+    Path(file).write_text(BRANCHES[file], encoding="utf-8")
+    Path("s.suite.yaml").write_text(
+        f"transformations: {{clean: {{file: {file}}}}}\n"
+        f"scenarios: [{{name: a, transformation: clean, event: {EVENT}, expect: {{user_transform: {{vip: true}}}}}}]\n",
+        encoding="utf-8",
+    )
+    ran, missed = covered(Path("s.suite.yaml"))["branches"]
+
+    assert ({name.partition(":")[2] for name in ran}, {name.partition(":")[2] for name in missed}) == TAKEN[file]
+
+
+def test_sources_connections_warehouses_and_settings_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What no scenario uses is missing by name; settings without effect do not count, and no name is empty."""
+    monkeypatch.chdir(tmp_path)
+    Path("s.suite.yaml").write_text(
+        """\
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: https://h.example, webhookMethod: POST,
+                                 blacklistedEvents: [{eventName: X}]}}
+  ga: {type: GA4, config: {apiSecret: s, measurementId: G-1, typesOfClient: gtag,
+                           piiPropertiesToIgnore: [{piiProperty: email}]}}
+  wh: {type: POSTGRES, config: {namespace: shop}}
+sources:
+  web: {destinations: [hook, ga, wh]}
+  app: {destinations: [hook]}
+scenarios:
+  - name: one
+    source: web
+    only: [hook, ga]
+    send: {type: track, event: Order, userId: u1, anonymousId: a, properties: {"": 1}}
+    expect: {delivered: {hook: {body: {event: Order}}, ga: {body: {user_id: u1}}}}
+""",
+        encoding="utf-8",
+    )
+    groups = covered(Path("s.suite.yaml"))
+
+    assert groups["sources"] == ({"web"}, {"app"})
+    assert groups["connections"] == ({"web -> hook", "web -> ga"}, {"web -> wh", "app -> hook"})
+    assert groups["warehouses"] == (set(), {"wh"})
+    assert groups["settings"][0] == {"hook webhookUrl", "hook webhookMethod", "ga apiSecret", "ga measurementId"}
+    assert groups["settings"][1] == {"ga piiPropertiesToIgnore"}
+    assert groups["event names"] == ({"Order"}, set())
+    assert all(word for group in groups.values() for names in group for name in names for word in name.split(" "))
+    assert 'hook body.properties.""' in groups["fields"][1]

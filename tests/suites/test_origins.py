@@ -59,7 +59,8 @@ scenarios:
     send: [{EVENT}, {{type: track, event: Paid, userId: u1, anonymousId: a, properties: {{total: 7}}}}]
     expect:
       delivered:
-        hook: [{{method: PUT, body: {{properties: {{total: 5, tax: 3, source: app, coupon: X, currency: NOK, lines: []}}}}}},
+        hook: [{{method: PUT, body: {{properties: {{total: 5, tax: 3, source: app, coupon: X, currency: NOK,
+                                              lines: []}}}}}},
                {{body: {{properties: {{total: 7}}}}}}]
         crm: [{{body: {{properties: {{total: 5, coupon: X}}}}}}, {{}}]
         ga: [{{query: {{measurement_id: G-2}}, body: {{events: [{{params: {{engagement_time_msec: 2}}}}]}}}}, {{}}]

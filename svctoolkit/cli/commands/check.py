@@ -36,7 +36,13 @@ def _run(args: argparse.Namespace) -> int:
         workspace = Workspace.load(file, environment=args.env)
     warned = [item.message for item in caught if isinstance(item.message, WorkspaceWarning)]
     problems, suites = _suites(file)
+    idle = _idle_settings(workspace)
     notes = [*(str(problem) for message in warned for problem in message.problems), *_unused(workspace)]
+    notes += [
+        f"destination {key!r}: {', '.join(name.partition('.')[2] for name in names)} "
+        f"{'has' if len(names) == 1 else 'have'} no effect on events in cloud mode"
+        for key, names in idle.items()
+    ]
     others = [f"note: {item.message}" for item in caught if not isinstance(item.message, WorkspaceWarning)]
     for line in (f"{file}: {_contents(workspace)}", *_states(workspace), suites, *others):
         _terminal.out(_terminal.plain(line))
@@ -47,8 +53,9 @@ def _run(args: argparse.Namespace) -> int:
         _terminal.out(f"\n{_terminal.quantity(len(notes), 'note')}:")
         _terminal.out("\n".join(f"  {_terminal.plain(note)}" for note in notes))
         names = [name for message in warned if isinstance(message, WorkspaceNotes) for name in message.names]
+        names += [name for of_key in idle.values() for name in of_key if name not in names]
         if names and file.suffix != ".json":  # a configuration of RudderStack has no `known`
-            _terminal.out(f"accept unknown types and variables in the workspace file with  known: [{', '.join(names)}]")
+            _terminal.out(f"accept these types and variables in the workspace file with  known: [{', '.join(names)}]")
     if not notes and not problems:
         _terminal.out("\nno notes")
     return Exit.FAILED if problems or (notes and args.strict) else Exit.OK
@@ -90,6 +97,17 @@ def _suites(workspace_file: Path) -> tuple[Sequence[Problem], str]:
     if not suites:
         return (), "suites: none"
     return (), f"suites: {quantity(len(suites), 'file')}, {quantity(len(scenarios), 'scenario')}"
+
+
+def _idle_settings(workspace: Workspace) -> dict[str, list[str]]:
+    """Return the settings without effect, `TYPE.NAME`, by destination, except those that the workspace accepts."""
+    from svctoolkit.workspace import idle_settings_of
+
+    by_key: dict[str, list[str]] = {}
+    for key, name in idle_settings_of(workspace.destinations):
+        if name not in workspace.known:
+            by_key.setdefault(key, []).append(name)
+    return by_key
 
 
 def _unused(workspace: Workspace) -> Iterator[str]:

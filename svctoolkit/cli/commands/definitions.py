@@ -140,6 +140,7 @@ def _supports(definition: Definition) -> str:
 def _describe(definition: Definition) -> Iterator[str]:
     from svctoolkit.cli._terminal import style, width
     from svctoolkit.destinations import CATALOGUE, examples
+    from svctoolkit.destinations.effects import variables_without_effect
 
     marks = [mark for mark, is_so in (("beta", definition.is_beta), ("deprecated", definition.deprecated)) if is_so]
     yield " ".join([style(definition.name, "bold"), definition.display_name, *(f"({mark})" for mark in marks)])
@@ -148,6 +149,10 @@ def _describe(definition: Definition) -> Iterator[str]:
     yield ""
     head = ("variable", "kind", "required", "default", "label")
     yield from table(head, [_row(name, variable, definition) for name, variable in definition.variables.items()])
+    if idle := [name for name in definition.variables if name in variables_without_effect(definition.name)]:
+        yield ""
+        text = f"no effect on events in cloud mode: {', '.join(idle)}"
+        yield textwrap.fill(text, width(), subsequent_indent="  ")
     if definition.name in CATALOGUE and examples(definition.name):
         yield ""
         outcomes = [(e.event.get("type", ""), _outcome(e), e.name) for e in examples(definition.name)]

@@ -87,7 +87,7 @@ class Origins:
     config: Mapping[str, Json] | None = None
 
     def of(self, difference: Difference) -> ValueOrigin | None:
-        """Return where the value of a difference came from; None if it has none, or none that can be measured."""
+        """Return where the value of a difference came from; None if that cannot be measured."""
         value = _find_value(difference.path, self.results, self.traces)
         if value is None:
             return None

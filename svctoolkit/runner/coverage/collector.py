@@ -1,4 +1,4 @@
-"""What scenarios cover: destinations, event types, stages, event names, fields, fixtures, lines of user code."""
+"""What scenarios cover: sources, connections, destinations, settings, event types, fields, lines of user code..."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ from msgspec import UNSET
 from svctoolkit.displayed import Displayed
 from svctoolkit.plans import Plan
 from svctoolkit.plans.coverage import GROUPS, event_items, plan_items
-from svctoolkit.runner.coverage.reach import Reach
+from svctoolkit.runner.coverage.reach import Reach, effective_settings, event_fields
 from svctoolkit.runner.expect.compare import is_matchers
 from svctoolkit.runner.suite.checks import STAGES
-from svctoolkit.runner.suite.model import Scenario, Suite, as_list
+from svctoolkit.runner.suite.model import Scenario, Step, Suite, as_list
+from svctoolkit.warehouse import is_warehouse
+from svctoolkit.workspace import Workspace
 
 _SHOWN = 8
+_GROUPS = (
+    *("sources", "connections", "destinations", "warehouses", "settings", "event types", "stages", "event names"),
+    *("fields", "fixtures", "lines", "branches", *GROUPS),
+)
 
 
 @dataclass(slots=True)
@@ -32,7 +38,9 @@ class Group:
         return len(self.covered) + len(self.missing)
 
     def count(self, item: str, covered: bool) -> None:
-        """Count an item. An item that is covered once stays covered."""
+        """Count an item. An item that is covered once stays covered; one without a name does not count."""
+        if not item.strip():
+            return
         if covered:
             self.covered.add(item)
             self.missing.discard(item)
@@ -81,28 +89,29 @@ class Collector:
     """Collect outcomes and compute the coverage at the end of the run."""
 
     def __init__(self, suites: Sequence[Suite]) -> None:
-        self._groups = {
-            name: Group(name)
-            for name in ("destinations", "event types", "stages", "event names", "fields", "fixtures", "lines", *GROUPS)
-        }
+        self._groups = {name: Group(name) for name in _GROUPS}
         self._reach, self._reached = Reach(), Group("reach")
         for suite in suites:
             self.include(suite)
 
     def include(self, suite: Suite) -> None:
         """Count what scenarios can cover in a suite's workspace; destinations that get no requests are left out."""
-        from svctoolkit.destinations import CATALOGUE, definitions
+        from svctoolkit.destinations import CATALOGUE, definitions, effects
 
+        self._include_sources(suite.workspace)
         for key, destination in suite.workspace.destinations.items():
             # No scenario could ever cover these, so they would only lower the percentage.
             if definitions.reason_unsent(destination.type, destination.config, suite.workspace.delivery.mode):
                 continue
             self._groups["destinations"].count(key, False)
+            idle = effects.variables_without_effect(destination.type)
+            for name in self._reach.settings(suite.workspace, key) - idle:
+                self._groups["settings"].count(f"{key} {name}", False)
             for stage in STAGES if destination.transformation else STAGES[1:]:
                 self._groups["stages"].count(f"{key} {stage}", False)
             for type in CATALOGUE[destination.type].handlers:
                 self._groups["event types"].count(f"{key} {type}", False)
-            for name in _event_names(destination.config):
+            for name in _event_names({k: value for k, value in destination.config.items() if k not in idle}):
                 self._groups["event names"].count(name, False)
         for source in suite.workspace.sources.values():
             link = suite.workspace.plan_link(source)
@@ -111,11 +120,23 @@ class Collector:
         for name, used in suite.fixtures.items():
             self._groups["fixtures"].count(name, used)
 
+    def _include_sources(self, workspace: Workspace) -> None:
+        """Count enabled sources and connections, and warehouses."""
+        for key, destination in workspace.destinations.items():
+            if is_warehouse(destination.type):
+                self._groups["warehouses"].count(key, False)
+        for key, source in workspace.sources.items():
+            for destination in workspace.destinations_of(source) if source.enabled else ():
+                self._groups["sources"].count(key, False)
+                if destination.enabled:
+                    self._groups["connections"].count(f"{key} -> {destination.key}", False)
+
     # Any: an Outcome, which belongs to a layer above this one
     def add(self, outcome: Any) -> None:
         """Count what one scenario covered; skipped scenarios cover nothing."""
         for step in outcome.steps:
             keys = _destination_keys(outcome.scenario, step.step)
+            self._count_sources(outcome.scenario, step.step, keys)
             events = [event for event in _events(step.step.spec) if isinstance(event, Mapping)]
             for key in keys:
                 self._count_existing("destinations", key)
@@ -135,6 +156,29 @@ class Collector:
             for name, as_sent in _FIELDS.items():
                 self._fields(keys, step.step.expect.get(name), step.results.get(name), as_sent)
 
+    def _count_sources(self, scenario: Scenario, step: Step, keys: Sequence[str]) -> None:
+        """Count the source of a step, its connections to the destinations that it reaches, and checked warehouses."""
+        spec, workspace = step.spec, scenario.suite.workspace
+        name = spec.source
+        if spec.request is not UNSET and isinstance(spec.request.auth, Mapping):
+            name = spec.request.auth.get("source", UNSET)
+        if name is not UNSET:
+            source = workspace.source(name)
+            self._count_existing("sources", source.key)
+            for key in keys or [d.key for d in workspace.destinations_of(source)]:
+                self._count_existing("connections", f"{source.key} -> {key}")
+        expected = step.expect.get("warehouse")
+        warehouses = [key for key, d in workspace.destinations.items() if is_warehouse(d.type)]
+        if isinstance(expected, Mapping):
+            for key in [key for key in warehouses if key in expected] or warehouses[:1]:
+                self._count_existing("warehouses", key)
+
+    def branches(self, counts: Mapping[str, Mapping[str, int]]) -> None:
+        """Count branches of user code: by file, how often each was taken."""
+        for file, branches in counts.items():
+            for branch, count in branches.items():
+                self._groups["branches"].count(f"{file}:{branch}", count > 0)
+
     def lines(self, counts: Mapping[str, Mapping[int, int]]) -> None:
         """Count lines of user code: by file, how often each line ran."""
         for file, lines in counts.items():
@@ -143,8 +187,11 @@ class Collector:
 
     def _count_reached(self, scenario: Scenario, keys: Sequence[str], events: Sequence[Mapping[str, Any]]) -> None:
         for event in events:
-            for item, reaches in self._reach.fields(scenario.suite.workspace, keys, event):
-                self._reached.count(item, reaches)
+            for key, lineage in self._reach.lineages(scenario.suite.workspace, keys, event):
+                for item, reaches in event_fields(lineage, event):
+                    self._reached.count(item, reaches)
+                for name in effective_settings(lineage):
+                    self._count_existing("settings", f"{key} {name}")
 
     def _count_existing(self, group: str, item: str) -> None:
         counts = self._groups[group]
@@ -163,7 +210,8 @@ class Collector:
             for index, payload in enumerate(payloads):
                 expectation = written[index] if isinstance(written, list) and index < len(written) else written
                 for path, looked_at in _leaves(as_sent(expectation), as_sent(payload), ()):
-                    self._groups["fields"].count(f"{key} {path}", looked_at)
+                    if path:
+                        self._groups["fields"].count(f"{key} {path}", looked_at)
 
     def counts(self) -> dict[str, tuple[list[str], list[str]]]:
         """Return the covered and missing items by group, as plain values for `merge` in another process."""
@@ -184,12 +232,7 @@ class Collector:
 
 
 def _destination_keys(scenario: Scenario, step: Any) -> list[str]:
-    spec, workspace = step.spec, scenario.suite.workspace
-    if spec.destination is not UNSET:
-        return [workspace.destination(spec.destination).key]
-    if spec.source is not UNSET:
-        return [d.key for d in workspace.destinations_of(workspace.source(spec.source))]
-    return []
+    return [*scenario.destinations_of(step)]
 
 
 def _plan_of(scenario: Scenario, step: Any) -> Plan | None:
@@ -282,7 +325,7 @@ def _leaves(expected: Any, actual: Any, path: tuple[str, ...]) -> Iterator[tuple
             within = isinstance(expected, list) and index < len(expected)
             yield from _leaves(_LOOKED if looks else expected[index] if within else None, value, (*path, "*"))
     elif actual not in ({}, []):
-        yield ".".join(path), looks or expected is not None
+        yield ".".join(step or '""' for step in path), looks or expected is not None
 
 
 _LOOKED = "looked at"

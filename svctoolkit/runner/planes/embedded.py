@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.errors import StillWaiting
 from svctoolkit.json_types import Json
-from svctoolkit.runner.coverage.lines import Counts, Lines
+from svctoolkit.runner.coverage.lines import Branches, CodeCounts, Counts, Lines
 from svctoolkit.runner.planes.lineages import Lineages
 from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, Transformed, basic, parse_body, post
 from svctoolkit.runner.planes.recording import recording_workspace, transformation_id
@@ -106,10 +106,14 @@ class Planes:
         With `unused`, include code that no scenario loaded.
         """
         for suite, plane in self._planes.values():
-            self._lines.add(suite, *plane.lines(all=self._coverage and unused))
+            self._lines.add(suite, plane.code_counts(all=self._coverage and unused))
         for suite, plane in self._lent:
-            self._lines.add(suite, *plane.lines())
+            self._lines.add(suite, plane.code_counts())
         return self._lines.counts
+
+    def branches(self) -> Branches:
+        """Return how often each branch of user code was taken, as known since the last call of `lines`."""
+        return self._lines.branches
 
     def _shared_plane(self, suite: Suite) -> EmbeddedPlane:
         """Return the data plane for the workspace of `suite`, which must not change from now on."""
@@ -345,15 +349,15 @@ class EmbeddedPlane:
     def _clock_and_ids(self) -> dict[str, Any]:
         return {"clock": self._times.now, "new_id": self._times.new_id} if self._times else {}
 
-    def lines(self, *, all: bool = False) -> tuple[Counts, Counts]:
-        """Return how often each line of user code ran, in the Test API and the data plane.
+    def code_counts(self, *, all: bool = False) -> CodeCounts:
+        """Return how often each line of user code ran, and each branch was taken.
 
         With `all`, include code that did not run.
         """
         for transformation in self._workspace.transformations.values() if all else ():
             self._pipeline.user_code.runnable(transformation).run([], [])  # loads it
-        tested = self._runs.user_code.coverage() if self._runs else {}
-        return tested, self._data_plane.lines() if self._data_plane else {}
+        code = [plane.user_code for plane in (self._runs, self._data_plane) if plane is not None]
+        return CodeCounts([of_plane.coverage() for of_plane in code], [of_plane.branches() for of_plane in code])
 
     def close(self) -> None:
         """Stop the data plane, if it was started."""

@@ -75,6 +75,9 @@ class Call:
         self._requests = self._size = 0
         self._asks = False  # whether it has read metadata
         self._hits: dict[str, dict[int, int]] = {}
+        self._branches = {file: [0] * len(branches) for file, branches in program.branches.items()}
+        if program.coverage:
+            setattr(builtins, programs.COUNTER, self._count_branch)
         for name, level in (("stdout", "info"), ("stderr", "error")):
             stream = log_lines.Stream(self._logs, level)
             setattr(sys, name, stream)
@@ -221,7 +224,8 @@ class Call:
             rest += b',"metadata":true'
         if self._program.coverage:
             units = zip(self._program.files, self._program.lines(), strict=True)
-            hits = [[self._hits.get(file, {}).get(line, 0) for line in lines] for file, lines in units]
+            ran = [[self._hits.get(file, {}).get(line, 0) for line in lines] for file, lines in units]
+            hits = [counts + self._branches[file] for file, counts in zip(self._program.files, ran, strict=True)]
             rest += f',"hits":{json.dumps(hits)}'.encode()
         if not outputs:
             return b'{"results":[]' + rest + b"}"
@@ -232,6 +236,15 @@ class Call:
 
     def _failure(self, error: BaseException) -> dict[str, Any]:
         return failure(error, self._program.files)
+
+    def _count_branch(self, file: str, number: int, test: object) -> object:
+        """Count an outcome of `test`, and return it; the counter of `false`, if there is one, is the next."""
+        counters = self._branches[file]
+        if test:
+            counters[number] += 1
+        elif self._program.branches[file][number][2] == "true":
+            counters[number + 1] += 1
+        return test
 
     @contextlib.contextmanager
     def _tracing(self) -> Iterator[None]:

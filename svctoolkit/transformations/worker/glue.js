@@ -217,7 +217,7 @@
   const compile = (unit) => {
     // V8 caches what it has compiled for a text, so this is cheap in all realms after the first
     unit.start = (0, eval)((unit.awaits ? '(async function(' : '(function(') + unit.names + '){' + unit.head + unit.code + unit.tail + '\n})');
-    unit.hits = new Uint32Array(unit.statements);
+    unit.hits = new Uint32Array(unit.counters);
     if (indexOf(unit.code, 'Symbol') >= 0) mayHaveSymbols = true;
   };
   const load = (text) => {

@@ -174,8 +174,9 @@ class Engine:
         imported = [units[place] for place in used]
         self._program = json.dumps({**message, "main": main, "libraries": imported}).encode()
         files = [message["main"]["file"], *(libraries[place]["file"] for place in used)]
+        members = ("lines", "branches", "inserted")
         placed = [
-            {"file": file, "lines": unit["lines"], "inserted": unit["inserted"], "head": len(unit["head"])}
+            {"file": file, **{name: unit[name] for name in members}, "head": len(unit["head"])}
             for file, unit in zip(files, [main, *imported], strict=True)
         ]
         return json.dumps({"units": placed, **self._check()}).encode()

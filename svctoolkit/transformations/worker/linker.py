@@ -229,6 +229,32 @@ def _count_statements(module: _Module) -> list[int]:
     return lines
 
 
+def _count_branches(module: _Module, first: int) -> list[list[Any]]:
+    """Make every `if`, `?:` and `case` count its outcomes, from counter number `first` on.
+
+    Returns line, column and outcome of each counter.
+    """
+    branches: list[list[Any]] = []
+    insert, close = module.edits.insert, module.edits.close
+
+    def counter(node: Node, outcome: str) -> bytes:
+        branches.append([node.start_point.row + 1, node.start_point.column + 1, outcome])
+        return b"__hits[%d]++" % (first + len(branches) - 1)
+
+    for node in _walk(module.root, lambda _: True):
+        condition = node.child_by_field_name("condition")
+        if node.type in {"if_statement", "ternary_expression"} and condition is not None:
+            insert(condition.start_byte, b"((")
+            counted = counter(node, "true"), counter(node, "false")
+            close(condition.end_byte, b")?(%s,true):(%s,false))" % counted)
+        elif node.type in {"switch_case", "switch_default"}:
+            colon = next((child for child in node.children if child.type == ":"), None)
+            if colon is not None:
+                outcome = "default" if node.type == "switch_default" else "case"
+                insert(colon.end_byte, counter(node, outcome) + b";")
+    return branches
+
+
 def link(
     code: str, file: str, script: str, libraries: Mapping[str, int], *, coverage: bool = False, version: str = ""
 ) -> dict[str, Any]:
@@ -237,7 +263,8 @@ def link(
     `script` is the name of `file` in a form that V8 accepts. `version` is "1" for a module, "0" for a script (in which
     V8 rejects imports and exports); otherwise it is detected. Raises `UnknownImportError`.
 
-    `lines` are the lines of the counted statements; `inserted` says where the script is longer than the module, as
+    `lines` are the lines of the counted statements, `branches` the outcomes that the counters after those of the
+    statements count, as `[line, column, outcome]`; `inserted` says where the script is longer than the module, as
     `[line, column, by how much]`.
     """
     module = _Module(code, file, libraries)
@@ -248,7 +275,9 @@ def link(
             module.export_statement(node)
     modular = bool(module.imports or module.exports or _EXPORT.search(module.edits.source))
     modular = {"0": False, "1": True}.get(version, modular)
-    lines = _count_statements(module) if coverage and not module.root.has_error else []
+    counts = coverage and not module.root.has_error
+    lines = _count_statements(module) if counts else []
+    branches = _count_branches(module, len(lines)) if counts else []
     changed, inserted = module.edits.apply()
     if module.root.has_error and modular:  # statements that cannot be parsed would hide the real mistake from V8
         changed = _EXPORT.sub(rb"\1      ", changed.encode()).decode()
@@ -267,7 +296,8 @@ def link(
         "imports": module.imports,
         "awaits": awaits,
         "modular": modular,
-        "statements": len(lines),
+        "counters": len(lines) + len(branches),
         "lines": lines,
+        "branches": branches,
         "inserted": [[1, 1, len(opening)], *([at, begin + len(opening) * (at == 1), by] for at, begin, by in inserted)],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.abc
 import importlib.machinery
 import sys
@@ -28,19 +29,58 @@ class Program:
         sources = [message["main"], *message["libraries"]]
         self.files = [source["file"] for source in sources]
         self.libraries: dict[str, types.CodeType] = {}
+        #: by file, the place and outcome of each counter of branches
+        self.branches: dict[str, list[list[Any]]] = {file: [] for file in self.files}
         for library in message["libraries"]:
-            self.libraries[library["import"]] = _compile(library)
+            self.libraries[library["import"]] = self._compile(library)
             if library["import"] in sys.modules:
                 raise NameClashError(library["file"], library["import"])
-        self.code = _compile(message["main"])
+        self.code = self._compile(message["main"])
 
     def lines(self) -> list[list[int]]:
         """Return the executable lines of each file."""
         return [sorted(_lines(code)) for code in [self.code, *self.libraries.values()]]
 
+    def _compile(self, source: Mapping[str, str]) -> types.CodeType:
+        code, file = source["code"], source["file"]
+        if not self.coverage:
+            return compile(code, file, "exec", dont_inherit=True)
+        tree = _BranchCounters(file, self.branches[file]).visit(ast.parse(code, file))
+        return compile(tree, file, "exec", dont_inherit=True)
 
-def _compile(source: Mapping[str, str]) -> types.CodeType:
-    return compile(source["code"], source["file"], "exec", dont_inherit=True)
+
+#: The built-in function that counts a branch: `COUNTER(file, number, test)` returns `test`.
+COUNTER = "__count_branch"
+
+
+class _BranchCounters(ast.NodeTransformer):
+    """Makes every `if`, conditional expression and `case` count its outcomes. Lines and columns stay."""
+
+    def __init__(self, file: str, branches: list[list[Any]]) -> None:
+        self._file, self._branches = file, branches
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        return self._test(node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        return self._test(node)
+
+    def visit_match_case(self, node: ast.match_case) -> ast.AST:
+        first = node.body[0]
+        counted = self._counted(node.pattern, node.guard or ast.Constant(True), ["case"])
+        node.guard = ast.fix_missing_locations(ast.copy_location(counted, node.guard or first))
+        return self.generic_visit(node)
+
+    def _test(self, node: ast.If | ast.IfExp) -> ast.AST:
+        counted = self._counted(node, node.test, ["true", "false"])
+        node.test = ast.fix_missing_locations(ast.copy_location(counted, node.test))
+        return self.generic_visit(node)
+
+    def _counted(self, node: ast.stmt | ast.expr | ast.pattern, test: ast.expr, outcomes: list[str]) -> ast.Call:
+        number = len(self._branches)
+        self._branches += [[node.lineno, node.col_offset + 1, outcome] for outcome in outcomes]
+        arguments: list[ast.expr] = [ast.Constant(self._file), ast.Constant(number), test]
+        return ast.Call(ast.Name(COUNTER, ast.Load()), arguments, [])
 
 
 def _lines(code: types.CodeType) -> set[int]:

@@ -101,7 +101,8 @@ class Engine:
         finally:
             gc.collect()
             gc.freeze()  # so that children do not touch these pages
-        units = [{"file": file, "lines": numbers} for file, numbers in zip(program.files, lines, strict=True)]
+        pairs = zip(program.files, lines, strict=True)
+        units = [{"file": file, "lines": numbers, "branches": program.branches[file]} for file, numbers in pairs]
         return json.dumps({"units": units}).encode()
 
     def serve(self, receive: channel.Receive, send: channel.Send) -> None:

@@ -3,29 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
 
-from svctoolkit.json_types import Json
+from svctoolkit.transformations.writes.write import Write, apply
 
 __all__ = ["Write", "apply", "writes"]
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """An assignment, a member of an object literal, or a removal, in bytes of the source.
-
-    `name` is the member or variable that it writes; empty if it is computed. `before` and `after` surround the value
-    that replaces the source from `start` to `end`. A removal has no value: `before` is the text without it.
-    """
-
-    name: str
-    line: int
-    start: int
-    end: int
-    before: str = ""
-    after: str = ""
-    removes: bool = False
 
 
 def writes(code: str, language: str) -> Iterator[Write]:
@@ -38,13 +19,3 @@ def writes(code: str, language: str) -> Iterator[Write]:
     from svctoolkit.transformations.writes.javascript import javascript_writes  # loads its grammar: 10 ms
 
     yield from javascript_writes(code)
-
-
-def apply(code: str, write: Write, value: Json, language: Literal["javascript", "python"]) -> str:
-    """Return the code that writes `value` there instead, or without the removal."""
-    import json
-
-    source = code.encode()
-    literal = "" if write.removes else repr(value) if language == "python" else json.dumps(value)
-    new = f"{write.before}{literal}{write.after}".encode()
-    return (source[: write.start] + new + source[write.end :]).decode()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from svctoolkit.transformations.writes import Write
+from svctoolkit.transformations.writes.write import Write
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from itertools import accumulate
 
-from svctoolkit.transformations.writes import Write
+from svctoolkit.transformations.writes.write import Write
 
 _SETTERS = ("setdefault", "__setitem__")
 
