@@ -14,7 +14,7 @@ import pytest
 from svctoolkit import Workspace
 from svctoolkit.cli import main
 from svctoolkit.cli.commands import doctor
-from svctoolkit.errors import WorkspaceNotes
+from svctoolkit.errors import InvalidWorkspace, WorkspaceNotes
 
 FILE = """
 sources:
@@ -219,13 +219,17 @@ def test_every_shell_has_a_script_that_it_accepts(shell: str, capsys: pytest.Cap
 
 
 def test_settings_without_effect_are_noted(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`definitions` and `check` name event filters, which only SDKs apply; `--strict` fails, and `known` accepts them."""
+    """`definitions` and `check` name event filters, which only SDKs apply; `strict` rejects, `known` accepts them."""
     idle = 'eventFilteringOption: blacklistedEvents, blacklistedEvents: [{eventName: "Order"}], whitelistedEvents: []'
     text = FILE.replace(", sendUserId: true", f", {idle}").replace(", isDefaultMapping: true", "")
     (shop / "workspace.yaml").write_text("\n".join(line for line in text.splitlines() if "NEWTHING" not in line))
     assert main(["check", "--strict"]) == 1
     out = capsys.readouterr().out
     assert "destination 'ga': eventFilteringOption, blacklistedEvents have no effect on events in cloud mode" in out
+    with pytest.raises(
+        InvalidWorkspace, match=r"yaml:\d+:\d+: blacklistedEvents has no effect on events in cloud mode"
+    ):
+        Workspace.load("workspace.yaml", strict=True)
     assert main(["definitions", "GA4"]) == 0
     assert "no effect on events in cloud mode: whitelistedEvents, blacklistedEvents" in capsys.readouterr().out
     with (shop / "workspace.yaml").open("a") as file:

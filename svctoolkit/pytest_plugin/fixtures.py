@@ -86,7 +86,7 @@ def warehouse(data_plane: DataPlane) -> Callable[..., Warehouse]:
 
 @pytest.fixture
 def service_client(data_plane: DataPlane) -> Generator[ServiceClient]:
-    """A `ServiceClient` that sends to `data_plane` for the workspace's first source. It writes nothing to disk.
+    """A `ServiceClient` that sends to `data_plane` for the workspace's first source, on its clock, without a disk.
 
     `service_client(source="app")` returns one for another source; `service_client(source="app", flush_queue_size=1)`
     also overrides settings.
@@ -107,7 +107,7 @@ def service_client(data_plane: DataPlane) -> Generator[ServiceClient]:
             key = data_plane.write_key(source)
         except UnknownName as error:
             raise error.with_traceback(None) from None
-        options = {"data_directory": ":memory:", "track_lifecycle_events": False, **settings}
+        options = {"data_directory": ":memory:", "track_lifecycle_events": False, "clock": data_plane.time, **settings}
         client = Client(data_plane_url=data_plane.url, **options)
         clients.append(client)
         client.initialize(key).wait(10.0)

@@ -261,6 +261,13 @@ class DataPlane(View):
             events = self._engine.pending.describe(None)
             raise StillWaiting(f"the retries of {seconds:g} s are not finished after {timeout:g} s: {events}")
 
+    def time(self) -> float:
+        """Return the time of its clock in seconds since 1970, including what `advance` has added.
+
+        A client with `clock=plane.time` lives in the same time: its sessions end while `advance` passes.
+        """
+        return self._engine.clock().timestamp()
+
     def wait(self, condition: Callable[[], object], timeout: float = 10.0) -> None:
         """Return when `condition()` is true. It is checked after every change, and ten times a second.
 

@@ -18,6 +18,7 @@ from svctoolkit.workspace import _checks, _environments, _service, own_types
 from svctoolkit.workspace._build import Builder
 from svctoolkit.workspace._checks import Flaw
 from svctoolkit.workspace._env_file import load_env
+from svctoolkit.workspace._idle import idle_settings_of
 from svctoolkit.workspace._loaded import announce
 from svctoolkit.workspace._references import has_reference, not_set
 from svctoolkit.workspace._shapes import (
@@ -68,6 +69,7 @@ def workspace_of(
             workspace, flaws = _service.workspace_of(document, kind)
         else:
             workspace, flaws, unset = _from_file(document, kind, folder, environ)
+            flaws = [*flaws, *(_idle_flaws(workspace) if strict else ())]
     workspace.simulate = simulate
     if flaws and (strict or not all(flaw.bearable for flaw in flaws)):
         raise InvalidWorkspace(_problems(document, flaws))
@@ -79,6 +81,14 @@ def workspace_of(
         workspace.set_unset({name: document.problem(path, not_set(name)) for name, path in unset.items()})
         warnings.warn(UnsetVariables(document.name, [*unset]), stacklevel=4)
     return workspace
+
+
+def _idle_flaws(workspace: Workspace) -> Iterator[Flaw]:
+    """Yield a flaw for each setting that has no effect, unless the workspace accepts it."""
+    for key, known in idle_settings_of(workspace.destinations):
+        if known not in workspace.known:
+            name = known.partition(".")[2]
+            yield Flaw(("destinations", key, "config", name), f"{name} has no effect on events in cloud mode", key=True)
 
 
 def _level(environ: Mapping[str, str]) -> Level | None:

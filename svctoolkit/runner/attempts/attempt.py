@@ -38,6 +38,7 @@ from svctoolkit.runner.suite.format import seconds
 from svctoolkit.runner.suite.model import Place, Scenario, Step
 
 if TYPE_CHECKING:
+    from svctoolkit.runner.attempts.clients import Clients
     from svctoolkit.runner.attempts.origins import Origins
 
 
@@ -139,6 +140,7 @@ class _Attempt:
 
     def __post_init__(self) -> None:
         self._began = self.clock() if self.scenario.limit is not None else 0.0
+        self._clients: Clients | None = None
 
     def run_all(self) -> None:
         try:
@@ -165,6 +167,8 @@ class _Attempt:
                 # Teardown must not meet scripted faults.
                 self.plane.script(self.run, dict.fromkeys(self.scenario.recorder, ()))
             self._hooks("teardown", self.scenario.teardown)
+            if self._clients is not None:
+                self._clients.close()
             self.plane.forget(self.run)
 
     def _hooks(self, when: Literal["setup", "teardown"], steps: Sequence[Step]) -> bool:
@@ -242,13 +246,30 @@ class _Attempt:
 
     def _result(self, step: Step, run: str) -> Result:
         if step.kind != "python":
-            return _send_or_verify(self.scenario, step, self.plane, run, self._remaining())
+            return self._send_or_verify(step, run)
         from svctoolkit.runner.attempts import python_step  # few suites have any
         from svctoolkit.runner.steps import Context
 
         earlier = [outcome.results for outcome in self.outcomes if not outcome.hook]
         context = Context(self.scenario.suite.workspace, dict(self.captured), earlier)
         return python_step.perform(step, context, self._remaining())
+
+    def _send_or_verify(self, step: Step, run: str) -> Result:
+        if step.kind != "send":
+            return _verify.perform(self.scenario, step, self.plane, run, self._remaining())
+        from svctoolkit.runner.attempts import send  # many suites only verify
+
+        return send.perform(self.scenario, step, self.plane, run, self._remaining(), self._client_of_steps)
+
+    def _client_of_steps(self) -> Clients:
+        """Return the clients that the steps share: what a user does in one of them is known in the next."""
+        from svctoolkit.runner.attempts.clients import Clients, tracks_lifecycle  # few suites make calls
+
+        if self._clients is None:
+            steps = (*self.scenario.setup, *self.scenario.steps, *self.scenario.teardown)
+            calls = [call for step in steps if step.spec.calls is not UNSET for call in step.spec.calls]
+            self._clients = Clients(self.plane, lifecycle=tracks_lifecycle(calls))
+        return self._clients
 
     def _differences(
         self, step: Step, result: Result, results: dict[str, Any], code: CodeResults, prefix: str
@@ -338,11 +359,3 @@ class _Attempt:
         elapsed = self.clock() - self._began
         if elapsed > self.limit:
             yield self._too_long(f"{elapsed:.3g} s")
-
-
-def _send_or_verify(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float) -> Result:
-    if step.kind != "send":
-        return _verify.perform(scenario, step, plane, run, limit)
-    from svctoolkit.runner.attempts import send  # many suites only verify
-
-    return send.perform(scenario, step, plane, run, limit)

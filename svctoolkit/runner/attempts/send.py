@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from msgspec import UNSET
 
-from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import Cause, causes, unexpected_failures
 from svctoolkit.runner.attempts.shape import shape_results
 from svctoolkit.runner.attempts.violations import is_forbidden
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.planes.plane import ONLY_HEADER, RUN_HEADER, Answer, Plane, basic
-from svctoolkit.runner.suite.calls import spelt_in_python
 from svctoolkit.runner.suite.claims import ANY
 from svctoolkit.runner.suite.model import Scenario, Step, as_list
 from svctoolkit.warehouse import is_warehouse
 from svctoolkit.workspace import Workspace
 
 if TYPE_CHECKING:
-    from svctoolkit.sdk import Request, Response
-
-_SECONDS = 10.0
+    from svctoolkit.runner.attempts.clients import Clients
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +87,9 @@ def _named(expected: Json) -> set[str]:
     return set(operand) if isinstance(operand, Mapping) else set()
 
 
-def perform(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float) -> SendResult:
+def perform(
+    scenario: Scenario, step: Step, plane: Plane, run: str, limit: float, clients: Callable[[], Clients]
+) -> SendResult:
     """Send, wait until none of it is in progress, and return the results."""
     spec, workspace = step.spec, scenario.suite.workspace
     assert spec.source is not UNSET  # noqa: S101 - checked when the suite was loaded
@@ -108,7 +106,7 @@ def perform(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float
         }
         answer = plane.request("POST", "/v1/batch", headers, json.dumps({"batch": as_list(spec.send)}).encode())
     else:
-        unsent = _make_calls(spec.calls, source.write_key, plane, {RUN_HEADER: run, **only})
+        unsent = clients().call(source.write_key, spec.calls, {RUN_HEADER: run, **only})
     keys = [d.key for d in workspace.destinations_of(source) if reached is None or d.key in reached]
     tables: dict[str, Any] = {}
     if "warehouse" in step.expect:
@@ -134,66 +132,3 @@ def _warehouses(workspace: Workspace, keys: Sequence[str]) -> frozenset[str]:
 def _at_destination(run_results: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Return the results at one destination."""
     return {name: {key: values[key]} for name, values in run_results.items()}
-
-
-def _make_calls(
-    calls: list[dict[str, Any]], write_key: str, plane: Plane, headers: Mapping[str, str]
-) -> dict[str, int]:
-    """Make the calls with a new client that writes nothing to disk; return the events that it dropped, by reason.
-
-    Raises `ToolkitError` if it rejects one.
-    """
-    from svctoolkit.sdk import ServiceClient
-
-    faults: list[ToolkitError] = []
-    client = ServiceClient(
-        data_directory=":memory:",
-        transport=InProcess(plane, headers),
-        data_plane_url="http://plane",
-        track_lifecycle_events=False,
-        on_error=faults.append,
-    )
-    client.initialize(write_key).wait(_SECONDS)
-    try:
-        for call in calls:
-            ((name, arguments),) = call.items()
-            _call(client, name, arguments)
-    finally:
-        client.shutdown(_SECONDS)
-    if faults:
-        raise faults[0]
-    # After `optOut`, dropping is what the scenario asks for.
-    return {reason: count for reason, count in client.stats().dropped.items() if reason != "opted out"}
-
-
-def _call(client: Any, name: str, arguments: Any) -> None:
-    """Call with named arguments (a map, in either spelling), positional ones (a list), or a single one."""
-    method = getattr(client, name)
-    try:
-        if isinstance(arguments, dict):
-            method(**{spelt_in_python(key): value for key, value in arguments.items()})
-        elif isinstance(arguments, list):
-            method(*arguments)
-        else:
-            method(*([] if arguments is None else [arguments]))
-    except TypeError as error:
-        raise ToolkitError(f"{name}: {str(error).partition(' ')[2]}") from error
-
-
-class InProcess:
-    """Answer the client's requests with a data plane in this process, without sockets or waiting."""
-
-    embedded = True
-
-    def __init__(self, plane: Plane, headers: Mapping[str, str]) -> None:
-        self._plane, self._headers = plane, headers
-
-    def send(self, request: Request) -> Response:
-        """Return the data plane's response."""
-        from svctoolkit.sdk import Response
-
-        path = "/" + request.url.partition("://")[2].partition("/")[2]
-        headers = {**{name.lower(): value for name, value in request.headers.items()}, **self._headers}
-        got = self._plane.request(request.method, path, headers, request.body)
-        body = got.body if isinstance(got.body, str) else json.dumps(got.body)
-        return Response(got.status, got.headers, body.encode())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -228,6 +229,9 @@ class EmbeddedPlane:
         pipeline = self._pipeline
         route = pipeline.route(self._workspace.destination(transformation_id(key)))
         return Transformed(*transform_alone(events, route, run))
+
+    def time(self) -> float:
+        return time.time() if self._times is None else self._times.now().timestamp()
 
     def wait(self, seconds: float, limit: float) -> None:
         if self._data_plane is not None:

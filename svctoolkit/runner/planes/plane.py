@@ -55,6 +55,10 @@ class Plane(Protocol):
         """Return the result of the transformation `key`, with as many of the events in one call as `batch` allows."""
         ...
 
+    def time(self) -> float:
+        """Return the time on the clock of the scenario, in seconds since 1970."""
+        ...
+
     def wait(self, seconds: float, limit: float) -> None:
         """Let time pass on the clock of the scenario. Raises `StillWaiting` if it takes more than `limit` seconds."""
         ...

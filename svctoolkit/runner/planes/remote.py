@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -181,6 +182,10 @@ class RemotePlane:
         if not isinstance(answer.body, Mapping):
             raise self._unclear("its response is not an object")
         return answer
+
+    def time(self) -> float:
+        """Return the real time: that of a service cannot be changed."""
+        return time.time()
 
     def traces(self, run: str, keys: Sequence[str]) -> Mapping[str, Trace]:  # noqa: ARG002 - of the protocol
         """Return nothing: another workspace may have been served there."""
