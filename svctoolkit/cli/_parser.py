@@ -75,7 +75,7 @@ def of(name: str, command: Command) -> Parser:
     if command.loads_workspace:
         help_text = "use this environment of the workspace (default: SVC_ENV, if set)"
         parser.add_argument("--env", metavar="NAME", help=help_text)
-        help_text = "reject workspaces with unknown destination types or configuration variables"
+        help_text = "reject workspaces with unknown destination types, unknown variables, or settings without effect"
         parser.add_argument("--strict", action="store_true", help=help_text)
     return parser
 

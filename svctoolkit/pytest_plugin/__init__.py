@@ -14,7 +14,7 @@ Python tests get fixtures (`workspace`, `data_plane`, `recorder`, `warehouse`, `
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -199,6 +199,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         suites = config.stash[state.SUITES]
         for line in config.stash[state.IDLE].lines(suites):
             terminalreporter.write_line(line)
+    for line in _changes(config):
+        terminalreporter.write_line(line)
     for path in _unused_snapshots(config):
         name = os.path.relpath(path, config.rootpath)
         terminalreporter.write_line(f"{name}: no scenario uses this snapshot; delete it if it is old")
@@ -212,6 +214,25 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.section("suites")
         for line in coverage_lines(_coverage_counts(config).coverage()):
             terminalreporter.write_line(line)
+
+
+def _changes(config: pytest.Config) -> Iterator[str]:
+    """Yield which inputs of failed scenarios have changed since these last passed, and store those that pass now.
+
+    They are in pytest's cache. Workers of xdist do not share theirs, so it is not known there.
+    """
+    cache = getattr(config, "cache", None)
+    if state.RAN not in config.stash or cache is None:
+        return
+    from svctoolkit.runner.report.ending import changed_line
+    from svctoolkit.runner.suite.dependencies import inputs_of
+    from svctoolkit.runner.suite.last_run import Passed
+
+    ran = config.stash[state.RAN]
+    passed = Passed.load(Path(cache.mkdir("svctoolkit")) / "passed.json")
+    if changed := passed.changed_since(name for name, (ok, _, _) in ran.items() if not ok):
+        yield changed_line(changed)
+    passed.keep({name: [*inputs_of(scenario), read] for name, (ok, scenario, read) in ran.items() if ok})
 
 
 def _coverage_counts(config: pytest.Config) -> Collector:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from svctoolkit.inputs import recording
 from svctoolkit.json_types import Json
 from svctoolkit.pytest_plugin import state
 
@@ -88,11 +89,13 @@ class ScenarioItem(pytest.Item):
         reason = runner.skip_reason(self.scenario, planes)
         if reason:
             pytest.skip(reason)
-        outcome = runner.attempt(self.scenario, planes, snapshots=state.snapshots(self.config))
+        with recording() as read:
+            outcome = runner.attempt(self.scenario, planes, snapshots=state.snapshots(self.config))
         self.config.stash.setdefault(state.IDLE, runner.IdleParts()).add(outcome)
         if state.COVERAGE in self.config.stash:
             self.config.stash[state.COVERAGE].add(outcome)
         judged = runner.judge(outcome)
+        self.config.stash.setdefault(state.RAN, {})[self.scenario.name] = judged.ok, self.scenario, read
         if judged.deviates and os.environ.get("GITHUB_ACTIONS") == "true" and judged.steps:
             self.user_properties.append((ANNOTATION, runner.github_commands(judged)))
         if judged.status == "error":

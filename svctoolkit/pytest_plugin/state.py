@@ -10,8 +10,9 @@ from weakref import WeakSet
 import pytest
 
 if TYPE_CHECKING:
+    from svctoolkit.inputs import Inputs
     from svctoolkit.pytest_plugin.shared_planes import SharedPlanes
-    from svctoolkit.runner import Collector, IdleParts, Planes, Snapshots, Suite
+    from svctoolkit.runner import Collector, IdleParts, Planes, Scenario, Snapshots, Suite
     from svctoolkit.server import DataPlane
 
 PLANES: pytest.StashKey[Planes] = pytest.StashKey()
@@ -21,6 +22,8 @@ COVERAGE: pytest.StashKey[Collector] = pytest.StashKey()
 WORKSPACES: pytest.StashKey[dict[Path, Any]] = pytest.StashKey()
 TAGS: pytest.StashKey[set[str]] = pytest.StashKey()
 SUITES: pytest.StashKey[list[Suite]] = pytest.StashKey()
+#: Scenarios by name: whether they passed, and what they have read.
+RAN: pytest.StashKey[dict[str, tuple[bool, Scenario, Inputs]]] = pytest.StashKey()
 IDLE: pytest.StashKey[IdleParts] = pytest.StashKey()
 REFUSAL: pytest.StashKey[str] = pytest.StashKey()
 #: Data planes whose failures a helper has allowed, with `failed="any"`.

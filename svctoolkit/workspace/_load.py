@@ -46,6 +46,8 @@ def load_file(
             document = _environments.apply(document, name, path)
         environ = load_env(path.parent, environ)
     workspace = workspace_of(document, kind, path.parent, environ, strict=strict)
+    if strict and not _service.describes(document) and (idle := list(_idle_flaws(workspace))):
+        raise InvalidWorkspace(_problems(document, idle))
     workspace.file = path
     workspace.inputs[""] = read
     if name:
@@ -69,7 +71,6 @@ def workspace_of(
             workspace, flaws = _service.workspace_of(document, kind)
         else:
             workspace, flaws, unset = _from_file(document, kind, folder, environ)
-            flaws = [*flaws, *(_idle_flaws(workspace) if strict else ())]
     workspace.simulate = simulate
     if flaws and (strict or not all(flaw.bearable for flaw in flaws)):
         raise InvalidWorkspace(_problems(document, flaws))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -56,6 +58,34 @@ def test_a_run_ends_with_causes_and_what_changed(run: Run) -> None:
     assert last[1] == "changed since the last green run: clean.py"
     assert run(GOOD)[0] == 0
     assert "changed since" not in run(GOOD)[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "member"), [("html", "changed since the last green run: clean.py"), ("json", "clean.py")]
+)
+def test_reports_name_what_changed(name: str, member: str, run: Run) -> None:
+    """The page says it above the failures; JSON has the names in its summary."""
+    run(GOOD)
+    run(BAD, "--report", f"{name}=out")
+
+    assert member in Path("out").read_text(encoding="utf-8")
+    run(GOOD, "--report", f"{name}=out")
+    assert "changed since" not in Path("out").read_text(encoding="utf-8")
+
+
+def test_pytest_names_what_changed(tmp_path: Path) -> None:
+    """After its failures; what passed is in the cache of pytest."""
+    (tmp_path / "s.suite.yaml").write_text(SUITE, encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    outs = []
+    for code in (GOOD, BAD):
+        (tmp_path / "clean.py").write_text(code, encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "--trust-code", "s.suite.yaml"]
+        outs.append(
+            subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300).stdout
+        )
+
+    assert ["changed since the last green run: clean.py" in out for out in outs] == [False, True]
 
 
 def test_repeated_runs_name_flaky_scenarios(run: Run) -> None:

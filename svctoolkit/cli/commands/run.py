@@ -249,7 +249,8 @@ def _run_and_report(
                 coverage=_wants_coverage(args),
             ):
                 if isinstance(notice, runner.Finished):
-                    notice = replace(notice, changed=_changed_since([name for name, ok in ran.items() if not ok]))
+                    failed = [name for name, ok in ran.items() if not ok]
+                    notice = replace(notice, changed=last.Passed.load().changed_since(failed) if failed else ())
                 for reporter in reporters:
                     reporter(notice)
                 if isinstance(notice, runner.Outcome):
@@ -270,15 +271,6 @@ def _run_and_report(
     _tell_slowest(times, args.slowest)
     sys.stdout.flush()
     return code
-
-
-def _changed_since(failed: Sequence[str]) -> list[str]:
-    """Return the inputs of failed scenarios that differ from when these last passed."""
-    from svctoolkit.runner.suite.last_run import Passed
-    from svctoolkit.yamlfile import display_name
-
-    passed = Passed.load() if failed else Passed()
-    return sorted({display_name(path) for name in failed for path in passed.changed(name)})
 
 
 def _wants_coverage(args: argparse.Namespace) -> bool:

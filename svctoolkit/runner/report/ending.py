@@ -40,5 +40,10 @@ class Ending:
         if len(flaky) > _MOST:
             yield f"... and {len(flaky) - _MOST} more flaky scenarios"
         if finished.changed:
-            more = f" and {len(finished.changed) - _FILES} more" if len(finished.changed) > _FILES else ""
-            yield f"changed since the last green run: {', '.join(finished.changed[:_FILES])}{more}"
+            yield changed_line(finished.changed)
+
+
+def changed_line(names: Sequence[str]) -> str:
+    """Return the line that names the inputs which have changed since the failed scenarios last passed."""
+    more = f" and {len(names) - _FILES} more" if len(names) > _FILES else ""
+    return f"changed since the last green run: {', '.join(names[:_FILES])}{more}"

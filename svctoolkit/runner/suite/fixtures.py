@@ -76,6 +76,10 @@ class Fixtures:
             )
             return {}
         fixture = self._of(value["$use"], place)
+        for name, kind, wanted in (("$set", dict, "a map of paths and values"), ("$unset", list, "a list of paths")):
+            if not isinstance(value.get(name) or kind(), kind):
+                self._problem([*place, name], f"{name} must be {wanted}")
+                return fixture
         for path, new in (value.get("$set") or {}).items():
             try:
                 fixture = _with(fixture, str(path).split("."), self.apply(new, (*place, "$set", path)))
@@ -172,6 +176,6 @@ def _without(value: Any, path: list[str]) -> Any:
 
 
 def _index(value: list[Any], step: str, *, more: int = 0) -> int:
-    if not step.isdigit() or int(step) >= len(value) + more:
+    if not (step.isascii() and step.isdigit()) or int(step) >= len(value) + more:
         raise LookupError(f"index {step!r} does not exist: the list has {len(value)} elements, numbered from 0")
     return int(step)

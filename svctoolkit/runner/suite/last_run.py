@@ -17,6 +17,7 @@ import msgspec
 from svctoolkit.errors import ConfigError
 from svctoolkit.inputs import Inputs, digest
 from svctoolkit.runner.expect.snapshots import write
+from svctoolkit.yamlfile import display_name
 
 _FOLDER = Path(".svctoolkit")
 _FILE = _FOLDER / "failed.json"
@@ -59,17 +60,22 @@ class Passed:
     """The inputs of scenarios when they last passed: digests by path, in groups that scenarios share."""
 
     scenarios: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+    file: Path = _PASSED
     _now: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def load(cls) -> Passed:
+    def load(cls, file: Path = _PASSED) -> Passed:
         """Return what is stored; nothing if there is no file, or if it is damaged."""
         try:
-            stored = msgspec.json.decode(_PASSED.read_bytes(), type=_Stored)
+            stored = msgspec.json.decode(file.read_bytes(), type=_Stored)
             groups = [dict(stored.inputs[number] for number in group) for group in stored.groups]
-            return cls({name: [groups[n] for n in numbers] for name, numbers in stored.scenarios.items()})
+            return cls({name: [groups[n] for n in numbers] for name, numbers in stored.scenarios.items()}, file)
         except (OSError, ValueError, IndexError):
-            return cls()
+            return cls(file=file)
+
+    def changed_since(self, failed: Iterable[str]) -> list[str]:
+        """Return the names of the inputs of failed scenarios that differ from when these last passed."""
+        return sorted({display_name(path) for name in failed for path in self.changed(name)})
 
     def changed(self, name: str, paths: Iterable[Path] | None = None) -> list[Path]:
         """Return the inputs of a scenario that differ from when it last passed.
@@ -100,9 +106,9 @@ class Passed:
             self.scenarios[name] = [group for each in inputs if (group := groups[id(each)])]
         stored = msgspec.json.encode(self._stored())
         with suppress(ConfigError, OSError):
-            if not _PASSED.exists() or _PASSED.read_bytes() != stored:
-                write(_PASSED, stored.decode())
-            if not _IGNORE.exists():
+            if not self.file.exists() or self.file.read_bytes() != stored:
+                write(self.file, stored.decode())
+            if self.file == _PASSED and not _IGNORE.exists():
                 write(_IGNORE, "*\n")
 
     def _stored(self) -> _Stored:

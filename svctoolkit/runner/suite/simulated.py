@@ -43,7 +43,8 @@ def held_problems(expect: Mapping[str, Json], workspace: Workspace, *, pending: 
             yield ("expect", name), _hint(workspace)
             continue
         for key, rows in expected.items():
-            path = ("expect", name, key) if key in (expect[name] or ()) else ("expect", name)
+            is_keyed = isinstance(expect[name], Mapping) and key in expect[name]
+            path = ("expect", name, key) if is_keyed else ("expect", name)
             if not key and name == "holds":
                 keys = list(simulated_destinations(workspace))
                 yield path, f"several destinations are simulated: write {{{keys[0]}: ...}}"

@@ -10,6 +10,7 @@ from typing import Any
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome
+from svctoolkit.runner.report.ending import changed_line
 from svctoolkit.runner.report.groups import Group, group_by_cause
 from svctoolkit.runner.report.reporters import _data
 from svctoolkit.runner.report.reporters._contract import Output
@@ -67,6 +68,8 @@ def _page(
     if len(in_full) < len(outcomes):
         note = f"Payloads are shown for the first {_MOST:,} passed scenarios."
         main = display.message(note, "info") + main
+    if summary["changed"]:
+        main = display.message(changed_line(summary["changed"]), "info") + main
     counts = summary["counts"]
     bad = counts.get("failed", 0) + counts.get("error", 0)
     head = _head(summary, len(suites), bad)
