@@ -409,11 +409,12 @@ def test_the_schema_for_editors_accepts_all_suites() -> None:
 
 
 def test_one_wrong_field_is_reported_in_a_few_lines(write: Callable[..., Path]) -> None:
-    """Place, path, both values, the source line and a caret."""
+    """Place, path, both values, where the value came from, the source line and a caret."""
     (outcome,) = outcomes(write(verify("{dest_transform: {body: {JSON: {userId: u2}}}}")))
 
     assert runner.explanation(outcome).splitlines() == [
         's.suite.yaml:11:53: dest_transform.body.JSON.userId: expected "u2", got "u1"',
+        "  userId: from userId",
         "      expect: {dest_transform: {body: {JSON: {userId: u2}}}}",
         "                                                      ^",
     ]

@@ -3,7 +3,7 @@
 Others belong to device mode, where the client's SDK sends: event filters, names of cookies, sampling.
 
 >>> sorted(variables_without_effect("GA4"))[:2]
-['blacklistedEvents', 'eventFilteringOption']
+['blacklistedEvents', 'eventDelivery']
 >>> idle_settings("GA4", {"apiSecret": "s", "blacklistedEvents": [{"eventName": "A"}], "whitelistedEvents": []})
 ['blacklistedEvents']
 """

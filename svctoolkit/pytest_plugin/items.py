@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from svctoolkit.inputs import recording
 from svctoolkit.json_types import Json
 from svctoolkit.pytest_plugin import state
 
@@ -84,6 +83,7 @@ class ScenarioItem(pytest.Item):
     def runtest(self) -> None:
         from svctoolkit import runner
         from svctoolkit.errors import ToolkitError
+        from svctoolkit.inputs import recording
 
         planes = state.planes(self.config)
         reason = runner.skip_reason(self.scenario, planes)

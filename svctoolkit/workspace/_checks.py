@@ -41,7 +41,9 @@ def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
         yield from _ids(section, getattr(workspace, section))
     yield from _write_keys(workspace)
     yield from _connections(workspace)
-    unused = set(workspace.known) - {name for _, name in idle_settings_of(workspace.destinations)} if types else set()
+    unused = set(workspace.known) if types else set()
+    if unused:
+        unused -= {name for _, name in idle_settings_of(workspace.destinations)}
     for key, destination in workspace.destinations.items():
         reference = destination.transformation
         if reference is not None and reference not in workspace.transformations:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
-from svctoolkit.destinations import definitions, effects
+from svctoolkit.destinations import effects
+from svctoolkit.errors import UnknownName
 from svctoolkit.workspace._items import Destination
 
 
@@ -14,6 +16,7 @@ def idle_settings_of(destinations: Mapping[str, Destination]) -> Iterator[tuple[
     Destinations in device mode, whose events the client's SDK sends, are left out, and so are unknown types.
     """
     for key, destination in destinations.items():
-        if destination.type in definitions.names() and destination.config.get("useNativeSDK") is not True:
-            for name in effects.idle_settings(destination.type, destination.config):
-                yield key, f"{destination.type}.{name}"
+        with suppress(UnknownName):
+            if destination.config.get("useNativeSDK") is not True:
+                for name in effects.idle_settings(destination.type, destination.config):
+                    yield key, f"{destination.type}.{name}"
