@@ -43,6 +43,7 @@ EVENTS = simulation.table(
     owner=CONTACTS,
     folds=(Fold("ic.event.fold", ("owner", "name", "time"), "first", needs=("user_id", "time")),),
 )
+NAMES = simulation.table("event_names", ids=(("name",),), blank={})
 _STANDARD = frozenset({
     "avatar", "browser", "browser_version", "created_at", "industry", "language_override", "last_seen_at",
     "last_seen_user_agent", "monthly_spend", "name", "os", "owner_id", "phone", "plan", "remote_created_at", "role",
@@ -172,9 +173,11 @@ def track(visit: Visit, request: Request) -> Response:
     owner = next((row for ids in [*lookups, {"id": event.get("id")}] if (row := visit.find(CONTACTS, ids))), None)
     if owner is None and visit.account.is_new and visit.report("ic.event.unknown", EVENTS, 0, value=id):
         return _unknown(visit)
-    names = {row.values.get("name") for row in visit.shown(EVENTS)} if visit.applies("ic.event.names") else set()
-    if name not in names and visit.over("ic.event.names", len(names) + 1, EVENTS, 0):
+    known = visit.find(NAMES, {"name": name})
+    if known is None and visit.over("ic.event.names", len(visit.tables[NAMES].rows) + 1, EVENTS, 0):
         return visit.answer("too_many_names")
+    if known is None:
+        visit.create(NAMES, {"name": name})
     values = {"name": name, "properties": event.get("metadata") or {}, "time": event.get("created_at")}
     person = owner.ids.get("external_id") if owner else None
     values["time"] = event.get("created") if values["time"] is None else values["time"]

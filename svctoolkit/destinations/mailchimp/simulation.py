@@ -198,6 +198,4 @@ def read_audience(visit: Visit, request: Request) -> Response:
     id = request.parts[0]
     declared = visit.account.entry("lists", id) or {}
     is_double = declared.get("double_optin") is True or declared.get("opt_in") == "double"
-    members = [row for row in visit.shown(MEMBERS) if id in row.values["lists"]]
-    stats = {"member_count": len(members)}
-    return visit.answer("object", object={"id": id, "name": id, "double_optin": is_double, "stats": stats})
+    return visit.answer("object", object={"id": id, "name": id, "double_optin": is_double})
