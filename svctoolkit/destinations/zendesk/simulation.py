@@ -120,7 +120,8 @@ def save_organization(visit: Visit, request: Request) -> Response:
 
 
 def _membership(row: Row, organization: Json) -> dict[str, Json]:
-    return {"id": int(f"{organization}{row.number}"), "user_id": row.ids["id"], "organization_id": organization}
+    id = organization * 1_000_000 + row.number if isinstance(organization, int) else f"{organization}-{row.number}"
+    return {"id": id, "user_id": row.ids["id"], "organization_id": organization}
 
 
 def _memberships(visit: Visit, row: Row) -> list[dict[str, Json]]:
