@@ -105,3 +105,21 @@ def test_a_mapping_on_disk_is_like_one_in_memory(steps: list[tuple[str, int]]) -
             on_disk[key].values["n"] = in_memory[key].values["n"] = n
         assert (key in on_disk) is (key in in_memory)
     assert {key: row.values for key, row in on_disk.items()} == {key: row.values for key, row in in_memory.items()}
+
+
+def test_look_ups_of_a_replay_are_answered_by_the_server() -> None:
+    """Zendesk's mapping asks for the user that an earlier event made, and Salesforce's logs in."""
+    workspace = Workspace("shop")
+    zendesk = {"email": "ops@shop.example", "apiToken": "t", "domain": "shop"}
+    workspace.destination("zd", "ZENDESK", config=zendesk, simulate="simulated")
+    workspace.destination("sf", "SALESFORCE", config={"userName": "u", "password": "p"}, simulate="simulated")
+    about = {"traits": {"email": "ada@shop.example", "name": "Ada"}, "context": {"traits": {"email": "a@shop.example"}}}
+    events: list[dict[str, Any]] = [
+        {"type": "identify", "userId": "ada", "messageId": "m-1", **about, **AT},
+        {"type": "track", "event": "Viewed", "userId": "ada", "messageId": "m-2", **about, **AT},
+    ]
+    rows = replay(events, workspace, destinations=["zd", "sf"], stages=SEND).frame().to_dict("records")
+
+    sent = [(row["destination_id"], row["event_id"], row["http_status"]) for row in rows if row["http_status"]]
+    assert sorted(sent) == [("sf", "m-1", 201), ("zd", "m-1", 201), ("zd", "m-2", 200)]
+    assert [row["status"] for row in rows if row["stage"] == "dest_transform"] == ["ok"] * 3

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from svctoolkit.delivery import HttpRequest, HttpResponse, Sender, Transport
-from svctoolkit.destinations import Context
+from svctoolkit.destinations import Context, Lookup
 from svctoolkit.pipeline import Passage, Route, Simulated
-from svctoolkit.pipeline.outside import transport_of
+from svctoolkit.pipeline.outside import lookup_through, transport_of
 from svctoolkit.simulations import Disk, Loss
 from svctoolkit.workspace import Workspace
 
@@ -50,6 +50,20 @@ class Judge:
             return response
 
         return Sender(exchange, timeout=self._workspace.delivery.timeout)
+
+    def lookup(self, to: Route) -> Lookup:
+        """Return look-ups that the simulated server answers from what it holds.
+
+        What it loses by them is not counted: the request of the same event follows.
+        """
+        carry = transport_of(to, self._transport, simulated=self._simulated)
+
+        def exchange(request: HttpRequest, *, timeout: float) -> HttpResponse:
+            response = carry(request, timeout=timeout)
+            self._simulated.server(to.destination).recent_losses()
+            return response
+
+        return lookup_through(lambda: Sender(exchange, timeout=self._workspace.delivery.timeout))
 
     def passages(self, passages: Sequence[Passage], contexts: Sequence[Context]) -> list[Passage]:
         """Return the passages of events, with what was lost of each."""
