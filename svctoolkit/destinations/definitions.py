@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -311,7 +311,7 @@ def _is_plain_row(value: Mapping[str, Any], below: list[list[str]]) -> bool:
 
 @cache
 def _raw_definitions() -> dict[str, msgspec.Raw]:
-    text = (files("svctoolkit.destinations") / "definitions.json").read_bytes()
+    text = Path(__file__).with_name("definitions.json").read_bytes()
     return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
 
 

@@ -7,15 +7,23 @@
 
 from __future__ import annotations
 
-from svctoolkit.pipeline.alone import transform_alone
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from svctoolkit.pipeline.api import Pipeline
-from svctoolkit.pipeline.fates import Fate, Passage, pass_many
 from svctoolkit.pipeline.outside import lookup_at, server_of
 from svctoolkit.pipeline.route import Route, route
 from svctoolkit.pipeline.run import run, run_many
 from svctoolkit.pipeline.simulated import HeldChanges, Simulated, read_request, state_run
 from svctoolkit.pipeline.stages.stages import Stages
 from svctoolkit.pipeline.warehouses import Warehouses, check_runs
+
+if TYPE_CHECKING:
+    from svctoolkit.pipeline.alone import transform_alone
+    from svctoolkit.pipeline.fates import Fate, Passage, pass_many
+
+#: Imported on first use: the Test API needs none of them.
+_HOME = {"Fate": "fates", "Passage": "fates", "pass_many": "fates", "transform_alone": "alone"}
 
 __all__ = [
     "Fate",
@@ -37,3 +45,10 @@ __all__ = [
     "state_run",
     "transform_alone",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return value

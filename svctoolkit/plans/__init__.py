@@ -9,18 +9,35 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from svctoolkit.plans.model import Plan, Verdict, change_event, mark_event
-from svctoolkit.plans.project import Link, Project
-from svctoolkit.plans.rule import Rule
-from svctoolkit.plans.settings import FORWARDING, Settings, setting_problems
-from svctoolkit.plans.violation import VIOLATION_TYPES, Violation
-
 if TYPE_CHECKING:
-    from svctoolkit.plans.formats import FORMATS as FORMATS
-    from svctoolkit.plans.formats import load as load
-    from svctoolkit.plans.formats import of_service as of_service
+    from svctoolkit.plans.formats import FORMATS, load, of_service
+    from svctoolkit.plans.model import Plan, Verdict, change_event, mark_event
+    from svctoolkit.plans.project import Link, Project
+    from svctoolkit.plans.rule import Rule
+    from svctoolkit.plans.settings import FORWARDING, Settings, setting_problems
+    from svctoolkit.plans.violation import VIOLATION_TYPES, Violation
+
+#: Imported on first use: most workspaces have no tracking plan.
+_HOME = {
+    "FORMATS": "formats",
+    "FORWARDING": "settings",
+    "VIOLATION_TYPES": "violation",
+    "Link": "project",
+    "Plan": "model",
+    "Project": "project",
+    "Rule": "rule",
+    "Settings": "settings",
+    "Verdict": "model",
+    "Violation": "violation",
+    "change_event": "model",
+    "load": "formats",
+    "mark_event": "model",
+    "of_service": "formats",
+    "setting_problems": "settings",
+}
 
 __all__ = [
     "FORMATS",
@@ -40,12 +57,9 @@ __all__ = [
     "setting_problems",
 ]
 
-_READERS = ("FORMATS", "load", "of_service")
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _READERS:
+    if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # lazily: reading plans imports YAML
-
-    return getattr(import_module(f"{__name__}.formats"), name)
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return value

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from types import MappingProxyType
 
 from svctoolkit.errors import UnknownName
@@ -123,6 +123,6 @@ def is_warehouse(type: str) -> bool:
 @cache
 def _reserved_words(letters: str) -> frozenset[str]:
     """Return the words whose line has one of the letters: each line names its providers."""
-    lines = (files("svctoolkit.warehouse") / "reserved_words.txt").read_text(encoding="utf-8").splitlines()
+    lines = Path(__file__).with_name("reserved_words.txt").read_text(encoding="utf-8").splitlines()
     marked = (line.split(":", 1) for line in lines if line.strip())
     return frozenset(word for marks, words in marked if set(marks) & set(letters) for word in words.split())

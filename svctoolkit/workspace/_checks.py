@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from svctoolkit.delivery.modes import MODES
 from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.errors import InvalidConfig, InvalidPlan, UnknownName, did_you_mean
-from svctoolkit.plans import setting_problems
 from svctoolkit.workspace._idle import idle_settings_of
 from svctoolkit.workspace._items import Destination
 
@@ -195,8 +194,11 @@ def _plans(workspace: Workspace) -> Iterator[Flaw]:
                 pass  # reported at the plan itself
             except InvalidPlan as error:
                 yield Flaw(inside, error.problems[0].message)
-        for steps, message in setting_problems(source.plan_settings or {}):
-            yield Flaw((*path, "settings", *steps), message, key=True)
+        if source.plan_settings:
+            from svctoolkit.plans import setting_problems  # few sources have any
+
+            for steps, message in setting_problems(source.plan_settings):
+                yield Flaw((*path, "settings", *steps), message, key=True)
 
 
 def _delivery(workspace: Workspace) -> Iterator[Flaw]:

@@ -13,13 +13,13 @@ from svctoolkit.destinations import definitions
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
-from svctoolkit.plans import Plan, Project
 from svctoolkit.secrets import Secret, secret_texts
 from svctoolkit.simulations import Level
 from svctoolkit.url_secrets import config_url_secrets
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import Recorder
+    from svctoolkit.plans import Plan, Project
     from svctoolkit.transformations import Output, Runnable
 
 Language = Literal["python", "javascript"]
@@ -299,6 +299,12 @@ def _file_name(item: Transformation | Library) -> str:
     return item.file.as_posix() if item.file else f"{item.key}.{'py' if item.language == 'python' else 'js'}"
 
 
+def _no_plans() -> Project:
+    from svctoolkit.plans import Project  # 6 ms, and most workspaces have no tracking plan
+
+    return Project()
+
+
 @dataclass(slots=True)
 class TrackingPlan(Displayed):
     """Plans from a file or from a rudder-cli project in a folder: `path`, relative to the workspace's folder.
@@ -314,7 +320,7 @@ class TrackingPlan(Displayed):
     plan: str | None = None
     version: int | None = None
     strict: bool = True
-    project: Project = field(default_factory=Project, repr=False)
+    project: Project = field(default_factory=_no_plans, repr=False)
 
     @property
     def chosen(self) -> Plan:

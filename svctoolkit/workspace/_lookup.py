@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from svctoolkit.errors import ConfigError, InvalidWorkspace, UnknownName
-from svctoolkit.plans import FORWARDING, Link, Settings
 from svctoolkit.workspace._items import Destination, Source, TrackingPlan, Transformation
+
+if TYPE_CHECKING:
+    from svctoolkit.plans import Link
 
 Item = TypeVar("Item", Source, Destination, Transformation)
 Keyed = TypeVar("Keyed")
@@ -47,6 +49,8 @@ def link_of(source: Source, plans: Mapping[str, TrackingPlan]) -> Link | None:
     """Return the plan of a source with its settings, as described in `Workspace.plan_link`. Raises `UnknownName`."""
     if not plans:
         return None
+    from svctoolkit.plans import FORWARDING, Link, Settings  # most workspaces have no tracking plan
+
     linked = None
     for item in plans.values():
         link = item.project.links.get(source.id)

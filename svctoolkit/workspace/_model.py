@@ -14,7 +14,6 @@ from svctoolkit.displayed import Displayed, render
 from svctoolkit.errors import InvalidWorkspace, Problem
 from svctoolkit.inputs import Inputs
 from svctoolkit.json_types import Json
-from svctoolkit.plans import Link
 from svctoolkit.secrets import Masker, Secret
 from svctoolkit.simulations import Level, check_level
 from svctoolkit.transformations import Limits, Scope
@@ -39,7 +38,7 @@ from svctoolkit.workspace._trust import every_piece, record, require_trust
 if TYPE_CHECKING:
     from svctoolkit.delivery import Recorder, Transport
     from svctoolkit.delivery.modes import Mode, Setting
-    from svctoolkit.plans import Plan
+    from svctoolkit.plans import Link, Plan
     from svctoolkit.transformations import Runnable
     from svctoolkit.yamlfile import Document
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
-from svctoolkit.plans import Link
 from svctoolkit.transformations import Output
 from svctoolkit.workspace import Source
+
+if TYPE_CHECKING:
+    from svctoolkit.plans import Link
 
 
 def run(events: Sequence[Mapping[str, Json]], route: Route, source: Source | None) -> list[Output] | None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
 from svctoolkit.json_types import Json
-from svctoolkit.plans import Plan, Violation
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.suite.model import Scenario, Step
+
+if TYPE_CHECKING:
+    from svctoolkit.plans import Plan
 
 FORBID = "forbid"
 
@@ -25,6 +28,7 @@ def forbidden_violations(
     """Yield a difference for each violation where none is allowed, with the rule's line and the closest name."""
     if not violations:
         return
+    from svctoolkit.plans import Violation
     from svctoolkit.plans.survey import nearest  # a tenth of the start-up time, and few suites have plans
 
     plan = _plan(scenario, step)

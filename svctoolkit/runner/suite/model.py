@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET
@@ -14,7 +14,6 @@ from msgspec import UNSET
 from svctoolkit.displayed import Displayed
 from svctoolkit.inputs import Inputs, replay
 from svctoolkit.json_types import Json
-from svctoolkit.plans import Plan
 from svctoolkit.runner.expect.encodings import encode
 from svctoolkit.runner.expect.resources import Resources
 from svctoolkit.runner.suite import format as _format
@@ -24,6 +23,9 @@ from svctoolkit.secrets import Masker, NamedSecrets
 from svctoolkit.url_secrets import header_secrets
 from svctoolkit.workspace import Calls, Workspace, config_names, config_secrets, file_secrets
 from svctoolkit.yamlfile import Document, display_name
+
+if TYPE_CHECKING:
+    from svctoolkit.plans import Plan
 
 Place: TypeAlias = tuple[str | int, ...]
 #: What a step uses: the Test API for a destination or source, one transformation, a raw request, the data plane,
@@ -61,7 +63,7 @@ class Suite(Displayed):
         file = self.document.data.get("workspace")
         return self.name if file is None else display_name(self.path.parent / file)
 
-    @property
+    @cached_property
     def snapshot_folder(self) -> Path:
         """The folder for snapshots of its scenarios."""
         return self.path.parent / "__snapshots__" / self.path.name.partition(".suite.")[0]
