@@ -24,7 +24,7 @@ from svctoolkit.destinations._families.google_analytics import (
     judge,
     own_parameters,
 )
-from svctoolkit.destinations.ga4._events import ITEM, STANDARD, Standard
+from svctoolkit.destinations.ga4._events import ITEM, ONLY_ITEM, STANDARD, Standard
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     Misfit,
@@ -90,8 +90,8 @@ def _standard_parameters(event: Event, standard: Standard) -> dict[str, Any]:
     own.pop("products", None)
     items = _items(event, standard)
     if items is None and standard.items in ("either", "properties"):
-        items = [_item(ITEM(event.properties))]
-        own = ITEM.rest(own)
+        items = [_item(ONLY_ITEM(event.properties))]
+        own = ONLY_ITEM.rest(own)
         if standard.name != "select_item" and "currency" in event.properties:
             own["currency"] = event.properties["currency"]
     if items is not None:
@@ -106,7 +106,7 @@ def _items(event: Event, standard: Standard) -> list[dict[str, Any]] | None:
     products, where = event.properties.get("products"), "properties.products"
     if standard.items in ("none", "properties"):
         return None
-    if not products:
+    if not products or (standard.items == "either" and isinstance(products, dict)):
         if standard.items == "must":
             raise Missing(where, wants="a list of objects", why=f"{standard.name} is about items")
         return None

@@ -70,6 +70,20 @@ ITEM = Table(
     },
     of="properties.products",
 )
+#: an item that the properties describe, with the names that Google itself gives to members of items
+ONLY_ITEM = Table(
+    {
+        **ITEM.shape,
+        "item_category2": scalar("item_category2"),
+        "item_category3": scalar("item_category3"),
+        "item_category4": scalar("item_category4"),
+        "item_category5": scalar("item_category5"),
+        "item_list_id": scalar("item_list_id"),
+        "item_list_name": scalar("item_list_name"),
+        "location_id": scalar("location_id"),
+    },
+    of="properties",
+)
 
 
 @dataclass(frozen=True)
