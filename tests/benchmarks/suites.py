@@ -7,10 +7,14 @@ server of the Test API in this process, which is not counted.
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 from svctoolkit import Workspace
 from svctoolkit.server import running
@@ -130,16 +134,53 @@ def run(options: Options) -> Iterator[Figure]:
         yield _beside_tavern(f"{count:,} scenarios", many, count, runs, folder)
         yield Figure(f"{count:,} scenarios by pytest", pytest("all.suite.yaml", *PLUGIN).cpu, "s CPU", tests, httpx.cpu)
         yield Figure(f"{rows:,} rows", svctoolkit("rows.suite.yaml").cpu, "s CPU", f"{count:,} scenarios", many.cpu)
-        yield from _frozen(count, svctoolkit)
+        yield from _frozen(count, svctoolkit, tests, httpx)
+        yield from _sends(count, svctoolkit, tests, httpx)
+        yield Figure("from save to result of --watch", _save_to_result(folder), "s", "limit", 0.5)
         yield from _each(count, pytest)
         yield Figure(f"memory with {count:,} scenarios", many.peak, "MiB", tests, httpx.peak)
 
 
-def _frozen(count: int, svctoolkit: Callable[[str], Spent]) -> Iterator[Figure]:
+def _frozen(count: int, svctoolkit: Callable[[str], Spent], tests: str, httpx: Spent) -> Iterator[Figure]:
     """Realistic scenarios: fixed clock and ids, scripted answers, user code."""
     for language in CODE:
         name = f"{count:,} frozen sends, {language} code"
-        yield Figure(name, svctoolkit(f"{language}.suite.yaml").cpu, "s CPU", "limit for 500", 2.5)
+        yield Figure(name, svctoolkit(f"{language}.suite.yaml").cpu, "s CPU", tests, httpx.cpu)
+
+
+def _sends(count: int, svctoolkit: Callable[[str], Spent], tests: str, httpx: Spent) -> Iterator[Figure]:
+    """Whether ten times as many sends take ten times as long."""
+    few = svctoolkit("sends.suite.yaml").cpu
+    yield Figure(f"{count:,} sends", few, "s CPU", tests, httpx.cpu)
+    yield Figure(f"{10 * count:,} sends", svctoolkit("many.suite.yaml").cpu, "s CPU", f"{count:,} sends", few)
+
+
+def _save_to_result(folder: Path) -> float:
+    """Seconds until a scenario of a watched suite has run after it was saved: the least of three."""
+    command = [sys.executable, "-u", "-m", "svctoolkit", "run", "watched.suite.yaml", "--watch"]
+    shutil.copy(folder / "sends.suite.yaml", folder / "watched.suite.yaml")
+    watching = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert watching.stdout is not None
+    suite, seconds = folder / "watched.suite.yaml", list[float]()
+    try:
+        for _ in range(3):
+            _await(watching.stdout, "waiting for changes")
+            # Replaced at once, as editors do it: a half-written suite would be a broken one.
+            draft = folder / "draft"
+            draft.write_text(suite.read_text().replace("sent order 0", "sent order 00", 1))
+            draft.replace(suite)
+            saved = time.monotonic()
+            _await(watching.stdout, " in ")
+            seconds.append(time.monotonic() - saved)
+    finally:
+        watching.kill()
+        watching.communicate()
+    return min(seconds)
+
+
+def _await(lines: IO[str], text: str) -> None:
+    if not any(text in line for line in lines):
+        raise RuntimeError(f"`run --watch` ended without printing {text!r}")
 
 
 def _each(count: int, pytest: Callable[..., Spent]) -> Iterator[Figure]:
@@ -177,6 +218,7 @@ def _write(folder: Path, url: str, count: int, rows: int) -> None:
     head_of_sends = f"{WORKSPACE}sources: {{web: {{destinations: [hook]}}}}\nscenarios:\n"
     (folder / "send.suite.yaml").write_text(head_of_sends + PLAIN_SEND.format(n=0))
     (folder / "sends.suite.yaml").write_text(head_of_sends + "".join(PLAIN_SEND.format(n=n) for n in range(count + 1)))
+    (folder / "many.suite.yaml").write_text(head_of_sends + "".join(PLAIN_SEND.format(n=n) for n in range(10 * count)))
     fixture = {"workspace": f"{WORKSPACE}sources: {{web: {{destinations: [hook]}}}}", "count": count}
     (folder / "test_plane.py").write_text(FIXTURE.format(**fixture, fixture="data_plane"))
     (folder / "test_no_plane.py").write_text(FIXTURE.format(**fixture, fixture="workspace"))
