@@ -629,3 +629,14 @@ def test_a_snapshot_is_a_readable_file(tmp_path: Path, update: Any, written: int
     )
     assert [oct(path.stat().st_mode)[-3:] for path in tmp_path.iterdir()] == ["644"] * written
     assert [path.name for path in tmp_path.iterdir()] == ["a.delivered.0.json"] * written
+
+
+def test_what_must_not_be_anywhere_is_located() -> None:
+    """`$not: {$anywhere: ...}` fails with each place where the value is, not with the whole payload."""
+    body = {"a": [{"card": "4111 1111"}, {"n": 1}], "note": "4111"}
+    found = [str(difference) for difference in differences({"body": {"$not": {"$anywhere": "4111"}}}, {"body": body})]
+
+    assert found == [
+        'body.a.0.card: expected not {"$anywhere":"4111"}, got "4111 1111"',
+        'body.note: expected not {"$anywhere":"4111"}, got "4111"',
+    ]

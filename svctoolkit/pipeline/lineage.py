@@ -194,7 +194,7 @@ def measure_many(
     shapes: dict[Any, Mapping[str, Any]] = {}
     for event in events:
         if len(shapes) < _SHAPES:
-            shapes.setdefault((event.get("type"), event.get("event"), frozenset(leaves(dict(event)))), event)
+            shapes.setdefault((event.get("type"), str(event.get("event")), frozenset(leaves(dict(event)))), event)
     return merge(route.destination.key, [measure(event, route, context, source, level) for event in shapes.values()])
 
 

@@ -191,6 +191,21 @@ scenarios:
     assert both.lost == []
 
 
+def test_an_event_without_a_valid_type_is_covered_without_a_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lineage measures each shape of an event, whose type and name may be anything."""
+    monkeypatch.chdir(tmp_path)
+    expect = "{status: 400, body: {message: {$type: string}}}"
+    Path("s.suite.yaml").write_text(
+        "destinations: {hook: {type: WEBHOOK, config: {webhookUrl: https://h.example}}}\n"
+        f"scenarios: [{{name: a, destination: hook, event: {{type: {{}}, event: {{}}}}, expect: {expect}}}]\n",
+        encoding="utf-8",
+    )
+
+    assert covered(Path("s.suite.yaml"))["destinations"] == ({"hook"}, set())
+
+
 BRANCHES = {
     "clean.js": """\
 export function transformEvent(event) {

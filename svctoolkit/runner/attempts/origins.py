@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.difference import Difference, Path
+from svctoolkit.runner.expect.paths import at_path
 from svctoolkit.runner.planes.lineages import Lineages, Subject
 from svctoolkit.runner.planes.plane import Plane
 from svctoolkit.runner.planes.recording import transformation_id
@@ -198,16 +199,7 @@ def _find_value(path: Path, results: Mapping[str, Any], traces: Mapping[str, Tra
     if not key:  # the values of all destinations in one list
         places = [(key, n) for key, trace in traces.items() for n in range(len(trace.stages.get(stage, ())))]
         key, index = places[index] if index < len(places) else ("", 0)
-    return _Value(stage, key, index, rest, _at(value, rest)) if key in traces else None
-
-
-def _at(value: Any, path: Path) -> Any:
-    for step in path:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
+    return _Value(stage, key, index, rest, at_path(value, rest)) if key in traces else None
 
 
 def _names(value: _Value) -> Iterator[str]:

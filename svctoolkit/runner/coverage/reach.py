@@ -36,7 +36,7 @@ class Reach:
         name = str(event.get("event") or event.get("type"))
         for key in destinations:
             # Lineage runs an event dozens of times; events with the same fields give the same answer.
-            shape = (id(workspace), key, event.get("type"), name, frozenset(leaves(dict(event))))
+            shape = (id(workspace), key, str(event.get("type")), name, frozenset(leaves(dict(event))))
             lineage = self._measure(workspace, key, event) if shape not in self._shapes else None
             self._shapes.add(shape)
             if lineage is not None:

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.matchers._contract import MISSING
+
+_INDEX = re.compile("-?[0-9]{1,9}")
+
+
+def at_path(value: Json, path: Sequence[str | int]) -> Json:
+    """Return the value at a path of members and indexes, or `MISSING`.
+
+    >>> at_path({"products": [{"sku": "A1"}]}, ("products", 0, "sku"))
+    'A1'
+    """
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return MISSING
+    return value
 
 
 def at(value: Json, path: str) -> Json:
@@ -26,7 +43,7 @@ def _at(value: Any, steps: list[str]) -> Any:
             return [element for element in values if element is not MISSING]
         if isinstance(value, Mapping) and step in value:
             value = value[step]
-        elif isinstance(value, list) and step.lstrip("-").isdigit() and -len(value) <= int(step) < len(value):
+        elif isinstance(value, list) and _INDEX.fullmatch(step) and -len(value) <= int(step) < len(value):
             value = value[int(step)]
         else:
             return MISSING

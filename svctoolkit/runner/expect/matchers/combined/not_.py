@@ -14,18 +14,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from svctoolkit.runner.expect.compare import Comparison, is_matchers, json_line
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.expect.matchers import MATCHERS, MISSING, Matcher
+from svctoolkit.runner.expect.matchers.values.anywhere import places
+from svctoolkit.runner.expect.paths import at_path
 
+_PLACES = 5  # where a value is that must not be anywhere
 _KINDS = ((str, "a string"), (bool, "true or false"), (int, "a number"), (float, "a number"), (list, "a list"))
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
     expected = f"not {json_line(operand)}"
-    if comparison.matches(operand, actual):
+    if isinstance(operand, Mapping) and operand.keys() == {"$anywhere"} and not comparison.literal:
+        for place in islice(places(operand["$anywhere"], actual, comparison), _PLACES):
+            yield place.difference(expected, at_path(actual, place.path[len(comparison.path) :]))
+        if actual is MISSING:
+            yield comparison.difference(expected, actual, got="nothing, so there is nothing to negate")
+    elif comparison.matches(operand, actual):
         yield comparison.difference(expected, actual)
     elif reason := _empty_reason(operand, actual, comparison):
         yield comparison.difference(expected, actual, got=reason)

@@ -5,7 +5,7 @@ The same goes for a number of at least six digits; a shorter one is only found a
 >>> from svctoolkit.runner import differences
 >>> event = {"properties": {"cards": [{"number": "4111 1111"}]}}
 >>> for found in differences({"$not": {"$anywhere": "4111"}}, event): print(found)
-(value): expected not {"$anywhere":"4111"}, got {"properties":{"cards":[{"number":"4111 1111"}]}}
+properties.cards.0.number: expected not {"$anywhere":"4111"}, got "4111 1111"
 """
 
 from __future__ import annotations
