@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import pytest
 
-from svctoolkit import DataPlane, Workspace
+from svctoolkit import DataPlane, Workspace, simulations
 
 CONFIGS: dict[str, dict[str, Any]] = {
     "HS": {
@@ -88,3 +89,34 @@ def test_members_events_and_tags_are_held() -> None:
     assert [(row["id"], row["attributes"]["plan"]) for row in users["groups"]] == [("g1", "pro")]
     assert users["profiles"][0]["groups"] == ["g1"]
     assert [event["name"] for event in users["events"]] == ["Viewed"]
+
+
+ADA = {"email": "ada@shop.example"}
+HASH = hashlib.md5(b"ada@shop.example").hexdigest()
+#: requests by which vendors delete the person whose ID is {id}
+DELETIONS = [
+    ("HS", "DELETE", "https://api.hubapi.com/crm/v3/objects/contacts/{id}", None),
+    ("HS", "POST", "https://api.hubapi.com/crm/v3/objects/contacts/batch/archive", {"inputs": [{"id": "{id}"}]}),
+    ("HS", "POST", "https://api.hubapi.com/crm/v3/objects/contacts/gdpr-delete", {"objectId": "{id}"}),
+    ("INTERCOM", "DELETE", "https://api.intercom.io/contacts/{id}", None),
+    ("INTERCOM", "POST", "https://api.intercom.io/contacts/{id}/archive", {}),
+    ("ITERABLE", "DELETE", "https://api.iterable.com/api/users/ada@shop.example", None),
+    ("ITERABLE", "POST", "https://api.iterable.com/api/users/forget", ADA),
+    ("MAILCHIMP", "DELETE", f"https://us20.api.mailchimp.com/3.0/lists/aud1/members/{HASH}", None),
+]
+
+
+@pytest.mark.parametrize(("type", "method", "url", "body"), DELETIONS)
+def test_a_deleted_person_is_not_held(type: str, method: str, url: str, body: Any) -> None:
+    """The vendor's own endpoint removes the person, who is held before; others stay."""
+    server = simulations.open(type, {"apiKey": "k1", **CONFIGS.get(type, {})}, now="2026-08-06T10:00:00Z")
+    other = {"ids": {"email": "bob@shop.example"}, "attributes": {}, "lists": ["aud1"]}
+    server.give({"profiles": [{"ids": ADA, "attributes": {}, "lists": ["aud1"]}, other]})
+    id = str(server.held()["profiles"][0]["ids"].get("id"))
+    filled = {"inputs": [{"id": id}]} if body and "inputs" in body else body
+    filled = {"objectId": id} if body and "objectId" in body else filled
+    status, _, _ = server.answer(method, url.format(id=id), None, filled)
+
+    assert status < 300
+    assert [row["ids"]["email"] for row in server.held()["profiles"]] == ["bob@shop.example"]
+    assert (server.faults, dict(server.unknown)) == (0, {})
