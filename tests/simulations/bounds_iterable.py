@@ -17,8 +17,8 @@ def user(email: str | None = "a@b.example", **members: Any) -> Requests:
     return it("users/update", email=email, **members)
 
 
-def users(*records: dict[str, Any]) -> Requests:
-    return it("users/bulkUpdate", users=list(records))
+def users(*records: dict[str, Any], **members: Any) -> Requests:
+    return it("users/bulkUpdate", users=list(records), **members)
 
 
 def event(name: str = "A", **members: Any) -> Requests:
@@ -50,8 +50,15 @@ CASES = {
         each(user(dataFields={"age": 25}), user(dataFields={"age": None}), event(dataFields={"age": "25"})),
     ),
     "it.fields": Case(
-        each(user(dataFields={"b": 1}, createNewFields=False), event(dataFields=numbered(8001))),
-        each(user(dataFields={"a": 1}, createNewFields=False), event(dataFields=numbered(8000))),
+        each(
+            users({"email": "a@b.example", "dataFields": {"b": 1}}, createNewFields=False),
+            event(dataFields=numbered(8001)),
+        ),
+        each(
+            users({"email": "a@b.example", "dataFields": {"a": 1}}, createNewFields=False),
+            user(dataFields={"a": 2}, createNewFields=False),
+            event(dataFields=numbered(8000)),
+        ),
         {"fields": {"a": "long"}},
     ),
     "it.event.disallowed": Case(event(), event("B"), {"disallowed_events": ["A"]}),

@@ -151,13 +151,14 @@ def _single(
     try:
         change(visit, record, 0)
     except _Refused as refused:
-        return visit.answer(refused.form, message=refused.message, code=refused.code)
+        return visit.answer(refused.form, message=refused.message, code=refused.code, params=None)
     return visit.answer("success", **{"message": "", "params": None, **values})
 
 
 def _bulk(visit: Visit, request: Request, name: str, kind: str, change: _Change) -> Response:
-    """Answer a request about many users or events."""
-    records = request.items(name)
+    """Answer a request about many users or events. `createNewFields` is said once, for all of them."""
+    shared = {key: request.object[key] for key in ("createNewFields",) if key in request.object}
+    records = [{**shared, **record} for record in request.items(name)]
     refusal = _malformed(visit, request, kind, records, name)
     if refusal is not None:
         return refusal
