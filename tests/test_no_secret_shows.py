@@ -263,6 +263,7 @@ RUNS: dict[str, list[list[str]]] = {
         ["profile", "events.ndjson", "--workspace", "workspace.yaml", "--since", "2026-01-01", "--html", "p.html"],
         ["profile", "events.ndjson", "--workspace", "workspace.yaml", "--json"],
     ],
+    "simulations": [["simulations"]],
     "lost": [
         ["lost", "events.ndjson", "--workspace", "workspace.yaml", "--to", "am", "--html", "lost.html"],
         ["lost", "events.ndjson", "--workspace", "workspace.yaml", "--to", "am", "--markdown", "lost.md", "--json"],
@@ -333,6 +334,7 @@ def test_no_command_shows_a_secret(
             "test",
             "transform",
             "definitions",
+            "simulations",
             "schema",
             "environments",
             "docs",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from svctoolkit.destinations import definitions, examples
+from svctoolkit.destinations import CATALOGUE, definitions, examples
 from svctoolkit.errors import ConfigError, UnknownName, UsageError
 from svctoolkit.json_types import Json
 from svctoolkit.simulations import SIMULATIONS, Level
@@ -23,7 +23,7 @@ def type_named(text: str) -> str:
     Raises `UnknownName` if no type has such a name, `UsageError` if several have.
     """
     titles = {
-        type: {_letters(name) for name in (type, definitions.get(type).display_name, SIMULATIONS[type].title)}
+        type: {_letters(name) for name in (type, _display_name(type), SIMULATIONS[type].title)}
         for type in SIMULATIONS.names()
     }
     wanted = _letters(text)
@@ -34,12 +34,14 @@ def type_named(text: str) -> str:
     if len(found) > 1:
         raise UsageError(f"{text!r} may be {' or '.join(found)}: name one of them")
     if not found:
-        raise UnknownName("simulated destination type", text, [*titles, *_display_names(titles)])
+        raise UnknownName(
+            "simulated destination type", text, [*titles, *(_display_name(type).lower() for type in titles)]
+        )
     return found[0]
 
 
-def _display_names(types: Mapping[str, object]) -> list[str]:
-    return [definitions.get(type).display_name.lower() for type in types]
+def _display_name(type: str) -> str:
+    return definitions.get(type).display_name if type in definitions.names() else type
 
 
 def _letters(text: str) -> str:
@@ -55,13 +57,14 @@ def workspace_of(to: Sequence[str], level: Level) -> Workspace:
         type = type_named(name)
         key = _letters(name) if name.isidentifier() else type.lower()
         if key not in workspace.destinations:
-            workspace.destination(key, type, config=_settings(type), simulate=level)
+            workspace.destination(key, type, config=settings_of(type), simulate=level)
     return workspace
 
 
-def _settings(type: str) -> dict[str, Json]:
+def settings_of(type: str) -> dict[str, Json]:
     """Return the smallest settings with which a worked example of the type makes requests."""
-    configs = [example.config for example in examples(type) if example.error is None]
+    shown = examples(type) if type in CATALOGUE else []
+    configs = [example.config for example in shown if example.error is None]
     smallest: Mapping[str, Json] = min(configs, key=len, default={})
     return {**smallest, **_SETTINGS.get(type, {})}
 
