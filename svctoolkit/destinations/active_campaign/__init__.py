@@ -55,6 +55,9 @@ destination = DestinationType(
     "ActiveCampaign",
     ActiveCampaignSettings,
     docs="https://developers.activecampaign.com/reference/sync-a-contacts-data",
+    differences=[
+        "An answer to the creation of an event that is not JSON is not an error, unless its status is.",
+    ],
     quirks=[
         "Tags must be a list: a single tag as text is left out.",
         "An event's contact is identified only by the e-mail address in the context's traits.",

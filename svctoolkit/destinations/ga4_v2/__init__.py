@@ -76,6 +76,9 @@ destination = DestinationType(
     docs="https://developers.google.com/analytics/devguides/collection/protocol/ga4/reference",
     names=("GA4_V2",),
     earlier=("apiSecret", "typesOfClient", "measurementId", "firebaseAppId", "connectionMode"),
+    differences=[
+        "A path that names a JavaScript global, such as `process.env`, is a text; RudderStack refuses the event.",
+    ],
     quirks=[
         "Names of e-commerce events are not translated to Google's: Order Completed is sent as Order_Completed.",
         "Times are sent in whole seconds.",

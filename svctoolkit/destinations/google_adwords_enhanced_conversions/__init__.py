@@ -67,7 +67,10 @@ destination = DestinationType(
         Answer("invalid field", 400, {"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "orderId"}}),
     ],
     merges=[Merge("conversionAdjustments", limit=2000, honours_alone=True)],
-    differences=["Objects in place of text are sent as JSON, and an adjusted value that is an empty text is not sent."],
+    differences=[
+        "Every adjustment is an enhancement; one recorded case of RudderStack sends a restatement as configured.",
+        "Objects in place of text are sent as JSON, and an adjusted value that is an empty text is not sent.",
+    ],
     needs=["account"],
 )
 

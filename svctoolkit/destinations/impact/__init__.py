@@ -31,6 +31,7 @@ from svctoolkit.mapping import (
     required,
     trait,
     verbatim,
+    without,
 )
 from svctoolkit.secrets import Secret
 
@@ -61,6 +62,7 @@ class ImpactSettings(Settings, frozen=True, kw_only=True):
     enable_page_events: bool = False
     enable_screen_events: bool = False
     action_event_names: Tags = Tags()
+    install_event_names: Tags = Tags()
 
     @cached_property
     def actions(self) -> frozenset[str]:
@@ -164,11 +166,22 @@ CONVERSION = Table(
 
 
 @destination.on("track")
-def send_event(event: Event, settings: ImpactSettings) -> Payload:
-    """Return a conversion if the name is an action event, otherwise a page load."""
+def send_event(event: Event, settings: ImpactSettings) -> Iterator[Payload]:
+    """Return a conversion if the name is an install or action event, both if it is both, otherwise a page load."""
     name = event.raw.get("event")
-    if not isinstance(name, str) or name not in settings.actions:
-        return _load_page(event, settings, hashes=False)
+    installs = isinstance(name, str) and name in settings.install_event_names
+    acts = isinstance(name, str) and name in settings.actions
+    if not installs and not acts:
+        yield _load_page(event, settings, hashes=False)
+        return
+    conversion = _conversion(event, settings)
+    if installs:  # an installation has no click
+        yield API.post(settings, "Conversions", without(conversion, ["ClickId"]))
+    if acts:
+        yield API.post(settings, "Conversions", conversion)
+
+
+def _conversion(event: Event, settings: ImpactSettings) -> dict[str, Any]:
     form = _own_fields(event, settings)
     form.update(CONVERSION(event))
     form.update(_device_ids(event))
@@ -178,7 +191,7 @@ def send_event(event: Event, settings: ImpactSettings) -> Payload:
     if settings.impact_app_id is not None:
         form["ImpactAppId"] = settings.impact_app_id
     _hash_email(form, settings.enable_email_hashing)
-    return API.post(settings, "Conversions", form)
+    return form
 
 
 @destination.on("identify", "page", "screen")

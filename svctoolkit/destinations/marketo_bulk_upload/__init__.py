@@ -17,6 +17,9 @@ destination = DestinationType(
     "Marketo Lead Import",
     MarketoBulkUploadSettings,
     docs="https://developers.marketo.com/rest-api/bulk-import/bulk-lead-import/",
+    differences=[
+        "Commas and line breaks in values are sent unescaped; RudderStack escapes them with backslashes in some cases.",
+    ],
     quirks=[
         "Leads are imported in bulk: payloads have the path of the upload instead of a URL.",
         "Only traits that the settings map to Marketo fields are sent.",
