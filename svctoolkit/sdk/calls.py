@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Literal, Unpack
+from typing import Literal, Unpack, overload
 
 from svctoolkit.errors import InvalidCall, ToolkitError
 from svctoolkit.sdk.base.reporter import Reporter
@@ -38,6 +38,25 @@ class Calls:
         self._in_background = False
         self._scope: ContextVar[Identity | None] = ContextVar("svctoolkit_identity", default=None)
 
+    @overload
+    def identify(
+        self,
+        user_id: str,
+        traits: _Values = None,
+        options: CallOptions | None = None,
+        **details: Unpack[UserDetails],
+    ) -> str: ...
+
+    @overload
+    def identify(
+        self,
+        *,
+        userId: str,  # noqa: N803 - the specified name
+        traits: _Values = None,
+        options: CallOptions | None = None,
+        **details: Unpack[UserDetails],
+    ) -> str: ...
+
     @also_spelled(userId="user_id")
     def identify(
         self,
@@ -59,6 +78,35 @@ class Calls:
         """Record an action of the user."""
         return self._event("track", ("name", name), ("properties", properties), options, details)
 
+    @overload
+    def group(
+        self,
+        group_id: str,
+        group_traits: _Values = None,
+        options: CallOptions | None = None,
+        **details: Unpack[CallDetails],
+    ) -> str: ...
+
+    @overload
+    def group(
+        self,
+        group_id: str,
+        *,
+        groupTraits: _Values,  # noqa: N803
+        options: CallOptions | None = None,
+        **details: Unpack[CallDetails],
+    ) -> str: ...
+
+    @overload
+    def group(
+        self,
+        *,
+        groupId: str,  # noqa: N803
+        groupTraits: _Values = None,  # noqa: N803
+        options: CallOptions | None = None,
+        **details: Unpack[CallDetails],
+    ) -> str: ...
+
     @also_spelled(groupId="group_id", groupTraits="group_traits")
     def group(
         self,
@@ -70,6 +118,35 @@ class Calls:
         """Record that the user belongs to an organisation. Later events do not contain it."""
         return self._event("group", ("groupId", group_id), ("groupTraits", group_traits), options, details)
 
+    @overload
+    def screen(
+        self,
+        screen_name: str,
+        properties: _Values = None,
+        options: CallOptions | None = None,
+        **details: Unpack[CallDetails],
+    ) -> str: ...
+
+    @overload
+    def screen(
+        self,
+        screen_name: str,
+        *,
+        property: _Values,
+        options: CallOptions | None = None,
+        **details: Unpack[CallDetails],
+    ) -> str: ...
+
+    @overload
+    def screen(
+        self,
+        *,
+        screenName: str,  # noqa: N803
+        property: _Values = None,
+        options: CallOptions | None = None,
+        **details: Unpack[CallDetails],
+    ) -> str: ...
+
     @also_spelled(screenName="screen_name", property="properties")
     def screen(
         self,
@@ -80,6 +157,18 @@ class Calls:
     ) -> str:
         """Record that the user saw a screen. Its name is also in `properties.name`."""
         return self._event("screen", ("screenName", screen_name), ("property", properties), options, details)
+
+    @overload
+    def alias(self, new_id: str, options: CallOptions | None = None, **details: Unpack[CallDetails]) -> str: ...
+
+    @overload
+    def alias(
+        self,
+        *,
+        newId: str,  # noqa: N803
+        options: CallOptions | None = None,
+        **details: Unpack[CallDetails],
+    ) -> str: ...
 
     @also_spelled(newId="new_id")
     def alias(self, new_id: str, options: CallOptions | None = None, **details: Unpack[CallDetails]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, overload
 
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.errors import InvalidCall, ToolkitError
@@ -17,8 +17,9 @@ from svctoolkit.sdk.calls import Calls
 from svctoolkit.sdk.engine import Engine
 from svctoolkit.sdk.events import lifecycle
 from svctoolkit.sdk.events.identity import Identity
-from svctoolkit.sdk.events.options import CallOptions, checked_options
+from svctoolkit.sdk.events.options import CallOptions, checked_integrations, checked_options
 from svctoolkit.sdk.events.spellings import also_spelled
+from svctoolkit.sdk.explanation import Explanation, explanation
 from svctoolkit.sdk.metrics import metrics_text, write_metrics
 from svctoolkit.sdk.screen_view import ScreenView
 
@@ -90,6 +91,23 @@ class ServiceClient(Displayed, Calls):
     def display_text(self) -> str:
         """Return the number of recorded events as text."""
         return render(self, "text")
+
+    @overload
+    def initialize(
+        self,
+        write_key: str,
+        configuration: Configuration | SpecifiedConfiguration | None = None,
+        options: CallOptions | None = None,
+    ) -> Ready: ...
+
+    @overload
+    def initialize(
+        self,
+        *,
+        writeKey: str,  # noqa: N803 - the specified name
+        configuration: Configuration | SpecifiedConfiguration | None = None,
+        options: CallOptions | None = None,
+    ) -> Ready: ...
 
     @also_spelled(writeKey="write_key")
     def initialize(
@@ -166,6 +184,27 @@ class ServiceClient(Displayed, Calls):
     def write_metrics(self, path: str | os.PathLike[str]) -> None:
         """Write `metrics()` to a file, atomically: for collectors of text files. Raises `OSError`."""
         write_metrics(self.stats(), path)
+
+    def explain(
+        self,
+        call: str = "track",
+        name: str = "",
+        options: CallOptions | None = None,
+        *,
+        integrations: Mapping[str, object] | None = None,
+    ) -> Explanation:
+        """Return which destinations a call with these options reaches, and which option decides. Records nothing.
+
+        The destinations are those of the source configuration; without one, those that an option names. Per-call
+        `integrations` replace those of `initialize` as a whole. Raises `InvalidCall` for wrong options.
+        """
+        given = checked_options(call, options).integrations
+        if integrations is not None:
+            given = checked_integrations(call, "integrations", integrations, objects=True)
+        engine = self._engine
+        initial = {} if engine is None else engine.options.integrations
+        config = None if engine is None else engine.dispatcher.config
+        return explanation({"type": call, "event": name}, given, initial, () if config is None else config.destinations)
 
     def diagnose(self) -> str:
         """Return a readable report: where the data is, waiting events, last answers, and what to do about problems."""

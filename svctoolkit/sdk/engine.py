@@ -41,7 +41,7 @@ class Engine:
         origin: str,
         before: Engine | None,
     ) -> None:
-        self.settings, self._reporter = settings, reporter
+        self.settings, self.options, self._reporter = settings, options, reporter
         self.embedded = bool(getattr(settings.transport, "embedded", False))
         self._transport = settings.transport or HttpTransport()
         self.turnstile = Turnstile(_PATIENCE)

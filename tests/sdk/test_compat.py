@@ -167,3 +167,27 @@ def test_the_modules_list_their_calls(name: str):
     module = importlib.import_module(f"svctoolkit.sdk.compat.{name}")
 
     assert all(getattr(module, call).__doc__ for call in module.__all__)
+
+
+def test_returned_messages_and_queue_have_the_names_of_the_wire(gateway: Gateway, tmp_path: Path):
+    """Health checks read `queue.qsize()`; programs log or store the message that a call returns."""
+    client = Client(KEY, host="http://127.0.0.1:9", upload_interval=3600)
+    _, track = client.track("u-1", "Order", {"revenue": 10}, context={"ip": "203.0.113.9"}, anonymous_id="a-1")
+    _, group = client.group("u-1", "g-1", {"plan": "plus"})
+    _, alias = client.alias("old", "new")
+    _, page = client.page("u-1", "Docs", "Home")
+
+    assert track == {
+        "type": "track",
+        "messageId": track["messageId"],
+        "userId": "u-1",
+        "anonymousId": "a-1",
+        "event": "Order",
+        "properties": {"revenue": 10},
+        "context": {"ip": "203.0.113.9"},
+    }
+    assert (group["groupId"], group["traits"], group["userId"]) == ("g-1", {"plan": "plus"}, "u-1")
+    assert (alias["previousId"], alias["userId"]) == ("old", "new")
+    assert (page["name"], page["category"], page["properties"]) == ("Home", "Docs", {})
+    assert (client.queue.qsize(), client.queue.empty(), client.queue.full()) == (4, False, False)
+    client.join()

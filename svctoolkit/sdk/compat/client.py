@@ -34,6 +34,24 @@ class SegmentSettings(TypedDict, total=False):
     max_rate_limit_duration: float
 
 
+class WaitingEvents:
+    """The waiting events as a queue, for health checks: only their number is known."""
+
+    def __init__(self, service: ServiceClient, maxsize: int) -> None:
+        self._service, self.maxsize = service, maxsize
+
+    def qsize(self) -> int:
+        """Return the number of waiting events."""
+        return self._service.stats().waiting
+
+    def empty(self) -> bool:
+        return self.qsize() == 0
+
+    def full(self) -> bool:
+        """Return whether the next event would push out the oldest."""
+        return self.qsize() >= self.maxsize
+
+
 class Client:
     """Each call specifies its user; no user state is kept.
 
@@ -81,6 +99,8 @@ class Client:
         if on_error is not None:
             settings["on_error"] = lambda error: on_error(error, [])
         self.service = ServiceClient(**settings)
+        #: as in those SDKs, where health checks read its size
+        self.queue = WaitingEvents(self.service, settings["db_threshold_count"])
         self._sync_mode = sync_mode
         if segments.get("oauth_client_id"):
             self.service.report(
@@ -203,7 +223,26 @@ class Client:
         id = self.service.record(kind, name, content, category=category, **details)
         if self._sync_mode:
             self.service.flush()
-        return True, {**details, "type": kind, "messageId": id}
+        return True, _message(kind, name, content, category, details, id)
+
+
+def _message(kind: _Kind, name: str, content: _Members, category: str, details: CallDetails, id: str) -> dict[str, Any]:
+    """Return the event's members as they are called on the wire."""
+    message: dict[str, Any] = {"type": kind, "messageId": id}
+    named = {"identify": "userId", "track": "event", "group": "groupId", "alias": "userId"}.get(kind, "name")
+    ids = {"userId": details.get("user_id"), "anonymousId": details.get("anonymous_id")}
+    if kind == "alias":
+        ids = {"previousId": details.get("user_id")}
+    body = {"identify": "traits", "group": "traits"}.get(kind, "properties")
+    members = {**ids, named: name, "category": category, "context": details.get("context")}
+    message |= {member: value for member, value in members.items() if value}
+    if kind != "alias":
+        message[body] = dict(content or {})
+    if "timestamp" in details:
+        message["timestamp"] = details["timestamp"]
+    if "integrations" in details:
+        message["integrations"] = details["integrations"]
+    return message
 
 
 def _details(

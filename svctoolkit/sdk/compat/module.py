@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
-from typing import Any
+import functools
+from collections.abc import Callable, MutableMapping
+from typing import Concatenate, ParamSpec, TypeVar
 
 from svctoolkit.json_types import Json
-from svctoolkit.sdk.compat.client import Client, Outcome
+from svctoolkit.sdk.compat.client import Client
 
 _SETTINGS = (
     "write_key", "debug", "max_queue_size", "send", "on_error", "gzip", "max_retries", "sync_mode", "timeout",
     "upload_size", "upload_interval", "log_handler", "oauth_client_id",
 )  # fmt: skip
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _of_client(method: Callable[Concatenate[Client, _P], _R]) -> Callable[Concatenate[Calls, _P], _R]:
+    """Return a method with the same arguments and result that calls the module's client."""
+
+    @functools.wraps(method)
+    def call(calls: Calls, /, *arguments: _P.args, **keywords: _P.kwargs) -> _R:
+        return method(calls.client(), *arguments, **keywords)
+
+    return call
 
 
 class Calls:
@@ -20,49 +33,18 @@ class Calls:
     def __init__(self, module: MutableMapping[str, Json]) -> None:
         self._module = module
 
-    # Any: those of the client's method
-    def identify(self, *arguments: Any, **keywords: Any) -> Outcome:
-        """Record a user's traits. See `Client.identify`."""
-        return self._client().identify(*arguments, **keywords)
+    identify = _of_client(Client.identify)
+    track = _of_client(Client.track)
+    alias = _of_client(Client.alias)
+    group = _of_client(Client.group)
+    page = _of_client(Client.page)
+    screen = _of_client(Client.screen)
+    flush = _of_client(Client.flush)
+    join = _of_client(Client.join)
+    shutdown = _of_client(Client.shutdown)
 
-    # Any: those of the client's method
-    def track(self, *arguments: Any, **keywords: Any) -> Outcome:
-        """Record an action of a user. See `Client.track`."""
-        return self._client().track(*arguments, **keywords)
-
-    # Any: those of the client's method
-    def alias(self, *arguments: Any, **keywords: Any) -> Outcome:
-        """Change a user's ID. See `Client.alias`."""
-        return self._client().alias(*arguments, **keywords)
-
-    # Any: those of the client's method
-    def group(self, *arguments: Any, **keywords: Any) -> Outcome:
-        """Record that a user belongs to an organisation. See `Client.group`."""
-        return self._client().group(*arguments, **keywords)
-
-    # Any: those of the client's method
-    def page(self, *arguments: Any, **keywords: Any) -> Outcome:
-        """Record that a user saw a page. See `Client.page`."""
-        return self._client().page(*arguments, **keywords)
-
-    # Any: those of the client's method
-    def screen(self, *arguments: Any, **keywords: Any) -> Outcome:
-        """Record that a user saw a screen. See `Client.screen`."""
-        return self._client().screen(*arguments, **keywords)
-
-    def flush(self) -> None:
-        """Send waiting events, and wait until they are delivered."""
-        self._client().flush()
-
-    def join(self) -> None:
-        """End the client's threads."""
-        self._client().join()
-
-    def shutdown(self) -> None:
-        """`flush`, then `join`."""
-        self._client().shutdown()
-
-    def _client(self) -> Client:
+    def client(self) -> Client:
+        """Return the module's client; create it if there is none."""
         client = self._module.get("default_client")
         if not isinstance(client, Client):
             urls = (self._module.get(name) for name in ("dataPlaneUrl", "data_plane_url", "host"))

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from svctoolkit.errors import InvalidCall
 
-_F = TypeVar("_F", bound=Callable[..., Any])
+_R = TypeVar("_R")
 
 
-def also_spelled(**names: str) -> Callable[[_F], _F]:
+# Any: the arguments of the call, whose overloads list them in both spellings
+def also_spelled(**names: str) -> Callable[[Callable[..., _R]], Callable[..., _R]]:
     """Make a call accept `specified=...` for its argument `python`: `@also_spelled(specified="python")`."""
 
-    def decorate(function: _F) -> _F:
+    def decorate(function: Callable[..., _R]) -> Callable[..., _R]:
         @functools.wraps(function)
-        def call(*arguments: Any, **keywords: Any) -> Any:
+        def call(*arguments: Any, **keywords: Any) -> _R:
             for specified, python in names.items():
                 if specified in keywords:
                     if python in keywords:
@@ -24,6 +25,6 @@ def also_spelled(**names: str) -> Callable[[_F], _F]:
                     keywords[python] = keywords.pop(specified)
             return function(*arguments, **keywords)
 
-        return cast("_F", call)
+        return call
 
     return decorate

@@ -35,6 +35,7 @@ class Dispatcher:
         on_config: Callable[[SourceConfig], None],
     ) -> None:
         self.ready = Ready()
+        self.config: SourceConfig | None = None  # the current source configuration
         self.config_answer = ""  # outcome of the last request for the source configuration
         self.pause = Pause(settings.probe_after, settings.clock)
         self.configs = SourceConfigs(queue, transport, settings, write_key)
@@ -135,6 +136,7 @@ class Dispatcher:
             self.ready.set(self.pause.text if self.pause.blocks else "")
 
     def _use(self, config: SourceConfig) -> None:
+        self.config = config
         self._sender.url = config.url(self._settings.data_residency, self._settings.data_plane_url)
         self._on_config(config)
         if not config.enabled:
