@@ -44,7 +44,7 @@ class Calls:
     shutdown = _of_client(Client.shutdown)
 
     def client(self) -> Client:
-        """Return the module's client; create it if there is none."""
+        """Return the module's client; create it first if it is missing."""
         client = self._module.get("default_client")
         if not isinstance(client, Client):
             urls = (self._module.get(name) for name in ("dataPlaneUrl", "data_plane_url", "host"))

@@ -65,7 +65,7 @@ class Directory:
     """The queue in a data directory. A context manager that closes it. Never creates a queue.
 
     Safe while other processes use the queue: reads are snapshots, writes are short transactions. Raises
-    `StorageError` if there is no queue or it cannot be read.
+    `StorageError` if the queue is missing or cannot be read.
     """
 
     def __init__(self, directory: str) -> None:

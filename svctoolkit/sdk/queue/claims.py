@@ -80,7 +80,7 @@ def _users_before(connection: sqlite3.Connection, kind: Kind, source: str, who: 
     """Return the users of events up to `last` outside the claims of `who`: claimed by another owner, or released."""
     query = "SELECT first, last FROM claims WHERE kind=? AND source=? AND owner=? ORDER BY first"
     own = connection.execute(query, (kind, source, who)).fetchall()
-    # Read only the gaps between the claims: claims hold hundreds of events, and usually there are no others.
+    # Read only the gaps between the claims: claims hold hundreds of events, which usually are all.
     query = f"SELECT DISTINCT user FROM {TABLES[kind]} WHERE source=? AND id BETWEEN ? AND ?"
     users: list[str] = []
     start = 1

@@ -27,7 +27,7 @@ def queue_place(settings: Settings, *, embedded: bool) -> Place:
     """Return where the queue is.
 
     Without a directory and an application name, the file belongs to the full path of the running script: two programs
-    that happen to be called `manage.py` share nothing. If there is no script (a kernel, `-c`, `-m`, a test run), the
+    that happen to be called `manage.py` share nothing. Without a script (a kernel, `-c`, `-m`, a test run), the
     events cannot be assigned to a program, and stay in memory.
     """
     directory = settings.data_directory

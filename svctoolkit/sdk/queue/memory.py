@@ -56,7 +56,7 @@ class Memory:
         return LIMIT - sum(len(event.body) for event in self.events)
 
     def hand_in(self, event: MemoryEvent) -> bytes | None:
-        """Put an event into the inbox. If there is no room, drop its oldest event and return that one's JSON."""
+        """Put an event into the inbox. If it is full, drop its oldest event and return that one's JSON."""
         self._inbox.append(event)
         # Without a lock: a deque's operations are atomic, and this may run in a signal handler. The number of bytes may
         # get a little wrong; `take_inbox` corrects it.
