@@ -1,7 +1,6 @@
 """The workspace file as types, for validation and for the JSON Schema in editors."""
 
-from __future__ import annotations
-
+# No `annotations` from `__future__`, as in the format of suites: msgspec would compile them at every start.
 import json
 from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias
