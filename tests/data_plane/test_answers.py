@@ -56,6 +56,7 @@ PEOPLE = [
     {"type": "identify", "userId": f"u{n}", "traits": {"email": f"u{n}@shop.example", "phone": f"+4917{n}"}}
     for n in range(3)
 ]
+RECORDS = [{"type": "record", "action": "insert", "identifiers": {"external_id": f"u{n}"}} for n in range(3)]
 TRACKS = [{"type": "track", "event": "Paid", "userId": f"u{n}", "context": {"traits": {"email": f"u{n}@s.example"}}}
           for n in range(3)]  # fmt: skip
 GROUPS = [{"type": "group", "userId": f"u{n}", "groupId": f"g{n}", "traits": {"name": "G"}} for n in range(3)]
@@ -93,6 +94,7 @@ CASES: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     "CUSTOMERIO": ({"siteID": "s", "apiKey": "k", "datacenter": "US"}, GROUPS),
     "EMARSYS": (EMARSYS, PEOPLE),
     "HS": (HS, PEOPLE),
+    "BRAZE_AUDIENCE": ({"restApiKey": "k", "connection": {"customAttributeName": "member"}}, RECORDS),
     "CAMPAIGN_MANAGER": ({"profileId": "5"}, CONVERSIONS),
 }
 
