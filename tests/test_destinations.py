@@ -45,7 +45,7 @@ from svctoolkit.destinations import (
 )
 from svctoolkit.destinations import definitions as defs
 from svctoolkit.events import EVENT_TYPES, Event
-from svctoolkit.mapping import Table, path
+from svctoolkit.mapping import Table, basic_auth, path
 from svctoolkit.secrets import Secret
 from tests.catalogue import batch_examples, examples, outcome_examples
 from tests.pace import slowness
@@ -553,6 +553,28 @@ def test_a_changed_configuration_is_read_again() -> None:
     assert [value for _, value in seen] == ["1", "true", "true", "true"]
     assert refusals[0] == refusals[1]
     assert "webhookUrl" in refusals[0]
+
+
+@pytest.mark.parametrize("consent", [1, 2.5, True])
+def test_consent_that_is_not_a_list_names_no_channel(consent: float) -> None:
+    """Klaviyo: found with random events, which were refused as a fault of the mapping."""
+    config = {
+        "publicApiKey": "p",
+        "privateApiKey": "k",
+        "listId": "l1",
+        "apiVersion": "v2",
+        "enforceEmailAsPrimary": False,
+    }
+    traits = {"email": "mira@mail.example", "properties": {"listId": "l1", "subscribe": True, "consent": consent}}
+
+    sent = CATALOGUE["KLAVIYO"].payloads({"type": "identify", "userId": "u1", "traits": traits}, config)
+
+    assert all("SUBSCRIBED" not in json.dumps(payload) for payload in sent)
+
+
+def test_a_lone_surrogate_in_a_credential_is_replaced() -> None:
+    """Half of a character cannot be encoded; the event is not lost because of it."""
+    assert basic_auth("a\ud800") == "Basic YT86"
 
 
 def test_a_query_may_find_nothing() -> None:

@@ -91,7 +91,11 @@ def basic(user: str, password: str = "") -> Header:
 
 def basic_key(name: str) -> Header:
     """`Authorization: Basic ...` with a key alone, without the colon that separates a user from a password."""
-    return Header("Authorization", lambda settings: f"Basic {b64encode(_read(settings, name).encode()).decode()}")
+
+    def value(settings: Settings) -> str:
+        return f"Basic {b64encode(_read(settings, name).encode('utf-8', 'replace')).decode()}"
+
+    return Header("Authorization", value)
 
 
 class Token(NamedTuple):

@@ -316,14 +316,14 @@ def _bytes_in_url(value: str) -> str:
 
 
 def basic_auth(user: str, password: str = "") -> str:
-    """The `Authorization` header of HTTP Basic authentication (RFC 7617).
+    """The `Authorization` header of HTTP Basic authentication (RFC 7617). A lone surrogate becomes `?`.
 
     >>> basic_auth("token")
     'Basic dG9rZW46'
     """
     import base64  # imported here because few types need it
 
-    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode('utf-8', 'replace')).decode()}"
 
 
 def xml_text(root: str, value: Json) -> str:

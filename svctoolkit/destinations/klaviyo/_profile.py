@@ -91,5 +91,10 @@ def require_contact(event: Event, settings: KlaviyoSettings) -> None:
 
 
 def channels(consent: Json, settings: KlaviyoSettings) -> Json:
-    """Return the channels that the user consented to, from the event or else from the settings; None without any."""
-    return (list(settings.consent) or None) if is_empty(consent) and consent != {} else consent
+    """Return the channels that the user consented to, from the event or else from the settings; None without any.
+
+    A number or a boolean names no channel.
+    """
+    if is_empty(consent) and consent != {}:
+        return list(settings.consent) or None
+    return consent if isinstance(consent, (str, list, dict)) else []
