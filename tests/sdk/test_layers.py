@@ -10,6 +10,7 @@ import pytest
 SDK = Path(__file__).parents[2] / "svctoolkit" / "sdk"
 #: package or module -> what else of the client it may import
 MAY_IMPORT = {
+    "hatch_build": "",
     "base": "",
     "queue": "base",
     "events": "base queue",

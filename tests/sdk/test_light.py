@@ -42,8 +42,8 @@ def test_the_light_distribution_has_all_that_it_imports():
     """Every module of the package that it needs is named in its build file."""
     package = ROOT / "svctoolkit"
     build = tomllib.loads((package / "sdk/pyproject.toml").read_text())
-    targets = build["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"].values()
-    files = [package / target.removeprefix("svctoolkit/") for target in targets if target != "svctoolkit/__init__.py"]
+    shared = build["tool"]["hatch"]["build"]["hooks"]["custom"]["modules"]
+    files = [package / name for name in (*shared, "sdk") if name != "__init__.py"]
     modules = {file.stem for file in files}
     imported = set()
     for file in files:
@@ -59,7 +59,11 @@ def test_the_light_distribution_is_small_and_works(gateway: Gateway, tmp_path: P
     """Installed with its one dependency, it is under 10 MB, imports in under 50 ms, and delivers."""
     pytest.importorskip("hatchling")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), str(ROOT / "svctoolkit/sdk")]
+    # From the source distribution, as `python -m build` does: it must be complete by itself.
+    source = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
+    subprocess.run(source, cwd=ROOT / "svctoolkit/sdk", check=True, capture_output=True)
+    (archive,) = tmp_path.glob("svctoolkit_client-*.tar.gz")
+    wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), str(archive)]
     built = subprocess.run(wheel, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     (file,) = tmp_path.glob("svctoolkit_client-*.whl")
@@ -78,6 +82,21 @@ def test_the_light_distribution_is_small_and_works(gateway: Gateway, tmp_path: P
     )
     assert result.returncode == 0, result.stderr
     place, seconds = result.stdout.split()
+    command = [
+        sys.executable,
+        "-S",
+        "-c",
+        "from svctoolkit.sdk.operate import main; main()",
+        "queue",
+        str(tmp_path),
+        "ls",
+    ]
+    missing = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert "has no queue" in missing.stderr, missing.stderr
+    (metadata,) = site.glob("svctoolkit_client-*.dist-info/METADATA")
+    assert "# svctoolkit-client" in metadata.read_text()
+    assert (site / "svctoolkit" / "py.typed").is_file()
+    assert (metadata.parent / "licenses" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
     assert place.startswith(str(site))
     assert gateway.names == ["one"]
