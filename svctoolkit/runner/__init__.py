@@ -32,7 +32,7 @@ from svctoolkit.runner.suite.model import Scenario, Step, Suite
 from svctoolkit.runner.suite.select import find
 
 if TYPE_CHECKING:
-    from svctoolkit.runner.coverage.collector import Collector, Coverage, coverage_lines
+    from svctoolkit.runner.coverage.collector import CheckedLines, Collector, Coverage, coverage_lines
     from svctoolkit.runner.expect.held import held_differences
     from svctoolkit.runner.planes.fates import run_results, violation_records
     from svctoolkit.runner.planes.remote import remote_planes
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 #: Imported on first use: most runs pass, use no remote service and measure no coverage.
 _HOME = {
+    "CheckedLines": "coverage.collector",
     "Collector": "coverage.collector",
     "Coverage": "coverage.collector",
     "held_differences": "expect.held",
@@ -57,6 +58,7 @@ _HOME = {
 __all__ = [
     "REPORTERS",
     "Cause",
+    "CheckedLines",
     "Collector",
     "Coverage",
     "Covered",

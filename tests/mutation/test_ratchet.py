@@ -188,3 +188,34 @@ def test_ctrl_c_reports_what_was_done(shop: Path) -> None:
 
     assert process.returncode == 2
     assert "; interrupted after " in out
+
+
+def test_coverage_shows_lines_that_are_run_but_not_checked(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As text, JSON and HTML, from the verdicts of the last `svctoolkit mutate`; apart from lines that are checked.
+
+    A new scenario may check a line: it is not called unchecked any more, until its changes are judged again.
+    """
+    (shop / "orders.suite.yaml").write_text(
+        SUITE.replace("          return", '          event["seen"] = True\n          return')
+    )
+    run = ["run", "--coverage", "--report", "console", "--report", "json=run.json", "--report", "html=run.html"]
+    main(run)
+    without = capsys.readouterr().out
+    main(["mutate", "--jobs", "1"])
+    capsys.readouterr()
+    main(run)
+    shown = capsys.readouterr().out
+    lines = json.loads(Path("run.json").read_text())["coverage"]["checked_lines"]
+    with Path("orders.suite.yaml").open("a") as suite:
+        suite.write(
+            "  - {name: again, transformation: clean, event: {type: track, total: 1, kind: A}, expect: {user_transform: {seen: true}}}\n"
+        )
+    main(run)
+    fresh = json.loads(Path("run.json").read_text())["coverage"]["checked_lines"]
+
+    assert "lines checked" not in without
+    assert re.search(r"lines checked +2 of 3 +only run: orders.suite.yaml clean.py:4\n", shown)
+    assert lines["checked"] == ["orders.suite.yaml clean.py:2", "orders.suite.yaml clean.py:3"]
+    assert lines["unchecked"] == ["orders.suite.yaml clean.py:4"]
+    assert re.search(r"only run</td><td[^>]*>1 line</td><td[^>]*>orders.*?clean.py:4<", Path("run.html").read_text())
+    assert fresh["unchecked"] == []

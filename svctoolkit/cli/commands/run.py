@@ -18,7 +18,7 @@ from svctoolkit.inputs import Inputs, recording
 
 if TYPE_CHECKING:
     from svctoolkit.cli._watching import Round
-    from svctoolkit.runner import Finished, IdleParts, Planes, Scenario, Snapshots, Suite
+    from svctoolkit.runner import CheckedLines, Finished, IdleParts, Planes, Scenario, Snapshots, Suite
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -251,6 +251,9 @@ def _run_and_report(
                 if isinstance(notice, runner.Finished):
                     failed = [name for name, ok in ran.items() if not ok]
                     notice = replace(notice, changed=last.Passed.load().changed_since(failed) if failed else ())
+                elif isinstance(notice, runner.Covered):
+                    checked = _checked_lines([s for s in scenarios if ran.get(s.name) and not (s.xfail or s.skip)])
+                    notice = replace(notice, coverage=replace(notice.coverage, checked=checked))
                 for reporter in reporters:
                     reporter(notice)
                 if isinstance(notice, runner.Outcome):
@@ -271,6 +274,14 @@ def _run_and_report(
     _tell_slowest(times, args.slowest)
     sys.stdout.flush()
     return code
+
+
+def _checked_lines(passed: Sequence[Scenario]) -> CheckedLines | None:
+    """Return which lines of code scenarios check, if `svctoolkit mutate` has judged them here."""
+    from svctoolkit.mutation.cache import FILE, Cache
+    from svctoolkit.mutation.checked import checked_lines
+
+    return checked_lines(passed, Cache()) if FILE.is_file() else None
 
 
 def _wants_coverage(args: argparse.Namespace) -> bool:

@@ -49,15 +49,28 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedLines:
+    """Lines of user code that scenarios run, as `file:line`: those that they check, and those that they do not.
+
+    A line is checked if a scenario fails when something in it is changed (`svctoolkit mutate`).
+    """
+
+    checked: Sequence[str]
+    unchecked: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Coverage(Displayed):
     """The groups that have any items. `percent` covers all of them.
 
     `lost` lists event fields (`Order Completed properties.coupon`) that reach none of the destinations that a scenario
-    sends them to. They are useful to know, but not a gap in the scenarios, so they do not count.
+    sends them to. They are useful to know, but not a gap in the scenarios, so they do not count. `checked` is None as
+    long as `svctoolkit mutate` has not judged the code.
     """
 
     groups: Sequence[Group]
     lost: Sequence[str] = ()
+    checked: CheckedLines | None = None
 
     def display_text(self) -> str:
         """Return what is covered and what is missing, by group."""
@@ -76,6 +89,11 @@ def coverage_lines(coverage: Coverage) -> Iterator[str]:
         missing = sorted(group.missing)
         names = f"   missing: {_first(missing)}" if missing else ""
         yield f"  {group.name:<14} {len(group.covered):>4} of {group.total:<4}{names}"
+    if coverage.checked is not None:
+        unchecked = sorted(coverage.checked.unchecked)
+        names = f"   only run: {_first(unchecked)}" if unchecked else ""
+        count = len(coverage.checked.checked)
+        yield f"  {'lines checked':<14} {count:>4} of {count + len(unchecked):<4}{names}"
     if coverage.lost:
         yield f"  fields that reach no destination: {_first(coverage.lost)}"
 

@@ -138,7 +138,9 @@ def coverage(subject: Coverage) -> Html:
     rows = [(g.name, f"{len(g.covered)} of {g.total}", _missing(sorted(g.missing))) for g in subject.groups]
     counts = table(("what", "covered", "missing"), rows, caption=f"coverage {subject.percent:.1f} %")
     lost = message(f"fields that reach no destination: {_missing(subject.lost)}") if subject.lost else ""
-    return Html(counts + lost)
+    lines = subject.checked.unchecked if subject.checked is not None else ()
+    unchecked = message(f"lines that scenarios run, but do not check: {_missing(lines)}") if lines else ""
+    return Html(counts + unchecked + lost)
 
 
 def _missing(names: Sequence[str]) -> str:

@@ -100,7 +100,11 @@ def summary(notice: Finished) -> dict[str, Json]:
 
 
 def coverage(notice: Coverage) -> dict[str, Json]:
-    """Return coverage: the percentage, and what is covered and missing by group."""
+    """Return coverage: the percentage, and what is covered and missing by group.
+
+    `checked_lines` are those of user code that scenarios check, and that they only run; None if that is not known.
+    """
+    lines = notice.checked
     return {
         "percent": round(notice.percent, 2),
         "groups": [
@@ -108,4 +112,5 @@ def coverage(notice: Coverage) -> dict[str, Json]:
             for g in notice.groups
         ],
         "lost": list(notice.lost),
+        "checked_lines": {"checked": list(lines.checked), "unchecked": list(lines.unchecked)} if lines else None,
     }

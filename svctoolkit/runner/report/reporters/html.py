@@ -201,6 +201,13 @@ def _stage(name: str, wrong: int, causes: Mapping[str, str]) -> display.Step:
 def _coverage(coverage: dict[str, Any]) -> str:
     rows = [[group["name"], _share(group), _missing(group["missing"])] for group in coverage["groups"]]
     table = display.table(["what", "touched", "missing"], rows)
+    lines = coverage["checked_lines"]
+    if lines:
+        rows = [
+            [word, display.quantity(len(lines[name]), "line"), _missing(lines[name])]
+            for word, name in (("checked", "checked"), ("only run", "unchecked"))
+        ]
+        table = Html(table + display.section("Lines of code", display.table(["scenarios", "lines", "where"], rows)))
     if coverage["lost"]:
         table = Html(table + display.message(f"fields that reach no destination: {_missing(coverage['lost'])}"))
     return f'<section class="coverage"><h2>Coverage {coverage["percent"]:.1f} %</h2>{table}</section>'
