@@ -206,6 +206,7 @@ def test_coverage_shows_lines_that_are_run_but_not_checked(shop: Path, capsys: p
     main(run)
     shown = capsys.readouterr().out
     lines = json.loads(Path("run.json").read_text())["coverage"]["checked_lines"]
+    page = Path("run.html").read_text()
     with Path("orders.suite.yaml").open("a") as suite:
         suite.write(
             "  - {name: again, transformation: clean, event: {type: track, total: 1, kind: A}, expect: {user_transform: {seen: true}}}\n"
@@ -217,5 +218,5 @@ def test_coverage_shows_lines_that_are_run_but_not_checked(shop: Path, capsys: p
     assert re.search(r"lines checked +2 of 3 +only run: orders.suite.yaml clean.py:4\n", shown)
     assert lines["checked"] == ["orders.suite.yaml clean.py:2", "orders.suite.yaml clean.py:3"]
     assert lines["unchecked"] == ["orders.suite.yaml clean.py:4"]
-    assert re.search(r"only run</td><td[^>]*>1 line</td><td[^>]*>orders.*?clean.py:4<", Path("run.html").read_text())
+    assert re.search(r"only run</td><td[^>]*>1 line</td><td[^>]*>orders.*?clean.py:4<", page)
     assert fresh["unchecked"] == []
