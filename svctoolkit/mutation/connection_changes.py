@@ -93,7 +93,7 @@ def connection_changes(workspace: Workspace, places: Places) -> Iterator[Change]
             what = "disconnected" if connection.enabled else "connected"
             text = f"{source.key} -> {connection.destination} {what}"
             change = NewConnection(place, source.key, index)
-            words = frozenset({connection.destination})
+            words = frozenset({connection.destination, f"source {source.key}"})
             yield Change("connection", places.file, line, text, change, item, words=words)
         if source.connections:
             yield _switch(place, places, "sources", source.key, source.enabled, item)

@@ -10,6 +10,7 @@ from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
 from svctoolkit.runner.attempts.verify import trouble
 from svctoolkit.runner.expect.compare import json_line
 from svctoolkit.runner.expect.difference import Difference
+from svctoolkit.runner.report.route import route_lines
 from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Place
 
@@ -38,12 +39,14 @@ def _explain(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
     document = outcome.scenario.suite.document
     shown_line = ""
     before = sum(len(s.differences) for s in outcome.steps[: outcome.steps.index(step)])
-    for place, text in reasons(step)[: max(0, MOST - before)]:
+    for number, (place, text) in enumerate(reasons(step)[: max(0, MOST - before)]):
         yield f"{document.where(place)}: {text}"
         excerpt = document.excerpt(place)
         if excerpt != shown_line:
             yield excerpt
         shown_line = excerpt
+        if number == 0:
+            yield from route_lines(outcome.scenario, step)
     if len(outcome.scenario.steps) > 1 and not step.hook:
         steps = [other for other in outcome.steps if not other.hook]
         yield f"in step {steps.index(step) + 1} of {len(outcome.scenario.steps)}"
