@@ -209,7 +209,8 @@ def test_coverage_shows_lines_that_are_run_but_not_checked(shop: Path, capsys: p
     page = Path("run.html").read_text()
     with Path("orders.suite.yaml").open("a") as suite:
         suite.write(
-            "  - {name: again, transformation: clean, event: {type: track, total: 1, kind: A}, expect: {user_transform: {seen: true}}}\n"
+            "  - {name: again, transformation: clean, event: {type: track, total: 1, kind: A},\n"
+            "     expect: {user_transform: {seen: true}}}\n"
         )
     main(run)
     fresh = json.loads(Path("run.json").read_text())["coverage"]["checked_lines"]
