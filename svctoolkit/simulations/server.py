@@ -158,12 +158,17 @@ class SimulatedServer:
                 self.unknown["others" if is_new else endpoint] += 1
             for name, table in self.tables.items():
                 table.forget_merges(other for other in self.tables.values() if other.type.owner == name)
-                table.spill()
             return response
 
     def _note(self, finding: Loss) -> None:
         (self.changes if isinstance(finding, Change) else self.losses).append(finding)
         self._fresh.append(finding)
+
+    def spill(self) -> None:
+        """Move the oldest rows to the disk, if there is one."""
+        with self._lock:
+            for table in self.tables.values():
+                table.spill()
 
     # --- reading
 

@@ -14,7 +14,10 @@ from statistics import median
 from time import process_time
 from typing import Any
 
-from svctoolkit import DataPlane, Workspace, simulations
+from svctoolkit import DataPlane, Recorder, Workspace, simulations
+from svctoolkit.events import sample as events_sample
+from svctoolkit.pipeline import Stages
+from svctoolkit.replay import replay
 from tests.benchmarks._figures import Figure, Options
 
 _CONFIGS: dict[str, dict[str, Any]] = {
@@ -36,6 +39,7 @@ def run(options: Options) -> Iterator[Figure]:
     for type in _CONFIGS:
         yield _rates(type, options)
     yield _memory(options)
+    yield _replay(options)
 
 
 def _workspace(type: str, level: Any) -> Workspace:
@@ -105,3 +109,21 @@ def _memory(options: Options) -> Figure:
     tracemalloc.stop()
     assert len(server.rows("profiles")) == count
     return Figure("memory of a held profile of ten attributes", size, "bytes")
+
+
+def _replay(options: Options) -> Figure:
+    """Return the CPU time of a replay whose destination is simulated, compared with one whose requests all succeed."""
+    count, rounds = options.many(5000, 50), options.many(5, 1)
+    events = [
+        {**events_sample("track"), "userId": f"u{n % 1000}", "messageId": f"m-{n}", "anonymousId": f"d{n % 1000}"}
+        for n in range(count)
+    ]
+    send = Stages(send_to_destination=True)
+    spent: dict[Any, list[float]] = {"simulated": [], None: []}
+    for _ in range(rounds):
+        for level, times in spent.items():
+            shop, started = _workspace("MP", level), process_time()
+            replay(events, shop, stages=send, rows=False, progress=False, transport=Recorder(limit=0))
+            times.append(process_time() - started)
+    ours, floor = (median(times) * 1e6 / count for times in spent.values())
+    return Figure("MP: CPU per event of a replay with --simulate", ours, "us", "all requests succeed", floor)

@@ -69,6 +69,8 @@ class Judge:
         """Return the passages of events, with what was lost of each."""
         lost: Mapping[int, list[Loss]] = self._lost
         self._lost, self._context = {}, None
+        for server in self._simulated.servers():
+            server.spill()
         return [
             passage._replace(lost=lost.get(id(context), ())) if _is_sent(passage) else passage
             for passage, context in zip(passages, contexts, strict=True)
