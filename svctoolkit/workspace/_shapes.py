@@ -62,7 +62,7 @@ class TrackingPlanShape(_Shape):
     file: Annotated[str, Meta(min_length=1, description="path, relative to this file's folder")] | None = None
     format: Annotated[Text | None, Meta(description="the format; detected by default")] = None
     plan: Annotated[Text | None, Meta(description="id of the plan, if there are several")] = None
-    version: Annotated[int, Meta(ge=1)] | None = None
+    version: Annotated[int, Meta(ge=1, le=2**53)] | None = None
     strict: Annotated[bool, Meta(description="reject schemas whose events RudderStack does not check")] = True
 
 

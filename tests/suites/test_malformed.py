@@ -165,6 +165,20 @@ def test_malformed_files_are_rejected(
     check(*run(files, capsys))
 
 
+def test_a_version_that_no_database_can_store_is_rejected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The data plane could not store the violations of such a plan, and its scenarios ran into their limit."""
+    monkeypatch.chdir(tmp_path)
+    files = deepcopy(FILES)
+    files["plan.json"]["version"] = 10**30
+    code, out = run(files, capsys)
+
+    assert code == 4
+    assert "plan.json:1:" in out
+    assert "'version' must be at most" in out
+
+
 @pytest.mark.parametrize(
     ("path", "new", "said"),
     [

@@ -31,6 +31,9 @@ class Format:
     folder: bool = False
 
 
+_MOST = 2**53  # every program that reads JSON knows integers up to here
+
+
 @dataclass(slots=True)
 class Notebook:
     """The problems of a plan, and the files that were read."""
@@ -72,6 +75,9 @@ class Notebook:
             place = (*path, name) if there else path
             self.note(document, place, f"{name!r} must be {what}" if there else f"{name!r} is missing: {what}")
             return default if default is not None else kind()
+        if isinstance(value, int) and abs(value) > _MOST:
+            self.note(document, (*path, name), f"{name!r} must be at most {_MOST}")
+            return kind()
         return value
 
 
