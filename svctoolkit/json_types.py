@@ -13,3 +13,14 @@ Json: TypeAlias = Any
 #: The types of scalars. Code that walks through JSON checks these first: an `isinstance` check against `Mapping` for
 #: each text takes longer than the rest of the walk.
 LEAVES: Final = frozenset({str, int, float, bool, type(None)})
+
+
+def json_type(value: Json) -> str:
+    """Return the JSON type of a value as a word for users: `null`, `boolean`, `number`, `text`, `list`, `object`."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, (int, float)):
+        return "number"
+    return "text" if isinstance(value, str) else "list" if isinstance(value, list) else "object"

@@ -27,6 +27,7 @@ from svctoolkit.replay.options import Options, complete, show_options
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.record import Chunk, digest_of
 from svctoolkit.replay.requests import count_requests
+from svctoolkit.replay.results.contrasts import contrast_group
 from svctoolkit.replay.results.results import Again, Comparison, Replayed
 from svctoolkit.replay.results.warehouses import warehouse_of
 from svctoolkit.replay.review.accepted import is_over, load_accepted
@@ -66,7 +67,12 @@ def replay(events: Events, workspace: Workspace, **options: Unpack[Options]) -> 
         if not isinstance(events, Iterator)
         else None
     )
-    return Replayed(**members, _warehouses=partial(warehouse_of, workspace), _requests=again)
+    return Replayed(
+        **members,
+        _warehouses=partial(warehouse_of, workspace),
+        _requests=again,
+        _contrast=_contrasts(events, workspace, chosen),
+    )
 
 
 def replay_all(events: Events, workspace: Workspace, **options: Unpack[Options]) -> Replayed:
@@ -100,7 +106,15 @@ def compare(
         return _compare_outputs(events, before, options)
     # An iterator is used up after the first run, so nothing can be run again.
     again = None if isinstance(events, Iterator) else Again(partial(_diff, events, before, after, options))
-    return Comparison(**_run(events, (before, after), complete(options)), _warehouses=again)
+    chosen = complete(options)
+    contrasts = _contrasts(events, after, chosen)
+    return Comparison(**_run(events, (before, after), chosen), _warehouses=again, _contrast=contrasts)
+
+
+def _contrasts(events: Events, workspace: Workspace, options: Options) -> Again | None:
+    if isinstance(events, Iterator):
+        return None
+    return Again(partial(contrast_group, events, workspace, options["columns"], options["mask_personal"]))
 
 
 # Any: what `compare` accepts as an output

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -16,9 +16,13 @@ from svctoolkit.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from svctoolkit.pipeline import Stages
-    from svctoolkit.replay import Breach, Comparison, Forecast, Replayed, RequestCount
+    from svctoolkit.replay import Breach, Comparison, Forecast, Group, Replayed, RequestCount
+    from svctoolkit.results.contrast import Trait
     from svctoolkit.workspace import Workspace
 
+_EXPLAINED = ("failed", "dropped", "newly failing", "newly dropped")
+_MOST_EXPLAINED = 10  # groups
+_GROUP_KEY = ("destination", "kind", "path", "before", "after")
 _STAGES = ("user_transform", "dest_transform", "send_to_destination")
 
 
@@ -91,6 +95,11 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--html", metavar="FILE", help="write an HTML page with every group and its examples")
     group.add_argument("--json", action="store_true", help="print the numbers and groups as JSON")
     group.add_argument(
+        "--explain",
+        action="store_true",
+        help="say what the events of a group have in common that events which arrive lack; reads the input again",
+    )
+    group.add_argument(
         "--requests",
         metavar="JOBS",
         help="count requests for these numbers of jobs per call (such as 20,100), and compare batch sizes with limits",
@@ -160,7 +169,10 @@ def _run(args: argparse.Namespace) -> int:
     if args.duckdb:
         result.to_duckdb(args.duckdb)
     counts = result.requests(_sizes(args.requests)) if args.requests and not isinstance(result, Comparison) else ()
-    _terminal.out(_json_report(result, counts) if args.json else _report(result))
+    explained = _explained(result) if args.explain else []
+    _terminal.out(_json_report(result, counts, explained) if args.json else _report(result))
+    if explained and not args.json:
+        _terminal.out("\n".join(map(_terminal.plain, _explanation_lines(explained))))
     if counts and not args.json:
         _terminal.out(_plain_lines(counts))
     _write_reports(args, result, breaches)
@@ -200,7 +212,7 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
         "batch": args.batch,
         "sample": args.sample,
         "mask_personal": args.mask_personal,
-        "rows": bool(args.duckdb),
+        "rows": bool(args.duckdb) or args.explain,
         "out": args.out,
         "resume": args.resume,
         "ignore": args.ignore,
@@ -322,9 +334,20 @@ def _write_reports(args: argparse.Namespace, result: Replayed | Comparison, brea
             output.stream.write(report)
 
 
-def _json_report(result: Replayed | Comparison, counts: Sequence[RequestCount]) -> str:
-    requests = [{**asdict(count), "share_of_limit": count.share_of_limit} for count in counts]
-    return json.dumps({**result.to_dict(), **({"requests": requests} if counts else {})}, ensure_ascii=False, indent=2)
+def _json_report(
+    result: Replayed | Comparison,
+    counts: Sequence[RequestCount],
+    explained: Sequence[tuple[Group, tuple[Trait, ...]]],
+) -> str:
+    more: dict[str, object] = {}
+    if counts:
+        more["requests"] = [{**asdict(count), "share_of_limit": count.share_of_limit} for count in counts]
+    if explained:
+        more["explained"] = [
+            {**dict(zip(_GROUP_KEY, group.key, strict=True)), "common": [trait.to_dict() for trait in traits]}
+            for group, traits in explained
+        ]
+    return json.dumps({**result.to_dict(), **more}, ensure_ascii=False, indent=2)
 
 
 def _sizes(text: str) -> list[int]:
@@ -333,6 +356,23 @@ def _sizes(text: str) -> list[int]:
     if min(sizes) < 1:
         raise UsageError(f"--requests {text}: expected numbers of jobs per call, such as 20,100")
     return sizes
+
+
+def _explained(result: Replayed | Comparison) -> list[tuple[Group, tuple[Trait, ...]]]:
+    """Return the largest groups of events that do not arrive, with what their events have in common."""
+    groups = [group for group in result.groups if group.kind in _EXPLAINED][:_MOST_EXPLAINED]
+    return [(group, result.contrast(group)) for group in groups]
+
+
+def _explanation_lines(explained: Sequence[tuple[Group, tuple[Trait, ...]]]) -> Iterator[str]:
+    from svctoolkit.replay.results.text import describe
+
+    yield "what these events have in common:"
+    for group, traits in explained:
+        yield f"  {group.destination}  {describe(group)}"
+        yield from (f"    {trait.text}" for trait in traits)
+        if not traits:
+            yield "    nothing that events which arrive lack, or no such event arrives"
 
 
 def _report(result: Replayed | Comparison) -> str:

@@ -22,8 +22,9 @@ from svctoolkit.replay.tally.differences import KINDS
 from svctoolkit.replay.tally.folder import Folder
 from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, Columns, frame
 from svctoolkit.replay.tally.spill import Rows
-from svctoolkit.replay.tally.tally import Tally, plain
+from svctoolkit.replay.tally.tally import Group, Tally, plain
 from svctoolkit.results.arrow import ArrowOut
+from svctoolkit.results.contrast import Trait
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,6 +82,7 @@ class _Result(Displayed, ArrowOut):
     _dask: Any = None
     _warehouses: Any = None
     _requests: Any = None
+    _contrast: Any = None
     expired: Sequence[Accepted] = ()
 
     @property
@@ -131,6 +133,18 @@ class _Result(Displayed, ArrowOut):
         if self._folder is None and self.events and not self._rows:
             raise ConfigError("the rows of this replay were not kept: leave `rows` on, or give `out`")
         return self._folder.columns() if self._folder is not None else self._rows
+
+    def contrast(self, group: Group) -> tuple[Trait, ...]:
+        """Return what the events of a group have in common and events that arrive there lack, the best first.
+
+        The events are read again: up to 10,000 of the group, and as many with the same names that arrive at the
+        destination. Empty if none do. Raises `ConfigError` if the rows were not kept, or the events can be read only
+        once.
+        """
+        if self._contrast is None:
+            raise ConfigError("these events can be read only once: give a file, a list or a frame to `replay`")
+        traits: tuple[Trait, ...] = self._contrast(self, group)
+        return traits
 
     def _frame(self, kinds: Mapping[str, str]) -> pd.DataFrame:
         if self._dask is not None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from svctoolkit import json_types
 from svctoolkit.causes import Cause, Refusal, text_template
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Passage, Stages
@@ -163,13 +164,5 @@ def general(path: str) -> str:
 
 
 def json_type(value: Json) -> str:
-    """Return the JSON type of one side of a change."""
-    if value is ABSENT:
-        return "nothing"
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, (int, float)):
-        return "number"
-    return "text" if isinstance(value, str) else "list" if isinstance(value, list) else "object"
+    """Return the JSON type of one side of a change; `nothing` without a value."""
+    return "nothing" if value is ABSENT else json_types.json_type(value)
