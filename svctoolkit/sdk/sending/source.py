@@ -19,7 +19,7 @@ _TIMEOUT = 5.0
 
 
 class DeviceDestination(NamedTuple):
-    """A destination as device mode needs it. `allowed` is None without an allowlist; then `denied` applies."""
+    """A destination as device mode needs it. Without an allowlist (`allowed` None), `denied` applies."""
 
     display_name: str
     config: Mapping[str, object]
