@@ -270,6 +270,10 @@ class ServiceClient(Displayed, Calls):
         """Like `enter_scope`, with an identity that asks its request about the user and consent."""
         self._scope.set(identity)
 
+    def scoped_identity(self) -> Identity | None:
+        """Return the identity of the scope or request that this code runs in, with the user who is logged in now."""
+        return self._identity()
+
     @contextmanager
     def _identity_scope(self, identity: Identity) -> Iterator[None]:
         token = self._scope.set(identity)

@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "_display": "base client",
     "web": "base events client",
     "middleware": "web",
+    "frameworks": "events client web",
     "compat": "base events client",
     "operate": "base queue sending",
 }

@@ -24,6 +24,7 @@ NAVIGATION = {
         "simulations",
         "sdk/index",
         "sdk/servers",
+        "sdk/frameworks",
         "sdk/privacy",
         "sdk/nothing-is-sent",
         "sdk/switching",

@@ -37,9 +37,9 @@ class TrackingASGI:
             if message["type"] == "http.response.start":
                 headers = list(message.get("headers", []))
                 decoded = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
-                added = visit.respond(message["status"], decoded)
-                encoded = [(name.lower().encode(), value.encode("latin-1")) for name, value in added]
-                message = {**message, "headers": [*headers, *encoded]}
+                if visit.respond(message["status"], decoded):
+                    name, value = visit.set_cookie
+                    message = {**message, "headers": [*headers, (name.lower().encode(), value.encode("latin-1"))]}
             await send(message)
 
         with self._tracking.client.visit(visit.identity):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from email.utils import parsedate_to_datetime
 from typing import Literal, NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from svctoolkit.errors import ConfigError
 
@@ -21,7 +21,7 @@ _MAX_AGE = re.compile(r"\b(s-maxage|max-age)\s*=\s*\"?0*[1-9]")
 
 
 class Cookie(NamedTuple):
-    """Its attributes. `secure` is None if it depends on the request: HTTPS or not."""
+    """Its attributes. `secure`: None if it depends on the request, HTTPS or not."""
 
     name: str
     domain: str
@@ -34,12 +34,12 @@ class Cookie(NamedTuple):
         match = re.search(rf"(?:^|;)\s*{re.escape(self.name)}=([^;]+)", header)
         return unquote(match[1]).strip()[:_LONGEST_ID] if match else ""
 
-    def header(self, anonymous_id: str, *, https: bool) -> tuple[str, str]:
-        """Return the header that sets it."""
-        attributes = [f"{self.name}={quote(anonymous_id)}", "Path=/", f"Max-Age={self.max_age}"]
+    def header(self, value: str, *, secure: bool) -> tuple[str, str]:
+        """Return the header that sets it to a quoted value."""
+        attributes = [f"{self.name}={value}", "Path=/", f"Max-Age={self.max_age}"]
         attributes += [f"Domain={self.domain}"] if self.domain else []
         attributes += ["HttpOnly", f"SameSite={self.same_site}"]
-        attributes += ["Secure"] if (https if self.secure is None else self.secure) else []
+        attributes += ["Secure"] if secure else []
         return ("Set-Cookie", "; ".join(attributes))
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
+from urllib.parse import quote
 from uuid import UUID
 
 from svctoolkit.errors import ConfigError, EventError
 from svctoolkit.sdk.base.settings import new_id
 from svctoolkit.sdk.client import ServiceClient
 from svctoolkit.sdk.events.identity import Identity
-from svctoolkit.sdk.web.cookie import YEAR, Headers, SameSite, checked_cookie, is_cacheable, is_page
+from svctoolkit.sdk.web.cookie import YEAR, Cookie, Headers, SameSite, checked_cookie, is_cacheable, is_page
 from svctoolkit.sdk.web.request import WebRequest, describe, page, proxies, scheme_of
 
 Record = Literal["page", "screen", "nothing"]
@@ -132,21 +133,38 @@ class Visit:
         """Return whether the visitor allows events."""
         return not self._is_denied and self._tracking.has_consent(self._raw)
 
-    def respond(self, status: int, headers: Headers) -> Iterable[tuple[str, str]]:
-        """Record the page, if the response is one. Return the headers to add: the cookie, for a new visitor.
+    def respond(self, status: int, headers: Headers) -> bool:
+        """Record the page, if the response is one. Return whether it sets the cookie of a new visitor.
 
         Must be called within the visit. No cookie is set without consent, nor by a response that is not a page or that
         a shared cache may store: it would give many visitors one ID.
         """
-        tracking, request, headers = self._tracking, self._request, list(headers)
+        request, headers = self._request, list(headers)
         if not is_page(status, headers):
-            return []
+            return False
         if request.method == "GET":
             self._record()
-        if not self._is_new or is_cacheable(headers) or not tracking.client.may_record("page", request.path or "/"):
-            return []
-        https = scheme_of(request, tracking.trusted) == "https"
-        return [tracking.cookie.header(self.identity.anonymous_id, https=https)]
+        is_possible = self._is_new and not is_cacheable(headers)
+        return is_possible and self._tracking.client.may_record("page", request.path or "/")
+
+    @property
+    def cookie(self) -> Cookie:
+        """The visitor's cookie, and `cookie_value` and `is_secure` of this visit."""
+        return self._tracking.cookie
+
+    @property
+    def cookie_value(self) -> str:
+        return quote(self.identity.anonymous_id)
+
+    @property
+    def is_secure(self) -> bool:
+        secure = self.cookie.secure
+        return scheme_of(self._request, self._tracking.trusted) == "https" if secure is None else secure
+
+    @property
+    def set_cookie(self) -> tuple[str, str]:
+        """The header that sets the cookie."""
+        return self.cookie.header(self.cookie_value, secure=self.is_secure)
 
     def _record(self) -> None:
         tracking = self._tracking

@@ -27,16 +27,18 @@ class TrackingWSGI:
         visit = self._tracking.visit(_request(environ), environ)
 
         def start_tracked(status: str, headers: _Headers, *error: Any) -> Any:
-            return start_response(status, [*headers, *visit.respond(int(status[:3]), headers)], *error)
+            added = [visit.set_cookie] if visit.respond(int(status[:3]), headers) else []
+            return start_response(status, [*headers, *added], *error)
 
         context = copy_context()
         context.run(self._tracking.client.enter_visit, visit.identity)
-        return _InContext(context.run, context.run(self._app, environ, start_tracked))
+        return InContext(context.run, context.run(self._app, environ, start_tracked))
 
 
-class _InContext:
+class InContext:
     """The body of a response, generated with the visitor's identity."""
 
+    # Any: `Context.run`
     def __init__(self, run: Callable[..., Any], body: Iterable[bytes]) -> None:
         self._run, self._body = run, body
 

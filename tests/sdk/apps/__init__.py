@@ -1,0 +1,1 @@
+"""Example applications of the frameworks, as their users write them."""
