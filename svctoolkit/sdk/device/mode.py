@@ -43,9 +43,9 @@ class DeviceMode:
         if self._inline:
             self.work()
             return
-        self._wakeup.set()
         if self._thread is None:
             self._start()
+        self._wakeup.set()
 
     def use(self, config: SourceConfig) -> None:
         """Apply the source's configuration: which integrations run, and with which settings."""
@@ -125,6 +125,8 @@ class DeviceMode:
             return
         try:
             if self._thread is None:
+                # New ones, as in `Worker.start`.
+                self._stop, self._wakeup = Latch(), Wakeup()
                 arguments = (self._stop, self._wakeup)
                 thread = threading.Thread(target=self._run, args=arguments, name="svctoolkit-sdk-device", daemon=True)
                 thread.start()

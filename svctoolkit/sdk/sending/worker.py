@@ -100,9 +100,12 @@ class Worker:
             return
         try:
             if self._thread is None:
-                # A new latch per thread: a thread that was asked to stop must not be revived by a later start.
-                self._stop = Latch()
-                thread = threading.Thread(target=self._run, args=(self._stop,), name="svctoolkit-sdk", daemon=True)
+                # New ones per thread: a thread that was asked to stop must not be revived by a later start. And gevent
+                # may have replaced locks and threads since this process was forked: a greenlet that waited for an older
+                # lock would stop all others.
+                self._stop, self._wakeup = Latch(), Wakeup()
+                arguments = (self._stop, self._wakeup)
+                thread = threading.Thread(target=self._run, args=arguments, name="svctoolkit-sdk", daemon=True)
                 thread.start()
                 self._thread = thread
         except RuntimeError:
@@ -157,13 +160,13 @@ class Worker:
             thread.join(timeout)
         return not thread.is_alive()
 
-    def _run(self, stop: Latch) -> None:
+    def _run(self, stop: Latch, wakeup: Wakeup) -> None:
         while not stop.wait(0):
             self._safely(lambda: self._once(stop))
             self._reporter.publish()
             # A flush that came in meanwhile is served at once instead of after a tick.
             if not self._is_called and not stop.wait(0):
-                self._wakeup.wait(_TICK)
+                wakeup.wait(_TICK)
 
     def _once(self, stop: Latch) -> None:
         if self._turn.enter(TIMEOUT):
