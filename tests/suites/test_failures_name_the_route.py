@@ -26,10 +26,6 @@ scenarios:
 @pytest.mark.parametrize(
     ("source", "expect", "line"),
     [
-        (
-            "{delivered: [{method: POST}]}",
-            "source web has no enabled connection",
-        ),
         ("{enabled: false, destinations: [hook]}", "{delivered: [{method: POST}]}", "source web is disabled"),
         ("{destinations: [hook]}", "{delivered: []}", "source web is connected to hook"),
         ("{destinations: [hook]}", "{dropped: {by: user_transform}}", "user code: clean.py"),
