@@ -333,7 +333,11 @@ def test_any_event_has_a_lineage(properties: dict[str, Any]) -> None:
         assert own == field.field or not field.events or own in field.events
 
 
-@pytest.mark.parametrize("name", [name for name in CATALOGUE.names() if has_payloads(name)])
+#: Types that take records only, which no Test API accepts
+RECORDS_ONLY = {name for name in CATALOGUE.names() if {e.event.get("type") for e in examples(name)} == {"record"}}
+
+
+@pytest.mark.parametrize("name", [n for n in CATALOGUE.names() if has_payloads(n) and n not in RECORDS_ONLY])
 def test_every_type_has_a_lineage_of_its_example(name: str) -> None:
     """All sources of its payloads are existing fields of the event."""
     example = next((e for e in examples(name) if e.payloads and not e.lookups and not e.metadata), None)
