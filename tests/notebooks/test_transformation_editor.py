@@ -447,7 +447,7 @@ def test_many_events_are_counted_against_the_saved_code(editors: Any, shop: Work
     assert result.draft.counts == {"unchanged": 599, "failed": 1}
     assert result.saved.counts == {"unchanged": 400, "changed": 200}
     assert result.differing == 201  # one that failed, and 200 with capital letters
-    assert "600 events; 201 differ from the saved version" in text
+    assert "600 events, 1 failed; 201 differ from the saved version" in text
     assert "failed 1 0" in text
     assert "ValueError: seven" in text
     assert "600 events" in words(editor.static())

@@ -93,7 +93,7 @@ def test_it_explains_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureF
         "destinations: {hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example}, transformation: clean}}\n"
     )
     (tmp_path / "orders.ndjson").write_text("\n".join(map(json.dumps, orders())))
-    asked = ["replay", str(tmp_path / "orders.ndjson"), "--workspace", str(tmp_path / "workspace.yaml"), "--trust-code"]
+    asked = ["replay", str(tmp_path / "orders.ndjson"), "--workspace", str(tmp_path / "workspace.yaml")]
 
     assert main([*asked, "--explain"]) == 0
     assert "properties.products is empty in 30 of 30 failing, 0 of 210 passing" in capsys.readouterr().out

@@ -135,6 +135,7 @@ def test_the_memory_buffer_is_bounded(make, tmp_path: Path):
 
     assert 16 * 2**20 / 31_000 < stats.in_memory < 32 * 2**20 / 30_000
     assert stats.dropped == {"memory full": 1200 - stats.in_memory}
+    until(lambda: len(dropped) == 1200 - stats.in_memory)  # the worker calls `on_drop`
     assert sorted(dropped) == sorted((str(n), "memory full") for n in range(1200 - stats.in_memory))
 
 

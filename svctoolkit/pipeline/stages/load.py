@@ -27,7 +27,7 @@ def run(
     warehouses: Warehouses | None,
 ) -> None:
     """Fill in the results of the two stages. Data that is lost is listed in `result.losses`."""
-    timer, notes = Timer(result.milliseconds), Notes()
+    timer, notes, of_code = Timer(result.milliseconds), Notes(), result.losses
     rows = None
     if stages.dest_transform:
         started = perf_counter()
@@ -38,7 +38,7 @@ def run(
         except MappingError as error:
             result.refuse(error.refusal)
         timer.stop("dest_transform", started)
-    result.losses = [*result.losses, *notes.losses]
+    result.losses = [*of_code, *notes.losses]
     if not stages.send_to_destination:
         return
     if rows is None:
@@ -56,6 +56,7 @@ def run(
             result.destination_response = [{"error": str(error)}]
             result.destination_response_status = [error.status]
         timer.stop("send_to_destination", started)
+        result.losses = [*of_code, *notes.losses]  # loading adds some
 
 
 def entries(
