@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 from svctoolkit.cli import _terminal
 from svctoolkit.errors import UsageError, did_you_mean
@@ -28,16 +29,26 @@ def open_reporters(names: Sequence[str], environ: Mapping[str, str] = os.environ
     if environ.get("GITHUB_ACTIONS") == "true" and not any(name == "github" for name, _ in named):
         named.append(("github", ""))
     _check(named)
-    step = environ.get("GITHUB_STEP_SUMMARY", "") if environ.get("GITHUB_ACTIONS") == "true" else ""
     with ExitStack() as stack:
         reporters = [
             REPORTERS[name](stack.enter_context(open_file(file)) if file else _standard()) for name, file in named
         ]
-        if step and not any(name == "markdown" for name, _ in named):
-            with suppress(OSError):  # GitHub's file: several commands of a step may add to it
-                summary = stack.enter_context(open(step, "a", encoding="utf-8", errors="backslashreplace"))
-                reporters.append(REPORTERS["markdown"](Output(summary)))
+        summary = None if any(name == "markdown" for name, _ in named) else stack.enter_context(job_summary(environ))
+        if summary is not None:
+            reporters.append(REPORTERS["markdown"](Output(summary)))
         yield reporters
+
+
+@contextmanager
+def job_summary(environ: Mapping[str, str]) -> Iterator[TextIO | None]:
+    """Open the summary of a job of GitHub Actions, to which several commands of a step may add; None elsewhere."""
+    step = environ.get("GITHUB_STEP_SUMMARY", "") if environ.get("GITHUB_ACTIONS") == "true" else ""
+    with ExitStack() as stack:
+        stream: TextIO | None = None
+        if step:
+            with suppress(OSError):
+                stream = stack.enter_context(open(step, "a", encoding="utf-8", errors="backslashreplace"))
+        yield stream
 
 
 def _check(named: Sequence[tuple[str, str]]) -> None:

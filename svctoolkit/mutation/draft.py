@@ -13,7 +13,8 @@ from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.mutation.change import Change
 from svctoolkit.mutation.effects import MADE_UP_AT, Effects, Sent, Witness, difference, outcomes
-from svctoolkit.mutation.made_up import smaller, variations
+from svctoolkit.mutation.made_up import planned_variations, smaller, variations
+from svctoolkit.pipeline.fates import check
 from svctoolkit.project.suites import sample_events
 from svctoolkit.runner import Outcome, Planes, Scenario, run, suite_of
 from svctoolkit.workspace import Workspace
@@ -49,10 +50,39 @@ def _candidates(
     for key in differing:
         yield from _of_code(name, key, workspace, changed, _events(scenarios, workspace))
     if not differing:
-        witness = Effects(scenarios).of(change).witness
+        witness = Effects(scenarios).of(change).witness or _plan_witness(change, workspace, changed, scenarios)
         if witness is not None:
-            yield from _of_witness(name, _smaller_witness(workspace, changed, witness))
+            smallest = _smaller_witness(workspace, changed, witness)
+            if change.kind == "plan" and witness.source:
+                yield _of_violations(name, workspace, smallest)
+            yield from _of_witness(name, smallest)
             yield from _of_witness(name, witness)  # in case that something else than the stages needs the rest
+
+
+def _plan_witness(
+    change: Change, workspace: Workspace, changed: Workspace, scenarios: Sequence[Scenario]
+) -> Witness | None:
+    """Return an event that a changed rule of a tracking plan treats differently."""
+    rules = [
+        rule
+        for item in workspace.tracking_plans.values()
+        for plan in item.project.plans.values()
+        for rule in plan.rules
+        if (rule.name or rule.type) in change.words
+    ]
+    events = [e for e in _events(scenarios, workspace) if (e.get("event") or e.get("type")) in change.words]
+    tried = [event for rule in rules for event in planned_variations(events, rule.schema)]
+    for source in workspace.sources.values():
+        if workspace.plan_link(source) is None:
+            continue
+        sent = [Sent(source.key, event, MADE_UP_AT) for event in tried]
+        for key in [connection.destination for connection in source.connections]:
+            for event, old, new in zip(
+                tried, outcomes(workspace, key, sent), outcomes(changed, key, sent), strict=True
+            ):
+                if old != new:
+                    return Witness(source.key, key, event, "", old, new)
+    return None
 
 
 def _events(scenarios: Sequence[Scenario], workspace: Workspace) -> list[Mapping[str, Json]]:
@@ -141,6 +171,17 @@ def _smaller_witness(workspace: Workspace, changed: Workspace, witness: Witness)
     found = (witness.event, witness.before, witness.after)
     event, before, after = _shrunk(workspace, changed, found, of_events)
     return replace(witness, event=event, before=before, after=after)
+
+
+def _of_violations(name: str, workspace: Workspace, witness: Witness) -> dict[str, Json]:
+    """Return a scenario that expects the violations of an event."""
+    link = workspace.plan_link(workspace.source(witness.source))
+    verdict = check({"messageId": "m-1", **witness.event}, link, "made up")
+    violations = [
+        {"type": violation.type, **({"property": violation.property} if violation.property else {})}
+        for violation in (verdict.violations if verdict is not None else ())
+    ]
+    return {"name": name, "source": witness.source, "send": dict(witness.event), "expect": {"violations": violations}}
 
 
 def _of_witness(name: str, witness: Witness) -> Iterable[dict[str, Json]]:

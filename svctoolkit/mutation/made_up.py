@@ -1,4 +1,4 @@
-"""Events that are made up to show a change of user code: with members and values that the code mentions."""
+"""Events that are made up to show a change: with members and values that user code or a tracking plan mentions."""
 
 from __future__ import annotations
 
@@ -27,6 +27,29 @@ def variations(events: Iterable[Mapping[str, Json]], code: str, language: Langua
     originals = [dict(event) for event in events]
     made = (event for original in originals for event in _of(original, sorted(found.members), values))
     return [*originals, *islice(made, _MOST)]
+
+
+def planned_variations(events: Iterable[Mapping[str, Json]], schema: Mapping[str, Json]) -> list[Mapping[str, Json]]:
+    """Return the events, and variations of them in the members that a rule of a tracking plan has, and in another."""
+    members, values = {"unplanned"}, list[Json]()
+    _collect(schema, members, values)
+    originals = [dict(event) for event in events]
+    made = (event for original in originals for event in _of(original, sorted(members), [*values, *_ANYWAY]))
+    return [*originals, *islice(made, _MOST)]
+
+
+def _collect(node: Json, members: set[str], values: list[Json]) -> None:
+    """Add the members that a schema describes, and the values that it compares with."""
+    if isinstance(node, list):
+        for inner in node:
+            _collect(inner, members, values)
+    elif isinstance(node, Mapping):
+        described = node.get("properties")
+        members.update(described if isinstance(described, Mapping) else ())
+        values += [value for value in node.get("enum") or () if value not in values]
+        values += [node[word] for word in ("const", "minimum", "maximum") if word in node]
+        for inner in node.values():
+            _collect(inner, members, values)
 
 
 def _of(event: dict[str, Any], members: list[str], values: list[Json]) -> Iterator[Mapping[str, Json]]:

@@ -130,6 +130,43 @@ def test_code_that_hangs_is_noticed(
     assert shown.index("workspace.yaml:7 ") < shown.index("workspace.yaml:8 ")
 
 
+GROWTH = """\
+limits: {memory: 100}
+transformations:
+  grow:
+    language: python
+    code: |
+      def transformEvent(event, metadata):
+          text = "x" * (1 if event["n"] < 5 else 400_000_000)
+          event["size"] = len(text)
+          return event
+"""
+GROWTH_SUITE = """\
+workspace: workspace.yaml
+scenarios:
+  - name: sizes
+    transformation: grow
+    event: {type: track, n: 3}
+    expect: {user_transform: {size: 1}}
+"""
+
+
+def test_code_that_exhausts_memory_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the other branch a text of 400 MB is built: the sandbox ends it, and the run goes on."""
+    monkeypatch.chdir(tmp_path)
+    Path("workspace.yaml").write_text(GROWTH)
+    Path("grow.suite.yaml").write_text(GROWTH_SUITE)
+
+    code = main(["mutate", "--all"])
+    shown = capsys.readouterr().out.partition("\nnoticed:\n")[2]
+
+    assert code == 0
+    assert 'event["n"] < 5 -> ' in shown
+    assert "workspace.yaml:8 " in shown
+
+
 def test_red_suites_are_reported_and_nothing_is_changed(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The failing scenario is named with its position."""
     suite = shop / "suites" / "orders.suite.yaml"

@@ -59,6 +59,20 @@ def mutate(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, 
     return run
 
 
+def test_in_github_actions_the_job_has_a_summary(
+    shop: Path, mutate: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is added to what earlier commands of the step wrote."""
+    summary = shop / "summary.md"
+    summary.write_text("earlier\n")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    mutate()
+
+    assert summary.read_text().startswith("earlier\n")
+    assert "boundary" in summary.read_text()
+
+
 def test_reports(shop: Path, mutate: Callable[..., tuple[int, str, str]]) -> None:
     """The same verdicts as JSON, JUnit, HTML, Markdown and annotations. A line that is only run is unchecked."""
     extra = '          event["extra"] = 1\n          return event\n'

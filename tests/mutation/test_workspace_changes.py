@@ -140,17 +140,22 @@ scenarios:
 """
 
 
-def test_tracking_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Required members, types, enums, unplanned members and events, and what happens to violations."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "plan.json").write_text(json.dumps(PLAN, indent=1))
-    (tmp_path / "workspace.yaml").write_text(
+def write_planned_shop(folder: Path) -> None:
+    """A workspace with a tracking plan, and a suite that checks some of its rules."""
+    (folder / "plan.json").write_text(json.dumps(PLAN, indent=1))
+    (folder / "workspace.yaml").write_text(
         "sources:\n  web:\n    destinations: [hook]\n    trackingPlan:\n      plan: shop\n"
         "      settings: {global: {allowUnplannedEvents: 'false', anyOtherViolation: drop}}\n"
         "destinations:\n  hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}\n"
         "trackingPlans:\n  shop: {file: plan.json}\n"
     )
-    (tmp_path / "orders.suite.yaml").write_text(PLAN_SUITE)
+    (folder / "orders.suite.yaml").write_text(PLAN_SUITE)
+
+
+def test_tracking_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Required members, types, enums, unplanned members and events, and what happens to violations."""
+    monkeypatch.chdir(tmp_path)
+    write_planned_shop(tmp_path)
 
     assert main(["mutate", "--all"]) == 0
     missed, _, noticed = sections(capsys.readouterr().out)

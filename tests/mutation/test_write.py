@@ -56,6 +56,29 @@ def test_settings_and_rules_of_routing(
     assert blocked["expect"] == {"delivered": {"hook": []}, "failed": "any"}
 
 
+def test_a_rule_of_a_tracking_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Unplanned members are allowed: an event with one. With the scenario the suite passes, and notices the change."""
+    monkeypatch.chdir(tmp_path)
+    test_workspace_changes.write_planned_shop(tmp_path)
+    (place,) = [line.split()[0] for line in unnoticed(capsys) if "unplanned members allowed" in line]
+
+    (scenario,) = draft(place, capsys)
+    suite = tmp_path / "orders.suite.yaml"
+    suite.write_text(suite.read_text() + "".join(f"  {line}\n" for line in yamlfile.dump([scenario]).splitlines()))
+
+    assert scenario["source"] == "web"
+    assert main(["run"]) == 0
+    capsys.readouterr()
+    assert not any("unplanned members" in line for line in unnoticed(capsys))
+
+
+def unnoticed(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    main(["mutate", "--jobs", "1"])
+    return capsys.readouterr().out.splitlines()
+
+
 def test_a_line_without_changes_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -291,6 +291,9 @@ def _report(project: Project, result: Result, args: argparse.Namespace) -> int:
                 output.stream.write(content)
         else:
             _terminal.out(content.rstrip("\n"))
+    with _reports.job_summary(os.environ) as summary:
+        if summary is not None:
+            summary.write(REPORTS["markdown"](result, project.mask))
     if args.write_accepted:
         last = _day(args.expires) if args.expires else date.today() + timedelta(days=90)
         count = write_accepted(args.write_accepted, result.unnoticed, reason=args.reason, expires=last)
