@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "events": "errors display",
     "sdk": "errors retries sqlite prometheus display events",
     "yamlfile": "errors",
+    "accepted": "errors yamlfile",
     "plans": "errors display registry events yamlfile",
     "simulations": "errors secrets display registry yamlfile",
     "mapping": "causes errors events",
@@ -61,7 +62,7 @@ MAY_IMPORT = {
         "delivery workspace results warehouse pipeline client server"
     ),
     "replay": (
-        "simulations "
+        "accepted simulations "
         "causes errors secrets url_secrets personal interrupts display registry events yamlfile plans destinations "
         "transformations delivery workspace results warehouse pipeline server"
     ),
@@ -70,7 +71,9 @@ MAY_IMPORT = {
         "simulations errors display registry events plans destinations delivery pipeline workspace replay results"
     ),
     "project": "errors secrets simulations events yamlfile plans destinations warehouse workspace pipeline runner",
-    "mutation": "git errors secrets display events yamlfile plans destinations workspace pipeline runner project",
+    "mutation": (
+        "accepted git errors secrets display events yamlfile plans destinations workspace pipeline runner project"
+    ),
     "accessor": "errors warehouse pipeline replay results workspace profile",
     "widgets": (
         "simulations "

@@ -8,41 +8,16 @@ accepted:
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from svctoolkit import yamlfile
-from svctoolkit.errors import ConfigError
-from svctoolkit.json_types import Json
+from svctoolkit.accepted import is_over, load_entries, write_entries
 from svctoolkit.mutation.result import Result
 from svctoolkit.mutation.verdict import Verdict
-
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["accepted"],
-    "properties": {
-        "accepted": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["change", "reason", "expires"],
-                "properties": {
-                    "change": {"type": "string"},
-                    "reason": {"type": "string", "pattern": "\\S"},
-                    "expires": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"},
-                },
-            },
-        }
-    },
-}
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -55,17 +30,7 @@ class Accepted(msgspec.Struct, frozen=True):
 
 def load_accepted(path: Path | str) -> list[Accepted]:
     """Return the entries of a file. Raises `ConfigError` with the line and column of every mistake."""
-    document = yamlfile.load(Path(path))
-    yamlfile.check(document, _SCHEMA, ConfigError)
-    entries: list[Accepted] = msgspec.convert(document.data["accepted"], list[Accepted])
-    for number, entry in enumerate(entries):
-        try:
-            date.fromisoformat(entry.expires)
-        except ValueError as error:
-            raise ConfigError(
-                document.problem(("accepted", number, "expires"), f"is not a valid date: {error}")
-            ) from error
-    return entries
+    return load_entries(path, Accepted, {"change": {"type": "string"}}, ["change"])
 
 
 def accept(result: Result, entries: Sequence[Accepted], today: date) -> list[str]:
@@ -77,7 +42,7 @@ def accept(result: Result, entries: Sequence[Accepted], today: date) -> list[str
         if entry is None:
             continue
         del by_id[verdict.change.id]
-        if date.fromisoformat(entry.expires) < today:
+        if is_over(entry, today):
             lines.append(f"no longer accepted since {entry.expires}: {entry.change}")
         elif verdict.status == "unnoticed":
             result.verdicts[place] = replace(verdict, status="accepted", reason=entry.reason)
@@ -98,12 +63,5 @@ def write_accepted(path: Path | str, verdicts: Sequence[Verdict], *, reason: str
     entries = load_accepted(file) if file.exists() else []
     known = {entry.change for entry in entries}
     new = [Accepted(v.change.id, reason, expires.isoformat()) for v in verdicts if v.change.id not in known]
-    data: Json = {"accepted": [msgspec.to_builtins(entry) for entry in [*entries, *new]]}
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        temporary.write_text(yamlfile.dump(data), encoding="utf-8")
-        temporary.replace(file)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise ConfigError(f"cannot be written: {error.strerror}", where=str(file)) from error
+    write_entries(file, [*entries, *new])
     return len(new)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from svctoolkit import __version__
+from svctoolkit.accepted import is_over
 from svctoolkit.errors import ConfigError
 from svctoolkit.pipeline import Stages
 from svctoolkit.replay.engine import pool
@@ -30,7 +31,7 @@ from svctoolkit.replay.requests import count_requests
 from svctoolkit.replay.results.contrasts import contrast_group
 from svctoolkit.replay.results.results import Again, Comparison, Replayed
 from svctoolkit.replay.results.warehouses import warehouse_of
-from svctoolkit.replay.review.accepted import is_over, load_accepted
+from svctoolkit.replay.review.accepted import load_accepted
 from svctoolkit.replay.review.review import Review
 from svctoolkit.replay.tally.folder import Folder
 from svctoolkit.replay.tally.rows import Columns as RowColumns

@@ -25,6 +25,7 @@ NEEDED = ("svctoolkit", "tests", "suites", "notebooks", "pyproject.toml", "READM
 ABOUT = {
     "": ["tests"],
     "__main__": ["tests/test_cli.py"],
+    "accepted": ["tests/replay/test_review.py", "tests/mutation/test_ratchet.py"],
     "accessor": ["tests/notebooks/test_accessor.py"],
     "causes": ["tests/test_causes.py", "tests/test_mapping.py"],
     "cli": ["tests/test_cli.py"],

@@ -13,45 +13,26 @@ accepted:
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from svctoolkit import yamlfile
+from svctoolkit.accepted import load_entries, write_entries
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.replay.tally.differences import KINDS
 from svctoolkit.replay.tally.tally import Group
 
 _TEXT = {"type": "string"}
-_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["accepted"],
-    "properties": {
-        "accepted": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["destination", "kind", "reason", "expires"],
-                "properties": {
-                    "destination": _TEXT,
-                    "kind": {"enum": [kind for kind in KINDS if kind not in ("same", "accepted")]},
-                    "path": _TEXT,
-                    "before": _TEXT,
-                    "after": _TEXT,
-                    "events": {"type": "array", "items": _TEXT},
-                    "reason": {"type": "string", "pattern": "\\S"},
-                    "expires": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"},
-                },
-            },
-        }
-    },
+_PROPERTIES: Mapping[str, Json] = {
+    "destination": _TEXT,
+    "kind": {"enum": [kind for kind in KINDS if kind not in ("same", "accepted")]},
+    "path": _TEXT,
+    "before": _TEXT,
+    "after": _TEXT,
+    "events": {"type": "array", "items": _TEXT},
 }
 _MOST_EVENTS = 20
 
@@ -80,22 +61,7 @@ class Accepted(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def load_accepted(path: Path | str) -> list[Accepted]:
     """Return the entries of a file. Raises `ConfigError` with the line and column of every mistake."""
-    document = yamlfile.load(Path(path))
-    yamlfile.check(document, _SCHEMA, ConfigError)
-    entries: list[Accepted] = msgspec.convert(document.data["accepted"], list[Accepted])
-    for number, entry in enumerate(entries):
-        try:
-            date.fromisoformat(entry.expires)
-        except ValueError as error:
-            raise ConfigError(
-                document.problem(["accepted", number, "expires"], f"is not a valid date: {error}")
-            ) from error
-    return entries
-
-
-def is_over(entry: Accepted, today: date) -> bool:
-    """Return whether the entry has expired."""
-    return date.fromisoformat(entry.expires) < today
+    return load_entries(path, Accepted, _PROPERTIES, ["destination", "kind"])
 
 
 def write_accepted(path: Path | str, groups: Sequence[Group], *, reason: str, expires: date) -> int:
@@ -110,14 +76,7 @@ def write_accepted(path: Path | str, groups: Sequence[Group], *, reason: str, ex
     new = [_entry(group, reason, expires) for group in groups if group.kind != "accepted"]
     known = {msgspec.structs.replace(entry, reason="", expires="") for entry in entries}
     new = [entry for entry in new if msgspec.structs.replace(entry, reason="", expires="") not in known]
-    data: Json = {"accepted": [msgspec.to_builtins(entry) for entry in [*entries, *new]]}
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        temporary.write_text(yamlfile.dump(data), encoding="utf-8")
-        temporary.replace(file)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise ConfigError(f"cannot be written: {error.strerror}", where=str(file)) from error
+    write_entries(file, [*entries, *new])
     return len(new)
 
 
