@@ -28,7 +28,7 @@ DYNAMIC = {
     "runner.attempts.invariants._places": "an escaped name and one repetition",
     "runner.expect.matchers.texts.regex._problem": "only compiles",
     "runner.expect.matchers.texts.regex._to_the_very_end": "only compiles",
-    "sdk.web.tracking.__init__": "an escaped name and one repetition",
+    "sdk.web.cookie.value": "an escaped name and one repetition",
     "secrets._masker._beginnings": "escaped texts",
     "secrets._masker._json_pattern": "escaped texts",
     "secrets._masker.pattern_of": "escaped texts",

@@ -19,6 +19,7 @@ sources:
 destinations:
   hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}, transformation: clean}
   audit: {type: WEBHOOK, config: {webhookUrl: https://audit.example/in}}
+  extra: {type: WEBHOOK, config: {webhookUrl: https://extra.example/in}}
 transformations:
   clean:
     language: python
@@ -47,7 +48,7 @@ from svctoolkit import Workspace
 WORKSPACE = Workspace.load("workspace.yaml")
 
 def test_the_url():
-    assert WORKSPACE.destination("audit").config["webhookUrl"] == "https://audit.example/in"
+    assert WORKSPACE.destination("extra").config["webhookUrl"] == "https://extra.example/in"
 """
 SUITE = """\
 workspace: workspace.yaml
@@ -93,7 +94,7 @@ def test_tests_notice_changes(shop: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert by_change["100 -> 10"]["scenario"] == "test_cents.py::test_cents"
     assert by_change['event["seen"] = True -> removed']["status"] == "unnoticed"
-    assert by_change['audit.config.webhookUrl: https://audit.example/in -> ""']["scenario"].startswith("test_module.py")
+    assert by_change['extra.config.webhookUrl: https://extra.example/in -> ""']["scenario"].startswith("test_module.py")
     assert by_change["audit.config.webhookMethod: POST -> PUT"]["scenario"] == "audit.suite.yaml::audit"
     assert by_change["hook.config.webhookMethod: POST -> PUT"]["reason"] == "2 tests use it, none fails"
     assert (shop / "runs").read_text() == "run "
