@@ -78,7 +78,7 @@ def contrast(
 ) -> tuple[Trait, ...]:
     """Return the properties that at least half of the failing events have and clearly fewer of the passing ones.
 
-    At most `most`, the best first; of several that follow from each other (a missing object and its fields), the first.
+    At most `most` are returned, the best first. If a missing object separates the events, its fields are left out.
     Empty if one of the sides has no events.
     """
     of_failing, found, days = _count(failing, None)
