@@ -14,6 +14,7 @@ ToolkitError                   catch this to catch everything below
 │   └── UsageError             the command line
 ├── EventError                 this event failed; a run continues with the next one
 │   ├── InvalidMessageType     `type` is missing, not a string, or not one of the six
+│   ├── InvalidWebhook         a webhook source or the gateway rejects a webhook; `status` goes to its sender
 │   └── MappingError           the mapping rejects the event; `refusal` is the reason, as data
 │       ├── UnsupportedEvent   the destination does not accept events of this type
 │       ├── Missing            no value where the destination needs one; this and the next six are in `mapping.refusals`
@@ -188,6 +189,24 @@ class EventError(ToolkitError):
 
 class InvalidMessageType(EventError):
     """The event's `type` is rejected with the specified errors (specification, section Errors)."""
+
+
+class InvalidWebhook(EventError):
+    """A webhook is rejected: the text and the HTTP `status` are the answer to its sender.
+
+    `status` is 500 where RudderStack's transformation crashes; vendors send such a webhook again and again.
+    """
+
+    def __init__(self, message: str, *, status: int = 400, field: str = "") -> None:
+        super().__init__(message, field=field)
+        self.status = status
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore_invalid_webhook, (str(self), self.status, self.field)
+
+
+def _restore_invalid_webhook(message: str, status: int, field: str) -> InvalidWebhook:
+    return InvalidWebhook(message, status=status, field=field)
 
 
 class MappingError(EventError):

@@ -39,6 +39,7 @@ MAY_IMPORT = {
     "mapping": "causes errors events",
     "warehouse": "causes errors display events mapping",
     "destinations": "causes errors simulations secrets url_secrets display registry events yamlfile mapping",
+    "sources": "errors display registry events yamlfile mapping",
     "transformations": "causes errors interrupts display events",
     "delivery": "causes errors secrets url_secrets display registry",
     "workspace": (
@@ -90,8 +91,8 @@ MAY_IMPORT = {
     ),
     "cli": (
         "simulations "
-        "errors secrets url_secrets registry events yamlfile plans warehouse destinations transformations delivery "
-        "workspace results pipeline client server runner project mutation replay profile lost pytest_plugin"
+        "errors secrets url_secrets registry events yamlfile plans warehouse destinations sources transformations "
+        "delivery workspace results pipeline client server runner project mutation replay profile lost pytest_plugin"
     ),
     "__main__": "cli",
 }
@@ -123,6 +124,7 @@ ROOMS = {
         "_contract _display callables _types _trust _channel _frames _layers _memory _requests _process _probe _worker "
         "_forking standard _program _pool _load writes worker"
     ),
+    "sources": "_memory _webhook _values _times _define _message _gateway *",
     "runner": "expect steps suite coverage planes attempts report record _display run over_http",
     "cli": (
         "_command _terminal _progress _parser _completion _main _inputs _exports _revision _log "

@@ -133,6 +133,7 @@ ABOUT = {
         "tests/warehouse/test_product.py",
     ],
     "simulations": ["tests/simulations"],
+    "sources": ["tests/sources"],
     "sqlite": ["tests/data_plane/test_store.py", "tests/sdk/test_durability.py"],
     "transformations": ["tests/test_transformations.py", "tests/test_user_code.py"],
     "url_secrets": ["tests/test_secrets.py", "tests/test_no_secret_shows.py"],
