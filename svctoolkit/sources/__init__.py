@@ -1,9 +1,9 @@
 """Webhook sources: one folder per type, and what the gateway answers to the senders of webhooks.
 
 >>> request = {"method": "POST", "body": '{"order": 7}'}
->>> event, = CATALOGUE["webhook"].events(request, random=lambda: "a1")
->>> event["event"], event["properties"], event["anonymousId"]
-('webhook_source_event', {'order': 7}, 'a1')
+>>> event, = CATALOGUE["webhook"].events(request)
+>>> event["event"], event["properties"]
+('webhook_source_event', {'order': 7})
 >>> receive("webhook", request)
 {'status': 200, 'body': 'ok', 'contentType': 'text/plain; charset=utf-8'}
 """
@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property
 
@@ -20,7 +20,7 @@ from svctoolkit.errors import InvalidWebhook
 from svctoolkit.json_types import Json
 from svctoolkit.registry import Registry
 from svctoolkit.sources._define import JSON_TYPE, PLAIN_TEXT, Answer, Handled, Setting, SourceType
-from svctoolkit.sources._gateway import IGNORED, OK, accepted, check_events, final, refusal
+from svctoolkit.sources._gateway import IGNORED, OK, accepted, check_events, refusal
 from svctoolkit.sources._memory import Memory, Remembered, remember
 from svctoolkit.sources._message import FieldTable, message, put
 from svctoolkit.sources._times import iso_of_ms, iso_of_seconds
@@ -88,17 +88,16 @@ def receive(
     clock: str | datetime | None = None,
     source: Mapping[str, Json] | None = None,
     memory: Remembered | None = None,
-    random: Callable[[], str] | None = None,
-) -> Mapping[str, Json]:
+) -> dict[str, Json]:
     """Return what the sender of a webhook gets in the end: `{"status", "body", "contentType"}`.
 
-    The arguments are those of `SourceType.handle`. Raises `UnknownName` for an unknown type, and nothing else: a
-    webhook that is refused is answered with the refusal.
+    The arguments are those of `Webhook`. Raises `UnknownName` for an unknown type, and nothing else: a webhook that is
+    refused is answered with the refusal.
     """
     kind = CATALOGUE[type]
     if request.get("method") == "GET" and not kind.takes_get:
         return IGNORED.to_dict()
     try:
-        return final(kind.handle(request, config, clock, source, memory, random))
+        return accepted(kind.handle(Webhook(request, config, clock, source, memory))).to_dict()
     except InvalidWebhook as error:
         return refusal(error).to_dict()

@@ -92,26 +92,13 @@ class SourceType(Displayed):
         self._handler = handler
         return handler
 
-    def handle(
-        self,
-        request: Mapping[str, Json],
-        config: Mapping[str, Json] | None = None,
-        clock: str | datetime | None = None,
-        source: Mapping[str, Json] | None = None,
-        memory: Remembered | None = None,
-        random: Callable[[], str] | None = None,
-    ) -> Handled:
+    def handle(self, webhook: Webhook) -> Handled:
         """Return the events of a webhook and the source's own answer to it.
-
-        `request` is the request as the gateway packs it, `config` the source's settings, `clock` the current time and
-        `source` the source's `{"id": ...}`. `memory` is read and updated; without it nothing is remembered. `random`
-        returns a new id for each user without one (default: UUID 4).
 
         Raises `InvalidWebhook`: its `status` and its text are the answer to the sender.
         """
         if self._handler is None:
             raise InvalidWebhook(f"the source type {self.name} does not have a mapping", status=500)
-        webhook = Webhook(request, config=config, clock=clock, source=source, memory=memory, random=random)
         result = self._handler(webhook)
         if isinstance(result, Answer):
             return Handled(answer=result)
@@ -127,10 +114,12 @@ class SourceType(Displayed):
         clock: str | datetime | None = None,
         source: Mapping[str, Json] | None = None,
         memory: Remembered | None = None,
-        random: Callable[[], str] | None = None,
     ) -> list[dict[str, Json]]:
-        """Return the events of a webhook; empty if the source only answers it. Arguments and errors as in `handle`."""
-        return self.handle(request, config, clock, source, memory, random).events
+        """Return the events of a webhook; empty if the source only answers it.
+
+        The arguments are those of `Webhook`. Raises `InvalidWebhook`.
+        """
+        return self.handle(Webhook(request, config, clock, source, memory)).events
 
     def answer(
         self,
@@ -143,5 +132,5 @@ class SourceType(Displayed):
 
         It ignores what is remembered: use `handle` for a type with a memory. Raises `InvalidWebhook`.
         """
-        answer = self.handle(request, config, clock, source).answer
+        answer = self.handle(Webhook(request, config, clock, source)).answer
         return answer.to_dict() if answer else None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from svctoolkit.errors import InvalidWebhook
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import javascript_text
+from svctoolkit.mapping import text
 from svctoolkit.sources._define import PLAIN_TEXT, Answer, Handled
 
 #: The gateway's answer to a webhook whose events are stored.
@@ -28,7 +28,7 @@ def check_events(events: Sequence[Json]) -> None:
 
 def _is_id(value: Json) -> bool:
     """An id counts unless its text is blank. Numbers count."""
-    return value is not None and javascript_text(value).strip() != ""
+    return value is not None and text(value).strip() != ""
 
 
 def refusal(error: InvalidWebhook) -> Answer:
@@ -42,11 +42,3 @@ def accepted(handled: Handled) -> Answer:
         return handled.answer
     check_events(handled.events)
     return OK
-
-
-def final(handled: Handled) -> Mapping[str, Json]:
-    """Return the final answer as an object."""
-    try:
-        return accepted(handled).to_dict()
-    except InvalidWebhook as error:
-        return refusal(error).to_dict()

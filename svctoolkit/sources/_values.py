@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from svctoolkit.errors import InvalidWebhook
 from svctoolkit.json_types import Json
 
@@ -56,8 +54,3 @@ def first_true(*values: Json) -> Json:
         if truthy(value):
             return value
     return values[-1] if values else None
-
-
-def as_dict(value: Json) -> dict[str, Any]:
-    """`value` if it is an object, else an empty object."""
-    return value if isinstance(value, dict) else {}

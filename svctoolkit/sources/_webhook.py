@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -25,8 +26,11 @@ class Webhook:
     """A request to `/v1/webhook`, with what its mapping may use.
 
     `request` is the request as the gateway packs it: `method`, `url` (path and query), `proto`, `headers` and
-    `query_parameters` (each name with its list of values), `body` (text). Raises `InvalidWebhook` if the body is not
-    JSON, or nested too deeply.
+    `query_parameters` (each name with its list of values), `body` (text). `config` are the source's settings, `clock`
+    is the current time, and `source` the source's `{"id": ...}`. `memory` is read and updated; without it nothing is
+    remembered. `random` returns a new id for each user without one (default: UUID 4).
+
+    Raises `InvalidWebhook` if the body is not JSON, or nested too deeply.
     """
 
     __slots__ = ("__dict__", "body", "config", "memory", "random", "request", "source_id")
@@ -34,7 +38,6 @@ class Webhook:
     def __init__(
         self,
         request: Mapping[str, Json],
-        *,
         config: Mapping[str, Json] | None = None,
         clock: str | datetime | None = None,
         source: Mapping[str, Json] | None = None,
@@ -87,7 +90,7 @@ def parse_body(text: Json) -> Json:
 def _lenient(text: str) -> Json:
     """Read what JavaScript accepts and msgspec rejects: lone surrogates, and numbers beyond the range of a double."""
     try:
-        body = json.loads(text, parse_constant=_reject)
+        body = json.loads(text, parse_constant=_reject, parse_float=_finite)
     except RecursionError:
         raise _too_deep() from None
     except ValueError:
@@ -95,6 +98,12 @@ def _lenient(text: str) -> Json:
     if too_deep(body):
         raise _too_deep()
     return body
+
+
+def _finite(digits: str) -> float | None:
+    """JavaScript reads a number beyond the range of a double as infinity, and writes that as null."""
+    number = float(digits)
+    return number if math.isfinite(number) else None
 
 
 def _reject(constant: str) -> Any:

@@ -52,7 +52,7 @@ def test_a_body_that_cannot_be_read_is_refused(name: str, body: str) -> None:
 
 def test_a_body_with_a_lone_surrogate_is_read() -> None:
     event, = CATALOGUE["webhook"].events({"body": '{"a": "\\ud800", "b": 1e400}'})  # fmt: skip
-    assert event["properties"] == {"a": "\ud800", "b": float("inf")}
+    assert event["properties"] == {"a": "\ud800", "b": None}
 
 
 def test_entries_of_a_memory_expire_by_its_clock() -> None:
