@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from svctoolkit import display
 from svctoolkit.delivery import mask_request
 from svctoolkit.display import Html
+from svctoolkit.displayed import shorten
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.results import overview
@@ -24,11 +25,26 @@ from svctoolkit.results._types import ABSENT, error_of
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import HttpRequest
+    from svctoolkit.secrets import Masker
+    from svctoolkit.simulations import Loss
 
-__all__ = ["Answered", "bare_steps", "exchanges", "page", "page_with", "requests", "steps", "strip", "values"]
+__all__ = [
+    "Answered",
+    "bare_steps",
+    "exchanges",
+    "loss_table",
+    "page",
+    "page_with",
+    "requests",
+    "steps",
+    "strip",
+    "values",
+]
 
 _WORST = ("failed", "aborted", "dropped", "disabled", "unmapped", "none", "ok")
 _TREES = "Event and payloads"
+_LOSS_HEAD = ("destination", "what", "rule", "says", "events", "value", "source")
+_WIDTH = 200  # characters of a value
 _MOST = 50  # entries per page; a browser would hang on a page with thousands
 
 
@@ -163,6 +179,23 @@ def _entry(result: DestinationResult, entry: EventResult, alone: bool, trees: bo
     if entry.logs:
         lines = "\n".join(f"{log.level}: {log.text}" for log in entry.logs)
         yield display.more("Log of the user transformation", display.code(result.masker.mask(lines)))
+
+
+def loss_table(losses: Sequence[Loss], masker: Masker, caption: str = "") -> Html:
+    """Return losses, or changes, of simulated destinations as a table: each with its rule and the rule's source."""
+    rows = [
+        (
+            masker.mask(loss.destination),
+            display.pill(loss.what, "warning"),
+            loss.rule,
+            loss.says,
+            masker.mask(", ".join(loss.events)),
+            masker.mask(loss.value if loss.value is None else shorten(masker.mask(loss.value), _WIDTH)),
+            loss.source,
+        )
+        for loss in losses
+    ]
+    return display.table(_LOSS_HEAD, rows, caption=caption)
 
 
 def _step(stage: Stage, rows_of_stage: list[Row]) -> display.Step:

@@ -501,3 +501,25 @@ def test_a_refusal_links_to_its_setting(shop: Workspace) -> None:
         assert field.box in [*explorer._form._first.children, *explorer._form._rest.children]
     finally:
         explorer.close()
+
+
+def test_losses_of_the_event_are_shown_while_it_is_edited() -> None:
+    """Each edit shows what the simulated vendor would lose, with the rule; the workspace's own servers stay empty."""
+    shop = Workspace("shop")
+    shop.destination("mp", "MP", config={"token": "t", "strictMode": True}, simulate="simulated")
+    event = {**events.sample("track"), "userId": "ada"}
+    explorer = DestinationExplorer(shop, "mp", event=event)
+    editor = controls(explorer)["Event (JSON)"]
+
+    assert explorer.wait()
+    assert "Mixpanel would keep all of this event." in matching(explorer)
+    editor.value = json.dumps({**event, "userId": "anonymous"})
+    assert explorer.wait()
+    assert "mp.import.distinct_id" in matching(explorer)
+    assert "Mixpanel docs" in matching(explorer)
+    editor.value = "{"
+    assert explorer.wait()
+    assert "mp.import.distinct_id" not in matching(explorer)
+    editor.value = json.dumps(event)
+    assert explorer.state.request().pipeline.simulation("mp").requests == 0
+    explorer.close()

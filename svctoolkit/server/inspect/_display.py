@@ -10,11 +10,11 @@ from svctoolkit import display
 from svctoolkit.display import Html, pill
 from svctoolkit.displayed import shorten, shows
 from svctoolkit.json_types import Json
+from svctoolkit.results.blocks import loss_table
 from svctoolkit.secrets import Masker
 from svctoolkit.server.inspect.held import Held, HeldTable, Losses
 from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected, Violation
 from svctoolkit.server.inspect.views import Rows, View
-from svctoolkit.simulations import Loss
 from svctoolkit.url_secrets import mask_http
 
 _SHOWN = 50  # maximum number of records in a table
@@ -194,11 +194,4 @@ def _held_rows(found: HeldTable) -> Html:
 
 
 def _lost_rows(found: Losses) -> Html:
-    head = ["destination", "what", "rule", "says", "events", "value", "source"]
-    cells = [mask(_loss_cells(loss), found.masker()) for loss in found[-_SHOWN:]]
-    return display.table(head, cells, caption=f"{len(found):,} records")
-
-
-def _loss_cells(loss: Loss) -> list[Json]:
-    events, value = ", ".join(loss.events), loss.value if loss.value is None else shorten(loss.value, 200)
-    return [loss.destination, pill(loss.what, "warning"), loss.rule, loss.says, events, value, loss.source]
+    return loss_table(found[-_SHOWN:], found.masker(), f"{len(found):,} records")

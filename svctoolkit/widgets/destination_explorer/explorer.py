@@ -17,6 +17,7 @@ from svctoolkit.results import DestinationResult
 from svctoolkit.results.lineage import Lineage
 from svctoolkit.widgets._base import controls
 from svctoolkit.widgets.destination_explorer import _display as _destination_view
+from svctoolkit.widgets.destination_explorer.forecast import Forecast
 from svctoolkit.widgets.destination_explorer.form import Form
 from svctoolkit.widgets.destination_explorer.panels import BatchPanel, PlanPanel
 from svctoolkit.widgets.destination_explorer.plan import PlanChoice, verdict_page
@@ -65,6 +66,7 @@ class DestinationExplorer(controls.Explorer):
             self.state.use(Sample("", event))
         self._work = controls.Work(self._show, fail=self._fail, busy=self._set_busy)
         self._filtering = False
+        self._forecast = Forecast()
         self._batch = BatchPanel(self.state.request, own)
         self._plan = PlanPanel(PlanChoice(self.state.workspace, plan), self._use_event, self._change)
         self._make_controls()
@@ -94,7 +96,7 @@ class DestinationExplorer(controls.Explorer):
 
     def wait(self, timeout: float = 30.0) -> bool:
         """Wait until all work is done; False after `timeout` seconds."""
-        return self._work.wait(timeout) and self._form.wait(timeout) and self._batch.wait(timeout)
+        return all(part.wait(timeout) for part in (self._work, self._form, self._batch, self._forecast))
 
     def static(self) -> display.Html:
         """The last result; related fields of its event and payloads highlight each other, as in the explorer."""
@@ -120,7 +122,9 @@ class DestinationExplorer(controls.Explorer):
         self._sample = controls.choice("Start from a sample event or an example", [("", "")])
         self._event = controls.area("Event (JSON)", self.state.event_text, rows=18)
         self._event_field = controls.Field(self._event)
-        self._event_card = controls.card("Event", self._sample, self._event_field.box, self._plan.box)
+        self._event_card = controls.card(
+            "Event", self._sample, self._event_field.box, self._forecast.box, self._plan.box
+        )
         self._stages = {
             name: controls.checkbox(name, getattr(self.state.stages, name)) for name in self.state.stages.__slots__
         }
@@ -227,8 +231,8 @@ class DestinationExplorer(controls.Explorer):
         self._change()
 
     def _change(self) -> None:
-        """Update code, suite and violations after every change; the suite's expectations need a run."""
-        event = None
+        """Update code, suite, violations and losses after every change; the suite's expectations need a run."""
+        event = trial = None
         try:
             event = self.state.event
             trial = self.state.request()
@@ -236,6 +240,7 @@ class DestinationExplorer(controls.Explorer):
         except ToolkitError as error:
             self._code.value = self._suite.value = display.page(controls.failure(error))
         self._plan.show(event)
+        self._forecast.update(trial)
 
     def _show_code(self, trial: TestRequest, suite: str, *, expected: bool = False) -> None:
         self._code.value = _destination_view.code(trial.code(), "Python", _COPY)

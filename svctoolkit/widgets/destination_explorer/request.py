@@ -38,6 +38,17 @@ class TestRequest:
             self.destination.key, self.event, stages=self.stages, config=self.config, force=self.force
         )
 
+    def result_at_vendor(self, pipeline: Pipeline) -> DestinationResult:
+        """The result of all stages in `pipeline`, with the losses of a simulated server that holds nothing.
+
+        Raises the errors of `Pipeline.test_destination`.
+        """
+        pipeline.simulated.reset()
+        level = pipeline.workspace.simulation_level(self.destination, "simulated")
+        return pipeline.test_destination(
+            self.destination.key, self.event, config=self.config, force=self.force, simulate=level
+        )
+
     def deliveries(self, events: Sequence[Mapping[str, Json]], jobs: int) -> SharedDeliveries:
         """The requests of many events batched together. Raises the errors of `Pipeline.deliveries`."""
         return self.pipeline.deliveries(self.destination.key, events, jobs=jobs, config=self.config)
