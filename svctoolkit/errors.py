@@ -10,6 +10,7 @@ ToolkitError                   catch this to catch everything below
 │   ├── UntrustedCode          user code that may not run on this machine until the user trusts it
 │   ├── InvalidSuite           a suite file
 │   ├── InvalidPlan            a tracking plan, or a project of them
+│   ├── InvalidDeletion        users that cannot be deleted: not a list, or without the id that the destination needs
 │   ├── StoreError             a data plane's store cannot be read or written
 │   └── UsageError             the command line
 ├── EventError                 this event failed; a run continues with the next one
@@ -32,6 +33,7 @@ ToolkitError                   catch this to catch everything below
 ├── InvalidCall                a call of the client SDK got an invalid argument; also a ValueError
 ├── StorageError               the client SDK cannot write its queue to disk
 └── Unsupported                the type exists, but cannot be tested (streams, object stores, warehouses...)
+    └── CannotDelete           the destination type has no way to delete users; also an AttributeError
 """
 
 from __future__ import annotations
@@ -171,6 +173,10 @@ class InvalidPlan(ConfigError):
     """A tracking plan is inconsistent, or RudderStack would not check events against it."""
 
 
+class InvalidDeletion(ConfigError):
+    """Users cannot be deleted: they are not a list of objects, or lack the id that the destination needs."""
+
+
 class StoreError(ConfigError):
     """A data plane's store file cannot be read or written: damaged, disk full, or missing permissions."""
 
@@ -302,3 +308,7 @@ class StorageError(ToolkitError):
 
 class Unsupported(ToolkitError):
     """The destination type is known, but its test events cannot be run."""
+
+
+class CannotDelete(Unsupported, AttributeError):
+    """The destination type has no way to delete users."""

@@ -18,6 +18,14 @@ from svctoolkit.destinations._answers import Answer
 from svctoolkit.destinations._batches import Batch, Batching, Job, MappedJob, Merge
 from svctoolkit.destinations._context import Context, Lookup
 from svctoolkit.destinations._define import DestinationType
+from svctoolkit.destinations._deletions.deletion import Deletion, User, chunks, in_url, required_user_id
+from svctoolkit.destinations._deletions.outcome import (
+    DeletionOutcome,
+    DeletionRequest,
+    Exchange,
+    Failure,
+    by_status,
+)
 from svctoolkit.destinations._endpoint import (
     ACCEPT_JSON,
     FORM,
@@ -61,12 +69,17 @@ __all__ = [
     "BatchExample",
     "Batching",
     "Context",
+    "Deletion",
+    "DeletionOutcome",
+    "DeletionRequest",
     "Delivery",
     "DestinationMapping",
     "DestinationType",
     "Endpoint",
     "Example",
+    "Exchange",
     "ExpectedError",
+    "Failure",
     "Header",
     "Job",
     "JobOutcome",
@@ -85,17 +98,22 @@ __all__ = [
     "SecretRows",
     "Settings",
     "Tags",
+    "User",
     "authorization",
     "basic",
     "basic_key",
     "batch_examples",
     "bearer",
     "by_setting",
+    "by_status",
+    "chunks",
     "difference",
     "examples",
+    "in_url",
     "oauth",
     "outcome_examples",
     "outcome_of_status",
+    "required_user_id",
 ]
 
 

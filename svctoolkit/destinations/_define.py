@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -13,12 +13,14 @@ from svctoolkit.causes import Need, Refusal
 from svctoolkit.destinations._answers import Answer, BatchAnswer
 from svctoolkit.destinations._batches import Batch, Batching, Job, MappedJob, Merge, merge
 from svctoolkit.destinations._context import Lookup, make_context
+from svctoolkit.destinations._deletions.deletion import Deletion
+from svctoolkit.destinations._deletions.outcome import DeletionOutcome
 from svctoolkit.destinations._mapping import DestinationMapping, Handler, Sends
 from svctoolkit.destinations._outcomes import Delivery, Judge, Outcome, Reply, outcome_of_status
 from svctoolkit.destinations._payload import json_bytes
 from svctoolkit.destinations._settings import Settings, configure
 from svctoolkit.displayed import Displayed
-from svctoolkit.errors import InvalidConfig, Problem, ToolkitError, UnknownName
+from svctoolkit.errors import CannotDelete, InvalidConfig, Problem, ToolkitError, UnknownName
 from svctoolkit.events import EVENT_TYPES, RECORD, Event, EventType
 from svctoolkit.json_types import Json
 
@@ -71,6 +73,7 @@ class DestinationType(Displayed):
         self._mappings: dict[bytes, DestinationMapping | tuple[Problem, ...]] = {}
         self._judge: Judge | None = None
         self._batch_answer: BatchAnswer | None = None
+        self._deletion: Deletion[Any] | None = None
 
     def __repr__(self) -> str:
         return f"<DestinationType {self.title}: {', '.join(self.handlers)}>"
@@ -228,6 +231,33 @@ class DestinationType(Displayed):
         if self._judge is None:
             return None
         return self._judge(Delivery(payload, replies, jobs, metadata or [{} for _ in jobs]))
+
+    # Any: each type has its own settings class
+    def deletes_with(self, deletion: Deletion[Any]) -> None:
+        """Register how the type deletes users. Its quirks are listed with those of the mapping."""
+        self._deletion = deletion
+        self.quirks += deletion.quirks
+
+    @property
+    # Any: as above
+    def deletion(self) -> Deletion[Any]:
+        """How the type deletes users. Raises `CannotDelete` if it has no way to."""
+        if self._deletion is None:
+            raise CannotDelete(f"{self.title} cannot delete users: RudderStack does not pass deletions on to this type")
+        return self._deletion
+
+    @property
+    def deletions(self) -> Callable[..., DeletionOutcome]:
+        """Delete users: `deletions(users, config, lookup=None, secret=None, clock=None)`, as `Deletion.run`.
+
+        Raises `CannotDelete`, which is an `AttributeError`, for a type that has no way to delete users.
+        """
+        return self.deletion.run
+
+    @property
+    def can_delete(self) -> bool:
+        """Whether the type has a way to delete users."""
+        return self._deletion is not None
 
     def options(self, event: Event) -> Mapping[str, Json]:
         """Return the event's options for this type, `integrations["Mixpanel"]`. Empty if missing or not an object.

@@ -177,6 +177,7 @@ def _facts(definition: Definition) -> list[tuple[str, str]]:
         facts += [("mapping", ", ".join(mapping.handlers) or "none"), ("docs", mapping.docs)]
         facts += [("answers", ", ".join(dict.fromkeys(answer.name for answer in mapping.answers)))]
         facts += [("needs", ", ".join(_NEEDS[need] for need in mapping.needs))]
+        facts += [("deletes users", "yes" if mapping.can_delete else "no")]
         facts += [("quirk", quirk) for quirk in mapping.quirks]
         facts += _agreement(definition.name)
     if is_simulated(definition.name):
@@ -280,14 +281,15 @@ def _markdown() -> Iterator[str]:
     yield "*depends on*: what else decides whether an event is refused. `account` stands for the secrets of the"
     yield "connected account, `lookup` for questions to the destination, `clock` for the current time."
     yield ""
-    yield "| type | name | events | shares requests | checks answers | depends on | examples |"
-    yield "|---|---|---|---|---|---|---:|"
+    yield "| type | name | events | shares requests | checks answers | deletes users | depends on | examples |"
+    yield "|---|---|---|---|---|---|---|---:|"
     for name, kind in types:
         title = f"[{kind.title}]({kind.docs})" if kind.docs else kind.title
         event_types = ", ".join(event for event in EVENT_TYPES if event in kind.handlers) or f"none, only {kind.takes}"
         judges = "yes" if kind.judges else ""
-        needs = ", ".join(kind.needs)
-        yield f"| {name} | {title} | {event_types} | {kind.sharing} | {judges} | {needs} | {len(examples(name))} |"
+        deletes = "yes" if kind.can_delete else ""
+        last = f"{', '.join(kind.needs)} | {len(examples(name))} |"
+        yield f"| {name} | {title} | {event_types} | {kind.sharing} | {judges} | {deletes} | {last}"
     yield ""
     yield "## Quirks"
     yield ""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
+from svctoolkit.destinations.af._deletion import deletion
 from svctoolkit.destinations.af._tables import ANDROID, APPLE, BODY, OF_PRODUCTS, OTHERS, PARAMETERS, PROPERTIES
 from svctoolkit.events import Event
 from svctoolkit.mapping import Misconfigured, Misfit, Table, as_object, json_text, platform
@@ -43,6 +44,7 @@ destination = DestinationType(
     ],
     quirks=["Product Added and Product List Viewed are sent without content IDs and types, like custom events."],
 )
+destination.deletes_with(deletion)
 
 
 @destination.on("track")

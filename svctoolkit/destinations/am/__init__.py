@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, Tags, by_setting
 from svctoolkit.destinations.am._batches import batch
+from svctoolkit.destinations.am._deletion import deletion
 from svctoolkit.destinations.am._judge import judge
 from svctoolkit.destinations.am._tables import (
     BRAND,
@@ -104,6 +105,7 @@ destination = DestinationType(
 
 API = Endpoint(by_setting("residency_server", _HOSTS), JSON)
 destination.batch(batch)
+destination.deletes_with(deletion)
 
 _MAP = {"global_user_id": "userId", "user_id": "previousId"}
 _UNMAP = {"user_id": "userId"}

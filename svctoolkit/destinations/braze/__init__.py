@@ -15,6 +15,7 @@ from typing import Any
 from svctoolkit.destinations import ACCEPT_JSON, JSON, Answer, Context, DestinationType, Endpoint, Payload, bearer
 from svctoolkit.destinations._families.braze import host_of
 from svctoolkit.destinations.braze._batches import batch
+from svctoolkit.destinations.braze._deletion import deletion
 from svctoolkit.destinations.braze._settings import BrazeSettings
 from svctoolkit.destinations.braze._shop import RECOMMENDED, shop_properties
 from svctoolkit.destinations.braze._users import EXPORTED, attributes, changes
@@ -70,6 +71,7 @@ destination = DestinationType(
 
 API = Endpoint(lambda settings: f"https://{host_of(settings.data_center)}", JSON, ACCEPT_JSON, bearer("rest_api_key"))
 destination.batch(batch)
+destination.deletes_with(deletion)
 
 _NOT_IN_EVENTS = frozenset({"time", "event_name"})  # Braze reserves these names
 _NOT_IN_PURCHASES = frozenset({"product_id", "sku", "price", "quantity", "currency"})

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
+from svctoolkit.destinations.clevertap._deletion import deletion
 from svctoolkit.destinations.clevertap._judge import judge
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -216,3 +217,4 @@ def _upload(settings: ClevertapSettings, record: Mapping[str, Any]) -> Payload:
 
 
 destination.judge(judge)
+destination.deletes_with(deletion)

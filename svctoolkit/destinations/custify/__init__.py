@@ -20,6 +20,7 @@ from svctoolkit.destinations import (
     Settings,
     bearer,
 )
+from svctoolkit.destinations.custify._deletion import deletion
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     EMAIL,
@@ -66,6 +67,7 @@ destination = DestinationType(
     differences=["A configuration without `apiKey` is refused; RudderStack sends the token `undefined`."],
     needs=["lookup"],
 )
+destination.deletes_with(deletion)
 
 API = Endpoint("https://api.custify.com", JSON, bearer("api_key"), ACCEPT_JSON)
 

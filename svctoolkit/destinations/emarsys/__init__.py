@@ -7,10 +7,7 @@ the e-mail address (field 3). The configuration maps traits to fields.
 
 from __future__ import annotations
 
-import hashlib
-from base64 import b64encode
 from collections.abc import Mapping
-from datetime import UTC
 from functools import cached_property
 from typing import Any
 
@@ -28,21 +25,16 @@ from svctoolkit.destinations import (
     Settings,
 )
 from svctoolkit.destinations.emarsys._batches import batch
+from svctoolkit.destinations.emarsys._deletion import deletion
+from svctoolkit.destinations.emarsys._fields import EMAIL_FIELD, Field
 from svctoolkit.destinations.emarsys._judge import answer_batch, judge
+from svctoolkit.destinations.emarsys._signature import signature
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import TIME, Missing, NotConfigured, Table, js_join, required, text, trait
 from svctoolkit.secrets import Secret
 
 _API = "https://api.emarsys.net/api/v2"
-_EMAIL = 3
-
-
-class Field(msgspec.Struct, frozen=True):
-    """The trait for one field of a contact."""
-
-    trait: str = msgspec.field(name="rudderProperty", default="")
-    number: str = msgspec.field(name="emersysProperty", default="")
 
 
 class EmarsysSettings(Settings, frozen=True, kw_only=True):
@@ -159,7 +151,7 @@ def _contact_list(event: Event, settings: EmarsysSettings, where: str) -> Any:
 
 
 def _key(event: Event, settings: EmarsysSettings) -> Any:
-    return ROUTE(event).get("key") or settings.key_field or _EMAIL
+    return ROUTE(event).get("key") or settings.key_field or EMAIL_FIELD
 
 
 def _key_value(event: Event, settings: EmarsysSettings, key: Any) -> Any:
@@ -172,23 +164,12 @@ def _key_value(event: Event, settings: EmarsysSettings, key: Any) -> Any:
 def _send(
     event: Event, settings: EmarsysSettings, context: Context, kind: str, place: str, body: Mapping[str, Any]
 ) -> Payload:
-    signature = {"X-WSSE": _signature(event, settings, context)}
-    return API.post(settings, place, {"eventType": kind, "destinationPayload": body}, headers=signature)
-
-
-def _signature(event: Event, settings: EmarsysSettings, context: Context) -> str:
-    """Return the authentication header: a digest of the secret, the time and a nonce.
-
-    The nonce is derived from the event's ID and the time, so that an event always has the same payload.
-    """
-    created = f"{context.clock().astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"
-    nonce = hashlib.md5(f"{event.raw.get('messageId')}{created}".encode(), usedforsecurity=False).hexdigest()
-    said = hashlib.sha1(f"{nonce}{created}{settings.secret.reveal()}".encode(), usedforsecurity=False).hexdigest()
-    digest = b64encode(said.encode()).decode()
-    name = settings.username.reveal()
-    return f'UsernameToken Username="{name}", PasswordDigest="{digest}", Nonce="{nonce}", Created="{created}"'
+    # The seed is the event's ID, so that an event always has the same payload.
+    sign = signature(settings.username, settings.secret, context.clock(), str(event.raw.get("messageId")))
+    return API.post(settings, place, {"eventType": kind, "destinationPayload": body}, headers={"X-WSSE": sign})
 
 
 destination.batch(batch)
+destination.deletes_with(deletion)
 destination.judge(judge)
 destination.answer_batch(answer_batch)

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Method, Payload, Settings, basic
+from svctoolkit.destinations.engage._deletion import deletion
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     FIRST_NAME,
@@ -62,6 +63,7 @@ destination = DestinationType(
         Answer("invalid field", 400, {"error": "Invalid email address"}),
     ],
 )
+destination.deletes_with(deletion)
 
 API = Endpoint("https://api.engage.so/v1", basic("public_key", "private_key"), JSON)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from svctoolkit.destinations import Context, DestinationType, Payload
 from svctoolkit.destinations._families.universal_analytics import ANSWERS, QUIRKS, UniversalSettings, hit
+from svctoolkit.destinations.ga._deletion import deletion
 from svctoolkit.events import Event
 from svctoolkit.mapping import Table
 
@@ -22,6 +23,7 @@ destination = DestinationType(
     answers=ANSWERS,
     quirks=QUIRKS,
 )
+destination.deletes_with(deletion)
 PERSON = Table({"ds": "traits.ds", "uip": "traits.uip", "cid": "traits.cid"})
 
 

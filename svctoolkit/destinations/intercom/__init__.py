@@ -36,6 +36,7 @@ from svctoolkit.destinations._families.intercom import (
     warehouse_traits,
 )
 from svctoolkit.destinations.intercom import _v1
+from svctoolkit.destinations.intercom._deletion import deletion
 from svctoolkit.destinations.intercom._judge import judge
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -276,3 +277,4 @@ def _ask(
 
 
 destination.judge(judge)
+destination.deletes_with(deletion)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Header, Payload, Settings, by_setting
 from svctoolkit.destinations.iterable._batches import batch
+from svctoolkit.destinations.iterable._deletion import deletion
 from svctoolkit.destinations.iterable._judge import answer_batch, judge
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -77,6 +78,7 @@ destination = DestinationType(
 API = Endpoint(by_setting("data_center", _HOSTS), JSON, Header("api_key", "{api_key}"))
 DEVICES = Endpoint(by_setting("data_center", _HOSTS), JSON, Header("api_key", "{register_device_or_browser_api_key}"))
 destination.batch(batch)
+destination.deletes_with(deletion)
 
 
 @converter

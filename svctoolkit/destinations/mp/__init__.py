@@ -26,6 +26,7 @@ from svctoolkit.destinations import (
     by_setting,
 )
 from svctoolkit.destinations.mp._batches import batch
+from svctoolkit.destinations.mp._deletion import deletion
 from svctoolkit.destinations.mp._judge import answer_batch, judge
 from svctoolkit.destinations.mp._people import Traits, browser, person
 from svctoolkit.destinations.mp._tables import ADDRESS, EVENT, PERSON
@@ -114,6 +115,7 @@ destination = DestinationType(
 
 API = Endpoint(by_setting("data_residency", _HOSTS), JSON, body="json_array")
 destination.batch(batch)
+destination.deletes_with(deletion)
 
 
 @destination.on("identify")

@@ -25,6 +25,7 @@ from svctoolkit.destinations import (
     bearer,
 )
 from svctoolkit.destinations.sendgrid._batches import batch
+from svctoolkit.destinations.sendgrid._deletion import deletion
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     FIRST_NAME,
@@ -277,3 +278,4 @@ def _custom_fields(event: Event, settings: SendgridSettings, context: Context) -
 
 
 destination.batch(batch)
+destination.deletes_with(deletion)

@@ -17,6 +17,7 @@ from svctoolkit.destinations import (
     Settings,
     authorization,
 )
+from svctoolkit.destinations.sprig._deletion import deletion
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     EMAIL,
@@ -54,6 +55,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"statusCode": 429, "message": "Too Many Requests"}),
     ],
 )
+destination.deletes_with(deletion)
 
 API = Endpoint("https://api.sprig.com/v2/users", ACCEPT_JSON, JSON, authorization("API-Key", "api_key"))
 
