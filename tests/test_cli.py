@@ -605,6 +605,7 @@ def test_init_writes_a_project_that_passes(folder: Path) -> None:
         "workspace.yaml",
         "orders.suite.yaml",
         "analytics.suite.yaml",
+        "_common.yaml",
         "clean.py",
         "README.md",
         "pytest.ini",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svctoolkit.json_types import Json
-from svctoolkit.workspace._code import CodeLog, UserCode
+from svctoolkit.workspace._code import CodeLog, LostValue, UserCode
 from svctoolkit.workspace._env_file import load_env, save_env
 from svctoolkit.workspace._idle import idle_settings_of
 from svctoolkit.workspace._items import (
@@ -49,6 +49,7 @@ __all__ = [
     "Forward",
     "Language",
     "Library",
+    "LostValue",
     "Person",
     "PlaneLimits",
     "Source",

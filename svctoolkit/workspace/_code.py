@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from svctoolkit import transformations
 from svctoolkit.delivery import HttpRequest, Recorder, Transport, caller
@@ -19,6 +19,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.secrets import reveal
 from svctoolkit.transformations import (
     CallableTransformation,
+    CodeLoss,
     FetchRequest,
     FetchResponse,
     Metadata,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _AGAIN = {"syntax": math.inf, "error": math.inf, "sandbox": 1.0}
 _AGAIN_AFTER_BREACH = 5.0
 _MOST_LOGS = 10_000
+_Record = TypeVar("_Record", "CodeLog", "LostValue")
 _GEOLOCATION = "http://geolocation"  # a host that only the recorder answers
 
 
@@ -45,6 +47,17 @@ class CodeLog:
 
     text: str
     level: str
+    transformation: str
+    destination: str = ""
+    run: str = ""
+    event: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LostValue:
+    """A value that user code returned and JSON could not represent, with the event's message id and run."""
+
+    loss: CodeLoss
     transformation: str
     destination: str = ""
     run: str = ""
@@ -72,25 +85,26 @@ class UserCode:
         self._codes: dict[str, _Code] = {}
         #: the last lines that the code has logged, oldest first
         self.logs: deque[CodeLog] = deque(maxlen=_MOST_LOGS)
+        #: the last values that JSON could not represent, oldest first
+        self.losses: deque[LostValue] = deque(maxlen=_MOST_LOGS)
         self._lock = Lock()
 
     def runnable(self, transformation: Transformation) -> Runnable:
         """Return the runnable transformation. Never raises: if the code cannot be loaded, each event gets the error."""
-        keep = partial(self._keep_logs, transformation.key)
+        keep = partial(self._keep, transformation.key)
         return MaskedCode(self._runnable(transformation), lambda: self._workspace.masker, keep)
 
-    def _keep_logs(self, transformation: str, events: Sequence[Mapping[str, Any]], outputs: Sequence[Output]) -> None:
+    def _keep(self, transformation: str, events: Sequence[Mapping[str, Any]], outputs: Sequence[Output]) -> None:
         about = caller()
         for event, output in zip(events, outputs, strict=True):
-            for log in output.logs:
-                message_id = str(event.get("messageId") or "")
-                self.logs.append(CodeLog(log.text, log.level, transformation, about.destination, about.run, message_id))
+            where = transformation, about.destination, about.run, str(event.get("messageId") or "")
+            self.logs.extend(CodeLog(log.text, log.level, *where) for log in output.logs)
+            self.losses.extend(LostValue(loss, *where) for of_event in output.losses for loss in of_event)
 
     def forget(self, run: str = "") -> None:
-        """Forget the log lines, or those of a run and of the runs within it."""
-        kept = [log for log in list(self.logs) if run and not (log.run == run or log.run.startswith(f"{run}/"))]
-        self.logs.clear()
-        self.logs.extend(kept)
+        """Forget the log lines and lost values, or those of a run and of the runs within it."""
+        _forget(self.logs, run)
+        _forget(self.losses, run)
 
     def _runnable(self, transformation: Transformation) -> Runnable:
         if transformation.function is not None:
@@ -234,6 +248,12 @@ class _Code:
                 self._error, self._until = error, self._clock() + _AGAIN.get(error.kind, _AGAIN_AFTER_BREACH)
                 return error
             return self.loaded
+
+
+def _forget(records: deque[_Record], run: str) -> None:
+    kept = [record for record in list(records) if run and not (record.run == run or record.run.startswith(f"{run}/"))]
+    records.clear()
+    records.extend(kept)
 
 
 def _no_code(transformation: Transformation) -> str:

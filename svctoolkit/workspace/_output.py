@@ -1,4 +1,4 @@
-"""Mask the workspace's secrets in errors and logs of the user's code."""
+"""Mask the workspace's secrets in errors, logs and losses of the user's code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from svctoolkit.transformations import Metadata, Output, Runnable
 
 
 class MaskedCode:
-    """The user's code, with secrets masked in its errors and logs. Events are unchanged, because they are sent."""
+    """The user's code, with secrets masked in its errors, logs and losses.
+
+    Events are unchanged, because they are sent.
+    """
 
     def __init__(
         self,
@@ -22,13 +25,13 @@ class MaskedCode:
         masker: Callable[[], Masker],
         keep: Callable[[Sequence[Mapping[str, Json]], Sequence[Output]], None],
     ) -> None:
-        """`keep` gets the events and the outputs of each call that has logged something or failed."""
+        """`keep` gets the events and the outputs of each call that has logged, failed or lost values."""
         self._code, self._masker, self._keep = code, masker, keep
         self.wants_metadata = code.wants_metadata
 
     def run(self, events: Sequence[Mapping[str, Json]], metadata: Sequence[Metadata]) -> list[Output]:
         outputs = self._code.run(events, metadata)
-        if not any(output.error is not None or output.logs for output in outputs):
+        if not any(output.error is not None or output.logs or output.losses for output in outputs):
             return outputs
         masker = self._masker()
         outputs = [mask_output(output, masker) for output in outputs]

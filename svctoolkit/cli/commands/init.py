@@ -95,6 +95,11 @@ scenarios:
     expect: {status: 400, error: message type missing or invalid}
 """
 
+_COMMON = """\
+# Shared by all suites of this folder and of those below: also vars, fixtures, recorder, never, always.
+losses: forbid                 # user code must not return NaN, Infinity or a Set, which JSON turns into null or {}
+"""
+
 _HELD = """\
 # What Mixpanel holds after the events. Its server is simulated; each rule has an id, a source and a date.
 suite: Analytics
@@ -144,6 +149,7 @@ _README = """\
 |---|---|
 | `workspace.yaml` | sources, destinations, transformations |
 | `suites/orders.suite.yaml` | tests of the requests that destinations get |
+| `suites/_common.yaml` | rules for all suites |
 | `suites/analytics.suite.yaml` | tests of what Mixpanel holds afterwards; its server is simulated |
 | `clean.py` | a user transformation: runs in a sandbox, before the destination's mapping |
 | `types/` | for editors: types of what a transformation can use, in Python and JavaScript |
@@ -162,6 +168,7 @@ _FILES = {
     "workspace.yaml": _WORKSPACE,
     "suites/orders.suite.yaml": _SUITE,
     "suites/analytics.suite.yaml": _HELD,
+    "suites/_common.yaml": _COMMON,
     "clean.py": _CLEAN,
     "README.md": _README,
 }

@@ -15,7 +15,7 @@ from svctoolkit.errors import StillWaiting, ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts import verify as _verify
 from svctoolkit.runner.attempts.causes import Cause
-from svctoolkit.runner.attempts.code import CodeResults
+from svctoolkit.runner.attempts.code import CodeResults, forbidden_losses
 from svctoolkit.runner.attempts.consequences import causes_first
 from svctoolkit.runner.attempts.held import simulated_results, step_differences
 from svctoolkit.runner.attempts.idle import idle_answers, idle_ignores, idle_invariants
@@ -298,6 +298,7 @@ class _Attempt:
             value = exact_part(value, expectation, name, suite.workspace.destinations) if exact else value
             yield from comparison.member(name, exact=exact).differences(expectation, value)
         yield from step_differences(self.scenario, step, results)
+        yield from forbidden_losses(self.scenario, step, code)
         yield from broken_invariants(self.scenario, step, result.everywhere, results, code.values, self.checked)
 
     def _remaining(self) -> float:

@@ -1,19 +1,20 @@
-"""The requests and log lines of user code, as a step's expectations see them."""
+"""The requests, log lines and losses of user code, as a step's expectations see them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.shape import is_keyed, shape_values
 from svctoolkit.runner.expect.compare import is_matchers
+from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.planes.code import by_destination
 from svctoolkit.runner.planes.plane import Plane
 from svctoolkit.runner.suite.model import Scenario, Step
 
-NAMES = ("fetched", "logs")
+NAMES = ("fetched", "logs", "losses")
 
 
 class CodeResults:
@@ -36,6 +37,26 @@ class CodeResults:
             for name, values in self.values.items()
             if name in expected or values
         }
+
+
+def forbidden_losses(scenario: Scenario, step: Step, code: CodeResults) -> Iterator[Difference]:
+    """Yield a difference for each value that user code has lost, where `losses: forbid` applies.
+
+    The same loss of several events is one difference.
+    """
+    if not scenario.forbids_losses or "losses" in step.expect:
+        return
+    lost = Counter(
+        tuple(str(loss[name]) for name in ("path", "destination", "transformation", "value", "becomes"))
+        for losses in code.values.get("losses", {}).values()
+        for loss in losses
+    )
+    for (path, destination, transformation, value, becomes), count in lost.items():
+        at = f"{destination}: " if destination and destination != transformation else ""
+        times = f" ({count} times)" if count > 1 else ""
+        text = f"losses: {at}{path}: the code of {transformation!r} returns {value}, which becomes {becomes}{times}"
+        place = (*scenario.written,)
+        yield Difference(("losses",), ("losses", destination, path), "nothing lost", value, text=text, place=place)
 
 
 def _shape(values: Mapping[str, list[Mapping[str, Any]]], keys: Sequence[str], expected: Any, name: str) -> Any:

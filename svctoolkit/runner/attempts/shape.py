@@ -16,7 +16,10 @@ from svctoolkit.runner.suite.model import as_list
 #: An expectation that keeps every result unchanged, as a list.
 ANY_LIST: Final[Mapping[str, Any]] = {"$each": {}}
 EVERYTHING: Final[Mapping[str, Any]] = dict.fromkeys(
-    ("user_transform", "dest_transform", "send_to_destination", "delivered", "dropped", "failed", "fetched", "logs"),
+    (
+        *("user_transform", "dest_transform", "send_to_destination", "delivered", "dropped", "failed"),
+        *("fetched", "logs", "losses"),
+    ),
     ANY_LIST,
 )
 _ABOUT_LISTS = ("$contains", "$length", "$each", "$snapshot", "$unique", "$unordered")

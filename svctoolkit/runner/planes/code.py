@@ -1,4 +1,4 @@
-"""What user code has requested and logged in a run, under the names that expectations use."""
+"""What user code has requested, logged and lost in a run, under the names that expectations use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svctoolkit.runner.planes.plane import parse_body
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import Recorded
-    from svctoolkit.workspace import CodeLog
+    from svctoolkit.workspace import CodeLog, LostValue
 
 
 def fetch_record(recorded: Recorded) -> dict[str, Json]:
@@ -39,12 +39,21 @@ def log_record(log: CodeLog) -> dict[str, Json]:
     return {name: getattr(log, name) for name in names}
 
 
-def code_records(fetched: Iterable[Recorded], logs: Iterable[CodeLog], run: str) -> dict[str, list[dict[str, Json]]]:
-    """Return the requests and log lines of a run, and how often each script of the recorder answered a request."""
+def loss_record(lost: LostValue) -> dict[str, Json]:
+    """Return a value that user code returned and JSON could not represent."""
+    record: dict[str, Json] = {name: getattr(lost, name) for name in ("destination", "transformation", "event")}
+    return record | {"path": lost.loss.path, "value": lost.loss.kind, "becomes": lost.loss.becomes}
+
+
+def code_records(
+    fetched: Iterable[Recorded], logs: Iterable[CodeLog], losses: Iterable[LostValue], run: str
+) -> dict[str, list[dict[str, Json]]]:
+    """Return the requests, log lines and losses of a run, and how often scripts of the recorder answered requests."""
     of_run = [request for request in fetched if request.run == run]
     return {
         "fetched": [fetch_record(request) for request in of_run],
         "logs": [log_record(log) for log in logs if log.run == run],
+        "losses": [loss_record(lost) for lost in losses if lost.run == run],
         "scripts": [{"script": request.script} for request in of_run if request.script],
     }
 

@@ -257,7 +257,8 @@ class EmbeddedPlane:
         planes = [plane for plane in (self._data_plane, self._runs) if plane is not None]
         fetched = [request for plane in planes for request in plane.recorder.fetched]
         logs = [log for plane in planes for log in plane.user_code.logs]
-        return code_records(fetched, logs, run)
+        losses = [lost for plane in planes for lost in plane.user_code.losses]
+        return code_records(fetched, logs, losses, run)
 
     def held(self, run: str, key: str) -> dict[str, Json]:
         return self._simulated.server(self._workspace.destination(key), run).state()

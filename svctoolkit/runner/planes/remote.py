@@ -71,8 +71,8 @@ class _Remote(Planes):
         if any("://" in key for key in scenario.recorder):
             return "--base-url: requests of user code at a remote service cannot be scripted"
         for step in scenario.steps:
-            if step.expect.keys() & {"fetched", "logs"}:
-                return "--base-url: a remote service does not report what user code requests and logs"
+            if step.expect.keys() & {"fetched", "logs", "losses"}:
+                return "--base-url: a remote service does not report what user code requests, logs and loses"
             if "after" in json.dumps(step.expect.get("attempts")):
                 return "--base-url: a remote service runs in real time; `after` is only exact in this process"
             if step.kind == "transformation":

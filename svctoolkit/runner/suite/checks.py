@@ -39,7 +39,7 @@ from svctoolkit.yamlfile import Document
 STAGES = ("user_transform", "dest_transform", "send_to_destination")
 ENDS = ("dropped", "failed", "attempts")
 SIMULATED = ("holds", "lost")
-CODE = ("fetched", "logs")
+CODE = ("fetched", "logs", "losses")
 #: The results that an expectation may name, by kind of step.
 _EXPECTED: Mapping[str, tuple[str, ...]] = {
     "verify": ("status", "headers", "body", "error", *STAGES, *SIMULATED, *CODE),

@@ -33,11 +33,12 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
         *("destination", "transformation", "method", "url", "path", "query", "headers", "body", "status", "response"),
     ),
     "logs": ("destination", "transformation", "level", "text", "event"),
+    "losses": ("destination", "transformation", "path", "value", "becomes", "event"),
 }
 #: Results that are lists of records, one for each destination.
 _LISTS = (
     *("user_transform", "dest_transform", "send_to_destination", "delivered", "dropped", "failed", "attempts"),
-    *("fetched", "logs"),
+    *("fetched", "logs", "losses"),
 )
 WORDS = {
     "response": "a response of the data plane",
@@ -49,6 +50,7 @@ WORDS = {
     "violations": "a violation",
     "fetched": "a request of user code",
     "logs": "a log line",
+    "losses": "a loss of user code",
 }
 _THROUGH = ("$any", "$all", "$unordered", "$contains", "$each", "$not", "$exact", "$only")
 
@@ -62,7 +64,7 @@ def hollow_claims(scenario: Scenario, step: Step) -> Places:
         if name in ("response", "warehouse", "capture") and expected == {}:
             yield (name,), f"{{}} matches everything: write what {name!r} must have, or remove it"
         yield from (((name, *path), text) for path, text in _any_length(expected))
-        if (name == "user_transform" and step.kind == "send") or name in ("fetched", "logs"):
+        if (name == "user_transform" and step.kind == "send") or name in ("fetched", "logs", "losses"):
             yield from _untransformed(scenario, step, name, expected)
         if name in _LISTS:
             yield from (((name, *path), text) for path, text in _empty(expected, keys))
@@ -163,7 +165,7 @@ def _any_length(expected: Any, path: Place = ()) -> Places:
 
 
 def _untransformed(scenario: Scenario, step: Step, name: str, expected: Any) -> Places:
-    """Without a transformation, the output is the input, nothing is requested or logged: it proves nothing."""
+    """Without a transformation, the output is the input, nothing is requested, logged or lost: it proves nothing."""
     if step.kind in ("transformation", "request"):
         return
     workspace = scenario.suite.workspace
@@ -171,7 +173,7 @@ def _untransformed(scenario: Scenario, step: Step, name: str, expected: Any) -> 
     named = [d for d in reached if isinstance(expected, Mapping) and d.key in expected] or reached
     plain = [d.key for d in named if not d.transformation]
     if plain and len(plain) == len(named):
-        so = "the output is just the input" if name == "user_transform" else "no code requests or logs anything"
+        so = "the output is just the input" if name == "user_transform" else "no code does anything"
         yield (name,), f"the destination {plain[0]!r} has no transformation: {so}"
 
 

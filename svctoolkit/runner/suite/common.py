@@ -30,6 +30,7 @@ class CommonFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     recorder: _format.RecorderScript = {}
     never: _format.Never = []
     always: _format.Always = {}
+    losses: _format.CodeLosses = msgspec.UNSET
 
 
 @cache

@@ -142,6 +142,14 @@ class Expect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "destination if there are several"
         ),
     ] = UNSET
+    losses: Annotated[
+        OptionalJson,
+        Meta(
+            description="the values that user code returned and JSON cannot represent (NaN, Infinity, undefined, Set, "
+            "Map), in order, each {path, value, becomes, event, transformation}; an empty list: none. By destination "
+            "if there are several"
+        ),
+    ] = UNSET
     capture: Annotated[
         dict[str, str] | UnsetType,
         Meta(description="variables for later steps, from paths of the result: {oid: delivered.0.body.order_id}"),
@@ -238,6 +246,15 @@ class Xfail(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 Severity: TypeAlias = Annotated[
     Literal["error", "warn"], Meta(description="warn: a difference is reported, but is not a failure")
+]
+
+
+CodeLosses: TypeAlias = Annotated[
+    Literal["forbid", "allow"] | UnsetType,
+    Meta(
+        description="forbid: user code must not return values that JSON cannot represent, such as NaN, unless a step "
+        "expects `losses`"
+    ),
 ]
 
 
@@ -373,6 +390,7 @@ class Scenario(Step, frozen=True, forbid_unknown_fields=True, kw_only=True):
     skip: Text | None = None
     xfail: Text | Xfail | None = None
     severity: Severity | UnsetType = UNSET
+    losses: CodeLosses = UNSET
 
 
 class Defaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -421,6 +439,7 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Literal["forbid"] | UnsetType,
         Meta(description="forbid: no simulated destination may lose anything, unless a step expects `lost`"),
     ] = UNSET
+    losses: CodeLosses = UNSET
     freeze: Freeze | UnsetType = UNSET
     batch: BatchSize = UNSET
     severity: Severity = "error"

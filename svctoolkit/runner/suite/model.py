@@ -205,6 +205,7 @@ class Scenario(Displayed):
     given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by destination, what it holds before
     differs: tuple[tuple[str, ...], ...] = ()  # the paths that may differ because of `xfail`; none: any written one
     only_warns: bool = False  # a difference is a warning
+    forbids_losses: bool = False  # user code must not return values that JSON cannot represent
     inputs: Inputs = field(default_factory=Inputs, repr=False)  # what it reads in addition to `Suite.inputs`
 
     @property

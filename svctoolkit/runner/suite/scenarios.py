@@ -219,8 +219,15 @@ class ScenarioBuilder:
             ),
             _differing_paths(spec.xfail),
             (self.data.get("severity", "error") if spec.severity is UNSET else spec.severity) == "warn",
+            self._forbids_losses(spec),
             self._inputs,
         )
+
+    def _forbids_losses(self, spec: _format.Scenario) -> bool:
+        """Whether `losses: forbid` applies: the scenario's own setting, or that of the suite or the nearest folder."""
+        files = [*(data for _, data in self.suite.common.sections()), self.data]
+        written = [data["losses"] for data in files if "losses" in data]
+        return (written[-1] if written and spec.losses is UNSET else spec.losses) == "forbid"
 
     def _limit(self, spec: _format.Scenario) -> float | None:
         limit = spec.limit if spec.limit is not UNSET else self.data.get("limit")
