@@ -15,12 +15,13 @@ destinations:
   wh: {type: POSTGRES, config: {}}
 sources: {web: {destinations: [hook]}, both: {destinations: [hook, wh]}}
 """
+FIXTURES = "fixtures: {o: {type: track, event: A, userId: u, properties: {total: 1}}}\n"
 SEND = "source: web, send: {type: track, event: A, userId: u}, expect: {delivered: [{}]}"
 
 
 def load(scenario: str, head: str = "") -> None:
     """Load a suite with one scenario."""
-    runner.loads(f"{head}\nscenarios:\n  - {{name: s, {scenario}}}\n", Workspace.loads(WORKSPACE))
+    runner.loads(f"{head}\n{FIXTURES}scenarios:\n  - {{name: s, {scenario}}}\n", Workspace.loads(WORKSPACE))
 
 
 def event(members: str, expect: str = "delivered: [{}]", source: str = "web") -> str:
@@ -33,6 +34,7 @@ def event(members: str, expect: str = "delivered: [{}]", source: str = "web") ->
         (f"cases: [{{id: a, expected: 5}}, {{id: b, expected: 1}}], {SEND}", r"the column 'expected' is used nowhere"),
         (f"matrix: {{currency: [EUR, NOK]}}, {SEND}", r"the axis 'currency' is used nowhere.*write \$\(currency\)"),
         (event("propertes: {x: 1}"), r"an event has no member 'propertes'. Did you mean 'properties'\?"),
+        ("source: web, send: {$use: o, $set: {propertes.x: 1}}, expect: {delivered: [{}]}", "mean 'properties'"),
         (event("integrations: {Amplitud: false, All: true}"), r"'Amplitud', so this switches nothing. .*'Amplitude'"),
         (event("x: 1", source="both") + ", recorder: {wh: {status: 503}}", "'wh' is a warehouse"),
         (event("x: 1", "delivered: [{body: {$any: [{event: B}, {}]}}]"), "has the alternative {}, which any object"),
@@ -62,6 +64,7 @@ def test_a_column_that_is_only_in_the_name_makes_no_test() -> None:
         f"cases: [{{n: 1}}], never: [$(n)], {SEND}",
         event("propertes: {x: 1}", "response: {status: 200}, delivered: [{}]"),
         event("integrations: {Amplitude: false, Something Else: true, All: true, hook: true}"),
+        "source: web, send: {$use: o, $set: {traits.x: 1, property: 1}}, expect: {delivered: [{}]}",
         event("ids: [1], trait: 1, traits: {}, custom_properties: 1"),
         event("x: 1", "delivered: [{body: {x: {$any: [{$absent: true}, 1]}}}]"),
     ],

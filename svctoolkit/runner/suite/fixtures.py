@@ -14,6 +14,7 @@ from svctoolkit import inputs, yamlfile
 from svctoolkit.errors import ConfigError, Problem, did_you_mean
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite.common import Common, is_file
+from svctoolkit.runner.suite.slips import near_member
 from svctoolkit.yamlfile import Document
 
 _MEMBERS = {"$use", "$set", "$unset"}
@@ -81,6 +82,9 @@ class Fixtures:
                 self._problem([*place, name], f"{name} must be {wanted}")
                 return fixture
         for path, new in (value.get("$set") or {}).items():
+            name = str(path).partition(".")[0]
+            if isinstance(fixture, dict) and name not in fixture and (near := near_member(name)) in fixture:
+                self._problem([*place, "$set", path], f"an event has no member {name!r}. Did you mean {near!r}?")
             try:
                 fixture = _with(fixture, str(path).split("."), self.apply(new, (*place, "$set", path)))
             except LookupError as error:

@@ -90,7 +90,7 @@ def event_slips(scenario: Scenario, step: Step) -> Places:
 
 def _slips(event: Mapping[str, Json], scenario: Scenario) -> Places:
     for name in event:
-        if name not in _EVENT and (near := _near_member(name)) and near not in event:
+        if (near := near_member(name)) and near not in event:
             yield (name,), f"an event has no member {name!r}. Did you mean {near!r}?"
     integrations = event.get("integrations")
     for name in integrations if isinstance(integrations, Mapping) else ():
@@ -102,8 +102,10 @@ def _slips(event: Mapping[str, Json], scenario: Scenario) -> Places:
 
 
 @lru_cache(1024)
-def _near_member(name: str) -> str:
-    """Return the member that `name` is a slip of, or an empty string. Scenarios have the same few names."""
+def near_member(name: str) -> str:
+    """Return the member of an event that `name` is a slip of, or an empty string."""
+    if name in _EVENT:
+        return ""
     return next((other for other in _EVENT if _is_slip(name, other)), "")
 
 
