@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 _SHORT = 4  # letters; shorter names are too similar to each other
+#: The members of an event that the event spec names.
+_EVENT = (
+    *("type", "event", "userId", "anonymousId", "properties", "traits", "context", "integrations"),
+    *("messageId", "timestamp", "originalTimestamp", "sentAt", "groupId", "previousId", "name", "category"),
+)
 
 
 def one_edit(name: str, other: str) -> bool:
@@ -34,3 +40,16 @@ def slip_of(name: str, others: Iterable[str]) -> str:
         if min(len(name), len(other)) >= _SHORT and not related and one_edit(name.lower(), other.lower()):
             return other
     return ""
+
+
+@lru_cache(1024)
+def near_member(name: str) -> str:
+    """Return the member of an event that `name` is a slip of, or an empty string."""
+    if name in _EVENT:
+        return ""
+    return next((other for other in _EVENT if is_slip(name, other)), "")
+
+
+def is_slip(name: str, other: str) -> bool:
+    """Return whether `name` is another spelling of `other`: other capitals, or one letter."""
+    return name != other and len(other) > 3 and one_edit(name.lower(), other.lower())

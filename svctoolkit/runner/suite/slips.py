@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,7 +12,7 @@ from msgspec import UNSET
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import Problem
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.names import one_edit
+from svctoolkit.runner.expect.names import is_slip, near_member
 from svctoolkit.runner.suite.model import Place, Scenario, Step, as_list
 from svctoolkit.runner.suite.variables import references
 from svctoolkit.yamlfile import Document
@@ -23,11 +22,6 @@ if TYPE_CHECKING:
 
 Places: TypeAlias = Iterator[tuple[Place, str]]
 
-#: The members of an event that the event spec names.
-_EVENT = (
-    *("type", "event", "userId", "anonymousId", "properties", "traits", "context", "integrations"),
-    *("messageId", "timestamp", "originalTimestamp", "sentAt", "groupId", "previousId", "name", "category"),
-)
 _ABOUT_ROW = ("id", "tags", "skip", "xfail")
 _REMARKS = ("comment", "comments", "description", "note", "notes", "remark", "why")
 
@@ -95,22 +89,10 @@ def _slips(event: Mapping[str, Json], scenario: Scenario) -> Places:
     integrations = event.get("integrations")
     for name in integrations if isinstance(integrations, Mapping) else ():
         known = _integrations(scenario)
-        near = next((other for other in known if _is_slip(name, other)), "")
+        near = next((other for other in known if is_slip(name, other)), "")
         if name not in known and near:
             text = f"no integration is called {name!r}, so this switches nothing. Did you mean {near!r}?"
             yield ("integrations", name), text
-
-
-@lru_cache(1024)
-def near_member(name: str) -> str:
-    """Return the member of an event that `name` is a slip of, or an empty string."""
-    if name in _EVENT:
-        return ""
-    return next((other for other in _EVENT if _is_slip(name, other)), "")
-
-
-def _is_slip(name: str, other: str) -> bool:
-    return name != other and len(other) > 3 and one_edit(name.lower(), other.lower())
 
 
 def _integrations(scenario: Scenario) -> dict[str, None]:
