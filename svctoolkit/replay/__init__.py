@@ -30,10 +30,10 @@ from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.record import Reject
 from svctoolkit.replay.reports import REPORTS
 from svctoolkit.replay.requests import RequestCount, RequestCounts, count_requests
-from svctoolkit.replay.results.estimates import Estimate
 from svctoolkit.replay.results.results import Comparison, Replayed
 from svctoolkit.replay.review.terms import Breach, Conditions
 from svctoolkit.replay.tally.differences import KINDS
+from svctoolkit.replay.tally.estimates import Estimate
 from svctoolkit.replay.tally.tally import Example, Group
 
 __all__ = [

@@ -22,7 +22,7 @@ from svctoolkit.replay.engine.engine import Job
 from svctoolkit.replay.engine.outputs import compare_outputs
 from svctoolkit.replay.engine.processes import processes
 from svctoolkit.replay.engine.progress import Meter, listener
-from svctoolkit.replay.engine.sides import fingerprint, offline_transport, select
+from svctoolkit.replay.engine.sides import fingerprint, offline_transport, only_source, select, sources_with_rules
 from svctoolkit.replay.inputs import Events, Input, input_of
 from svctoolkit.replay.options import Options, complete, show_options
 from svctoolkit.replay.records.columns import Columns
@@ -129,7 +129,7 @@ def _compare_outputs(before: Any, after: Any, options: Options) -> Comparison:
     tally, columns = compare_outputs(_columns(before), _columns(after), review)
     rows = Rows()
     rows.add(columns)
-    return Comparison(tally, True, time.perf_counter() - started, 1.0, None, rows, expired=review.expired)
+    return Comparison(tally, True, time.perf_counter() - started, 1.0, None, _rows=rows, expired=review.expired)
 
 
 def _columns(output: Any) -> Iterable[RowColumns]:
@@ -186,6 +186,7 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
         "elapsed": time.perf_counter() - started,
         "sample": job.sample,
         "expired": job.expired,
+        "source_rules": () if job.source else sources_with_rules(sides),
         "out": Path(out) if out is not None else None,
     }
 
@@ -203,7 +204,7 @@ def _run_input(events: Events, job: Job, options: Options) -> dict[str, Any]:
         job = dataclasses.replace(job, now=folder.header["now"])
     meter = Meter(listener(options["progress"]), source.total)
     run = pool.run(job, source, meter, folder=folder, pool=workers, width=width)
-    return {"tally": run.tally, "complete": run.complete, "_rows": run.rows, "_folder": folder}
+    return {"tally": run.tally, "_new": run.new, "complete": run.complete, "_rows": run.rows, "_folder": folder}
 
 
 def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
@@ -223,11 +224,13 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
     if len(sides) == 1 and (options["ignore"] or options["tolerance"] or options["accept"]):
         raise ConfigError("ignore, tolerance and accept apply to differences only: use them with compare")
     review = _review(options)
+    chosen = select(sides, destinations, options["source"])
     return Job(
         sides=sides,
-        destinations=select(sides, destinations, options["source"]),
+        destinations=chosen,
         stages=stages,
         source=options["source"] or "",
+        only_source="" if options["source"] else only_source(sides, chosen),
         columns=dict(options["columns"] or {}),
         batch=batch,
         sample=sample,

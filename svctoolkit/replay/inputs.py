@@ -111,7 +111,7 @@ class Files:
                 yield piece, opened.position()
             # Everything before the damage was read; the rest of the file is one rejected part.
             if opened.damage:
-                yield Reject(place(opened.name, line), opened.damage), opened.position()
+                yield Reject(place(opened.name, line), opened.damage, rest_unread=True), opened.position()
         finally:
             opened.close()
 

@@ -127,6 +127,12 @@ def _add_comparison(group: argparse._ArgumentGroup) -> None:
         "Without: failed, dropped, filtered, unmapped. Both: rejected",
     )
     group.add_argument(
+        "--fail-on-total",
+        default="",
+        metavar="CONDITIONS",
+        help="like --fail-on, but with --resume about all events in --out, not only about those that are new",
+    )
+    group.add_argument(
         "--ignore",
         action="append",
         default=[],
@@ -162,8 +168,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.forecast:
         _terminal.out(_plain_lines(_forecast(args)))
         return Exit.OK
-    result = _result(args)
-    breaches = result.breaches(args.fail_on)
+    result, breaches = _decided(args)
     if args.html:
         result.to_html(args.html)
     if args.duckdb:
@@ -193,7 +198,40 @@ def _run(args: argparse.Namespace) -> int:
         return Exit.FAILED
     for breach in breaches:
         _terminal.err(f"{breach.condition}: {breach.text}")
-    return Exit.FAILED if breaches else Exit.OK
+    if result.unread and not breaches:
+        _terminal.err(f"{result.unread[0].place}: {result.unread[0].reason}")
+        return Exit.USAGE
+    if breaches:
+        return Exit.FAILED
+    if args.fail_on or args.fail_on_total:
+        result.mark_judged()
+    return Exit.OK
+
+
+def _decided(args: argparse.Namespace) -> tuple[Replayed | Comparison, list[Breach]]:
+    """Return the result and its breaches, of a sample that is large enough to decide the conditions.
+
+    Standard input can be read only once, and an output folder belongs to one run: their first sample has to do.
+    """
+    from svctoolkit.cli import _terminal
+
+    result = _result(args)
+    breaches = _breaches(result, args)
+    while result.complete and breaches and all(breach.needs for breach in breaches):
+        if args.out or "-" in args.files:
+            break
+        open_conditions = ", ".join(breach.condition for breach in breaches)
+        size = max(breach.needs for breach in breaches)
+        _terminal.err(f"a sample of {args.sample:.3g} does not decide {open_conditions}; next: {size:.3g}")
+        args.sample = size
+        result = _result(args)
+        breaches = _breaches(result, args)
+    return result, breaches
+
+
+def _breaches(result: Replayed | Comparison, args: argparse.Namespace) -> list[Breach]:
+    new, total = result.breaches(args.fail_on), result.breaches(args.fail_on_total, total=True)
+    return [*new, *(breach for breach in total if breach not in new)]
 
 
 def _plain_lines(value: object) -> str:
@@ -284,7 +322,8 @@ def _check(args: argparse.Namespace) -> None:
     """Raise `UsageError` for invalid options before anything runs."""
     from svctoolkit.replay import REPORTS, Conditions
 
-    Conditions(args.fail_on, compares=args.before is not None or args.outputs)
+    for conditions in (args.fail_on, args.fail_on_total):
+        Conditions(conditions, compares=args.before is not None or args.outputs)
     compared = [name for name in ("ignore", "tolerance", "accept", "write_accepted") if getattr(args, name)]
     if args.outputs and (len(args.files) != 2 or args.before or args.out):
         raise UsageError("--outputs compares two folders written by --out; --before and --out do not apply")

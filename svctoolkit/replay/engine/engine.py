@@ -27,6 +27,7 @@ from svctoolkit.replay.records.record import Chunk, Record, Reject
 from svctoolkit.replay.records.sample import sample_of
 from svctoolkit.replay.review.accepted import Accepted
 from svctoolkit.replay.review.review import Review
+from svctoolkit.replay.tally.losses import marks_of
 from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, empty, parquet
 from svctoolkit.replay.tally.tally import Sum, Tally
 from svctoolkit.secrets import MASK, Masker
@@ -43,6 +44,7 @@ _MOST_REJECTS = 100_000  # per chunk
 class Job:
     """What to do with each event. One workspace is a replay, two are a comparison.
 
+    `source` is the source of every event, `only_source` that of events which do not have one.
     `rows` says what is kept of each event: nothing, columns of plain values, or a Parquet file. `now` is the current
     time for events without a timestamp. `ignore`, `tolerance`, `accepted` and `expired` are those of `Review`.
     """
@@ -51,6 +53,7 @@ class Job:
     destinations: tuple[str, ...]
     stages: Stages
     source: str = ""
+    only_source: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)
     batch: int = 200
     sample: float = 1.0
@@ -166,7 +169,8 @@ class Engine:
         # By source, because rules and tracking plans belong to a source: a batch never mixes two.
         waiting: dict[str, list[Record]] = {}
         for record in records:
-            source = self.job.source or record.source
+            source = self.job.source or record.source or self.job.only_source
+            self.sum.tally.sourceless += not source
             waiting.setdefault(source, []).append(record)
             if len(waiting[source]) == self.job.batch:
                 yield Batch(waiting.pop(source), source)
@@ -188,11 +192,14 @@ class Engine:
             self._spent(passages)
         return passages
 
-    def count_lost(self, destination: str, side: str, record: Record, losses: Iterable[Loss]) -> None:
+    def count_lost(self, destination: str, side: str, record: Record, losses: Sequence[Loss]) -> None:
         """Count an event that a simulated destination received, and by which rules it was lost there."""
         head = self.head(record)
         day = _time(record.event, self._now).astimezone(UTC).date().isoformat()
         self.sum.losses.count(destination, side, head["event_name"] or head["event_type"], day, losses)
+        if not side:  # a comparison has conditions about what is lost newly, see the ledger
+            for what in marks_of(losses):
+                self.sum.mark(destination, what, record.stratum)
 
     def forget_held(self) -> None:
         """Forget what simulated destinations hold, so that a chunk does not depend on the earlier ones."""

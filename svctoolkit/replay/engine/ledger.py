@@ -12,10 +12,10 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Passage
 from svctoolkit.replay.records.record import Record
 from svctoolkit.replay.review.review import Review
-from svctoolkit.replay.tally.differences import Difference, Outcome, general, json_type
+from svctoolkit.replay.tally.differences import LOST, Difference, Outcome, general, json_type
 from svctoolkit.replay.tally.exposure import delivered_personal_data, new_personal_data
 from svctoolkit.replay.tally.rows import Columns
-from svctoolkit.replay.tally.tally import Example, Group, Sum, add_counts
+from svctoolkit.replay.tally.tally import NEWLY_LOST, Example, Group, Sum, add_counts
 from svctoolkit.results import ABSENT
 from svctoolkit.results.changes import Change
 from svctoolkit.secrets import Masker
@@ -111,7 +111,7 @@ class Ledger:
             _name_rules(group, before, after)
             # No difference to look at, but the whole payload is new at this destination, and so is its personal data.
             if kind == "newly delivered":
-                self._expose({kind: group}, {kind: delivered_personal_data(after.output)})
+                self._expose(record, {kind: group}, {kind: delivered_personal_data(after.output)})
             return kind
         kinds: dict[_Key, str] = {}
         groups: dict[_Key, Group | None] = {}
@@ -127,17 +127,20 @@ class Ledger:
                     _name_rules(group, before, after)
                 if group is not None and {json_type(clear.before), json_type(clear.after)} == {"number"}:
                     group.measure(clear.before, clear.after)
-        self._expose(groups, exposed)
+        self._expose(record, groups, exposed)
+        for key in groups:
+            if key[1].startswith(LOST) and key[2] == "nothing":  # counted for each rule
+                self._book.sum.mark(self._destination, NEWLY_LOST, record.stratum)
         # One change that is not accepted is enough to report the event.
         return "accepted" if set(kinds.values()) == {"accepted"} else "changed"
 
-    def _expose(self, groups: Mapping[Any, Group | None], exposed: Mapping[Any, Sequence[str]]) -> None:
+    def _expose(self, record: Record, groups: Mapping[Any, Group | None], exposed: Mapping[Any, Sequence[str]]) -> None:
         """Count new personal data of an event, by group, and once for the destination. Accepted groups do not count."""
         for key, group in groups.items():
             if group is not None:
                 group.personal = add_counts(group.personal, dict.fromkeys(exposed[key], 1))
         kinds = {kind for key, of_key in exposed.items() if groups[key] is not None for kind in of_key}
-        self._book.sum.expose(self._destination, kinds)
+        self._book.sum.expose(self._destination, kinds, record.stratum)
 
     def _words(self, side: Outcome) -> str:
         if side.status == "failed":

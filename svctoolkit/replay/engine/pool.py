@@ -29,9 +29,13 @@ _RESTARTS = 3  # after workers were killed
 
 @dataclass(slots=True)
 class Run:
-    """The result of a job. `complete` is false if it was interrupted."""
+    """The result of a job. `complete` is false if it was interrupted.
+
+    `new` is the sum of the parts of a folder for which no conditions were checked; None if these are all.
+    """
 
     tally: Tally
+    new: Tally | None = None
     rows: Rows = field(default_factory=Rows)
     complete: bool = True
 
@@ -61,7 +65,7 @@ def run(job: Job, source: Input, meter: Meter, *, folder: Folder | None = None, 
     # Not interruptible: a half-written list of rejects would make the folder unusable for `resume`.
     with suppress(KeyboardInterrupt), uninterrupted():
         keeper.finish()
-    return Run(keeper.total, keeper.rows, complete)
+    return Run(keeper.total, keeper.new, keeper.rows, complete)
 
 
 def _missing(source: Input, earlier: dict[int, Tally], keeper: _Keeper) -> Iterator[Chunk]:
@@ -81,6 +85,8 @@ class _Keeper:
     def __init__(self, folder: Folder | None, meter: Meter) -> None:
         self._folder, self._meter = folder, meter
         self._sum = Sum()
+        self._judged = folder.judged() if folder is not None else frozenset()
+        self._new = Sum() if self._judged else None
         self._waiting: dict[int, tuple[Tally, Any]] = {}
         self._next = 0
         self._rejects: list[Reject] = []
@@ -115,6 +121,8 @@ class _Keeper:
 
     def _put(self, tally: Tally, rows: Any) -> None:
         self._sum.add(tally)
+        if self._new is not None and tally.digest not in self._judged:
+            self._new.add(tally)
         if rows is not None:
             self.rows.add(rows)
 
@@ -123,12 +131,18 @@ class _Keeper:
         """The sum of the results so far; an interrupted run may have gaps."""
         return self._sum.finish()
 
+    @property
+    def new(self) -> Tally | None:
+        """The sum of the parts for which no conditions were checked; None if these are all."""
+        return self._new.finish() if self._new is not None else None
+
     def finish(self) -> None:
         """Add the results that still wait for earlier ones, and the parts that could not be cut into chunks."""
         for number in sorted(self._waiting):
             self._put(*self._waiting.pop(number))
-        self._sum.reject(*self._rejects)
-        self._sum.tally.records += len(self._rejects)
+        for each in filter(None, (self._sum, self._new)):
+            each.reject(*self._rejects)
+            each.tally.records += len(self._rejects)
         if self._folder is not None:
             self._folder.finish(self._rejects)
 

@@ -50,6 +50,35 @@ def select(sides: Sequence[Workspace], destinations: Sequence[str] | None, sourc
     return tuple(chosen)
 
 
+def only_source(sides: Sequence[Workspace], destinations: Sequence[str]) -> str:
+    """Return the key of the only source, if it is connected to all destinations that are replayed; otherwise empty.
+
+    A connection on one side is enough: removing it is a change that a comparison has to find.
+    """
+    keys = {key for side in sides for key in side.sources}
+    if len(keys) != 1:
+        return ""
+    (key,) = keys
+    connected = {
+        destination.key
+        for side in sides
+        if key in side.sources
+        for destination in side.destinations_of(side.source(key))
+    }
+    return key if connected.issuperset(destinations) else ""
+
+
+def sources_with_rules(sides: Iterable[Workspace]) -> tuple[str, ...]:
+    """Return the keys of the sources that have a tracking plan or are disabled: the outcome depends on the source."""
+    found = {
+        key: None
+        for side in sides
+        for key, source in side.sources.items()
+        if not source.enabled or side.plan_link(source) is not None
+    }
+    return tuple(found)
+
+
 def _candidates(side: Workspace, destinations: Sequence[str] | None, source: str | None) -> list[Destination]:
     if destinations is not None:
         return [side.destination(key) for key in destinations if _has(side.destinations, key)]

@@ -51,7 +51,7 @@ def _count(
         for loss in result.losses:
             _add_loss(engine, destination, record, loss, masker)
     if any(result.losses for result in passage.results):
-        engine.sum.lose(destination)
+        engine.sum.lose(destination, record.stratum)
     if passage.lost is not None:
         _count_lost(engine, record, destination, passage.lost, masker)
     # Delivered events are only counted; everything else belongs to a group with examples.

@@ -62,7 +62,8 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
     except csv.Error as error:
         if rows:
             yield Piece(rows[0][0], (names, rows))
-        yield Reject(place(file.name, line), f"invalid CSV: {error}; the rest of the file is not read")
+        reason = f"invalid CSV: {error}; the rest of the file is not read"
+        yield Reject(place(file.name, line), reason, rest_unread=True)
         return
     if rows:
         yield Piece(rows[0][0], (names, rows))

@@ -85,7 +85,7 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
         except ValueError as error:
             yield Piece(line, values)
             reason, values = str(error), []
-            yield Reject(place(file.name, line), reason, begin(text.text[text.at : text.at + 1000]))
+            yield Reject(place(file.name, line), reason, begin(text.text[text.at : text.at + 1000]), rest_unread=True)
             break
         size += len(values[-1][1])
         if size > PIECE_BYTES or len(values) >= PIECE_RECORDS:

@@ -30,7 +30,8 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
     except FileNotFoundError as error:
         raise ConfigError("no such file", where=file.name) from error
     except (pa.ArrowException, OSError) as error:
-        yield Reject(place(file.name, row), f"the file is damaged from here on: {str(error).splitlines()[0]}")
+        reason = f"the file is damaged from here on: {str(error).splitlines()[0]}"
+        yield Reject(place(file.name, row), reason, rest_unread=True)
 
 
 # Any: a path, or an open remote file

@@ -44,7 +44,8 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
                 behind, file.share = piece.data[-1].first, read / total
                 yield Piece(piece.first, (piece.data, store.repeats(piece.first, behind + piece.data[-1].count)))
     except StoreError as error:
-        yield Reject(place(file.name, behind + 1), f"not the store of a data plane, or damaged from here on: {error}")
+        reason = f"not the store of a data plane, or damaged from here on: {error}"
+        yield Reject(place(file.name, behind + 1), reason, rest_unread=True)
 
 
 def _pieces(rows: Iterator[BlockRow]) -> Iterator[Piece]:

@@ -67,7 +67,7 @@ class Arrow:
             raise
         except Exception as error:  # noqa: BLE001 - a failed query, a damaged file: each library has its own errors
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            yield Reject(place("", first), f"cannot be read from here on: {reason}")
+            yield Reject(place("", first), f"cannot be read from here on: {reason}", rest_unread=True)
 
     def _batches(self) -> Iterator[Any]:
         try:

@@ -16,11 +16,15 @@ _SHOWN = 200
 
 
 class Reject(msgspec.Struct, frozen=True):
-    """A record that is not an event: its place (`file:line`), the reason, and the start of its text."""
+    """A record that is not an event: its place (`file:line`), the reason, and the start of its text.
+
+    `rest_unread`: the file is damaged here, and an unknown number of events after this place was not read.
+    """
 
     place: str
     reason: str
     text: str = ""
+    rest_unread: bool = False
 
 
 class Record(msgspec.Struct, frozen=True):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.records.record import Reject
-from svctoolkit.replay.results.estimates import Estimate, estimates
 from svctoolkit.replay.results.groups import Groups
 from svctoolkit.replay.results.losses import LossCounts
 from svctoolkit.replay.results.pages import write_page
@@ -19,6 +18,7 @@ from svctoolkit.replay.results.tables import arrow_reader, write_duckdb
 from svctoolkit.replay.review.accepted import Accepted, write_accepted
 from svctoolkit.replay.review.terms import Breach, Conditions
 from svctoolkit.replay.tally.differences import KINDS
+from svctoolkit.replay.tally.estimates import Estimate, estimates
 from svctoolkit.replay.tally.folder import Folder
 from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, Columns, frame
 from svctoolkit.replay.tally.spill import Rows
@@ -53,6 +53,14 @@ class Again:
         return _nothing, ()
 
 
+def source_text(count: int, sources: Sequence[str]) -> str:
+    """Return what is uncertain about events without a source."""
+    return (
+        f"{count:,} events have no source: tracking plans and states of {', '.join(sources)} were not applied. "
+        "Choose one: source=, --source"
+    )
+
+
 def _nothing() -> None:
     return None
 
@@ -69,6 +77,9 @@ class _Result(Displayed, ArrowOut):
     - `seconds`: time per step, over all processes; `elapsed`: wall-clock time
     - `complete`: false if the run was interrupted: then everything here covers the events up to that point
     - `expired`: accepted differences that have expired, and count as differences again
+    - `unread`: the places from which on a file could not be read, for example because it is truncated
+    - `source_rules`: sources whose tracking plans (or being disabled) matter, if none was chosen; `sourceless` counts
+      the events that they were not applied to
     - `out`: the folder with the rows as Parquet, if one was given
     """
 
@@ -77,6 +88,7 @@ class _Result(Displayed, ArrowOut):
     elapsed: float
     sample: float
     out: Path | None
+    _new: Tally | None = None
     _rows: Rows = field(default_factory=Rows)
     _folder: Folder | None = None
     _dask: Any = None
@@ -84,6 +96,7 @@ class _Result(Displayed, ArrowOut):
     _requests: Any = None
     _contrast: Any = None
     expired: Sequence[Accepted] = ()
+    source_rules: Sequence[str] = ()
 
     @property
     def events(self) -> int:
@@ -100,6 +113,14 @@ class _Result(Displayed, ArrowOut):
     @property
     def rejects(self) -> Sequence[Reject]:
         return self.tally.rejects
+
+    @property
+    def unread(self) -> Sequence[Reject]:
+        return self.tally.unread
+
+    @property
+    def sourceless(self) -> int:
+        return self.tally.sourceless if self.source_rules else 0
 
     @property
     def counts(self) -> Mapping[str, Mapping[str, int]]:
@@ -194,8 +215,20 @@ class _Result(Displayed, ArrowOut):
             )
         return self._dask
 
-    def breaches(self, conditions: str) -> list[Breach]:
+    def mark_judged(self) -> None:
+        """Record in the output folder that these events have passed: later, `breaches` is about others.
+
+        Without an output folder, this has no effect. Raises `ConfigError` if the folder cannot be written.
+        """
+        if self._folder is not None:
+            self._folder.mark_judged()
+
+    def breaches(self, conditions: str, *, total: bool = False) -> list[Breach]:
         """Return the conditions that are met, with their numbers: `result.breaches("changed>1% or lost>0")`.
+
+        After a sample, the numbers are estimates for all events. Conditions that they leave undecided are included,
+        with the share of the events that probably decides them (`needs`). With conditions, an input that could not be
+        read completely is a breach (`input`), and so are events without a source if rules depend on it (`source`).
 
         A number counts events over all destinations; a share is relative to the events of one destination, and any
         destination can meet the condition. Words are the kinds or statuses (with `_`), `new_failures`, `personal`
@@ -204,9 +237,21 @@ class _Result(Displayed, ArrowOut):
         lost by a rule of a simulated destination that did not apply before. In a replay, `lost`, `refused`, `cut` and
         `folded` are what simulated destinations do.
 
+        After a resumed run, conditions are about the events that have not passed yet (see `mark_judged`), or about all
+        of them with `total`. Otherwise a new day would hide in a long history.
+
         Raises `ConfigError` for invalid conditions.
         """
-        return Conditions(conditions, compares=isinstance(self, Comparison)).breaches(self.tally)
+        tally = self.tally if total or self._new is None else self._new
+        given = Conditions(conditions, compares=isinstance(self, Comparison))
+        return [*self._unreliable(), *given.breaches(tally, self.sample)] if conditions.strip() else []
+
+    def _unreliable(self) -> Iterator[Breach]:
+        """Yield what makes conditions meaningless: events that were not read, and rules that were not applied."""
+        for reject in self.unread:
+            yield Breach("input", f"{reject.place}: {reject.reason}")
+        if self.sourceless:
+            yield Breach("source", source_text(self.sourceless, self.source_rules))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the rows as JSON."""
@@ -215,6 +260,8 @@ class _Result(Displayed, ArrowOut):
             "records": self.records,
             "events": self.events,
             "rejected": self.rejected,
+            "unread": plain(self.unread),
+            "sourceless": self.sourceless,
             "sample": self.sample,
             "counts": {key: dict(counts) for key, counts in self.counts.items()},
             "estimates": {key: {what: list(e) for what, e in of.items()} for key, of in self.estimates.items()},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from svctoolkit.replay.results.attention import label, news, personal_lines, quiet_lines
-from svctoolkit.replay.results.results import _Result
+from svctoolkit.replay.results.results import _Result, source_text
 from svctoolkit.replay.results.text import count_words, describe, example_line, plural_s
 
 _MOST = 20  # groups per destination
@@ -67,6 +67,8 @@ def notes(result: _Result) -> Iterator[str]:
     for destination, patterns in result.tally.ignored.items():
         for path, count in sorted(patterns.items(), key=lambda item: -item[1])[:5]:
             yield f"{destination}: {path} is not compared ({count:,} events differ there)"
+    if result.sourceless:
+        yield source_text(result.sourceless, result.source_rules)
     for entry in result.expired:
         yield f"{entry}: accepted until {entry.expires}, has expired and counts again ({entry.reason})"
     if result.more_groups:

@@ -2,21 +2,25 @@
 
 A number counts events over all destinations. A share is relative to the events of one destination, and any destination
 can meet the condition. `and` has precedence over `or`, a comma means `or`, and a word alone means `> 0`.
+
+The numbers of a sample are estimates for all events. A condition is undecided if it is met at one end of the 95%
+interval and not at the other. An undecided condition is a breach: a check never passes by the luck of a sample.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from svctoolkit.errors import ConfigError, did_you_mean
-from svctoolkit.replay.tally.differences import KINDS, LOST, STATUSES
-from svctoolkit.replay.tally.losses import SENT, by_rule
-from svctoolkit.replay.tally.tally import Tally
+from svctoolkit.replay.review.measures import LOSSES, REJECTED, Measure, measure
+from svctoolkit.replay.tally.differences import KINDS, STATUSES
+from svctoolkit.replay.tally.estimates import Estimate
+from svctoolkit.replay.tally.tally import LOSSY, NEWLY_LOST, PERSONAL, Tally
 
 _TERM = re.compile(r"\s*+([A-Za-z][\w-]*+)\s*+(?:(>=|<=|==|!=|>|<)\s*+([\d.]++(?:[eE]-?\d++)?)\s*+(%?))?\s*+")
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
@@ -31,19 +35,21 @@ _OF_COMPARISON: Mapping[str, tuple[str, ...]] = {
     "any": _DIFFERENT,
 }
 _OF_REPLAY: Mapping[str, tuple[str, ...]] = {status: (status,) for status in STATUSES if status != "off"}
-_REJECTED = "rejected"
-_LOSSY = "lossy"  # of a replay: events with a value that does not arrive as it was returned or sent
-#: What simulated destinations do. `lost`: any of the others.
-_OF_LOSSES: Mapping[str, tuple[str, ...]] = dict.fromkeys(("lost", "refused", "dropped", "cut", "folded"), ())
-_NEWLY_LOST = "newly_lost"  # of a comparison: by a rule by which it was not lost before
-_PERSONAL = "personal"  # of a comparison: events with plain personal data that is new
+_OF_LOSSES: Mapping[str, tuple[str, ...]] = dict.fromkeys(LOSSES, ())
+_MARGIN = 1.2  # of the share that should decide: the next estimate differs from this one
+_LARGEST_SAMPLE = 0.5  # a larger one is not worth it: run all events
 
 
 class Breach(NamedTuple):
-    """A failure condition that is met, and the numbers as text. Not a violation: no tracking plan is involved."""
+    """A failure condition that is met, and the numbers as text. Not a violation: no tracking plan is involved.
+
+    `needs` is 0 for a condition that is met for certain. A sample may leave a condition undecided: then `needs` is the
+    share of the events that probably decides it, 1 for all of them.
+    """
 
     condition: str
     text: str
+    needs: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,6 @@ class _Term:
 class Conditions:
     """The conditions under which a result fails a check. Raises `ConfigError` for invalid text.
 
-
     `compares`: about a comparison. `losses`: only about what simulated destinations lose.
     """
 
@@ -65,18 +70,21 @@ class Conditions:
         if losses:
             self._words = _OF_LOSSES
         else:
-            more = {_NEWLY_LOST: (), _PERSONAL: ()}
-            self._words = {**_OF_COMPARISON, **more} if compares else {**_OF_LOSSES, **_OF_REPLAY, _LOSSY: ()}
+            more = {NEWLY_LOST: (), PERSONAL: ()}
+            self._words = {**_OF_COMPARISON, **more} if compares else {**_OF_LOSSES, **_OF_REPLAY, LOSSY: ()}
         clauses = re.split(r",|\bor\b", text) if text.strip() else []
         self._clauses = [(clause.strip(), [self._term(t) for t in re.split(r"\band\b", clause)]) for clause in clauses]
 
-    def breaches(self, tally: Tally) -> list[Breach]:
-        """Return the conditions that are met, in order."""
+    def breaches(self, tally: Tally, sample: float = 1.0) -> list[Breach]:
+        """Return the conditions that are met or undecided, in order. `sample` is the share that the run was to have."""
         found = []
         for clause, terms in self._clauses:
-            texts = [_holds(term, self._words.get(term.word, ()), tally) for term in terms]
-            if all(texts):
-                found.append(Breach(clause, " and ".join(texts)))
+            answers = [_answer(term, measure(term.word, self._words.get(term.word, ()), tally)) for term in terms]
+            if any(answer.is_met is False for answer in answers):
+                continue
+            needs = max((_needed(sample, answer) for answer in answers if answer.is_met is None), default=0.0)
+            text = " and ".join(answer.text for answer in answers)
+            found.append(Breach(clause, f"not sure: {text}; {_advice(needs)}" if needs else text, needs))
         return found
 
     def _term(self, text: str) -> _Term:
@@ -84,8 +92,8 @@ class Conditions:
         if match is None:
             raise ConfigError(f"{text.strip()!r} is not a condition. Example: changed>1% or new_failures>0")
         word = match[1].replace("-", "_")
-        if word not in self._words and word != _REJECTED:
-            words = [*self._words, _REJECTED]
+        if word not in self._words and word != REJECTED:
+            words = [*self._words, REJECTED]
             raise ConfigError(
                 f"unknown word {match[1]!r} in a condition; known words: {', '.join(words)}.{did_you_mean(word, words)}"
             )
@@ -96,48 +104,64 @@ class Conditions:
         return _Term(word, match[2] or ">", bound, bool(match[4]))
 
 
-def _holds(term: _Term, kinds: Sequence[str], tally: Tally) -> str:
-    """Return the numbers of a term as text if it is met, otherwise an empty string."""
-    compare = _OPERATORS[term.compare]
-    word = "events with new personal data" if term.word == _PERSONAL else term.word.replace("_", " ")
-    if term.word == _REJECTED:
-        shares = {"the input": (tally.rejected, tally.records)}
-    elif term.word == _PERSONAL:
-        of = tally.personal
-        shares = {key: (max(of.get(key, {}).values(), default=0), sum(c.values())) for key, c in tally.counts.items()}
-    elif term.word == _LOSSY:
-        shares = {key: (tally.lossy.get(key, 0), sum(counts.values())) for key, counts in tally.counts.items()}
-    elif term.word in _OF_LOSSES and not kinds:
-        shares = {key: (_count(of, term.word), of[SENT, ""]) for key, of in by_rule(tally.lost).items()}
-    elif term.word == _NEWLY_LOST:
-        shares = {key: (_newly_lost(tally, key), sum(of.values())) for key, of in tally.counts.items()}
-    else:
-        shares = {
-            key: (sum(counts.get(kind, 0) for kind in kinds), sum(counts.values()))
-            for key, counts in tally.counts.items()
-        }
+class _Answer(NamedTuple):
+    """Whether a term is met (None: undecided), the numbers as text, and the estimate with its bound in events."""
+
+    is_met: bool | None
+    text: str
+    number: Estimate
+    bound: float
+
+
+def _answer(term: _Term, measures: Sequence[Measure]) -> _Answer:
+    word = "events with new personal data" if term.word == PERSONAL else term.word.replace("_", " ")
     if not term.is_share:
-        total = sum(count for count, _ in shares.values())
-        return f"{total:,} {word}" if compare(total, term.bound) else ""
-    parts = [(100 * count / total if total else 0.0, count, total, key) for key, (count, total) in shares.items()]
-    holding = [part for part in parts if compare(part[0], term.bound)]
-    if not holding:
-        return ""
-    share, count, total, key = max(holding)
-    return f"{share:.3g}% {word} at {key} ({count:,} of {total:,})"
+        return _of_total(term, word, measures)
+    # Any destination can meet a share: one that does speaks for all, the one with the largest share first.
+    by_share = sorted(measures, key=lambda each: each.number.events / max(each.total, 1), reverse=True)
+    answers = [_of_share(term, word, each) for each in by_share]
+    for wanted in (True, None):
+        for answer in answers:
+            if answer.is_met is wanted:
+                return answer
+    return _Answer(False, "", Estimate(0.0, 0.0), 0.0)
 
 
-def _count(counts: Counter[tuple[str, str]], what: str) -> int:
-    return sum(count for (done, _), count in counts.items() if done == what)
+def _of_total(term: _Term, word: str, measures: Sequence[Measure]) -> _Answer:
+    low, high = (sum(each.interval[end] for each in measures) for end in (0, 1))
+    number = Estimate(sum(each.number.events for each in measures), sum(each.number.error for each in measures))
+    estimated = "about " if low != high else ""
+    return _Answer(_compared(term, low, high), f"{estimated}{number} {word}", number, term.bound)
 
 
-def _newly_lost(tally: Tally, destination: str) -> int:
-    """Return for how many events a destination newly loses something, counted for each rule."""
-    return sum(
-        group.count
-        for group in tally.groups
-        if group.destination == destination
-        and group.kind == "changed"
-        and group.path.startswith(LOST)
-        and group.before == "nothing"
-    )
+def _of_share(term: _Term, word: str, of: Measure) -> _Answer:
+    low, high = (100 * end / of.total if of.total else 0.0 for end in of.interval)
+    share = 100 * of.number.events / of.total if of.total else 0.0
+    numbers = f"({of.number} of {of.total:,.0f})"
+    if low != high:
+        text = f"about {share:.3g}% {word} at {of.key}, {low:.3g}% to {high:.3g}% {numbers}"
+    else:
+        text = f"{share:.3g}% {word} at {of.key} {numbers}"
+    return _Answer(_compared(term, low, high), text, of.number, term.bound / 100 * of.total)
+
+
+def _compared(term: _Term, low: float, high: float) -> bool | None:
+    """Return whether every number of an interval meets the term; None if some do and some do not."""
+    compare = _OPERATORS[term.compare]
+    if low < term.bound < high:
+        return None
+    ends = {compare(low, term.bound), compare(high, term.bound)}
+    return ends.pop() if len(ends) == 1 else None
+
+
+def _needed(sample: float, answer: _Answer) -> float:
+    """Return the share of the events whose estimate probably is on one side of the bound."""
+    distance = abs(answer.number.events - answer.bound)
+    # The error shrinks with the square root of the number of events.
+    factor = max(2.0, _MARGIN * (answer.number.error / distance) ** 2) if distance else math.inf
+    share = sample * factor
+    return float(f"{share:.1g}") if share < _LARGEST_SAMPLE else 1.0
+
+
+def _advice(needs: float) -> str:
+    return "needs all events" if needs == 1 else f"needs a sample of {100 * needs:.3g}%"

@@ -4,6 +4,7 @@ rows/part-000000.parquet   the rows of a chunk; `pandas.read_parquet("FOLDER/row
 done/000000.json           the counts of a chunk; written last, so it marks the chunk as done
 rejects.ndjson             records that are not events, with file and line; written at the end
 replay.json                the input, workspaces and options of the replay
+judged.json                the parts for which all conditions were checked, and none was met
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from svctoolkit.replay.tally.rows import Columns, load_parquet
 from svctoolkit.replay.tally.tally import Tally, as_json, from_json, plain
 
 _NAME = "replay.json"
+_JUDGED = "judged.json"
 
 
 class Folder:
@@ -115,6 +117,18 @@ class Folder:
                 continue  # not written by this class; its chunk is run again
             if self._rows(tally.number).is_file():
                 yield tally
+
+    def judged(self) -> frozenset[str]:
+        """Return the digests of the parts whose conditions were checked and not met."""
+        try:
+            return frozenset(json.loads((self.path / _JUDGED).read_bytes()))
+        except (OSError, ValueError, TypeError):  # missing, or not written by this class: check them again
+            return frozenset()
+
+    def mark_judged(self) -> None:
+        """Record that conditions were checked for all parts in the folder, and none was met."""
+        digests = sorted(tally.digest for tally in self.tallies())
+        self._write(self.path / _JUDGED, json.dumps(digests).encode() + b"\n")
 
     def add(self, tally: Tally, rows: bytes) -> None:
         """Store a part. When this returns, the chunk is done."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -62,6 +62,11 @@ class LossSum:
     def counts(self) -> list[LossCount]:
         """Return the counts, by destination, largest first."""
         return [LossCount(*key, events) for key, events in self._counts.most_common()]
+
+
+def marks_of(losses: Sequence[Loss]) -> set[str]:
+    """Return what a received event counts as in a stratum: `sent`, and what happened to it."""
+    return {SENT, *([LOST] if losses else []), *(loss.what for loss in losses)}
 
 
 def by_rule(counts: Iterable[LossCount], side: str = "") -> dict[str, Counter[tuple[str, str]]]:

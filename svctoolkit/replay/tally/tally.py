@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
+from typing import Final
 
 import msgspec
 
@@ -12,6 +13,10 @@ from svctoolkit.replay.records.record import Reject
 from svctoolkit.replay.tally.losses import LossCount, LossSum
 
 EXAMPLES = 3  # per group
+#: Marks of strata: see `Stratum`.
+LOSSY: Final = "lossy"
+PERSONAL: Final = "personal"
+NEWLY_LOST: Final = "newly_lost"
 _MOST_NAMES = 1000  # of events, per group
 _STEPS = {"1e-9": 1e-9, "1e-6": 1e-6, "0.1%": 0.001, "1%": 0.01, "10%": 0.1, "100%": 1.0}
 _MOST_GROUPS = 5000
@@ -153,16 +158,22 @@ def _relative(before: float, difference: float) -> str:
 
 
 class Stratum(msgspec.Struct):
-    """The events of one shape in a sample: how many there are, how many were run, and their outcomes."""
+    """The events of one shape in a sample: how many there are, how many were run, and their outcomes.
+
+    `marks` counts what else conditions are about, by destination: events that are `lossy`, with new `personal` data,
+    and what simulated destinations do.
+    """
 
     records: int = 0
     run: int = 0
     counts: dict[str, dict[str, int]] = {}
+    marks: dict[str, dict[str, int]] = {}
 
 
 class Tally(msgspec.Struct):
     """The result of one chunk, or of many. `digest` identifies the chunk, if it is stored in a folder.
 
+    `unread` are the places from which on a file could not be read. `sourceless` counts events without a known source.
     `ignored` counts the events with a change hidden by a pattern of `ignore` or `tolerance`, by destination. `counts`
     has the number of events for each status or kind, by destination. `unstable` counts events by destination and path
     whose values differ between two runs of the same pipeline. `lossy` counts the events of a replay with a value that
@@ -177,6 +188,8 @@ class Tally(msgspec.Struct):
     events: int = 0
     rejected: int = 0
     rejects: list[Reject] = []
+    unread: list[Reject] = []
+    sourceless: int = 0
     counts: dict[str, dict[str, int]] = {}
     groups: list[Group] = []
     more_groups: int = 0
@@ -199,6 +212,7 @@ class Sum:
 
     def reject(self, *rejects: Reject) -> None:
         self.tally.rejected += len(rejects)
+        self.tally.unread = [*self.tally.unread, *(reject for reject in rejects if reject.rest_unread)]
         room = max(0, self._most_rejects - len(self.tally.rejects))
         self.tally.rejects = [*self.tally.rejects, *rejects[:room]]
 
@@ -207,6 +221,12 @@ class Sum:
         of[what] = of.get(what, 0) + 1
         if stratum:
             of = self.stratum(stratum).counts.setdefault(destination, {})
+            of[what] = of.get(what, 0) + 1
+
+    def mark(self, destination: str, what: str, stratum: str) -> None:
+        """Count an event of a sample for conditions that are not about outcomes."""
+        if stratum:
+            of = self.stratum(stratum).marks.setdefault(destination, {})
             of[what] = of.get(what, 0) + 1
 
     def stratum(self, name: str) -> Stratum:
@@ -221,15 +241,17 @@ class Sum:
         of = self.tally.ignored.setdefault(destination, {})
         of[pattern] = of.get(pattern, 0) + 1
 
-    def lose(self, destination: str) -> None:
+    def lose(self, destination: str, stratum: str = "") -> None:
         """Count an event with a value that does not arrive as it was returned or sent."""
         self.tally.lossy = add_counts(self.tally.lossy, {destination: 1})
+        self.mark(destination, LOSSY, stratum)
 
-    def expose(self, destination: str, kinds: Collection[str]) -> None:
+    def expose(self, destination: str, kinds: Collection[str], stratum: str = "") -> None:
         """Count an event with plain personal data of these kinds that is new at a destination."""
         if kinds:
             of = self.tally.personal
             of[destination] = add_counts(of.get(destination, {}), dict.fromkeys(kinds, 1))
+            self.mark(destination, PERSONAL, stratum)
 
     def group(self, destination: str, kind: str, path: str, before: str, after: str) -> Group | None:
         """Return the group with this key, a new one if necessary; None if there are too many already."""
@@ -255,6 +277,7 @@ class Sum:
         mine.events += tally.events
         self.reject(*tally.rejects)
         mine.rejected += tally.rejected - len(tally.rejects)
+        mine.sourceless += tally.sourceless
         mine.more_groups += tally.more_groups
         _add_counts(mine.counts, tally.counts)
         _add_counts(mine.unstable, tally.unstable)
@@ -268,6 +291,7 @@ class Sum:
             mine_of.records += stratum.records
             mine_of.run += stratum.run
             _add_counts(mine_of.counts, stratum.counts)
+            _add_counts(mine_of.marks, stratum.marks)
         self.losses.add(tally.lost)
         for group in tally.groups:
             own = self.group(*group.key)

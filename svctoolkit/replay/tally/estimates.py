@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import sqrt
 from typing import NamedTuple
 
-from svctoolkit.replay.tally.tally import Tally
+from svctoolkit.replay.tally.tally import Stratum, Tally
 
 _SIGMAS = 1.96  # 95% of a normal distribution
 
@@ -22,24 +22,30 @@ class Estimate(NamedTuple):
 
 
 def estimates(tally: Tally) -> Mapping[str, Mapping[str, Estimate]]:
-    """Return destination -> outcome -> estimated number of events; the exact counts without a sample.
+    """Return destination -> outcome -> estimated number of events; the exact counts without a sample."""
+    if not tally.strata:
+        return {key: {what: Estimate(count, 0.0) for what, count in of.items()} for key, of in tally.counts.items()}
+    return {
+        key: {what: estimate(tally, _counter(key, what)) for what in counts} for key, counts in tally.counts.items()
+    }
+
+
+def estimate(tally: Tally, count: Callable[[Stratum], int]) -> Estimate:
+    """Return the number among all events of what `count` returns for a stratum of the sample.
 
     Shapes whose events were all run are certain. Each other shape is extrapolated from its sample. Its error is
     computed as if the sample had one more event with this outcome and one more without, so even a sample without
     exceptions is not certain.
     """
-    if not tally.strata:
-        return {key: {what: Estimate(count, 0.0) for what, count in of.items()} for key, of in tally.counts.items()}
-    return {key: {what: _estimate(tally, key, what) for what in counts} for key, counts in tally.counts.items()}
-
-
-def _estimate(tally: Tally, destination: str, what: str) -> Estimate:
     total = variance = 0.0
     for stratum in tally.strata.values():
-        size, run = stratum.records, stratum.run
-        count = stratum.counts.get(destination, {}).get(what, 0)
+        size, run, found = stratum.records, stratum.run, count(stratum)
         if run:
-            total += size * count / run
-            share = (count + 1) / (run + 2)
+            total += size * found / run
+            share = (found + 1) / (run + 2)
             variance += size**2 * (1 - run / size) * share * (1 - share) / run
     return Estimate(total, _SIGMAS * sqrt(variance))
+
+
+def _counter(destination: str, what: str) -> Callable[[Stratum], int]:
+    return lambda stratum: stratum.counts.get(destination, {}).get(what, 0)

@@ -1,0 +1,154 @@
+"""Gates: conditions that are never green by the luck of a sample, an old total or a missing source."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svctoolkit.cli import main
+from svctoolkit.events import track
+from svctoolkit.replay import Comparison, compare
+from tests.replay.shops import ndjson, shop
+
+
+def views(share: float, count: int = 1000) -> list[dict[str, Any]]:
+    """Return events of which this share is views; many others have their own shape, which samples keep."""
+    events = []
+    for number in range(count):
+        name = "Product Viewed" if number % 100 < 100 * share else "Order Completed"
+        properties = {"total": number, **({f"p{number}": 1} if number % 5 == 0 and name == "Order Completed" else {})}
+        events.append({**track(name, user_id=f"u{number}", properties=properties), "messageId": f"m{number}"})
+    return events
+
+
+def keep(event: dict[str, Any]) -> dict[str, Any]:
+    return event
+
+
+def lose_views(event: dict[str, Any]) -> dict[str, Any] | None:
+    return None if event["event"] == "Product Viewed" else event
+
+
+def sampled(share: float, sample: float) -> Comparison:
+    return compare(views(share), shop(keep), shop(lose_views), sample=sample)
+
+
+@pytest.mark.parametrize("sample", [0.1, 0.2, 0.4])
+def test_a_condition_on_a_sample_is_about_all_events(sample: float) -> None:
+    """The sample has fewer views than the events, because it keeps every rare shape."""
+    result = sampled(0.4, sample)
+    raw = result.kinds["newly dropped"] / result.events
+
+    (breach,) = result.breaches("lost>22%")
+
+    assert raw < 0.4
+    assert breach.needs == 0  # certain
+    assert breach.text.startswith("about ")
+    assert result.breaches("lost>75%") == []
+
+
+def test_a_condition_that_a_sample_does_not_decide_is_a_breach() -> None:
+    (breach,) = sampled(0.4, 0.05).breaches("lost>39%")
+
+    assert breach.needs > 0.05
+    assert breach.text.startswith("not sure: about ")
+    assert "needs" in breach.text.rsplit(";", 1)[1]
+
+
+def test_only_all_events_show_that_nothing_is_lost() -> None:
+    assert [breach.needs for breach in sampled(0.0, 0.1).breaches("lost>0")] == [1.0]
+    assert [breach.needs for breach in sampled(0.4, 0.1).breaches("lost>0")] == [0.0]  # some were seen
+    assert sampled(0.0, 1.0).breaches("lost>0") == []
+
+
+def test_the_command_takes_larger_samples_until_its_conditions_are_decided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ndjson(Path("events.ndjson"), views(0.4))
+    hook = 'destinations: {hook: {type: WEBHOOK, config: {webhookUrl: "https://hook.example/%s"}}}\n'
+    for name, address in (("before.yaml", "in"), ("after.yaml", "v2")):
+        Path(name).write_text("workspace: shop\n" + hook % address)
+    arguments = ["replay", "events.ndjson", "--before", "before.yaml", "--after", "after.yaml", "--sample", "0.02"]
+
+    assert main([*arguments, "--fail-on", "changed<93%"]) == 0
+
+    said = capsys.readouterr()
+    assert "a sample of 0.02 does not decide changed<93%; next: " in said.err
+    assert "hook: estimated for all events: 1,000 ±" in said.out
+
+
+PLANNED = """
+workspace: shop
+sources:
+  web: {{destinations: [hook], trackingPlan: {{plan: orders, settings: {{global: {{{drops}}}}}}}}}{more}
+destinations: {{hook: {{type: WEBHOOK, config: {{webhookUrl: "https://hook.example/in"}}}}}}
+trackingPlans: {{orders: {{file: plan.json}}}}
+"""
+
+
+PLAN = {"id": "tp", "events": [{"name": "Order Completed", "eventType": "track", "rules": {"type": "object"}}]}
+
+
+def planned(folder: Path, *, more: str = "") -> list[str]:
+    """Write two workspaces; only the second drops events that are not in the tracking plan. Return the arguments."""
+    for name, drops in (("before.yaml", ""), ("after.yaml", "drop_unplanned_events: true")):
+        (folder / "plan.json").write_text(json.dumps(PLAN))
+        (folder / name).write_text(PLANNED.format(drops=drops, more=more))
+    (folder / "days").mkdir()
+    events = ndjson(folder / "events.ndjson", views(0.4, 100))
+    return ["replay", str(events), "--before", str(folder / "before.yaml"), "--after", str(folder / "after.yaml")]
+
+
+def test_the_only_source_is_the_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*planned(tmp_path), "--fail-on", "any"]) == 1
+
+    assert "40 newly dropped" in capsys.readouterr().out
+
+
+def test_events_without_a_source_do_not_pass_if_a_tracking_plan_depends_on_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = planned(tmp_path, more="\n  app: {destinations: [hook]}")
+
+    assert main([*arguments, "--fail-on", "any"]) == 1
+    said = capsys.readouterr()
+    assert "source: 100 events have no source: tracking plans and states of web were not applied" in said.err
+    assert main([*arguments, "--source", "app", "--fail-on", "any"]) == 0
+    assert main([*arguments, "--source", "web", "--fail-on", "any"]) == 1
+    assert main(arguments) == 0
+    assert "100 events have no source" in capsys.readouterr().out
+
+
+def test_a_truncated_archive_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Half a month of events is not a month: the rest of the file may be the half that breaks."""
+    arguments = planned(tmp_path)
+    whole = gzip.compress((tmp_path / "events.ndjson").read_bytes() * 40, 1)
+    (tmp_path / "cut.ndjson.gz").write_bytes(whole[: len(whole) // 2])
+    arguments[1] = str(tmp_path / "cut.ndjson.gz")
+
+    assert main(arguments) == 4
+    assert "the file is damaged from here on" in capsys.readouterr().err
+    assert main([*arguments, "--fail-on", "newly_failing>0"]) == 1
+    assert "input: " in capsys.readouterr().err
+
+
+def test_conditions_of_a_resumed_run_are_about_new_events(tmp_path: Path) -> None:
+    """A day on which everything is dropped fails, even after a long history, and until it passes."""
+    planned(tmp_path)
+    days, out, workspace = (str(tmp_path / name) for name in ("days", "out", "after.yaml"))
+    ndjson(tmp_path / "days" / "1.ndjson", views(0.01))
+    arguments = ["replay", days, "--workspace", workspace, "--out", out]
+
+    assert main([*arguments, "--fail-on", "dropped>2%"]) == 0
+    ndjson(tmp_path / "days" / "2.ndjson", views(1.0, 10))
+    again = [*arguments, "--resume"]
+    assert main([*again, "--fail-on", "dropped>2%"]) == 1
+    assert main([*again, "--fail-on", "dropped>2%"]) == 1  # not green because it ran before
+    assert main([*again, "--fail-on-total", "dropped>2%"]) == 0
+    assert main([*again, "--fail-on", "dropped>0"]) == 0  # nothing is new
+    assert main([*again, "--fail-on-total", "dropped>0"]) == 1
