@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from inspect import isclass
 from pathlib import Path
@@ -41,7 +41,9 @@ from svctoolkit.profile import profile
 from svctoolkit.replay import compare, replay
 from svctoolkit.sdk import LogLevel, ServiceClient
 from svctoolkit.secrets import Secret
+from svctoolkit.server import Webhook
 from svctoolkit.server.inspect.queries import KINDS
+from svctoolkit.server.store.memory import IdentityMemory
 from svctoolkit.widgets.transformation_editor.aggregate import Many, aggregate
 from svctoolkit.widgets.transformation_editor.trial import Bench
 from tests.test_no_secret_shows import CANARIES, ENVIRONMENT, EVENTS, KNOWN, canaries_in, shop, shown_by, workspace
@@ -161,6 +163,8 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
         s.plane.fates,
         s.plane.violations,
     ],
+    "Webhook": lambda s: [*_webhooks(s)],
+    "IdentityMemory": lambda s: _memory(s),
     "Held": lambda _: held(),
     "HeldTable": lambda _: [*held().tables.values()],
     "Losses": lambda _: [held().lost, held().changed],
@@ -227,6 +231,20 @@ def test_every_display_is_in_a_list() -> None:
     shown |= {kind.__name__ for kind, form in displayed._VIEWS if form == "html"}
 
     assert sorted(shown ^ tried) == [], "add a line to DISPLAYS above"
+
+
+def _webhooks(shop: Shop) -> Sequence[Webhook]:
+    if "vendor" not in shop.plane.workspace.sources:
+        shop.plane.workspace.source("vendor", type="webhook", destinations=["hook"])
+        for body in (TELLTALE, f"{{{json.dumps(TELLTALE)}"):
+            shop.plane.send_webhook("vendor", body)
+    return shop.plane.webhooks
+
+
+def _memory(shop: Shop) -> IdentityMemory:
+    memory = shop.plane.memory("web")
+    memory["cart"] = {"anonymousId": CANARIES["a secret setting of a mapping"]}
+    return memory
 
 
 def test_every_displayed_class_has_a_view() -> None:

@@ -43,7 +43,8 @@ MAY_IMPORT = {
     "transformations": "causes errors interrupts display events",
     "delivery": "causes errors secrets url_secrets display registry",
     "workspace": (
-        "simulations errors secrets url_secrets display events yamlfile plans destinations transformations delivery"
+        "simulations errors secrets url_secrets display events yamlfile plans destinations sources transformations "
+        "delivery"
     ),
     "results": "simulations causes errors secrets url_secrets display events transformations delivery warehouse",
     "pipeline": (
@@ -54,8 +55,8 @@ MAY_IMPORT = {
     "client": "causes errors secrets url_secrets retries display events destinations results pipeline",
     "server": (
         "simulations prometheus "
-        "causes errors secrets url_secrets retries interrupts sqlite display events plans destinations transformations "
-        "delivery workspace results warehouse pipeline"
+        "causes errors secrets url_secrets retries interrupts sqlite display events plans destinations sources "
+        "transformations delivery workspace results warehouse pipeline"
     ),
     "runner": (
         "git simulations "

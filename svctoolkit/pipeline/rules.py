@@ -60,8 +60,8 @@ def exclusion(event: Mapping[str, Json], source: Source, destination: Destinatio
     return (
         _by_integrations(event.get("integrations"), definition.display_name)
         or _by_type(event_type, definition, config)
-        or _by_mode(event_type, source.type, definition, config)
-        or _by_consent(event, source.type, config)
+        or _by_mode(event_type, source.platform, definition, config)
+        or _by_consent(event, source.platform, config)
         or (_by_conversions(event, config) if event_type == "track" else "")
     )
 

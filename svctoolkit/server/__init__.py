@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from svctoolkit.server.inspect.records import Fate as Fate
     from svctoolkit.server.inspect.records import Received as Received
     from svctoolkit.server.inspect.records import Rejected as Rejected
+    from svctoolkit.server.inspect.records import Webhook as Webhook
     from svctoolkit.server.inspect.views import View as View
     from svctoolkit.server.plane import DataPlane as DataPlane
     from svctoolkit.server.serving import Running as Running
@@ -48,6 +49,7 @@ _HOME = {
     "Running": "serving",
     "Tls": "serving",
     "View": "inspect.views",
+    "Webhook": "inspect.records",
     "app": "test_api.app",
     "ask": "test_api.event_tests",
     "banner": "announcement",

@@ -7,6 +7,21 @@ from svctoolkit.display import Html
 from svctoolkit.displayed import shows
 from svctoolkit.server.inspect._display import counts
 from svctoolkit.server.plane import DataPlane
+from svctoolkit.server.store.memory import IdentityMemory
+
+
+@shows(IdentityMemory)
+def memory(found: IdentityMemory) -> Html:
+    """Return the entries, and when they expire."""
+    mask = found.masker().text
+    rows = []
+    for key, fields in found.items():
+        until = found.expires(key)
+        rows += [
+            [mask(key), name, mask(value), until.isoformat() if until else "never"] for name, value in fields.items()
+        ]
+    title = f"memory of {found.source}" + (f", run {found.run}" if found.run else "")
+    return display.page(display.table(["key", "field", "value", "expires"], rows, caption=mask(title)))
 
 
 @shows(DataPlane)

@@ -29,6 +29,7 @@ from svctoolkit.server.forwarding import Tee
 from svctoolkit.server.ingest.direct import Direct
 from svctoolkit.server.ingest.routes import Ingest
 from svctoolkit.server.ingest.routes import new_id as _new_id
+from svctoolkit.server.ingest.sending import Fields, webhook_request
 from svctoolkit.server.inspect import arrivals
 from svctoolkit.server.inspect.arrivals import Totals
 from svctoolkit.server.inspect.metrics import Metrics
@@ -36,6 +37,7 @@ from svctoolkit.server.inspect.overview import Reload
 from svctoolkit.server.inspect.views import View
 from svctoolkit.server.serving import Tls
 from svctoolkit.server.store.database import Store
+from svctoolkit.server.store.memory import IdentityMemory
 from svctoolkit.server.store.retention import Retention
 from svctoolkit.server.web.answer import Answer
 from svctoolkit.server.web.gate import Gate
@@ -228,6 +230,36 @@ class DataPlane(View):
         if run:
             headers[RUN_HEADER] = run
         return self.ingest("POST", "/v1/batch", headers=headers, body=msgspec.json.encode({"batch": batch}))
+
+    # Any: JSON, or the bytes of any body
+    def send_webhook(
+        self,
+        source: str,
+        body: Any = b"",
+        *,
+        topic: str = "",
+        query: Fields | None = None,
+        form: Fields | None = None,
+        headers: Mapping[str, str] | None = None,
+        method: str = "POST",
+        run: str = "",
+    ) -> Answer:
+        """Send a webhook to a source (key or id), such as one of the type `Shopify`. Return the answer.
+
+        A `body` that is text or bytes is sent as it is, any other as JSON; `form` is sent instead of it. `topic` is the
+        query parameter of that name. Raises `UnknownName`, and `UsageError` for a body and a form.
+        """
+        request = webhook_request(
+            self.write_key(source), body, topic=topic, query=query, form=form, headers=headers, method=method, run=run
+        )
+        return self.ingest(request.method, request.path, headers=request.headers, body=request.body)
+
+    def memory(self, source: str, *, run: str = "") -> IdentityMemory:
+        """Return what a source (key or id) remembers between webhooks in a run: carts and visitors of Shopify.
+
+        Raises `UnknownName`.
+        """
+        return self._engine.memories.of(self.workspace.source(source).key, run)
 
     def of_run(self, run: str) -> View:
         """Return a view of one run: events with the header `X-Svctoolkit-Run` or with `write_key(..., run=run)`."""

@@ -143,6 +143,7 @@ class Builder:
             settings,
             shape.category,
             self._forward(shape.forward, ("sources", key, "forward")) if shape.forward else None,
+            self._config(shape.config, ("sources", key, "config")),
         )
 
     def _forward(self, shape: ForwardShape, path: tuple[str, ...]) -> Forward | None:

@@ -10,9 +10,10 @@ from svctoolkit.delivery.modes import MODES
 from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.errors import InvalidConfig, InvalidPlan, UnknownName, did_you_mean
 from svctoolkit.workspace._idle import idle_settings_of
-from svctoolkit.workspace._items import Destination
+from svctoolkit.workspace._items import WEBHOOK_CATEGORY, Destination, Source, is_sdk_type
 
 if TYPE_CHECKING:
+    from svctoolkit.sources import Setting
     from svctoolkit.workspace._model import Workspace
 
 _HASH = re.compile("[0-9a-f]{64}")
@@ -55,6 +56,8 @@ def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
                 unused.discard(flaw.known)
                 if flaw.known not in workspace.known:
                     yield flaw._replace(bearable=True)
+    if types:
+        yield from _webhook_sources(workspace)
     for number, name in enumerate(workspace.known):
         if name in unused:
             text = f"no destination has an unknown {name!r}: remove it from `known`"
@@ -104,6 +107,42 @@ def _connections(workspace: Workspace) -> Iterator[Flaw]:
             elif connection.destination in keys:
                 yield Flaw(path, f"source {key!r} is already connected to {connection.destination!r}")
             keys.add(connection.destination)
+
+
+def _webhook_sources(workspace: Workspace) -> Iterator[Flaw]:
+    """Check the types and settings of sources that accept webhooks. Other sources have any type, and no settings."""
+    for key, source in workspace.sources.items():
+        kind, path = source.webhook_type, ("sources", key)
+        if kind is None:
+            yield from _no_webhooks(source, path)
+            continue
+        settings = {setting.name: setting for setting in kind.settings}
+        for name, value in source.config.items():
+            if name not in settings:
+                text = f"{kind.name} has no setting {name!r}.{did_you_mean(name, settings)}"
+                yield Flaw((*path, "config", name), text, key=True, bearable=True)
+            elif problem := _misfit(settings[name], value):
+                yield Flaw((*path, "config", name), problem, bearable=True)
+
+
+def _misfit(setting: Setting, value: Any) -> str:
+    if setting.kind == "boolean":
+        return "" if isinstance(value, bool) else f"{setting.name} must be true or false"
+    if setting.kind == "rows":
+        rows = isinstance(value, list) and all(isinstance(row, Mapping) for row in value)
+        return "" if rows else f"{setting.name} must be a list of objects"
+    return "" if isinstance(value, str) else f"{setting.name} must be a string"
+
+
+def _no_webhooks(source: Source, path: tuple[str, ...]) -> Iterator[Flaw]:
+    if is_sdk_type(source.type) and source.category != WEBHOOK_CATEGORY and not source.config:
+        return
+    from svctoolkit.sources import CATALOGUE  # most workspaces have only sources of SDKs
+
+    near = did_you_mean(source.type, CATALOGUE.names())
+    if source.config or source.category == WEBHOOK_CATEGORY or near:
+        text = f"no source type {source.type!r} accepts webhooks"
+        yield Flaw((*path, "type"), f"{text}.{near or ' The type webhook takes any JSON.'}", bearable=True)
 
 
 def _dangling(path: tuple[str | int, ...], section: str, reference: str, items: Mapping[str, Any]) -> Flaw:

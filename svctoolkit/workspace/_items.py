@@ -20,8 +20,16 @@ from svctoolkit.url_secrets import config_url_secrets
 if TYPE_CHECKING:
     from svctoolkit.delivery import Recorder
     from svctoolkit.plans import Plan, Project
+    from svctoolkit.sources import SourceType
     from svctoolkit.transformations import Output, Runnable
 
+WEBHOOK_CATEGORY = "webhook"
+#: types of sources of SDK events, in lower case; any other text is also a valid type
+_SDK_TYPES = frozenset({
+    "http", "web", "javascript", "android", "androidkotlin", "ios", "iosswift", "reactnative", "flutter", "unity",
+    "cordova", "amp", "cloud", "cloudsource", "warehouse", "node", "python", "go", "java", "ruby", "php", "rust",
+    ".net", "dotnet",
+})  # fmt: skip
 Language = Literal["python", "javascript"]
 LANGUAGES: Mapping[str, Language] = {".py": "python", ".js": "javascript", ".mjs": "javascript"}  # by file name
 
@@ -77,7 +85,8 @@ class Source(Displayed):
 
     `tracking_plan` is the key of the plan that its events are checked against. `plan_settings` says what happens to
     events with violations, by event type, in RudderStack's or rudder-cli's spelling; by default they are forwarded and
-    marked. `category` is RudderStack's category of sources: `cloud` and `singer-protocol` extract records, which
+    marked. `category` is RudderStack's category of sources: `webhook` for types in `svctoolkit.sources.CATALOGUE`,
+    which accept webhooks and have settings in `config`; `cloud` and `singer-protocol` extract records, which
     warehouses store in a different way. `forward` gets a copy of all incoming requests.
     """
 
@@ -92,6 +101,39 @@ class Source(Displayed):
     plan_settings: dict[str, dict[str, Any]] | None = None
     category: str = ""
     forward: Forward | None = None
+    config: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.category and is_webhook_type(self.type):
+            self.category = WEBHOOK_CATEGORY
+
+    @property
+    def webhook_type(self) -> SourceType | None:
+        """The type that turns its webhooks into events; None if it does not accept webhooks."""
+        if self.category != WEBHOOK_CATEGORY or not is_webhook_type(self.type):
+            return None
+        from svctoolkit.sources import CATALOGUE  # few workspaces have such a source
+
+        return CATALOGUE[self.type]
+
+    @property
+    def platform(self) -> str:
+        """The name under which destinations have settings for each kind of source."""
+        return "cloud" if self.category == WEBHOOK_CATEGORY else self.type
+
+
+def is_sdk_type(name: str) -> bool:
+    """Return whether this is one of the usual types of sources of SDK events; users may choose other names."""
+    return name.lower() in _SDK_TYPES
+
+
+def is_webhook_type(name: str) -> bool:
+    """Return whether sources of this type accept webhooks."""
+    if is_sdk_type(name):  # nearly all, and looking further takes time
+        return False
+    from svctoolkit.sources import CATALOGUE
+
+    return name in CATALOGUE
 
 
 def config_secrets(type: str, config: Mapping[str, Json]) -> Iterator[str]:

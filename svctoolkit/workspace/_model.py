@@ -203,8 +203,11 @@ class Workspace(Displayed):
         enabled: bool = True,
         destinations: Sequence[str] | None = None,
         category: str = "",
+        config: Mapping[str, Json] | None = None,
     ) -> Source:
         """Return the source with this key or id; with `destinations`, create one that is connected to them.
+
+        A `type` in `svctoolkit.sources.CATALOGUE`, such as `Shopify`, accepts webhooks; `config` are its settings.
 
         Raises `UnknownName`.
         """
@@ -212,7 +215,7 @@ class Workspace(Displayed):
             return lookup("source", key, self.sources)
         connections = [Connection(self.destination(d).key) for d in destinations]
         item = Source(key, id or key, name or key, type, key if write_key is None else write_key, enabled, connections)
-        item.category = category
+        item.category, item.config = category or item.category, dict(config or {})
         self.sources[key] = item
         return item
 

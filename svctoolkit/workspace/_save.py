@@ -131,6 +131,8 @@ class _Writer:
 
     def _source(self, key: str, source: Source) -> dict[str, Any]:
         members, to = _source(key, source), source.forward
+        if source.config:
+            members["config"] = self._config(source.config, f"sources.{key}.config")
         if to is not None:
             places = f"sources.{key}.forward"
             members["forward"] = {
@@ -310,7 +312,7 @@ def _source(key: str, source: Source) -> dict[str, Any]:
     members: dict[str, Any] = dict(_names(key, source.id, source.name))
     if source.type != "http":
         members["type"] = source.type
-    if source.category:
+    if source.category and source.category != Source(key, key, key, source.type).category:
         members["category"] = source.category
     if source.write_key != key:
         members["writeKey"] = source.write_key

@@ -62,7 +62,7 @@ def secret_state(workspace: Configured) -> tuple[Any, ...]:
     """Return a value that changes when the secrets of a workspace do."""
     configs = [(destination.type, destination.config) for destination in workspace.destinations.values()]
     accounts = [[*account.secrets()] for account in workspace.accounts.values()]
-    forwards = [source.forward for source in workspace.sources.values()]
+    forwards = [(source.forward, source.config) for source in workspace.sources.values()]
     return configs, accounts, dict(workspace.credentials), workspace.delivery.geolocation, forwards
 
 
@@ -72,9 +72,8 @@ def secret_texts(workspace: Configured) -> Iterator[str]:
         yield from destination.secrets()
     for account in workspace.accounts.values():
         yield from account.secrets()
-    yield from secrets.secret_texts(
-        [source.forward.write_key for source in workspace.sources.values() if source.forward]
-    )
+    for source in workspace.sources.values():
+        yield from secrets.secret_texts([source.forward.write_key if source.forward else None, source.config])
     yield from secrets.secret_texts(workspace.credentials)
     yield from (text for text in workspace.credentials.values() if isinstance(text, str))
     yield from secrets.secret_texts(workspace.delivery.geolocation)
@@ -91,6 +90,7 @@ def secret_names(workspace: Configured) -> Iterator[tuple[str, str]]:
         yield from _names_in(f"credentials.{key}", value if isinstance(value, Secret) else Secret(value))
     for key, source in workspace.sources.items():
         yield from _names_in(f"sources.{key}.forward", source.forward.write_key if source.forward else None)
+        yield from _names_in(f"sources.{key}.config", source.config)
     yield from _names_in("delivery.geolocation", workspace.delivery.geolocation)
 
 
@@ -103,7 +103,8 @@ def unset_variables(workspace: Configured) -> set[str]:
     """Return the names of the variables that have a placeholder instead of a value."""
     configs = [destination.config for destination in workspace.destinations.values()]
     accounts = [[account.secret, *account.renewals] for account in workspace.accounts.values()]
-    values = [configs, accounts, workspace.credentials, workspace.delivery.geolocation]
+    of_sources = [source.config for source in workspace.sources.values()]
+    values = [configs, of_sources, accounts, workspace.credentials, workspace.delivery.geolocation]
     return {name for _, secret in _secrets_in("", values) for name in secret.unset}
 
 

@@ -20,7 +20,16 @@ from svctoolkit import yamlfile
 from svctoolkit.errors import InvalidWorkspace, did_you_mean
 from svctoolkit.secrets import Secret
 from svctoolkit.workspace._checks import Flaw, flaws
-from svctoolkit.workspace._items import Account, Connection, Destination, Language, Library, Source, Transformation
+from svctoolkit.workspace._items import (
+    WEBHOOK_CATEGORY,
+    Account,
+    Connection,
+    Destination,
+    Language,
+    Library,
+    Source,
+    Transformation,
+)
 from svctoolkit.yamlfile import Document
 
 if TYPE_CHECKING:
@@ -74,6 +83,7 @@ class _Source(_Shape, kw_only=True):
     deleted: bool | None = None
     destinations: list[_Destination] | None = None
     source_definition: _SourceDefinition | None = None
+    config: dict[str, Any] | None = None
     dg_source_tracking_plan_config: dict[str, Any] | None = None
     geo_enrichment: dict[str, Any] | None = None
 
@@ -227,7 +237,8 @@ class _Reader:
         name = source.name or source.id
         key = self._key("sources", name, source.id)
         definition = source.source_definition or _SourceDefinition()
-        kind = definition.type or definition.name or "http"
+        is_webhook = definition.category == WEBHOOK_CATEGORY
+        kind = (definition.name if is_webhook else None) or definition.type or definition.name or "http"
         connections = []
         for j, destination in enumerate(source.destinations or []):
             if destination.deleted:
@@ -239,7 +250,9 @@ class _Reader:
             enabled = enabled and destination.is_processor_enabled
             connections.append(Connection(self._destination(destination, place), enabled))
         item = Source(key, source.id, name, kind, source.write_key, source.enabled, connections)
-        item.category = definition.category or ""
+        item.category = definition.category or item.category
+        if is_webhook:
+            item.config = dict(source.config or {})
         self.workspace.sources[key] = item
         self.places["sources", key] = ("sources", i)
 

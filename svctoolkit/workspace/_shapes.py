@@ -82,8 +82,11 @@ class SourceShape(_Shape):
 
     id: Text | None = None
     name: str | None = None
-    type: str = "http"
+    type: Annotated[str, Meta(description="Shopify, Segment and others accept webhooks; any other text is an SDK")] = (
+        "http"
+    )
     category: Annotated[str, Meta(description="cloud and singer-protocol: a source that extracts records")] = ""
+    config: Annotated[dict[str, Any], Meta(description="settings of a type that accepts webhooks")] = {}
     write_key: Text | None = None
     enabled: bool = True
     destinations: Annotated[list[Text | ConnectionShape], Meta(description="keys of destinations")] = []
@@ -323,7 +326,11 @@ def environment_schema() -> dict[str, Json]:
 
 
 def schema_for_editors() -> dict[str, Json]:
-    """Return `schema` with the names of the delivery modes, which `flaws` checks: listing other packages' is slow."""
+    """Return `schema` with the names of delivery modes and webhook sources: listing those of packages is slow."""
+    from svctoolkit.sources import CATALOGUE
+
     extended = json.loads(json.dumps(schema()))
     extended["$defs"]["DeliveryShape"]["properties"]["mode"]["enum"] = MODES.names()
+    kind = extended["$defs"]["SourceShape"]["properties"]["type"]
+    kind["anyOf"] = [{"enum": CATALOGUE.names()}, {"type": kind.pop("type")}]
     return dict(extended)

@@ -30,7 +30,7 @@ class Direct:
 
     def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer | None:
         """Return the application's answer; None if only the application can answer."""
-        endpoint = self._posts.get(path) if method == "POST" else None
+        endpoint = self._posts.get(path.partition("?")[0]) if method in ("GET", "POST") else None
         if endpoint is None or not self._takes(headers, body):
             return None
         started = perf_counter()

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeAlias
 from msgspec import Meta, Struct
 
 from svctoolkit.events import EVENT_TYPES
+from svctoolkit.server.ingest.sending import PATH
 from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
 from svctoolkit.server.web.responses import Refusal
 
@@ -87,7 +88,13 @@ _PATH_KEY = Parameter("key", "path", "The source's write key.", {"type": "string
 
 def operations(handle: Handler) -> list[Operation]:
     """Return the operations. `handle` is a placeholder: separate routes serve them."""
-    return [*_of_batches(handle), *_of_single_events(handle), *_of_pixels(handle), *_of_clients(handle)]
+    return [
+        *_of_batches(handle),
+        *_of_single_events(handle),
+        *_of_webhooks(handle),
+        *_of_pixels(handle),
+        *_of_clients(handle),
+    ]
 
 
 def _of_batches(handle: Handler) -> Iterator[Operation]:
@@ -111,6 +118,34 @@ def _of_single_events(handle: Handler) -> Iterator[Operation]:
             body=SingleEvent,
             example=lambda kind=kind: {"userId": "u1", **_EXAMPLES[kind]},  # type: ignore[misc]
             responses=_ACCEPTED,
+            login="key",
+        )
+
+
+def _of_webhooks(handle: Handler) -> Iterator[Operation]:
+    description = (
+        "The body is whatever the vendor of the source sends: JSON, a form or a multipart form. The source turns it "
+        "into events. The write key is `writeKey` in the query, or the user name of a Basic header."
+    )
+    answers = {
+        200: ResponseDoc("`ok`, or the source's own answer: the events are stored."),
+        **_REFUSED,
+        401: ResponseDoc("The write key is missing or unknown, or its source does not accept webhooks (text)."),
+    }
+    parameters = (
+        _WRITE_KEY,
+        Parameter("topic", "query", "What a webhook of Shopify is about.", {"type": "string"}, "orders_create"),
+    )
+    for method in ("POST", "GET"):
+        yield Operation(
+            method=method,
+            path=PATH,
+            id=f"webhook{method.title()}",
+            summary="Send a webhook" if method == "POST" else "Send a webhook of a type that uses GET, such as Adjust",
+            description=description if method == "POST" else "The query is the webhook. Other types ignore it.",
+            handle=handle,
+            responses=answers,
+            parameters=parameters,
             login="key",
         )
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from contextlib import suppress
 from functools import partial
 from random import Random
 from typing import Any, TypeAlias
@@ -15,17 +13,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from svctoolkit.errors import StoreError
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.events.builders import iso
-from svctoolkit.server.ingest.body import read_body, whole_body
-from svctoolkit.server.ingest.keys import UnknownKeys, basic_user, source_of
+from svctoolkit.server.ingest.body import read_body
+from svctoolkit.server.ingest.intake import Intake
+from svctoolkit.server.ingest.keys import basic_user, source_of
 from svctoolkit.server.ingest.operations import SHORT_TYPES
 from svctoolkit.server.ingest.refusals import NO_KEY, NO_KEY_IN_QUERY, RUN_OVER, TOO_LARGE, GatewayRefusal, ok
-from svctoolkit.server.ingest.scan import Scan, excerpt, new_ids, scan
+from svctoolkit.server.ingest.scan import Scan, scan
+from svctoolkit.server.ingest.sending import PATH
+from svctoolkit.server.ingest.webhooks import Webhooks
 from svctoolkit.server.store.head import Head
 from svctoolkit.server.web.json import encode
-from svctoolkit.server.web.requests import only_of, run_of
+from svctoolkit.server.web.requests import run_of
 from svctoolkit.server.worker import Engine
 from svctoolkit.workspace import Source
 
@@ -45,7 +45,8 @@ class Ingest:
     """The routes that accept events."""
 
     def __init__(self, engine: Engine, *, new_id: Callable[[], str] = new_id) -> None:
-        self._engine, self._new_id, self._unknown = engine, new_id, UnknownKeys()
+        self._engine, self._intake = engine, Intake(engine, new_id)
+        self._webhooks = Webhooks(self._intake)
 
     def posts(self) -> dict[str, Endpoint]:
         """Return the endpoints that accept events, by path."""
@@ -53,7 +54,7 @@ class Ingest:
         posts |= {f"/v1/{kind}": partial(self._event, kind) for kind in EVENT_TYPES}
         posts |= {f"/v1/{letter}": partial(self._event, kind) for letter, kind in SHORT_TYPES.items()}
         posts |= {"/beacon/v1/batch": self._beacon, "/v1/m": self._ignore, "/rsaMetrics": self._ignore}
-        return {path: _allow("POST", endpoint) for path, endpoint in posts.items()}
+        return {path: _allow("POST", endpoint) for path, endpoint in posts.items()} | {PATH: self._webhooks.receive}
 
     def routes(self) -> list[Route]:
         pixels: dict[str, Endpoint] = {f"/pixel/v1/{kind}": partial(self._pixel, kind) for kind in ("track", "page")}
@@ -98,9 +99,9 @@ class Ingest:
             request.state.source = source.key
             content = scan(body, kind)
             if run not in self._engine.closed_runs:
-                await self._store(request, source, run, body, kind, [content.check(0)])
+                await self._intake.store(request, source, run, body, kind, [content.check(0)])
         except GatewayRefusal as refusal:
-            self._reject(source, run, refusal, body)
+            self._intake.reject(source, run, refusal, body)
         return Response(_GIF, media_type="image/gif")
 
     async def _take(
@@ -132,12 +133,12 @@ class Ingest:
             if refusals:
                 # The stored body must contain exactly the accepted events, because they are numbered by their position.
                 rest = encode(content.without({refusal.position for refusal in refusals}))
-                await self._store(request, source, run, rest, kind, heads)
+                await self._intake.store(request, source, run, rest, kind, heads)
                 self._set_aside(source, run, content, refusals, by_user)
             else:
-                await self._store(request, source, run, body, kind, heads)
+                await self._intake.store(request, source, run, body, kind, heads)
         except GatewayRefusal as refusal:
-            self._reject(source, run, refusal, body)
+            self._intake.reject(source, run, refusal, body)
             return refusal.response()
         return ok()
 
@@ -164,34 +165,6 @@ class Ingest:
             event = content.event(refusal.position)
             self._engine.reject(source.key, run, refusal.status, refusal.reason, event, refusal.position)
 
-    async def _store(
-        self, request: Request, source: Source, run: str, body: bytes, kind: str, heads: Sequence[Head]
-    ) -> None:
-        if not heads:
-            return
-        ids = new_ids(heads, self._new_id)
-        ip = _address(request)
-        try:
-            # In-process clients deliver the body at once and run in their own thread, which may do the routing.
-            here = whole_body(request) is not None
-            only = only_of(request)
-            future = self._engine.accept(
-                source, run, body=body, heads=heads, kind=kind, ip=ip, ids=ids, here=here, only=only
-            )
-            if not future.done():
-                await asyncio.wrap_future(future)
-            future.result()
-        except StoreError as error:
-            raise GatewayRefusal(500, str(error)) from error
-        request.state.events = len(heads)
-
-    def _reject(self, source: Source | None, run: str, refusal: GatewayRefusal, body: bytes) -> None:
-        self._unknown.log(self._engine.workspace, refusal.key)
-        key = source.key if source else ""
-        # A rejection that cannot be recorded must still be answered as a rejection.
-        with suppress(StoreError):
-            self._engine.reject(key, run, refusal.status, refusal.reason, excerpt(body), refusal.position)
-
 
 def _allow(method: str, endpoint: Endpoint) -> Endpoint:
     """Answer other methods with 405 and an empty body, like the gateway."""
@@ -213,9 +186,3 @@ def _join(refusals: Iterable[GatewayRefusal]) -> GatewayRefusal:
     if len(by_reason) == 1:
         return next(iter(by_reason.values()))
     return GatewayRefusal(500, ", ".join(by_reason))
-
-
-def _address(request: Request) -> str:
-    # Trusted without a list of proxies, as the gateway does: the address only goes into `context.ip`.
-    forwarded = request.headers.get("x-forwarded-for", "").split(",")[0].strip()
-    return forwarded or (request.client.host if request.client else "")

@@ -69,7 +69,7 @@ class SourceConfig:
                 "config": _NO_STATISTICS,
                 "dataplanes": {},
                 "connections": connections,
-                "destinations": [_destination(d, source.type) for d in connected],
+                "destinations": [_destination(d, source.platform) for d in connected],
                 "sourceDefinition": {
                     "name": source.type,
                     "displayName": source.type,

@@ -12,8 +12,9 @@ from svctoolkit.displayed import shorten, shows
 from svctoolkit.json_types import Json
 from svctoolkit.results.blocks import loss_table
 from svctoolkit.secrets import Masker
+from svctoolkit.server.ingest.scan import excerpt
 from svctoolkit.server.inspect.held import Held, HeldTable, Losses
-from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected, Violation
+from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected, Violation, Webhook
 from svctoolkit.server.inspect.views import Rows, View
 from svctoolkit.url_secrets import mask_http
 
@@ -83,6 +84,18 @@ def rejected(one: Rejected) -> Html:
     return display.page(display.message(masker.text(f"{one.status}: {one.reason}{place}"), "error"))
 
 
+@shows(Webhook)
+def webhook(one: Webhook) -> Html:
+    """Return the answer, the request, and the events that it became."""
+    masker = one.masker()
+    head = display.message(masker.text(f"{one.status}: {one.answer}"), "error" if one.refused else "ok")
+    request = mask_http(masker.mask(dict(one.request)))
+    body = excerpt(str(request.pop("body", "")).encode("utf-8", "surrogatepass"))
+    trees = [display.tree(masker.mask(dict(event)), f"event {number}") for number, event in enumerate(one.events, 1)]
+    left = [display.tree(body, "body", open_depth=1), display.more("request", display.tree(request, "request"))]
+    return display.page(head, display.columns(display.fragment(*left), display.fragment(*trees)))
+
+
 @shows(Delivery)
 def delivery(one: Delivery) -> Html:
     """Return the payload, the request that was sent, and the answer."""
@@ -143,6 +156,13 @@ _COLUMNS: dict[type, tuple[list[str], _Cells]] = {
     Rejected: (
         ["at (UTC)", "status", "reason", "position", "source"],
         lambda r: [_clock(r.at), pill(r.status, "error"), r.reason, r.position, r.source],
+    ),
+    Webhook: (
+        ["at (UTC)", "source", "status", "answer", "events", "method", "url"],
+        lambda r: [
+            *(_clock(r.at), r.source, pill(r.status, "error" if r.refused else "ok"), r.answer, r.count),
+            *(r.request.get("method", ""), r.request.get("url", "")),
+        ],
     ),
     Delivery: (
         ["at (UTC)", "destination", "status", "attempt", "ms", "request", "events"],

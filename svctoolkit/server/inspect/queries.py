@@ -19,6 +19,7 @@ from svctoolkit.server.store.records import (
     FATES,
     REJECTED,
     VIOLATIONS,
+    WEBHOOKS,
     Filter,
     Kind,
     Records,
@@ -66,7 +67,7 @@ def page(
     records = stored.page(*bounds, newest_first=newest_first)
     items = _fates(engine, records) if KINDS[kind].kind is FATES else [item(complete(engine, r)) for r in records]
     masked = [engine.masker().mask(found) for found in items]
-    return [*map(mask_http, masked)] if kind == "deliveries" else masked
+    return [*map(mask_http, masked)] if kind in ("deliveries", "webhooks") else masked
 
 
 def _fates(engine: Engine, records: Iterable[Fate]) -> list[JsonRecord]:
@@ -132,6 +133,7 @@ KINDS: Mapping[str, Listed] = {
     "rejected": _listed(REJECTED),
     "deliveries": _listed(DELIVERIES),
     "violations": _listed(VIOLATIONS),
+    "webhooks": _listed(WEBHOOKS),
     "fates": (_fate_list := _listed(FATES, lost=list_of(LossItem))),
     "dead": _fate_list,
 }

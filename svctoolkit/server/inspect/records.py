@@ -60,6 +60,22 @@ class Rejected(_Seen, schema.Rejected, frozen=True, kw_only=True):
     _engine: Engine
 
 
+class Webhook(_Seen, schema.Webhook, frozen=True, kw_only=True):
+    __doc__ = schema.Webhook.__doc__
+
+    _engine: Engine
+
+    @property
+    def refused(self) -> bool:
+        """Whether it was refused, and is lost in production."""
+        return self.status >= 400
+
+    @property
+    def events(self) -> list[Mapping[str, Json]]:
+        """The events that it became, as they were accepted."""
+        return [] if self.first is None else [self._engine.events[self.first + i] for i in range(self.count)]
+
+
 class Delivery(_Seen, schema.Delivery, frozen=True, kw_only=True):
     __doc__ = schema.Delivery.__doc__
 

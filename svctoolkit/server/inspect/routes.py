@@ -67,6 +67,7 @@ class Links(Struct, frozen=True):
     deliveries: str
     fates: str
     violations: str
+    webhooks: str
     dead: str
     wait: str
     stream: str
@@ -248,6 +249,7 @@ _LISTS = {
     "rejected": "rejected requests",
     "deliveries": "deliveries",
     "violations": "violations",
+    "webhooks": "webhooks",
     "fates": "fates",
     "dead": "dead events",
 }

@@ -10,7 +10,7 @@ from svctoolkit.secrets import Masker
 from svctoolkit.server.inspect import arrivals, queries
 from svctoolkit.server.inspect.arrivals import Arrival
 from svctoolkit.server.inspect.held import Held, Losses
-from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected, Violation, seen
+from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected, Violation, Webhook, seen
 from svctoolkit.server.store.arrivals import Selection
 from svctoolkit.server.store.record import Record
 from svctoolkit.server.store.records import (
@@ -19,6 +19,7 @@ from svctoolkit.server.store.records import (
     FATES,
     REJECTED,
     VIOLATIONS,
+    WEBHOOKS,
     Filter,
     Kind,
     Records,
@@ -109,6 +110,11 @@ class View(Displayed):
     def rejected(self) -> Rows[Rejected]:
         """The rejected requests, or (`lenient`) the rejected events."""
         return Rows(self._engine, REJECTED, Filter(run=self._run), Rejected)
+
+    @property
+    def webhooks(self) -> Rows[Webhook]:
+        """Every request to `/v1/webhook` with its answer, also those that were refused."""
+        return Rows(self._engine, WEBHOOKS, Filter(run=self._run), Webhook)
 
     @property
     def delivered(self) -> Rows[Delivery]:

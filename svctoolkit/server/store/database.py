@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from svctoolkit.errors import ConfigError, StoreError, ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.server.store.record import Record, encode, rows
-from svctoolkit.server.store.schema import MIGRATIONS, TABLES, VERSION, BlockRow, Rejected, ddl
+from svctoolkit.server.store.schema import MIGRATIONS, TABLES, VERSION, BlockRow, Rejected, Webhook, ddl
 from svctoolkit.sqlite import Connection
 
 Write: TypeAlias = Callable[[sqlite3.Connection], None]
@@ -48,7 +48,7 @@ class Store:
             # In WAL mode a reader on its own connection never waits for the writer.
             self._reader = self._open(path, synchronous="normal") if path else self._connection
             _check_pages(path, self._connection)
-            # Numbers continue after a restart; rejected requests have numbers as well, so both tables count.
+            # Numbers continue after a restart; rejected requests and webhooks have numbers as well, so all count.
             self._next = self._first_free()
         except (sqlite3.Error, StoreError) as error:
             self._close()
@@ -141,9 +141,9 @@ class Store:
         return connection
 
     def _first_free(self) -> int:
-        blocks, rejected = TABLES[BlockRow].name, TABLES[Rejected].name
-        ends = self.read(f"select (select max(first + count) from {blocks}), (select max(seq) + 1 from {rejected})")
-        return max(ends[0][0] or 1, ends[0][1] or 1)
+        queries = [f"select max(first + count) from {TABLES[BlockRow].name}"]
+        queries += [f"select max(seq) + 1 from {TABLES[record].name}" for record in (Rejected, Webhook)]
+        return max(self.read(query)[0][0] or 1 for query in queries)
 
     def _write_queue(self) -> None:
         running = True

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from svctoolkit.json_types import Json
 from svctoolkit.server.store.database import Store
 from svctoolkit.server.store.record import Record, read, rows, selected
-from svctoolkit.server.store.schema import TABLES, Delivery, Fate, Received, Rejected, Violation
+from svctoolkit.server.store.schema import TABLES, Delivery, Fate, Received, Rejected, Violation, Webhook
 
 _MOST = 2**63 - 1
 
@@ -74,6 +74,7 @@ class Kind(Generic[R]):
 
 EVENTS = Kind(Received, "seq", "o.seq")
 REJECTED = Kind(Rejected, "seq", "o.seq")
+WEBHOOKS = Kind(Webhook, "seq", "o.seq")
 DELIVERIES = Kind(Delivery, "number", "o.number", with_events=True)
 VIOLATIONS = Kind(Violation, "number", "o.number", with_events=True)
 FATES = Kind(Fate, "seq", "o.seq, o.destination", with_events=True)

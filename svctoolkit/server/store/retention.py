@@ -20,7 +20,8 @@ _EMPTY_BLOCKS = """
 delete from blocks where routed = 1 and first <= ? and first + count - 1 <= ? and not exists (
     select 1 from fates where status = 'pending' and seq between first and first + count - 1)
 """
-_BEYOND = f"select seq from rejected order by seq desc limit 1 offset {_REJECTED}"
+_WEBHOOKS = 10_000
+_BEYOND = "select seq from {0} order by seq desc limit 1 offset {1}"
 _AGED = "select max(first + count - 1) from (select * from blocks order by first limit 100) where at < ?"
 _LOG = logging.getLogger("svctoolkit.delivery")
 
@@ -52,7 +53,8 @@ class Pruner:
             # Events that were pending in an earlier round may be settled by now.
             self._done_to = 0
         retention = self._retention()
-        limit = self._clock().timestamp() - retention.seconds
+        now = self._clock().timestamp()
+        limit = now - retention.seconds
         # Whichever limit is stricter: number or age.
         last = max(newest - retention.events, to.execute(_AGED, (limit,)).fetchone()[0] or 0)
         first = to.execute("select min(seq) from events where seq > ?", (self._done_to,)).fetchone()[0]
@@ -65,7 +67,10 @@ class Pruner:
             # A block is only deleted as a whole, when none of its events is pending any more.
             to.execute(_EMPTY_BLOCKS, (last, last))
             self._done_to = last
-        to.execute(f"delete from rejected where seq <= ({_BEYOND})")
+            to.execute("delete from webhooks where seq <= ?", (last,))
+        to.execute("delete from memory where until <= ?", (now,))
+        for table, most in (("rejected", _REJECTED), ("webhooks", _WEBHOOKS)):
+            to.execute(f"delete from {table} where seq <= ({_BEYOND.format(table, most)})")
 
 
 def _log_failure(future: Future[None]) -> None:

@@ -9,6 +9,8 @@ rejected     what was refused, and why
 checks       which events were checked against a tracking plan, and with what result
 violations   the violated rules
 held         what simulated servers hold and have lost
+webhooks     every request to a webhook source, with its answer
+memory       what webhook sources remember, such as the visitor of a cart
 """
 
 from __future__ import annotations
@@ -22,11 +24,12 @@ from svctoolkit.json_types import Json
 from svctoolkit.server.store.record import Record, Shown, members, rows
 
 #: Increase it with every change of a table: a test pins the tables of each version.
-VERSION = 5
+VERSION = 6
 #: version -> the statements that migrate it to the next version. Stores of other versions are refused.
 MIGRATIONS: Mapping[int, str] = {
     3: "",  # the same columns; rows of version 3 depended on their order
     4: "",  # one more table
+    5: "",  # two more tables
 }
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -221,6 +224,36 @@ class HeldRow(Record, frozen=True, kw_only=True):
     data: bytes
 
 
+class Webhook(Record, frozen=True, kw_only=True):
+    """A request to `/v1/webhook`, and its answer. It became `count` events, from the seq `first` on.
+
+    `request` is the request as its source received it: `method`, `url`, `headers`, `query_parameters`, `body`. If it
+    was refused before its body was complete, `body` is empty or only its start. A refused webhook is lost in
+    production, where RudderStack does not keep it; `answer` says why.
+    """
+
+    seq: Annotated[int, Shown(item="number")]
+    source: str
+    type: str
+    run: str
+    at: datetime
+    status: int
+    answer: str
+    first: int | None = None
+    count: int = 0
+    request: Annotated[Mapping[str, Any], Shown(change="")] = NOTHING
+
+
+class MemoryRow(Record, frozen=True, kw_only=True):
+    """What a source remembers under one key, until a time in seconds since 1970; None: forever."""
+
+    source: str
+    run: str
+    key: str
+    fields: Mapping[str, str]
+    until: float | None
+
+
 class Table(NamedTuple):
     """The name of a table, and the columns of its key."""
 
@@ -238,6 +271,8 @@ TABLES: Mapping[type[Record], Table] = {
     Check: Table("checks", "seq"),
     Violation: Table("violations", "number"),
     HeldRow: Table("held", "destination, run, kind, number"),
+    Webhook: Table("webhooks", "seq"),
+    MemoryRow: Table("memory", "source, run, key"),
 }
 _INDEXES = """
 create index if not exists unrouted on blocks(first) where routed = 0;

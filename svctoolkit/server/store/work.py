@@ -26,6 +26,7 @@ from svctoolkit.server.store.schema import (
     Received,
     Rejected,
     Violation,
+    Webhook,
     marks,
 )
 
@@ -130,6 +131,10 @@ class Work:
         rows = encode([rejected])
         return self._store.write(lambda to: insert(to, Rejected, rows))
 
+    def save_webhook(self, webhook: Webhook) -> Future[None]:
+        rows = encode([webhook])
+        return self._store.write(lambda to: insert(to, Webhook, rows))
+
     def save_results(
         self,
         fates: Sequence[Fate],
@@ -222,7 +227,8 @@ class Work:
             pending = "select 1 from fates where status = 'pending' and seq between first and first + count - 1"
             to.execute(f"delete from blocks where routed = 1 and {chosen} and not exists ({pending})", values)
             to.execute(f"delete from rejected where {chosen}", values)
-            to.execute(f"delete from held where {chosen}", values)
+            for table in ("held", "webhooks", "memory"):
+                to.execute(f"delete from {table} where {chosen}", values)
 
         self._store.write(save).result()
         return events

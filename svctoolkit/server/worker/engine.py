@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from time import monotonic
+from typing import NamedTuple
 
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
@@ -16,8 +17,9 @@ from svctoolkit.server.store.block import Block
 from svctoolkit.server.store.database import Store
 from svctoolkit.server.store.head import Head
 from svctoolkit.server.store.held import load_held, stored_runs
+from svctoolkit.server.store.memory import Memories
 from svctoolkit.server.store.retention import Pruner
-from svctoolkit.server.store.schema import BlockRow, Rejected, storable
+from svctoolkit.server.store.schema import BlockRow, Rejected, Webhook, storable
 from svctoolkit.server.store.work import Events, Work
 from svctoolkit.server.worker.calls.attempts import Attempts
 from svctoolkit.server.worker.deliveries import Deliveries
@@ -32,13 +34,20 @@ from svctoolkit.workspace import Source
 _SECONDS = 5.0  # timeout for routing everything that was accepted
 
 
+class Accepted(NamedTuple):
+    """Accepted events: the seq of the first, and a future that is done when they are on disk."""
+
+    first: int
+    stored: Future[None]
+
+
 class Engine:
     """Starts and stops everything after ingestion, and passes events from one part to the next:
 
         accept -> store -> router -> lane of each destination -> attempt -> store
 
     `pending` counts what is under way, `journal` what has happened, `events` holds the events. `notifier` wakes whoever
-    waits, after every change. Events for one of `closed_runs` are refused.
+    waits, after every change. Events for one of `closed_runs` are refused. `memories` are those of webhook sources.
     """
 
     def __init__(
@@ -57,6 +66,7 @@ class Engine:
         self.simulated.clock = self.clock
         if store.path is not None:
             self.simulated.load, self.simulated.stored = partial(load_held, store), partial(stored_runs, store)
+        self.memories = Memories(store, self.clock, self.masker)
         work = Work(store)
         self._work, self.events = work, Events(store)
         self.pending = Pending(work, self.workspace)
@@ -153,12 +163,13 @@ class Engine:
         ids: Iterable[str],
         here: bool = False,
         only: Collection[str] | None = None,
-    ) -> Future[None]:
-        """Accept the events of one request. The future is done when they are on disk; their delivery starts then.
+    ) -> Accepted:
+        """Accept the events of one request. Their delivery starts when they are on disk.
 
-        The arguments are those of a `Block`. The future's error is a `StoreError`. With `here`, the calling thread
-        routes the events if the store has them at once, which is cheaper than waking the router's thread. Threads
-        that others depend on, such as that of an event loop, should not do that. `only` these destinations get them.
+        The arguments are those of a `Block`. The error of the future `stored` is a `StoreError`. With `here`, the
+        calling thread routes the events if the store has them at once, which is cheaper than waking the router's
+        thread. Threads that others depend on, such as that of an event loop, should not do that. `only` these
+        destinations get them.
         """
         keys = tuple(connection.destination for connection in source.connections if connection.enabled)
         if only is not None:
@@ -186,7 +197,12 @@ class Engine:
             raise
         if here:
             self._router.route()
-        return future
+        return Accepted(blocks[0].first, future)
+
+    def save_webhook(self, webhook: Webhook) -> Future[None]:
+        """Store a webhook with its answer. The future's error is a `StoreError`."""
+        self._pruner.after(webhook.seq)
+        return self._work.save_webhook(webhook)
 
     def reject(self, source: str, run: str, status: int, reason: str, body: Json, position: int = -1) -> None:
         """Record a rejected request or event. `position` is the place of the event in its batch, or -1."""
@@ -228,6 +244,7 @@ class Engine:
         # Events that are routed after the deletion would survive it.
         self.notifier.wait(self.pending.all_routed, _SECONDS)
         self.simulated.reset(run or "")
+        self.memories.forget(run)
         count = self._work.forget(run)
         if run is None:
             self.journal.start_over()
