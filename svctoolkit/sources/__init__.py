@@ -19,22 +19,51 @@ from svctoolkit.displayed import Displayed
 from svctoolkit.errors import InvalidWebhook
 from svctoolkit.json_types import Json
 from svctoolkit.registry import Registry
-from svctoolkit.sources._define import JSON_TYPE, PLAIN_TEXT, Answer, Handled, Setting, SourceType
+from svctoolkit.sources._dates import date_ms, moment_ms
+from svctoolkit.sources._define import JSON_TYPE, PLAIN_TEXT, Answer, Handled, Setting, SourceType, echo
 from svctoolkit.sources._gateway import IGNORED, OK, accepted, check_events, refusal
 from svctoolkit.sources._memory import Memory, Remembered, remember
-from svctoolkit.sources._message import FieldTable, message, put
-from svctoolkit.sources._times import iso_of_ms, iso_of_seconds
-from svctoolkit.sources._values import crash, first_true, get, member, truthy
+from svctoolkit.sources._message import Fields, FieldTable, lookup, message, put, without_null_members
+from svctoolkit.sources._times import (
+    INVALID_DATE,
+    iso_of_date,
+    iso_of_ms,
+    iso_of_number,
+    iso_of_whole_seconds,
+    iso_without_ms,
+    js_number,
+)
+from svctoolkit.sources._values import (
+    capital_words,
+    crash,
+    crypto_sha256,
+    external_id,
+    first_given,
+    first_true,
+    flat_rest,
+    get,
+    is_empty_lodash,
+    js_text,
+    md5_text,
+    member,
+    rest,
+    sha256_text,
+    truthy,
+    unlist,
+    without_empty,
+)
 from svctoolkit.sources._webhook import Webhook
 
 __all__ = [
     "CATALOGUE",
     "IGNORED",
+    "INVALID_DATE",
     "JSON_TYPE",
     "OK",
     "PLAIN_TEXT",
     "Answer",
     "FieldTable",
+    "Fields",
     "Handled",
     "Memory",
     "Remembered",
@@ -42,19 +71,40 @@ __all__ = [
     "SourceType",
     "Webhook",
     "accepted",
+    "capital_words",
     "check_events",
     "crash",
+    "crypto_sha256",
+    "date_ms",
+    "echo",
+    "external_id",
+    "first_given",
     "first_true",
+    "flat_rest",
     "get",
+    "is_empty_lodash",
+    "iso_of_date",
     "iso_of_ms",
-    "iso_of_seconds",
+    "iso_of_number",
+    "iso_of_whole_seconds",
+    "iso_without_ms",
+    "js_number",
+    "js_text",
+    "lookup",
+    "md5_text",
     "member",
     "message",
+    "moment_ms",
     "put",
     "receive",
     "refusal",
     "remember",
+    "rest",
+    "sha256_text",
     "truthy",
+    "unlist",
+    "without_empty",
+    "without_null_members",
 ]
 
 #: Types whose name is not that of their folder. Listing the catalogue imports no type.

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import InvalidWebhook
 from svctoolkit.json_types import Json
+from svctoolkit.mapping import json_text
 from svctoolkit.sources._memory import Remembered
 from svctoolkit.sources._webhook import Webhook
 
@@ -28,6 +29,11 @@ class Answer:
     def to_dict(self) -> dict[str, Json]:
         """Return the members `status`, `body` and `contentType`."""
         return {"status": self.status, "body": self.body, "contentType": self.content_type}
+
+
+def echo(value: Json) -> Answer:
+    """The answer of a source that sends a value back as JSON."""
+    return Answer(200, json_text(value), JSON_TYPE)
 
 
 @dataclass(frozen=True, slots=True)

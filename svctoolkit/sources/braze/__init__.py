@@ -8,7 +8,7 @@ from typing import Any
 from svctoolkit.errors import InvalidWebhook
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import nest_dotted
-from svctoolkit.sources import FieldTable, Setting, SourceType, Webhook, get, iso_of_seconds, message, truthy
+from svctoolkit.sources import FieldTable, Setting, SourceType, Webhook, get, iso_of_whole_seconds, message, truthy
 
 source = SourceType(
     "Braze",
@@ -77,7 +77,7 @@ def _map_event(item: Json, names: Mapping[str, Json]) -> dict[str, Any] | None:
     if not (truthy(event.get("userId")) or truthy(event.get("anonymousId"))):
         return None
     if truthy(time := get(item, "time")):
-        event["timestamp"] = iso_of_seconds(time).removeprefix("+0")
+        event["timestamp"] = iso_of_whole_seconds(time).removeprefix("+0")
     properties = get(item, "properties")
     if isinstance(properties, dict) and (kept := {k: v for k, v in properties.items() if k not in _MAPPED}):
         event["properties"] = nest_dotted(kept)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from svctoolkit.json_types import Json
-from svctoolkit.sources import Setting, SourceType, Webhook, truthy
+from svctoolkit.sources import Setting, SourceType, Webhook, truthy, unlist
 
 source = SourceType(
     "webhook",
@@ -44,12 +44,5 @@ def _details(webhook: Webhook) -> dict[str, Json]:
     request = webhook.request
     details = {name: request[name] for name in ("method", "url", "proto") if name in request}
     for name in ("headers", "query_parameters"):
-        details[name] = {key: _unlisted(value) for key, value in (request.get(name) or {}).items() if value != []}
+        details[name] = {key: unlist(value) for key, value in (request.get(name) or {}).items() if value != []}
     return details
-
-
-def _unlisted(values: Json) -> Json:
-    """A list of one as its element."""
-    if not isinstance(values, list):
-        return values
-    return values[0] if len(values) == 1 else list(values)
