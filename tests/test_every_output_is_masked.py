@@ -133,6 +133,8 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
         s.pipeline.test_destination(key, TELLTALE, stages=_ALL).failures() for key in ("hook", "am", "slack", "path")
     ],
     "Groups": lambda s: replay([*EVENTS, TELLTALE], s.workspace).groups,
+    "Contrasts": lambda s: replay([*EVENTS, TELLTALE], s.workspace).contrasts(),
+    "Traits": lambda s: [replay([*EVENTS, TELLTALE], s.workspace).contrast(["[0]", f"[{len(EVENTS)}]"])],
     "Profile": lambda s: profile([*EVENTS, TELLTALE], s.workspace),
     "LossReport": lambda s: find_losses([*EVENTS, TELLTALE], "am", s.workspace),
     "LossCounts": lambda s: find_losses([*EVENTS, TELLTALE], "am", s.workspace).counts,

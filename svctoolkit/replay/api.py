@@ -28,7 +28,7 @@ from svctoolkit.replay.options import Options, complete, show_options
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.record import Chunk, digest_of
 from svctoolkit.replay.requests import count_requests
-from svctoolkit.replay.results.contrasts import contrast_group
+from svctoolkit.replay.results.contrasts import contrast_groups, contrast_places
 from svctoolkit.replay.results.results import Again, Comparison, Replayed
 from svctoolkit.replay.results.warehouses import warehouse_of
 from svctoolkit.replay.review.accepted import load_accepted
@@ -72,7 +72,7 @@ def replay(events: Events, workspace: Workspace, **options: Unpack[Options]) -> 
         **members,
         _warehouses=partial(warehouse_of, workspace),
         _requests=again,
-        _contrast=_contrasts(events, workspace, chosen),
+        **_contrasts(events, workspace, chosen),
     )
 
 
@@ -108,14 +108,18 @@ def compare(
     # An iterator is used up after the first run, so nothing can be run again.
     again = None if isinstance(events, Iterator) else Again(partial(_diff, events, before, after, options))
     chosen = complete(options)
-    contrasts = _contrasts(events, after, chosen)
-    return Comparison(**_run(events, (before, after), chosen), _warehouses=again, _contrast=contrasts)
+    return Comparison(**_run(events, (before, after), chosen), _warehouses=again, **_contrasts(events, after, chosen))
 
 
-def _contrasts(events: Events, workspace: Workspace, options: Options) -> Again | None:
+# Any: members of a result
+def _contrasts(events: Events, workspace: Workspace, options: Options) -> dict[str, Any]:
     if isinstance(events, Iterator):
-        return None
-    return Again(partial(contrast_group, events, workspace, options["columns"], options["mask_personal"]))
+        return {}
+    given = events, workspace, options["columns"], options["mask_personal"]
+    return {
+        "_contrast_groups": Again(partial(contrast_groups, *given)),
+        "_contrast_places": Again(partial(contrast_places, *given)),
+    }
 
 
 # Any: what `compare` accepts as an output

@@ -16,7 +16,7 @@ from svctoolkit.replay.records.arrow import Arrow, arrow_records, is_arrow
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.files import STDIN, InputFile, walk
 from svctoolkit.replay.records.json_text import decode
-from svctoolkit.replay.records.record import PIECE_RECORDS, Chunk, Piece, Record, Reject, begin, place
+from svctoolkit.replay.records.record import PIECE_RECORDS, Chunk, Lines, Piece, Record, Reject, begin, place
 from svctoolkit.replay.records.remote import Place, is_url, local_glob, remote_files
 
 #: Files, folders, URLs or globs; events, a DataFrame, any object with the Arrow stream protocol, a data plane, or any
@@ -59,15 +59,15 @@ def input_of(events: Events) -> Input:
     raise ConfigError(f"events must be files, a list, a DataFrame, Arrow or an iterable, not {type(events).__name__}")
 
 
-def records(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:
-    """Yield the records in a chunk."""
+def records(chunk: Chunk, columns: Columns, lines: Lines = None) -> Iterator[Record | Reject]:
+    """Yield the records in a chunk, or those at some of its lines or rows."""
     if chunk.format == "objects":
-        return _objects(chunk, columns)
+        return _objects(chunk, columns, lines)
     if chunk.format == "arrow":
-        return arrow_records(chunk, columns)
+        return arrow_records(chunk, columns, lines)
     if chunk.format == "rows":
-        return _rows(chunk, columns)
-    return FORMATS[chunk.format].records(chunk.name, chunk.piece, columns)
+        return _rows(chunk, columns, lines)
+    return FORMATS[chunk.format].records(chunk.name, chunk.piece, columns, lines)
 
 
 class Files:
@@ -184,8 +184,10 @@ def _item(event: Any) -> tuple[Any, str, bool]:
     return event.event, getattr(event, "source", ""), getattr(event, "repeats", None) is not None
 
 
-def _objects(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:
+def _objects(chunk: Chunk, columns: Columns, lines: Lines) -> Iterator[Record | Reject]:
     for index, (item, source, repeats) in enumerate(chunk.piece.data, chunk.piece.first):
+        if lines is not None and index not in lines:
+            continue
         at, value = place(chunk.name, index), item
         if isinstance(item, (str, bytes)):
             try:
@@ -225,6 +227,7 @@ def _digest(source: Input) -> str:
     return digest.hexdigest()
 
 
-def _rows(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:
+def _rows(chunk: Chunk, columns: Columns, lines: Lines) -> Iterator[Record | Reject]:
     for index, cells in enumerate(chunk.piece.data, chunk.piece.first):
-        yield columns.row(place(chunk.name, index), cells)
+        if lines is None or index in lines:
+            yield columns.row(place(chunk.name, index), cells)

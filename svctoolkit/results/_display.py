@@ -14,6 +14,7 @@ from svctoolkit.results._entries import EventResult
 from svctoolkit.results._model import DestinationResult, SourceResult
 from svctoolkit.results._rows import Row, rows
 from svctoolkit.results.changes import Change, Diff
+from svctoolkit.results.contrast import Traits
 from svctoolkit.results.failures import GROUP_COLUMNS, Failures
 
 _WIDTH = 100
@@ -110,3 +111,15 @@ def failures_page(failures: Failures) -> Html:
     """Return one row per broken rule, with an example."""
     names = [name.replace("_", " ") for name in GROUP_COLUMNS]
     return display.page(display.table(names, failures.groups(), caption=display.quantity(len(failures), "failure")))
+
+
+@shows(Traits, "text")
+def traits_text(traits: Traits) -> str:
+    """Return one line per property."""
+    return printable("\n".join(traits.lines()))
+
+
+@shows(Traits)
+def traits_page(traits: Traits) -> Html:
+    """Return one row per property."""
+    return display.page(blocks.common(traits) or display.message(traits.lines()[0], "info"))

@@ -22,6 +22,7 @@ from svctoolkit.results._entries import EventResult
 from svctoolkit.results._model import DestinationResult
 from svctoolkit.results._rows import STAGES, Row, Stage, rows
 from svctoolkit.results._types import ABSENT, error_of
+from svctoolkit.results.contrast import Traits
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import HttpRequest
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answered",
     "bare_steps",
+    "common",
     "exchanges",
     "loss_table",
     "page",
@@ -213,3 +215,11 @@ def _note(stage: Stage, rows_of_stage: list[Row], worst: Row) -> str:
     if stage == "send_to_destination":
         return ", ".join(f"HTTP {row.http_status}" for row in rows_of_stage)
     return f"{len(rows_of_stage)} payloads" if len(rows_of_stage) > 1 else ""
+
+
+def common(traits: Traits) -> Html:
+    """What some events have in common, with the share of both sides; empty without properties."""
+    if not traits:
+        return Html()
+    rows = [(t.what, f"{t.failing:,} of {t.of_failing:,}", f"{t.passing:,} of {t.of_passing:,}") for t in traits]
+    return display.table(("in common", *traits.sides), rows)

@@ -6,23 +6,31 @@ long lists and deep values are read in part, and rare values are dropped while c
 
 from __future__ import annotations
 
-import json
+import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from functools import reduce
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, overload
 
 import msgspec
 
-from svctoolkit.json_types import Json, json_type
+from svctoolkit.displayed import Displayed, render
+from svctoolkit.json_types import Json
+from svctoolkit.results.arrow import ArrowOut
+from svctoolkit.results.features import Feature, Features
 
-_DEEPEST, _ELEMENTS, _LONGEST_VALUE = 12, 20, 60
-_LENGTHS = (40, 100, 255, 500, 1024)  # limits that vendors have for names and values
-_EVERY, _RARE = 500, 0.1  # after so many events, values that fewer events have are dropped
+if TYPE_CHECKING:
+    import pandas as pd
+
+T = TypeVar("T")
+_MOST = 5
 _LEAST_SHARE, _LEAST_SCORE = 0.5, 0.3
 #: How informative a property is, if it separates the events as well as another
 _ORDER = ("missing", "empty", "present", "type", "value", "negative", "longer", "since")
-_DAY = ("receivedAt", "originalTimestamp", "timestamp", "sentAt")
+#: Column of a frame -> type.
+TRAIT_COLUMNS: Final = {
+    "kind": "category", "path": "string", "value": "string", "failing": "int64", "of_failing": "int64",
+    "passing": "int64", "of_passing": "int64", "score": "float64", "text": "string",
+}  # fmt: skip
 
 
 class Trait(msgspec.Struct, frozen=True):
@@ -53,7 +61,17 @@ class Trait(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         """A sentence: `properties.price is missing in 100 of 100 failing, 0 of 9,700 passing`."""
-        what = {
+        return self.sentence("failing", "passing")
+
+    def sentence(self, these: str, others: str) -> str:
+        """The same with other words for the two sets of events."""
+        passing = f"{self.passing:,} of {self.of_passing:,} {others}"
+        return f"{self.what} in {self.failing:,} of {self.of_failing:,} {these}, {passing}"
+
+    @property
+    def what(self) -> str:
+        """The property alone: `properties.price is missing`."""
+        return {
             "missing": f"{self.path} is missing",
             "empty": f"{self.path} is empty",
             "present": f"{self.path} is present",
@@ -63,87 +81,97 @@ class Trait(msgspec.Struct, frozen=True):
             "longer": f"{self.path} has over {self.value} characters",
             "since": f"the day is {self.value} or later",
         }[self.kind]
-        passing = f"{self.passing:,} of {self.of_passing:,} passing"
-        return f"{what} in {self.failing:,} of {self.of_failing:,} failing, {passing}"
 
 
-class _Feature(NamedTuple):
-    kind: str
-    path: str
-    value: str = ""
+class Traits(Displayed, ArrowOut, Sequence[Trait]):
+    """What a set of events has in common, the best property first; `sides` are the words for both sets."""
+
+    def __init__(self, traits: Iterable[Trait] = (), sides: tuple[str, str] = ("failing", "passing")) -> None:
+        self._traits, self.sides = tuple(traits), sides
+
+    @overload
+    def __getitem__(self, index: int) -> Trait: ...
+    @overload
+    def __getitem__(self, index: slice) -> Traits: ...
+    def __getitem__(self, index: int | slice) -> Trait | Traits:
+        return Traits(self._traits[index], self.sides) if isinstance(index, slice) else self._traits[index]
+
+    def __len__(self) -> int:
+        return len(self._traits)
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row for each property.
+
+        Columns: `kind`, `path`, `value`, `failing`, `of_failing`, `passing`, `of_passing` (as in `Trait`), `score`,
+        `text`.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self.rows(), columns=list(TRAIT_COLUMNS)).astype(TRAIT_COLUMNS)
+
+    def rows(self) -> list[list[Json]]:
+        """Return the rows of the frame."""
+        rows = []
+        for trait in self:
+            members = {**trait.to_dict(), "score": trait.score, "text": trait.sentence(*self.sides)}
+            rows.append([members[name] for name in TRAIT_COLUMNS])
+        return rows
+
+    def lines(self) -> list[str]:
+        """Return a sentence for each property, or one that says that there is none."""
+        these, others = self.sides
+        return [trait.sentence(these, others) for trait in self] or [f"nothing that {others} lack"]
+
+    def __repr__(self) -> str:
+        return render(self, "text")
 
 
-def contrast(
-    failing: Iterable[Mapping[str, Json]], passing: Iterable[Mapping[str, Json]], most: int = 5
-) -> tuple[Trait, ...]:
+class Sample(Generic[T]):
+    """At most `most` of the items that are added, chosen at random: the same for the same items in the same order."""
+
+    def __init__(self, most: int) -> None:
+        self.chosen: list[T] = []
+        self._most, self._count, self._random = most, 0, random.Random(0)
+
+    def add(self, item: T) -> None:
+        self._count += 1
+        if len(self.chosen) < self._most:
+            self.chosen.append(item)
+        elif (at := self._random.randrange(self._count)) < self._most:
+            self.chosen[at] = item
+
+
+def contrast(failing: Iterable[Mapping[str, Json]], passing: Iterable[Mapping[str, Json]]) -> tuple[Trait, ...]:
     """Return the properties that at least half of the failing events have and clearly fewer of the passing ones.
 
-    At most `most` are returned, the best first. If a missing object separates the events, its fields are left out.
-    Empty if one of the sides has no events.
+    The best come first, at most five. If a missing object separates the events, its fields are left out. Empty if one
+    of the sides has no events.
     """
-    of_failing, found, days = _count(failing, None)
-    of_passing, others, other_days = _count(passing, found)
-    if not of_failing or not of_passing:
+    of_failing = Features()
+    for event in failing:
+        of_failing.add(event)
+    of_passing = Features(of_failing)
+    for event in passing:
+        of_passing.add(event)
+    return compare_features(of_failing, of_passing)
+
+
+def compare_features(failing: Features, passing: Features) -> tuple[Trait, ...]:
+    """Return the properties that separate events that have been counted: see `contrast`."""
+    if not failing.number or not passing.number:
         return ()
-    sizes = of_failing, of_passing
-    traits = [*_traits(found, others, sizes), *_since(days, other_days, sizes)]
-    traits = [t for t in traits if t.failing >= _LEAST_SHARE * of_failing and t.score >= _LEAST_SCORE]
+    sizes = failing.number, passing.number
+    traits = [*_traits(failing.counts(), passing.counts(), sizes), *_since(failing.days, passing.days, sizes)]
+    traits = [t for t in traits if t.failing >= _LEAST_SHARE * failing.number and t.score >= _LEAST_SCORE]
     traits.sort(key=lambda t: (-round(t.score, 3), t.path.count("."), _ORDER.index(t.kind), t.path, t.value))
     chosen: list[Trait] = []
     for trait in traits:
-        if len(chosen) < most and not any(_follows(trait, other) for other in chosen):
+        if len(chosen) < _MOST and not any(_follows(trait, other) for other in chosen):
             chosen.append(trait)
     return tuple(chosen)
 
 
-def _count(
-    events: Iterable[Mapping[str, Json]], known: Mapping[_Feature, int] | None
-) -> tuple[int, Counter[_Feature], Counter[str]]:
-    """Count features and days. Of the second set, only fields and features that are `known` in the first one count."""
-    number, counts, days = 0, Counter[_Feature](), Counter[str]()
-    for number, event in enumerate(events, 1):
-        features = set(_walk(event, "", 0))
-        counts.update(features if known is None else {f for f in features if f.kind == "present" or f in known})
-        days[_day(event)] += 1
-        if known is None and number % _EVERY == 0:
-            for feature in [f for f, count in counts.items() if f.kind == "value" and count < _RARE * number]:
-                del counts[feature]
-    return number, counts, days
-
-
-def _walk(value: Json, path: str, depth: int) -> Iterator[_Feature]:
-    """Yield the features of a value and of what it contains."""
-    if isinstance(value, Mapping) and depth < _DEEPEST:
-        for name, inner in value.items():
-            at = f"{path}.{name}" if path else name
-            yield _Feature("present", at)
-            yield from _walk(inner, at, depth + 1)
-    if not path:
-        return
-    if not isinstance(value, Mapping):
-        yield from _leaf(value, path)
-    yield _Feature("type", path, json_type(value))
-    if isinstance(value, list) and value and depth < _DEEPEST:
-        elements = [set(_walk(element, f"{path}.*", depth + 1)) for element in value[:_ELEMENTS]]
-        # A field counts as present if all elements have it.
-        everywhere = reduce(set.intersection, elements)
-        yield from (f for f in set[_Feature]().union(*elements) if f.kind != "present" or f in everywhere)
-
-
-def _leaf(value: Json, path: str) -> Iterator[_Feature]:
-    if value in ("", []):
-        yield _Feature("empty", path)
-    elif isinstance(value, str):
-        yield from (_Feature("longer", path, str(length)) for length in _LENGTHS if len(value) > length)
-        if len(value) <= _LONGEST_VALUE:
-            yield _Feature("value", path, json.dumps(value, ensure_ascii=False))
-    elif isinstance(value, (bool, int, float)):
-        yield _Feature("value", path, json.dumps(value))
-        if value < 0:
-            yield _Feature("negative", path)
-
-
-def _traits(found: Counter[_Feature], others: Counter[_Feature], sizes: tuple[int, int]) -> Iterator[Trait]:
+def _traits(found: Counter[Feature], others: Counter[Feature], sizes: tuple[int, int]) -> Iterator[Trait]:
     of_failing, of_passing = sizes
     for feature in found:
         yield Trait(*feature, found[feature], of_failing, others[feature], of_passing)
@@ -160,11 +188,6 @@ def _since(days: Counter[str], others: Counter[str], sizes: tuple[int, int]) -> 
     first = min(days)
     passing = sum(count for day, count in others.items() if day >= first)
     yield Trait("since", "", first, sizes[0], sizes[0], passing, sizes[1])
-
-
-def _day(event: Mapping[str, Any]) -> str:
-    moment = next((event[name] for name in _DAY if isinstance(event.get(name), str)), "")
-    return str(moment)[:10]
 
 
 def _follows(trait: Trait, other: Trait) -> bool:

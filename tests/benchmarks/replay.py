@@ -11,7 +11,7 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
@@ -87,15 +87,16 @@ def steps(run: str, told: dict[str, Any], count: int, *names: str) -> Iterator[F
         yield Figure(f"{run}: {name}", spent[name], "us", "all steps", sum(spent.values()))
 
 
-def written(file: Path, count: int) -> Path:
-    """Write a file with events of two kilobytes that differ in their ids and prices."""
+def written(file: Path, count: int, change: Callable[[int, str], str] = lambda _, line: line) -> Path:
+    """Write a file with events of two kilobytes that differ in their ids and prices; `change` gets number and line."""
     product = {"product_id": "p-NUMBER", "name": "A thing, number N", "price": "PRICE", "quantity": 1, "brand": "Acme"}
     properties = {**EVENT["properties"], "products": [product] * 12}
     event = {**EVENT, "messageId": "6f0c3a52-6f0d-4a3e-9a51-NUMBER", "userId": "u-NUMBER", "properties": properties}
     text = json.dumps(event).replace('"PRICE"', "PRICE") + "\n"
     with file.open("w", encoding="ascii") as lines:
         for number in range(count):
-            lines.write(text.replace("NUMBER", f"{number:012d}").replace("PRICE", f"{number % 9973 / 100}"))
+            line = text.replace("NUMBER", f"{number:012d}").replace("PRICE", f"{number % 9973 / 100}")
+            lines.write(change(number, line))
     return file
 
 

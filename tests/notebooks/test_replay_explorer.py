@@ -165,6 +165,29 @@ def test_an_event_that_stops_shows_how_far_it_came(tmp_path: Path, opened: list[
     assert "tracking_plan ⊘ dropped" in told["ct", "dropped", "tracking_plan"][0]
 
 
+def test_an_explorer_says_what_events_have_in_common(tmp_path: Path, opened: list[Any]) -> None:
+    """Those of the group, or those that a search finds; the saved page has it, too."""
+    workspace = Workspace("shop")
+    workspace.transformation(
+        "clean", code="def transformEvent(event, metadata):\n    return event['total'] and event\n"
+    )
+    hook = {"webhookUrl": "https://hook.example/in"}
+    workspace.destination("hook", "WEBHOOK", config=hook, transformation="clean")
+    events = [order(n) | ({} if n % 5 == 1 else {"total": 1}) | {"channel": "ab"[n < 6]} for n in range(20)]
+    explorer = ReplayExplorer(events, workspace)
+    opened.append(explorer)
+
+    assert explorer.wait(60)
+    assert [trait.path for trait in explorer.traits] == ["total"]
+    page = words(explorer._repr_mimebundle_()["text/html"])
+    assert "total is missing 4 of 4 0 of 16" in words(shown(explorer))
+    assert "total is missing 4 of 4 0 of 16" in page
+    fill(explorer, "Search events of the group", "event id: m-1")
+    click(explorer, "What do the found events have in common?")
+    assert explorer.wait(60)
+    assert "total is missing 3 of 3 1 of 17" in words(shown(explorer))
+
+
 def test_mask_personal_hides_personal_data(opened: list[Any]) -> None:
     """In no stage, message or saved state; without the option everything is there."""
     person = {"ann@example.com", "Annabel", "10.9.8.7", "user-77"}

@@ -450,6 +450,7 @@ def test_many_events_are_counted_against_the_saved_code(editors: Any, shop: Work
     assert "600 events, 1 failed; 201 differ from the saved version" in text
     assert "failed 1 0" in text
     assert "ValueError: seven" in text
+    assert "properties.n is 7 1 of 1 0 of 500" in text  # what the failing event has in common, compared with a sample
     assert "600 events" in words(editor.static())
 
 

@@ -67,6 +67,32 @@ def test_the_missing_field_is_named() -> None:
     }
 
 
+def test_all_groups_are_explained_in_reports_and_frames() -> None:
+    """In one reading; `contrasts` is a frame and part of the HTML report, which a result without rows lacks."""
+    result = replay(orders(), shop())
+    frame = result.contrasts().frame()
+    page = result.to_html()
+
+    price = "properties.products.*.price"
+    assert frame["trait_path"].tolist() == [price, "properties.products", price]
+    assert frame["trait_failing"].tolist() == frame["count"].tolist() == [30, 30, 30]
+    assert page.count("properties.products.*.price is missing") == 1
+    assert [group.key for group, _ in result.contrasts()] == [group.key for group in result.groups]
+    assert "is missing" not in replay(orders(), shop(), rows=False).to_html()
+
+
+def test_any_selection_has_a_contrast(tmp_path: Path) -> None:
+    """Places of a frame, also of events that arrive, compared with all others."""
+    file = tmp_path / "events.csv"
+    rows = [f"track,Order,u{n},{'de' if n % 3 else 'en'},{n}" for n in range(30)]
+    file.write_text("type,event,userId,context.locale,properties.total\n" + "\n".join(rows))
+    result = replay(str(file), shop("export const transformEvent = (e) => e;"))
+    german = [f"{file}:{2 + n}" for n in range(30) if n % 3]
+
+    assert result.contrast(german).lines() == ['context.locale is "de" in 20 of 20 selected, 0 of 10 others']
+    assert result.contrast([]).lines() == ["nothing that others lack"]
+
+
 def test_versions_days_and_values_separate(tmp_path: Path) -> None:
     """A version and the first day of a fault, also in a comparison of files."""
     events = [

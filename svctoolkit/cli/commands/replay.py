@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -16,13 +16,10 @@ from svctoolkit.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from svctoolkit.pipeline import Stages
-    from svctoolkit.replay import Breach, Comparison, Forecast, Group, Replayed, RequestCount
-    from svctoolkit.results.contrast import Trait
+    from svctoolkit.replay import Breach, Comparison, Forecast, Replayed, RequestCount
+    from svctoolkit.replay.results.group_contrasts import Contrasts
     from svctoolkit.workspace import Workspace
 
-_EXPLAINED = ("failed", "dropped", "newly failing", "newly dropped")
-_MOST_EXPLAINED = 10  # groups
-_GROUP_KEY = ("destination", "kind", "path", "before", "after")
 _STAGES = ("user_transform", "dest_transform", "send_to_destination")
 
 
@@ -174,10 +171,10 @@ def _run(args: argparse.Namespace) -> int:
     if args.duckdb:
         result.to_duckdb(args.duckdb)
     counts = result.requests(_sizes(args.requests)) if args.requests and not isinstance(result, Comparison) else ()
-    explained = _explained(result) if args.explain else []
+    explained = result.contrasts() if args.explain else None
     _terminal.out(_json_report(result, counts, explained) if args.json else _report(result))
     if explained and not args.json:
-        _terminal.out("\n".join(map(_terminal.plain, _explanation_lines(explained))))
+        _terminal.out("what these events have in common:\n" + _plain_lines(explained))
     if counts and not args.json:
         _terminal.out(_plain_lines(counts))
     _write_reports(args, result, breaches)
@@ -376,16 +373,13 @@ def _write_reports(args: argparse.Namespace, result: Replayed | Comparison, brea
 def _json_report(
     result: Replayed | Comparison,
     counts: Sequence[RequestCount],
-    explained: Sequence[tuple[Group, tuple[Trait, ...]]],
+    explained: Contrasts | None,
 ) -> str:
     more: dict[str, object] = {}
     if counts:
         more["requests"] = [{**asdict(count), "share_of_limit": count.share_of_limit} for count in counts]
     if explained:
-        more["explained"] = [
-            {**dict(zip(_GROUP_KEY, group.key, strict=True)), "common": [trait.to_dict() for trait in traits]}
-            for group, traits in explained
-        ]
+        more["explained"] = explained.to_list()
     return json.dumps({**result.to_dict(), **more}, ensure_ascii=False, indent=2)
 
 
@@ -395,23 +389,6 @@ def _sizes(text: str) -> list[int]:
     if min(sizes) < 1:
         raise UsageError(f"--requests {text}: expected numbers of jobs per call, such as 20,100")
     return sizes
-
-
-def _explained(result: Replayed | Comparison) -> list[tuple[Group, tuple[Trait, ...]]]:
-    """Return the largest groups of events that do not arrive, with what their events have in common."""
-    groups = [group for group in result.groups if group.kind in _EXPLAINED][:_MOST_EXPLAINED]
-    return [(group, result.contrast(group)) for group in groups]
-
-
-def _explanation_lines(explained: Sequence[tuple[Group, tuple[Trait, ...]]]) -> Iterator[str]:
-    from svctoolkit.replay.results.text import describe
-
-    yield "what these events have in common:"
-    for group, traits in explained:
-        yield f"  {group.destination}  {describe(group)}"
-        yield from (f"    {trait.text}" for trait in traits)
-        if not traits:
-            yield "    nothing that events which arrive lack, or no such event arrives"
 
 
 def _report(result: Replayed | Comparison) -> str:

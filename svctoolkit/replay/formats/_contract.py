@@ -9,7 +9,7 @@ from typing import Any
 
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.files import InputFile
-from svctoolkit.replay.records.record import Piece, Record, Reject
+from svctoolkit.replay.records.record import Lines, Piece, Record, Reject
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,8 @@ class Format:
     - `suffixes`: endings of file names, in lower case: `.ndjson`. Streams may also have `.gz` or `.zst` after it
     - `split(file)`: yields pieces of about `PIECE_BYTES`, and parses no more of the records than it must to cut them; a
       `Reject` for each part that cannot be cut. It runs in one process for the whole input
-    - `records(name, piece, columns)`: yields the records in a piece. It runs in the worker
+    - `records(name, piece, columns, lines)`: yields the records in a piece; with `lines`, only those at these lines or
+      rows, without decoding others. It runs in the worker
     - `stream`: whether `split` reads `file.read`. Otherwise it opens `file.path` itself, compression is not supported,
       and it sets `file.share` to the share of the file that its pieces cover so far
     - `header(file)`: returns the columns; for tabular formats
@@ -28,7 +29,7 @@ class Format:
 
     suffixes: tuple[str, ...]
     split: Callable[[InputFile], Iterator[Piece | Reject]]
-    records: Callable[[str, Piece, Columns], Iterator[Record | Reject]]
+    records: Callable[[str, Piece, Columns, Lines], Iterator[Record | Reject]]
     stream: bool = True
     header: Callable[[InputFile], Sequence[str]] | None = None
     identity: Callable[[Path], Any] | None = None

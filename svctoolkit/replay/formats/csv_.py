@@ -10,7 +10,7 @@ from typing import Any
 from svctoolkit.replay.formats._contract import Format
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.files import InputFile
-from svctoolkit.replay.records.record import PIECE_BYTES, PIECE_RECORDS, Piece, Record, Reject, begin, place
+from svctoolkit.replay.records.record import PIECE_BYTES, PIECE_RECORDS, Lines, Piece, Record, Reject, begin, place
 
 _STEP = 1 << 18
 _LONGEST = 16 << 20
@@ -69,9 +69,11 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
         yield Piece(rows[0][0], (names, rows))
 
 
-def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reject]:
+def records(name: str, piece: Piece, columns: Columns, lines: Lines) -> Iterator[Record | Reject]:
     names, rows = piece.data
     for line, row in rows:
+        if lines is not None and line not in lines:
+            continue
         if len(row) != len(names):
             reason = f"{len(row)} fields, but the header has {len(names)}"
             yield Reject(place(name, line), reason, begin(",".join(row)))

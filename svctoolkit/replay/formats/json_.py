@@ -12,7 +12,7 @@ from svctoolkit.replay.formats._contract import Format
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.files import InputFile
 from svctoolkit.replay.records.json_text import decode
-from svctoolkit.replay.records.record import PIECE_BYTES, PIECE_RECORDS, Piece, Record, Reject, begin, place
+from svctoolkit.replay.records.record import PIECE_BYTES, PIECE_RECORDS, Lines, Piece, Record, Reject, begin, place
 
 _STEP = 1 << 20
 _LONGEST = 64 << 20
@@ -95,8 +95,10 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
         yield Piece(values[0][0], values)
 
 
-def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reject]:
+def records(name: str, piece: Piece, columns: Columns, lines: Lines) -> Iterator[Record | Reject]:
     for line, text in piece.data:
+        if lines is not None and line not in lines:
+            continue
         try:
             value: Any = decode(text.encode("utf-8", "surrogatepass"))
         except ValueError as error:

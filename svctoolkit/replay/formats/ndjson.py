@@ -8,7 +8,7 @@ from svctoolkit.replay.formats._contract import Format
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.files import InputFile
 from svctoolkit.replay.records.json_text import decode
-from svctoolkit.replay.records.record import PIECE_BYTES, Piece, Record, Reject, begin, place
+from svctoolkit.replay.records.record import PIECE_BYTES, Lines, Piece, Record, Reject, begin, place
 
 _LONGEST = 16 << 20
 _BOM = b"\xef\xbb\xbf"
@@ -41,11 +41,11 @@ def _next_line(file: InputFile) -> bytes:
     return b""
 
 
-def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reject]:
+def records(name: str, piece: Piece, columns: Columns, lines: Lines) -> Iterator[Record | Reject]:
     for line, text in enumerate(piece.data.split(b"\n"), piece.first):
         if line == 1:
             text = text.removeprefix(_BOM)
-        if not text or text.isspace():
+        if not text or text.isspace() or (lines is not None and line not in lines):
             continue
         # Decode the whole event, even if only V8 needs it. Routing needs just a few members, but a partial decoder
         # would have to check that V8 reads the same value (no number out of range, no `-0`, valid UTF-8), which costs

@@ -8,9 +8,10 @@ from typing import Any
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.formats._contract import Format
+from svctoolkit.replay.records.arrow import rows_of
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.files import InputFile, needs
-from svctoolkit.replay.records.record import PIECE_RECORDS, Piece, Record, Reject, place
+from svctoolkit.replay.records.record import PIECE_RECORDS, Lines, Piece, Record, Reject, place
 
 
 def split(file: InputFile) -> Iterator[Piece | Reject]:
@@ -52,8 +53,8 @@ def header(file: InputFile) -> list[str]:
         return []
 
 
-def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reject]:
-    for row, cells in enumerate(piece.data.to_pylist(), piece.first):
+def records(name: str, piece: Piece, columns: Columns, lines: Lines) -> Iterator[Record | Reject]:
+    for row, cells in rows_of(piece, lines):
         yield columns.row(place(name, row), cells, name)
 
 

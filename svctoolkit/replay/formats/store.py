@@ -13,7 +13,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.replay.formats._contract import Format
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.files import InputFile
-from svctoolkit.replay.records.record import PIECE_BYTES, PIECE_RECORDS, Piece, Record, Reject, place
+from svctoolkit.replay.records.record import PIECE_BYTES, PIECE_RECORDS, Lines, Piece, Record, Reject, place
 from svctoolkit.server.store.archive import archive
 from svctoolkit.server.store.block import block_of
 from svctoolkit.server.store.schema import BlockRow
@@ -61,7 +61,7 @@ def _pieces(rows: Iterator[BlockRow]) -> Iterator[Piece]:
         yield Piece(piece[0].first, piece)
 
 
-def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reject]:
+def records(name: str, piece: Piece, columns: Columns, lines: Lines) -> Iterator[Record | Reject]:
     rows, repeats = piece.data
     for row in rows:
         try:
@@ -71,7 +71,8 @@ def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reje
             yield Reject(place(name, row.first), f"cannot be read: {error}")
             continue
         for number, event in enumerate(events, block.first):
-            yield columns.record(place(name, number), event, block.source, repeats=number in repeats)
+            if lines is None or number in lines:
+                yield columns.record(place(name, number), event, block.source, repeats=number in repeats)
 
 
 format = Format((".db", ".sqlite", ".sqlite3"), split, records, stream=False, identity=identity)

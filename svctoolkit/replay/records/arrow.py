@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator, Mapping, Sized
 from hashlib import blake2b
 from typing import Any
 
@@ -10,7 +10,7 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.files import needs
-from svctoolkit.replay.records.record import PIECE_RECORDS, Chunk, Piece, Record, Reject, place
+from svctoolkit.replay.records.record import PIECE_RECORDS, Chunk, Lines, Piece, Record, Reject, place
 
 
 # Any: an object of any library
@@ -108,7 +108,18 @@ def _dataset_batches(dataset: Any) -> Iterator[Any]:
             yield from part.to_batches(schema=dataset.schema, batch_size=PIECE_RECORDS)
 
 
-def arrow_records(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:
-    """Yield the records in a batch: one for each row."""
-    for index, cells in enumerate(chunk.piece.data.to_pylist(), chunk.piece.first):
+def arrow_records(chunk: Chunk, columns: Columns, lines: Lines) -> Iterator[Record | Reject]:
+    """Yield the records in a batch: one for each row, or for those in `lines`."""
+    for index, cells in rows_of(chunk.piece, lines):
         yield columns.row(place(chunk.name, index), cells)
+
+
+# Any: the cells of a row
+def rows_of(piece: Piece, lines: Lines) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the number and the cells of the rows of a table or batch, or of those in `lines`."""
+    table, rows = piece.data, range(piece.first, piece.first + piece.data.num_rows)
+    if lines is not None:
+        rows_wanted = [row for row in rows if row in lines]
+        yield from zip(rows_wanted, table.take([row - piece.first for row in rows_wanted]).to_pylist(), strict=True)
+    else:
+        yield from zip(rows, table.to_pylist(), strict=True)

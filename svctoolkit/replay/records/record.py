@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -13,6 +13,8 @@ import msgspec
 PIECE_BYTES = 4 << 20
 PIECE_RECORDS = 2000
 _SHOWN = 200
+#: The lines or rows of a piece to read, or None for all.
+Lines: TypeAlias = Container[int] | None
 
 
 class Reject(msgspec.Struct, frozen=True):
@@ -74,6 +76,12 @@ def digest_of(chunk: Chunk) -> str:
 
 def place(name: str, line: int) -> str:
     return f"{name}:{line}" if name else f"[{line}]"
+
+
+def split_place(text: str) -> tuple[str, int]:
+    """Return the name of the input and the line or row of a place; -1 if the text is not a place."""
+    name, _, number = ("", "", text[1:-1]) if text.startswith("[") else text.rpartition(":")
+    return name, int(number) if number.isdecimal() else -1
 
 
 def begin(text: str | bytes) -> str:

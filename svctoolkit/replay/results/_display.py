@@ -7,13 +7,17 @@ from html import escape
 
 from svctoolkit import display
 from svctoolkit.display import Html
-from svctoolkit.displayed import shows
+from svctoolkit.displayed import printable, shows
+from svctoolkit.errors import ConfigError
 from svctoolkit.replay.results.attention import label, news, personal_lines, quiet_lines
+from svctoolkit.replay.results.group_contrasts import Contrasts
 from svctoolkit.replay.results.groups import GROUP_COLUMNS, Groups
 from svctoolkit.replay.results.results import _Result
 from svctoolkit.replay.results.summary import head, notes, text
 from svctoolkit.replay.results.text import anchor, count_words, describe
 from svctoolkit.replay.tally.tally import Example, Group
+from svctoolkit.results import blocks
+from svctoolkit.results.contrast import Traits
 
 _MOST = 500  # groups per destination
 _KINDS: dict[str, display.Kind] = {
@@ -37,13 +41,26 @@ shows(_Result, "text")(text)
 @shows(_Result, "document")
 def page(result: _Result) -> str:
     """Return a complete page."""
-    return display.document("Replay", head(result), display.page(*_blocks(result)))
+    return display.document("Replay", head(result), display.page(*_blocks(result, _contrasts(result))))
 
 
 @shows(_Result)
 def body(result: _Result) -> Html:
     """Return the notebook display."""
-    return display.page(Html(f"<p><b>{escape(head(result))}</b></p>"), *_blocks(result))
+    return display.page(Html(f"<p><b>{escape(head(result))}</b></p>"), *_blocks(result, Contrasts()))
+
+
+@shows(Contrasts, "text")
+def contrasts_text(contrasts: Contrasts) -> str:
+    """Return the groups with a line for each property."""
+    return printable("\n".join(contrasts.lines()) or "no events failed or were dropped")
+
+
+@shows(Contrasts)
+def contrasts_page(contrasts: Contrasts) -> Html:
+    """Return the groups, each with a table of properties."""
+    sections = (display.section(e.text, blocks.common(e.traits) or e.traits.lines()[0]) for e in contrasts)
+    return display.page(*sections) if contrasts else display.page(display.message(repr(contrasts), "ok"))
 
 
 @shows(Groups)
@@ -52,28 +69,38 @@ def groups_page(groups: Groups) -> Html:
     return display.page(display.table([*GROUP_COLUMNS, "place", "event id", "example"], groups.rows()))
 
 
-def _blocks(result: _Result) -> Iterator[Html]:
+def _contrasts(result: _Result) -> Contrasts:
+    """Return what the groups' events have in common; empty if they cannot be read again."""
+    try:
+        return result.contrasts()
+    except ConfigError:
+        return Contrasts()
+
+
+def _blocks(result: _Result, contrasts: Contrasts) -> Iterator[Html]:
     yield from (display.message(line, "error") for line in personal_lines(result))
     yield from (Html(f"<p>{escape(line)}</p>") for line in result.lost.lines())
     urgent = news(result)
     for destination, groups in urgent.items():
         more = f"and {len(groups) - _MOST:,} more groups" if len(groups) > _MOST else ""
         counts = count_words(result.counts[destination])
-        summary = [Html(f"<p>{escape(counts)}</p>"), *map(_group, groups[:_MOST]), more]
+        inner = (_group(group, contrasts.of(group)) for group in groups[:_MOST])
+        summary = [Html(f"<p>{escape(counts)}</p>"), *inner, more]
         place = Html(f'<a id="{anchor(destination)}"></a>')
         yield display.section(destination, place, *summary)
     yield from (Html(f'<p class="dim">{escape(line)}</p>') for line in quiet_lines(result, urgent))
     for destination in (key for key in result.counts if key not in urgent):
         groups = [group for group in result.groups if group.destination == destination]
         if groups:
-            yield Html(display.more(destination, *map(_group, groups[:_MOST])))
+            inner = (_group(group, contrasts.of(group)) for group in groups[:_MOST])
+            yield Html(display.more(destination, *inner))
     yield from (display.message(note, "plain") for note in notes(result))
 
 
-def _group(group: Group) -> Html:
+def _group(group: Group, traits: Traits) -> Html:
     kind = "error" if group.personal else _KINDS[group.kind]
     title = Html(f"{display.pill(label(group), kind)} {escape(describe(group))}")
-    return display.more(title, *map(_example, group.examples))
+    return display.more(title, blocks.common(traits), *map(_example, group.examples))
 
 
 def _example(example: Example) -> Html:

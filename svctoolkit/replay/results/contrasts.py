@@ -1,93 +1,145 @@
-"""What the events of a group have in common: they are read again, with events that arrive at the same destination."""
+"""What the events of groups have in common: they are read again, with events that arrive at the same destination.
+
+The rows are read once, and the input once for each side, for all groups together. Only the chosen events are decoded,
+and only counts are kept of them.
+"""
 
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from svctoolkit import personal
-from svctoolkit.json_types import Json
-from svctoolkit.replay.inputs import Events, input_of, records
-from svctoolkit.replay.records.columns import Columns
-from svctoolkit.replay.records.record import Chunk, Record
-from svctoolkit.replay.results.members import members
+from svctoolkit.replay.inputs import Events
+from svctoolkit.replay.results.members import COLUMNS, Reader, text_of_member
 from svctoolkit.replay.tally.rows import Columns as RowColumns
 from svctoolkit.replay.tally.tally import Group
-from svctoolkit.results.contrast import Trait, contrast
+from svctoolkit.results.contrast import Sample, Trait, Traits, compare_features
+from svctoolkit.results.features import Features
 from svctoolkit.workspace import Workspace
 
 if TYPE_CHECKING:
     from svctoolkit.replay.results.results import Comparison, Replayed
 
-MOST = 10_000  # events of each side that are looked at
+MOST = 10_000  # events of each side of a contrast
+_MOST_TOGETHER = 20_000  # events of each side, over all contrasts
 _PASSING = ("ok", "same", "changed", "no longer failing", "newly delivered")
+_SELECTION = ("selected", "others")
 
 
-def contrast_group(
+def contrast_groups(
     events: Events,
     workspace: Workspace,
     columns: Mapping[str, str] | None,
     mask_personal: bool,
     result: Replayed | Comparison,
-    group: Group,
-) -> tuple[Trait, ...]:
-    """Compare the events of a group with others. Secrets in values are masked, and on request personal data."""
-    destination = workspace.destinations.get(group.destination)
-    owner = destination.id if destination else group.destination
-    failing = {member.place for member in members(result, group, MOST, destination_id=owner)[0]}
-    passing = _passing_places(result.blocks(), owner, group.events, failing)
-    sides: dict[bool, list[Mapping[str, Json]]] = {True: [], False: []}
-    for record in _read(events, Columns(columns), failing | passing):
-        sides[record.place in failing].append(record.event)
-    mask = workspace.masker.text
-    return tuple(_masked(trait, mask, mask_personal) for trait in contrast(sides[True], sides[False]))
+    groups: Sequence[Group],
+) -> list[Traits]:
+    """Compare the events of each group with others. Secrets in values are masked, and on request personal data."""
+    most = min(MOST, _MOST_TOGETHER // max(1, len(groups)))
+    questions = [_Question(result, group, _owner(workspace, group.destination), most) for group in groups]
+    _ask(result, questions)
+    sides = [(question.failing.chosen, question.passing.chosen) for question in questions]
+    mask = partial(_masked, workspace.masker.text, mask_personal)
+    return [Traits(map(mask, traits)) for traits in _contrasts(Reader(events, columns), sides)]
 
 
-def _passing_places(
-    blocks: Iterable[RowColumns], destination: str, names: Collection[str], failing: Collection[str]
-) -> set[str]:
-    """Return the places of events with one of these names that arrive at a destination: at most 10,000, at random."""
-    chosen, count = list[str](), 0
-    choose = random.Random(0)
-    for place, name, outcome in _outcomes(blocks, destination):
-        if outcome not in _PASSING or place in failing or (name not in names and "…" not in names):
-            continue
-        count += 1
-        if len(chosen) < MOST:
-            chosen.append(place)
-        elif (at := choose.randrange(count)) < MOST:
-            chosen[at] = place
-    return set(chosen)
+def contrast_places(
+    events: Events,
+    workspace: Workspace,
+    columns: Mapping[str, str] | None,
+    mask_personal: bool,
+    result: Replayed | Comparison,
+    places: Collection[str],
+) -> Traits:
+    """Compare the events at some places with the other events of a replay, whatever their outcome."""
+    selected, others = Sample[str](MOST), Sample[str](MOST)
+    last = ""
+    for block in result.blocks(["place"]):
+        for place in block["place"]:
+            if place != last:
+                (selected if place in places else others).add(place)
+            last = place
+    mask = partial(_masked, workspace.masker.text, mask_personal)
+    (traits,) = _contrasts(Reader(events, columns), [(selected.chosen, others.chosen)])
+    return Traits(map(mask, traits), _SELECTION)
 
 
-def _outcomes(blocks: Iterable[RowColumns], destination: str) -> Iterator[tuple[str, str, str]]:
-    """Yield place, name (or type) and outcome of each event.
+class _Question:
+    """The events of a group, and events with the same names that arrive at the destination."""
 
-    The outcome is the kind of a comparison, or in a replay the status of the event's last stage.
-    """
-    for block in blocks:
-        outcomes, last = block.get("kind") or block["status"], ("", "", "")
-        for n, place in enumerate(block["place"]):
-            if block["destination_id"][n] != destination:
-                continue
-            if last[0] not in ("", place):
-                yield last
-            last = str(place), str(block["event_name"][n] or block["event_type"][n]), str(outcomes[n])
-        if last[0]:
-            yield last
+    def __init__(self, result: Replayed | Comparison, group: Group, owner: str, most: int) -> None:
+        self.owner, self.kind, self._names = owner, group.kind, group.events
+        self._text_of = text_of_member(result, group)
+        self.failing, self.passing = Sample[str](most), Sample[str](most)
+        if group.kind == "lossy":  # the rows do not say what was lost
+            for example in group.examples:
+                self.failing.add(example.place)
 
-
-def _read(events: Events, columns: Columns, places: Collection[str]) -> Iterator[Record]:
-    for chunk in input_of(events).chunks():
-        if isinstance(chunk, Chunk):
-            for record in records(chunk, columns):
-                if isinstance(record, Record) and record.place in places:
-                    yield record
+    def see(self, block: RowColumns, rows: Sequence[int], outcomes: Sequence[str]) -> None:
+        """Add an event with these rows, if it is in the group or arrives."""
+        last = rows[-1]
+        name = str(block["event_name"][last] or block["event_type"][last])
+        if name not in self._names and "…" not in self._names:
+            return
+        if self.kind in outcomes and any(self._text_of(block, n) is not None for n in rows):
+            self.failing.add(block["place"][last])
+        elif outcomes[-1] in _PASSING:
+            self.passing.add(block["place"][last])
 
 
-def _masked(trait: Trait, mask: Callable[[str], str], mask_personal: bool) -> Trait:
+def _owner(workspace: Workspace, key: str) -> str:
+    destination = workspace.destinations.get(key)
+    return destination.id if destination else key
+
+
+def _ask(result: Replayed | Comparison, questions: Sequence[_Question]) -> None:
+    """Choose the events of both sides of each question, in one pass over the rows."""
+    of_owner: dict[str, list[_Question]] = {}
+    for question in questions:
+        of_owner.setdefault(question.owner, []).append(question)
+    for block in result.blocks(COLUMNS):
+        outcomes = block.get("kind") or block["status"]
+        for owner, rows in _events(block):
+            for question in of_owner.get(owner, ()):
+                question.see(block, rows, [outcomes[n] for n in rows])
+
+
+def _events(block: RowColumns) -> Iterator[tuple[str, list[int]]]:
+    """Yield the destination and the rows of each event: the rows of one event are next to each other."""
+    last, rows = ("", ""), list[int]()
+    for n, key in enumerate(zip(block["destination_id"], block["place"], strict=True)):
+        if key != last and rows:
+            yield last[0], rows
+            rows = []
+        last = key
+        rows.append(n)
+    if rows:
+        yield last[0], rows
+
+
+def _contrasts(reader: Reader, sides: Sequence[tuple[Collection[str], Collection[str]]]) -> Iterator[tuple[Trait, ...]]:
+    """Count the features of both sides of each pair of places. The second side is counted against the first."""
+    failing = [Features() for _ in sides]
+    _count(reader, failing, [side[0] for side in sides])
+    passing = [Features(features) for features in failing]
+    _count(reader, passing, [side[1] for side in sides])
+    return map(compare_features, failing, passing)
+
+
+def _count(reader: Reader, features: Sequence[Features], places: Sequence[Collection[str]]) -> None:
+    wanted: dict[str, list[Features]] = {}
+    for one, of_one in zip(features, places, strict=True):
+        for place in of_one:
+            wanted.setdefault(place, []).append(one)
+    for record in reader.records(wanted):
+        for one in wanted.get(record.place, ()):
+            one.add(record.event)
+
+
+def _masked(mask: Callable[[str], str], mask_personal: bool, trait: Trait) -> Trait:
     value = mask(trait.value)
     if mask_personal and trait.kind == "value":
         value = json.dumps(personal.replace_at(trait.path, json.loads(trait.value), personal.mask), ensure_ascii=False)

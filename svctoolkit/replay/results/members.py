@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from svctoolkit.causes import CodeError, text_template
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.inputs import Events, input_of, records
 from svctoolkit.replay.records.columns import Columns
-from svctoolkit.replay.records.record import Chunk, Record
+from svctoolkit.replay.records.record import Chunk, Record, split_place
 from svctoolkit.replay.results.results import Comparison, Replayed
 from svctoolkit.replay.tally.differences import general, json_type
 from svctoolkit.replay.tally.rows import Columns as RowColumns
 from svctoolkit.replay.tally.tally import Group
 from svctoolkit.results import ABSENT
 
+#: The columns of rows that identify events and the groups to which they belong, of a replay and of a comparison.
+COLUMNS = (
+    "place", "event_id", "event_type", "event_name", "user_id", "destination_id", "status", "error", "rule", "field",
+    "where", "kind", "before", "after", "before_error", "after_error", "before_rule", "after_rule", "changes",
+)  # fmt: skip
 _HEAD = ("place", "event_id", "event_type", "event_name", "user_id")
 
 
@@ -53,14 +58,20 @@ def members(
     return examples, len(examples) < group.count
 
 
-def _matching(result: Replayed | Comparison, group: Group, destination: str) -> Iterator[Member]:
+def text_of_member(result: Replayed | Comparison, group: Group) -> Callable[[RowColumns, int], str | None]:
+    """Return a function of a row of the group's destination: its error or change if it is in the group, else None."""
     texts: dict[str, bool] = {}
     match = _match_change if isinstance(result, Comparison) else _match_status
-    for block in result.blocks():
+    return lambda block, n: match(block, n, group, texts)
+
+
+def _matching(result: Replayed | Comparison, group: Group, destination: str) -> Iterator[Member]:
+    text_of = text_of_member(result, group)
+    for block in result.blocks(COLUMNS):
         for n, owner in enumerate(block["destination_id"]):
             if owner != destination:
                 continue
-            text = match(block, n, group, texts)
+            text = text_of(block, n)
             if text is not None:
                 place, event_id, kind, name, user = (str(block[column][n] or "") for column in _HEAD)
                 if (name or kind) in group.events or "…" in group.events:
@@ -137,18 +148,18 @@ class Reader:
 
     def record(self, place: str) -> Record:
         """Return the event at a place (`file:line`, `[row]`), and its source. Raises `ConfigError` if there is none."""
-        name, _, number = (
-            place.removesuffix("]").rpartition(":") if not place.startswith("[") else ("", "", place[1:-1])
-        )
-        line = int(number) if number.isdecimal() else -1
-        before: Chunk | None = None
-        for chunk in self._input().chunks():
-            if not isinstance(chunk, Chunk) or chunk.name != name:
-                continue
-            if chunk.piece.first > line:
-                break
-            before = chunk
-        for record in records(before, self._columns) if before is not None else ():
-            if record.place == place and isinstance(record, Record):
-                return record
+        for record in self.records([place]):
+            return record
         raise ConfigError("there is no event at this place", where=place)
+
+    def records(self, places: Iterable[str]) -> Iterator[Record]:
+        """Yield the events at these places, in the order of the input. Others are not decoded."""
+        lines: dict[str, set[int]] = {}
+        for text in places:
+            name, line = split_place(text)
+            lines.setdefault(name, set()).add(line)
+        for chunk in self._input().chunks():
+            if isinstance(chunk, Chunk) and chunk.name in lines:
+                for record in records(chunk, self._columns, lines[chunk.name]):
+                    if isinstance(record, Record):
+                        yield record

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.records.record import Reject
+from svctoolkit.replay.results.group_contrasts import KINDS as EXPLAINED
+from svctoolkit.replay.results.group_contrasts import Contrasts, GroupContrast
 from svctoolkit.replay.results.groups import Groups
 from svctoolkit.replay.results.losses import LossCounts
 from svctoolkit.replay.results.pages import write_page
@@ -24,7 +26,7 @@ from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, Columns, frame
 from svctoolkit.replay.tally.spill import Rows
 from svctoolkit.replay.tally.tally import Group, Tally, plain
 from svctoolkit.results.arrow import ArrowOut
-from svctoolkit.results.contrast import Trait
+from svctoolkit.results.contrast import Traits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +96,9 @@ class _Result(Displayed, ArrowOut):
     _dask: Any = None
     _warehouses: Any = None
     _requests: Any = None
-    _contrast: Any = None
+    _contrast_groups: Any = None
+    _contrast_places: Any = None
+    _explained: dict[int, Contrasts] = field(default_factory=dict)
     expired: Sequence[Accepted] = ()
     source_rules: Sequence[str] = ()
 
@@ -147,25 +151,49 @@ class _Result(Displayed, ArrowOut):
         """Return the number of events with this outcome, over all destinations."""
         return sum(counts.get(what, 0) for counts in self.counts.values())
 
-    def blocks(self) -> Iterable[Columns]:
-        """Return the rows, block by block, as columns of plain values. Raises `ConfigError` if they were not kept."""
+    def blocks(self, names: Sequence[str] | None = None) -> Iterable[Columns]:
+        """Return the rows, block by block, as columns of plain values: all, or at least those with these names.
+
+        Raises `ConfigError` if they were not kept.
+        """
         if self._dask is not None:
             raise ConfigError("the rows of this replay are on a Dask cluster: use result.frame() or result.dask()")
         if self._folder is None and self.events and not self._rows:
             raise ConfigError("the rows of this replay were not kept: leave `rows` on, or give `out`")
-        return self._folder.columns() if self._folder is not None else self._rows
+        return self._folder.columns(names) if self._folder is not None else self._rows.columns(names)
 
-    def contrast(self, group: Group) -> tuple[Trait, ...]:
-        """Return what the events of a group have in common and events that arrive there lack, the best first.
+    def contrast(self, of: Group | Iterable[str]) -> Traits:
+        """Return what some events have in common and others lack, the best first.
 
-        The events are read again: up to 10,000 of the group, and as many with the same names that arrive at the
-        destination. Empty if none do. Raises `ConfigError` if the rows were not kept, or the events can be read only
-        once.
+        `of` is a group, which is compared with events of the same names that arrive at its destination, or the places
+        of events (`frame()["place"]`), which are compared with all others. The events are read again: up to 10,000 on
+        each side. Empty if one side has none.
+
+        Raises `ConfigError` if the rows were not kept, or the events can be read only once.
         """
-        if self._contrast is None:
+        if isinstance(of, Group):
+            (traits,) = self._again(self._contrast_groups)(self, [of])
+        else:
+            traits = self._again(self._contrast_places)(self, {*of})
+        return cast("Traits", traits)
+
+    def contrasts(self, most: int = 10) -> Contrasts:
+        """Return the largest groups of events that do not arrive, or not whole, with what their events have in common.
+
+        The rows and the events are read once for all of them: up to 10,000 events of each side, and 20,000 of all
+        groups. Raises `ConfigError` as `contrast` does.
+        """
+        if most not in self._explained:
+            groups = [group for group in self.groups if group.kind in EXPLAINED][:most]
+            traits = self._again(self._contrast_groups)(self, groups) if groups else []
+            self._explained[most] = Contrasts(map(GroupContrast, groups, traits))
+        return self._explained[most]
+
+    @staticmethod
+    def _again(function: Again | None) -> Again:
+        if function is None:
             raise ConfigError("these events can be read only once: give a file, a list or a frame to `replay`")
-        traits: tuple[Trait, ...] = self._contrast(self, group)
-        return traits
+        return function
 
     def _frame(self, kinds: Mapping[str, str]) -> pd.DataFrame:
         if self._dask is not None:

@@ -143,8 +143,9 @@ class Folder:
                 line = json.dumps(plain(reject), ensure_ascii=False)
                 file.write(line.encode("utf-8", "replace") + b"\n")
 
-    def columns(self) -> Iterator[Columns]:
-        return load_parquet(sorted((self.path / "rows").glob("part-*.parquet")))
+    def columns(self, names: Sequence[str] | None = None) -> Iterator[Columns]:
+        """Yield the rows, block by block, with all columns or those with these names."""
+        return load_parquet(sorted((self.path / "rows").glob("part-*.parquet")), names)
 
     def _rows(self, number: int) -> Path:
         return self.path / "rows" / f"part-{number:06d}.parquet"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.json_types import Json
@@ -108,10 +108,10 @@ def check_parquet() -> None:
         raise needs("pyarrow", "writing Parquet") from None
 
 
-def load_parquet(files: Iterable[Json]) -> Iterator[Columns]:
-    """Yield the columns of Parquet files."""
+def load_parquet(files: Iterable[Json], names: Sequence[str] | None = None) -> Iterator[Columns]:
+    """Yield the columns of Parquet files, or those with these names."""
     import pyarrow.parquet as pq
 
     for file in files:
         with pq.ParquetFile(file) as opened:
-            yield opened.read().to_pydict()
+            yield opened.read(columns=names and list(names)).to_pydict()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 from weakref import finalize
@@ -42,9 +42,13 @@ class Rows:
         return bool(self._blocks)
 
     def __iter__(self) -> Iterator[Columns]:
+        return self.columns()
+
+    def columns(self, names: Sequence[str] | None = None) -> Iterator[Columns]:
+        """Yield the blocks, with at least the columns of these names."""
         for block in self._blocks:
             if isinstance(block, Path):
-                yield from load_parquet([block])
+                yield from load_parquet([block], names)
             else:
                 yield block
 

@@ -58,6 +58,11 @@ class Table:
         """Select a row of this page, like a click."""
         self._list.value = number
 
+    @property
+    def found(self) -> Sequence[int]:
+        """The numbers of the rows that the search finds, in the order of the table."""
+        return self._order
+
     def static(self, caption: str) -> Html:
         """The current page as a table, for views without widgets."""
         rows = [self.rows[n] for n in self._on_page()]

@@ -11,6 +11,8 @@ from svctoolkit.pipeline import Stages
 from svctoolkit.replay import Comparison, Replayed
 from svctoolkit.replay.results.summary import head as words_of
 from svctoolkit.replay.results.text import count_words, decision_text, describe
+from svctoolkit.results import blocks
+from svctoolkit.results.contrast import Traits
 from svctoolkit.results.lineage.lights import ComparedLights, stopping_fields
 from svctoolkit.widgets.destination_explorer._display import Lit, strips
 from svctoolkit.widgets.replay_explorer.state import MOST, ReplayState
@@ -40,6 +42,11 @@ def group_note(state: ReplayState) -> Html:
     if state.more:
         more = f" (the first {min(len(state.members), MOST):,} are listed below)"
     return display.message(f"{state.group.destination}: {describe(state.group)}{more}", "info")
+
+
+def common(traits: Traits) -> Html:
+    """What the events of the group, or those found by a search, have in common."""
+    return blocks.common(traits) or display.message(f"In common: {traits.lines()[0]}.", "info")
 
 
 def stand_ins(state: ReplayState) -> Html:
@@ -83,7 +90,8 @@ def _fate(trial: Trial) -> Iterator[Html]:
         yield display.strip([display.Step(fate.by, ended, note=fate.reason), *steps])
     if fate.status != "delivered":
         by = [f"; {decision_text(fate.by, trial.decides)}"] if trial.decides else []
-        fields = stopping_fields(trial.lineage) if trial.lineage is not None else []
+        # Of a failed event, these include its name and type. What failing events have in common says more.
+        fields = stopping_fields(trial.lineage) if trial.lineage is not None and fate.status != "failed" else []
         by += [f"; it would continue with a different value of {', '.join(fields)}, or without it"] if fields else []
         yield display.message(f"{fate.status} at {fate.by}: {fate.reason}{''.join(by)}", _FATES[fate.status])
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from time import monotonic
 from typing import Any, Unpack
 
 import ipywidgets
@@ -13,6 +15,7 @@ from svctoolkit.display import Html
 from svctoolkit.errors import ToolkitError
 from svctoolkit.replay import Comparison, Events, Replayed, replay
 from svctoolkit.replay.options import Options
+from svctoolkit.results.contrast import Traits
 from svctoolkit.widgets._base import controls
 from svctoolkit.widgets._base.table import Table
 from svctoolkit.widgets.destination_explorer.explorer import DestinationExplorer
@@ -31,7 +34,8 @@ class ReplayExplorer(controls.Explorer):
     `events` and the options are those of `svctoolkit.replay.replay`, which runs in the constructor unless its `result`
     is passed. An event can be opened in the transformation editor or the destination explorer, or saved to a suite
     file; with `mask_personal`, fake values replace personal data there. Nothing is sent. `state` is the current
-    selection. Raises the errors of `replay`, and `ConfigError` for events that can be read only once.
+    selection, `traits` what the events of its group have in common. Raises the errors of `replay`, and `ConfigError`
+    for events that can be read only once.
     """
 
     def __init__(
@@ -45,9 +49,15 @@ class ReplayExplorer(controls.Explorer):
         self.trials: Sequence[Trial] = ()
         self._opened: list[Any] = []
         self._work: controls.Work[Sequence[Trial]] = controls.Work(self._show, fail=self._fail, busy=lambda _: None)
+        self.traits = Traits()
+        self._contrasting: controls.Work[Traits] = controls.Work(
+            self._show_traits, fail=self._fail_traits, busy=lambda _: None
+        )
         self._groups = Table("Groups", state.group_columns(), self._choose)
         self._members = Table("Events of the group", MEMBER, self._pick)
-        self._note, self._details, self._said = controls.html(), controls.html(), controls.html()
+        self._note, self._common = controls.html(), controls.html()
+        self._details, self._said = controls.html(), controls.html()
+        self._contrast = controls.button("What do the found events have in common?", self._ask, icon="adjust")
         self._file = controls.text("Suite file", placeholder="orders.suite.yaml")
         self._editor = controls.button("Open in editor", lambda: self._open(self._edited), icon="pencil")
         self._setting = controls.button("Go to the setting", lambda: self._open(self._explored_setting), icon="cog")
@@ -62,7 +72,7 @@ class ReplayExplorer(controls.Explorer):
         super().__init__(
             [
                 controls.card("Groups", controls.html(display.page(_display.head(state.result))), self._groups.box),
-                controls.card("Events", self._note, self._members.box),
+                controls.card("Events", self._note, self._common, self._members.box, controls.bar(self._contrast)),
                 controls.card("Event", self._details, onward, self._said, self._below),
             ],
             closing=[self.wait, self._close_opened],
@@ -72,14 +82,16 @@ class ReplayExplorer(controls.Explorer):
         self.wait()
 
     def wait(self, timeout: float = 30.0) -> bool:
-        """Wait until the selected event has run; False after `timeout` seconds."""
-        return self._work.wait(timeout)
+        """Wait until the selected event has run and the group is explained; False after `timeout` seconds."""
+        until = monotonic() + timeout
+        return self._work.wait(timeout) and self._contrasting.wait(max(0, until - monotonic()))
 
     def static(self) -> Html:
         """The groups, events and event shown last."""
         blocks = [_display.head(self.state.result), self._groups.static("Groups")]
         if self.state.group is not None:
-            blocks += [_display.group_note(self.state), self._members.static("Events of the group")]
+            blocks += [_display.group_note(self.state), _display.common(self.traits)]
+            blocks.append(self._members.static("Events of the group"))
         return Html(display.page(*blocks) + _display.details(self.trials, saved=True))
 
     def __repr__(self) -> str:
@@ -93,7 +105,21 @@ class ReplayExplorer(controls.Explorer):
         self._note.value = display.page(_display.group_note(self.state))
         self._members.show(self.state.member_rows())
         self._editor.disabled = not self.state.transformation()
+        self._contrasting.start(self.state.contrast)
         self._run()
+
+    def _ask(self) -> None:
+        """Compare the events that the search finds with all others."""
+        self._contrasting.start(partial(self.state.contrast_of, list(self._members.found)))
+
+    # Any: the result of the work
+    def _show_traits(self, traits: Any) -> None:
+        self.traits = traits
+        self._common.value = display.page(_display.common(traits))
+
+    def _fail_traits(self, message: Html) -> None:
+        self.traits = Traits()
+        self._common.value = display.page(message)
 
     def _pick(self, number: int) -> None:
         self.state.pick(number)

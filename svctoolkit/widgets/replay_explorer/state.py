@@ -11,6 +11,7 @@ from svctoolkit.replay import Comparison, Events, Group, Replayed
 from svctoolkit.replay.options import Options, complete
 from svctoolkit.replay.records.record import Record
 from svctoolkit.replay.results.members import Member, Reader, members
+from svctoolkit.results.contrast import Traits
 from svctoolkit.runner.record.personal import Pseudonyms
 from svctoolkit.widgets.destination_explorer.request import TestRequest
 from svctoolkit.widgets.replay_explorer.trials import Trial, Trials
@@ -91,6 +92,15 @@ class ReplayState:
             self.result, self.group, MOST, destination_id=owner.id if owner else self.group.destination
         )
         self.member = self.members[0] if self.members else None
+
+    def contrast(self) -> Traits:
+        """Compare the events of the selected group with events that arrive: see `Replayed.contrast`."""
+        assert self.group is not None  # noqa: S101 - called for a selected group
+        return self.result.contrast(self.group)
+
+    def contrast_of(self, numbers: Sequence[int]) -> Traits:
+        """Compare some of the listed events with all others."""
+        return self.result.contrast(self.members[number].place for number in numbers)
 
     def pick(self, number: int) -> None:
         """Select an event of the group."""

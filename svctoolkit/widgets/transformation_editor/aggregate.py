@@ -16,7 +16,9 @@ from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.record import Chunk, Reject
 from svctoolkit.results import ABSENT
 from svctoolkit.results.arrow import ArrowOut
+from svctoolkit.results.blocks import common
 from svctoolkit.results.changes import Change, changes
+from svctoolkit.results.contrast import Sample, Traits, contrast
 from svctoolkit.transformations import cause_of
 from svctoolkit.widgets.transformation_editor.trial import Bench, Trial, Trials
 
@@ -29,6 +31,7 @@ Outcome = Literal["changed", "unchanged", "dropped", "failed"]
 _AT_ONCE = 1_000  # events per call
 _SIGNS = {"added": "+", "removed": "−", "changed": "~"}
 _LONGEST = 200  # characters of a value
+_COMPARED, _EXPLAINED = 500, 5  # events of each side of a contrast; errors with one
 _COLUMNS = ("outcome", "what", "events", "example", "before", "after")
 
 
@@ -56,6 +59,8 @@ class Aggregate(ArrowOut):
     milliseconds: float = 0.0
     examples: dict[Outcome, Trials] = field(default_factory=dict)
     _kinds: dict[tuple[Outcome, str], _Kind] = field(default_factory=dict)
+    _failing: dict[str, Sample[Mapping[str, Json]]] = field(default_factory=dict)
+    _passing: Sample[Mapping[str, Json]] = field(default_factory=lambda: Sample(_COMPARED))
 
     @property
     def events(self) -> int:
@@ -86,9 +91,21 @@ class Aggregate(ArrowOut):
             self.counts[outcome] += 1
             if found and outcome not in self.examples:
                 self.examples[outcome] = trials.only(trial)
+            if outcome == "failed":
+                self._failing.setdefault(found[0][1], Sample(_COMPARED)).add(trial.event)
+            elif outcome != "dropped":
+                self._passing.add(trial.event)
             alike = {(one[0], one[1]): one for one in reversed(found)}  # each field counts once per event
             for key, (_, _, before, after) in alike.items():
                 self._kinds.setdefault(key, _Kind(trial.name, before, after)).events += 1
+
+    def contrasts(self) -> dict[str, Traits]:
+        """Return error -> what its events have in common and those without an error lack, for the most frequent errors.
+
+        Up to 500 events of each side are compared.
+        """
+        errors = [what for outcome, what, *_ in self._rows() if outcome == "failed"][:_EXPLAINED]
+        return {what: Traits(contrast(self._failing[what].chosen, self._passing.chosen)) for what in errors}
 
     def _rows(self) -> list[tuple[str, str, int, str, str | None, str | None]]:
         kinds = sorted(self._kinds.items(), key=lambda item: -item[1].events)
@@ -110,6 +127,9 @@ class Aggregate(ArrowOut):
     def details(self) -> display.Html:
         """The changed fields and the errors, and the first event of each outcome to open."""
         blocks = [display.table(_COLUMNS, self._rows())] if self._kinds else []
+        blocks += [
+            display.section(f"In common: {what}", common(traits)) for what, traits in self.contrasts().items() if traits
+        ]
         blocks += [
             display.more(f"First event {outcome}: {trials[0].name}", trials.html())
             for outcome, trials in self.examples.items()
