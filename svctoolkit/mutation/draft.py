@@ -17,6 +17,7 @@ from svctoolkit.mutation.made_up import planned_variations, smaller, variations
 from svctoolkit.pipeline.fates import check
 from svctoolkit.project.suites import sample_events
 from svctoolkit.runner import Outcome, Planes, Scenario, run, suite_of
+from svctoolkit.runner.suite.webhooks import is_webhook
 from svctoolkit.workspace import Workspace
 
 _ROUNDS = 60  # of shrinking
@@ -92,7 +93,7 @@ def _events(scenarios: Sequence[Scenario], workspace: Workspace) -> list[Mapping
         for step in scenario.steps if scenario.suite.workspace is workspace else ():
             written = step.spec.event if step.spec.event is not UNSET else step.spec.send
             for event in written if isinstance(written, list) else [written]:
-                if isinstance(event, Mapping):
+                if isinstance(event, Mapping) and not is_webhook(event):
                     found.setdefault(json.dumps(event, sort_keys=True, default=str), event)
     return [*found.values(), *sample_events().values()]
 

@@ -21,6 +21,7 @@ from svctoolkit.project.source_suites import drafts
 from svctoolkit.project.suites import sample_events
 from svctoolkit.runner import Scenario
 from svctoolkit.runner.planes.time import sequence
+from svctoolkit.runner.suite.webhooks import is_webhook, webhooks_of
 from svctoolkit.secrets import reveal
 from svctoolkit.workspace import Workspace
 
@@ -141,13 +142,14 @@ class Effects:
 
 
 def is_opaque(scenario: Scenario) -> bool:
-    """Return whether a scenario does more than to pass its events: requests, calls, generated events, overrides."""
+    """Return whether a scenario does more than to pass its events: requests, calls, webhooks, overrides."""
     steps = (*scenario.setup, *scenario.steps, *scenario.teardown)
     return any(
         step.kind == "request"
         or step.pending is not None
         or step.spec.destinationConfig is not UNSET
         or not (step.spec.calls is step.spec.generate is UNSET)
+        or webhooks_of(step)
         for step in steps
     )
 
@@ -161,7 +163,7 @@ def events_of(scenario: Scenario, destination: str) -> Iterator[tuple[str, Mappi
         written = step.spec.event if step.spec.event is not UNSET else step.spec.send
         source = workspace.source(step.spec.source).key if isinstance(step.spec.source, str) else ""
         for event in written if isinstance(written, list) else [written]:
-            if isinstance(event, Mapping):
+            if isinstance(event, Mapping) and not is_webhook(event):
                 yield source, event
 
 

@@ -6,9 +6,10 @@ tests, too.
 Tags become markers (`-m "orders and not slow"`); `skip` and `xfail` work as usual in pytest. The suffix is the opt-in:
 a project without such files pays nothing, because everything else is imported when the first one is found.
 
-Python tests get fixtures (`workspace`, `data_plane`, `recorder`, `warehouse`, `tracking_plan`, `service_client` and
-`run_scenario`), and helpers to import from here: `assert_delivered`, `assert_never_delivered`, `assert_dropped`,
-`assert_held`, `assert_nothing_lost`, `assert_violations`, `assert_conforms`, `assert_fetched` and `assert_logged`.
+Python tests get fixtures (`workspace`, `data_plane`, `recorder`, `warehouse`, `tracking_plan`, `send_webhook`,
+`service_client` and `run_scenario`), and helpers to import from here: `assert_delivered`, `assert_never_delivered`,
+`assert_dropped`, `assert_held`, `assert_nothing_lost`, `assert_violations`, `assert_conforms`, `assert_fetched` and
+`assert_logged`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from svctoolkit.pytest_plugin.fixtures import (
     data_plane,
     recorder,
     run_scenario,
+    send_webhook,
     service_client,
     tracking_plan,
     warehouse,
@@ -56,6 +58,7 @@ __all__ = [
     "data_plane",
     "recorder",
     "run_scenario",
+    "send_webhook",
     "service_client",
     "tracking_plan",
     "warehouse",

@@ -1,8 +1,9 @@
-"""Fixtures: `workspace`, `data_plane`, `recorder`, `warehouse`, `service_client` and `run_scenario`."""
+"""Fixtures: `workspace`, `data_plane`, `recorder`, `warehouse`, `send_webhook`, `service_client`, `run_scenario`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from svctoolkit.plans import Plan
     from svctoolkit.runner import Outcome
     from svctoolkit.sdk import ServiceClient
-    from svctoolkit.server import DataPlane
+    from svctoolkit.server import Answer, DataPlane
     from svctoolkit.warehouse import Warehouse
     from svctoolkit.workspace import Workspace
 
@@ -82,6 +83,26 @@ def warehouse(data_plane: DataPlane) -> Callable[..., Warehouse]:
         return data_plane.warehouse(destination or keys[0])
 
     return ask
+
+
+@pytest.fixture
+def send_webhook(data_plane: DataPlane) -> Callable[..., Answer]:
+    """Return a function that sends a webhook to `data_plane`: `send_webhook(order, source="shop", topic="x")`.
+
+    It returns the answer, with the arguments of `DataPlane.send_webhook`. A body that is a `Path` is read from that
+    file. If the workspace has only one webhook source, `source` may be omitted.
+    """
+
+    def send(body: Any = b"", *, source: str = "", **request: Any) -> Answer:
+        from svctoolkit.errors import UsageError
+
+        keys = [key for key, found in data_plane.workspace.sources.items() if found.webhook_type]
+        if not source and len(keys) != 1:
+            raise UsageError(f"name the webhook source: {', '.join(keys) or 'the workspace does not have any'}")
+        content = body.read_bytes() if isinstance(body, Path) else body
+        return data_plane.send_webhook(source or keys[0], content, **request)
+
+    return send
 
 
 @pytest.fixture

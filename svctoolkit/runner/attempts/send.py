@@ -12,12 +12,13 @@ from msgspec import UNSET
 
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import Cause, causes, unexpected_failures
-from svctoolkit.runner.attempts.shape import shape_results
+from svctoolkit.runner.attempts.shape import shape_results, unwrap_single
 from svctoolkit.runner.attempts.violations import is_forbidden
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.planes.plane import ONLY_HEADER, RUN_HEADER, Answer, Plane, basic
 from svctoolkit.runner.suite.claims import ANY
 from svctoolkit.runner.suite.model import Scenario, Step, as_list
+from svctoolkit.runner.suite.webhooks import request_of, webhooks_of
 from svctoolkit.warehouse import is_warehouse
 from svctoolkit.workspace import Workspace
 
@@ -97,7 +98,9 @@ def perform(
     answer, unsent = None, dict[str, int]()
     reached = scenario.only(step)
     only = {} if reached is None else {ONLY_HEADER: ",".join(quote(key, safe="") for key in sorted(reached))}
-    if spec.calls is UNSET:
+    if webhooks := webhooks_of(step):
+        answer = _send_webhooks(webhooks, scenario, plane, run, only)
+    elif spec.calls is UNSET:
         headers = {
             "authorization": basic(source.write_key, ""),
             "content-type": "application/json",
@@ -117,12 +120,26 @@ def perform(
     if "violations" in step.expect or is_forbidden(scenario):
         plane.run_results(run, keys, limit)
         tables["violations"] = plane.violations(run)
+    if "received" in step.expect:
+        plane.run_results(run, keys, limit)
+        tables["received"] = unwrap_single(plane.received(run), step.expect["received"])
     if spec.destination is UNSET:
         everywhere = plane.run_results(run, keys, limit)
         return SendResult(answer, everywhere, everywhere, tables, unsent, _warehouses(workspace, keys))
     chosen = workspace.destination(spec.destination).key
     everywhere = _at_destination(plane.run_results(run, keys, limit), chosen)  # whatever happens at others
     return SendResult(answer, everywhere, everywhere, tables, unsent)
+
+
+def _send_webhooks(
+    webhooks: Sequence[Mapping[str, Any]], scenario: Scenario, plane: Plane, run: str, only: Mapping[str, str]
+) -> Answer:
+    """Send webhooks, one after the other. Return the first response that refuses one, or else the last."""
+    answers = []
+    for webhook in webhooks:
+        request = request_of(webhook, scenario, run)
+        answers.append(plane.request(request.method, request.path, {**request.headers, **only}, request.body))
+    return next((answer for answer in answers if answer.status >= 400), answers[-1])
 
 
 def _warehouses(workspace: Workspace, keys: Sequence[str]) -> frozenset[str]:

@@ -15,6 +15,7 @@ from svctoolkit.runner.coverage.reach import Reach, effective_settings, event_fi
 from svctoolkit.runner.expect.compare import is_matchers
 from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Scenario, Step, Suite, as_list
+from svctoolkit.runner.suite.webhooks import is_webhook
 from svctoolkit.warehouse import is_warehouse
 from svctoolkit.workspace import Workspace
 
@@ -265,7 +266,7 @@ def _events(spec: Any) -> list[Any]:
     if spec.event is not UNSET:
         return list(as_list(spec.event))
     if spec.send is not UNSET:
-        return list(as_list(spec.send))
+        return [event for event in as_list(spec.send) if not is_webhook(event)]
     return [_event(*next(iter(call.items()))) for call in spec.calls] if spec.calls is not UNSET else []
 
 

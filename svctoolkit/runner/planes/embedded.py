@@ -290,6 +290,9 @@ class EmbeddedPlane:
 
         return violation_records(self._plane.of_run(run))
 
+    def received(self, run: str) -> list[dict[str, Json]]:
+        return [dict(record.event) for record in self._plane.of_run(run).received]
+
     def script(self, run: str, answers: Mapping[str, Sequence[_format.RecorderAnswer]]) -> None:
         self._script = run, answers  # also for a data plane that starts later
         for served in (self._data_plane, self._runs):

@@ -94,6 +94,10 @@ class Plane(Protocol):
         """Return the tracking plan violations of the events of `run`, each a `fates.violation_record`, in order."""
         ...
 
+    def received(self, run: str) -> list[dict[str, Json]]:
+        """Return the events of `run` that were accepted, in order."""
+        ...
+
     def script(self, run: str, answers: Mapping[str, Sequence[_format.RecorderAnswer]]) -> None:
         """Set the recorder's responses for `run` and the runs within it; an empty map restores the defaults."""
         ...

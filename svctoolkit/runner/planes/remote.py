@@ -146,6 +146,10 @@ class RemotePlane:
         with self._reading():
             return [violation_record(record) for record in self._list("violations", run)]
 
+    def received(self, run: str) -> list[dict[str, Json]]:
+        with self._reading():
+            return [record["event"] for record in self._list("events", run)]
+
     @contextmanager
     def _reading(self) -> Iterator[None]:
         """Turn unexpected records, perhaps of another version of this package, into errors."""

@@ -33,6 +33,7 @@ from svctoolkit.runner.suite.common import shared_answers
 from svctoolkit.runner.suite.model import Place, Scenario, Step, Suite
 from svctoolkit.runner.suite.simulated import given_problems, held_problems
 from svctoolkit.runner.suite.slips import event_slips, silent_scripts
+from svctoolkit.runner.suite.webhooks import is_webhook, webhook_problems
 from svctoolkit.workspace import Workspace
 from svctoolkit.yamlfile import Document
 
@@ -48,7 +49,7 @@ _EXPECTED: Mapping[str, tuple[str, ...]] = {
     "python": ("result",),
     "wait": (),
     "send": (
-        *("response", "user_transform", "dest_transform", "delivered", *ENDS, "warehouse", "violations"),
+        *("response", "received", "user_transform", "dest_transform", "delivered", *ENDS, "warehouse", "violations"),
         *(*SIMULATED, *CODE),
     ),
 }
@@ -116,12 +117,13 @@ def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Pr
         yield document.problem([*scenario.written, *path], message, key=True)
     for when, steps in (("setup", scenario.setup), ("teardown", scenario.teardown)):
         for step in steps:
-            for path, message in [*_hook_problems(step, when), *_shape(step), *_names(scenario, step)]:
+            found = [*_hook_problems(step, when), *_shape(step), *_names(scenario, step)]
+            for path, message in [*found, *webhook_problems(scenario, step)]:
                 yield document.problem([*step.place, *path], message, key=True)
     for step in scenario.steps:
         held = held_problems(step.expect, scenario.suite.workspace, pending=step.pending is not None)
         found = [*_shape(step), *_names(scenario, step), *_expectation(scenario, step), *held]
-        found += event_slips(scenario, step)
+        found += [*event_slips(scenario, step), *webhook_problems(scenario, step)]
         for path, message in found:
             yield document.problem([*step.place, *path], message, key=True)
     raw = document.data["scenarios"][scenario.written[1]] if scenario.written[0] == "scenarios" else {}
@@ -233,6 +235,8 @@ def _send(spec: _format.Step) -> Places:
         events = spec.send if isinstance(spec.send, list) else [spec.send]
         if not all(isinstance(event, dict) for event in events):
             yield ("send",), "must be an event (an object), or a list of events"
+        elif any(map(is_webhook, events)) and not all(map(is_webhook, events)):
+            yield ("send",), "must be events or webhooks, not both: send them in two steps"
     if spec.calls is UNSET:
         return
     for index, call in enumerate(spec.calls):

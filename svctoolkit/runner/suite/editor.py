@@ -127,8 +127,24 @@ def _matchers() -> Schema:
 
 def _events() -> Schema:
     """Return the schema of what is sent: an event, a list of events, or a variable."""
-    event: Schema = {"$ref": "#/$defs/Event"}
-    return {"title": "Events", "if": {"type": "array"}, "then": {"items": event}, "else": event}
+    webhook = {"required": ["webhook"], "not": {"required": ["type"]}}
+    one: Schema = {"if": webhook, "then": _webhook(), "else": {"$ref": "#/$defs/Event"}}
+    return {"title": "Events", "if": {"type": "array"}, "then": {"items": one}, "else": one}
+
+
+def _webhook() -> Schema:
+    texts = {"type": "object", "additionalProperties": True}
+    properties: Schema = {
+        "webhook": {"type": "string", "description": "key or id of a source that accepts webhooks"},
+        "topic": {"type": "string", "description": "the query parameter `topic`, such as orders_create of Shopify"},
+        "body": {"type": ["string", "object", "array"], "description": "a file next to the suite, or JSON"},
+        "text": {"type": "string", "description": "the body as it is, also if it is not JSON"},
+        "form": {**texts, "description": "fields of a form, instead of a body"},
+        "query": {**texts, "description": "more query parameters"},
+        "headers": {**texts, "description": "headers of the request"},
+        "method": {"enum": ["GET", "POST"], "description": "POST by default"},
+    }
+    return {"title": "Webhook", "type": "object", "properties": properties, "additionalProperties": False}
 
 
 def _event() -> Schema:

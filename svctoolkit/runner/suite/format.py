@@ -71,6 +71,13 @@ class Expect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         OptionalJson,
         Meta(description="the data plane's response: {status, headers, body}; status 200 by default"),
     ] = UNSET
+    received: Annotated[
+        OptionalJson,
+        Meta(
+            description="the events that the data plane accepted, in order, such as those that a webhook became; a "
+            "single one needs no list"
+        ),
+    ] = UNSET
     delivered: Annotated[
         OptionalJson,
         Meta(
@@ -325,9 +332,13 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     ] = UNSET
     request: Request | UnsetType = UNSET
     event: Annotated[OptionalJson, Meta(description="an event to verify with the Test API")] = UNSET
-    send: Annotated[OptionalJson, Meta(description="an event, or a list of them, to send through the data plane")] = (
-        UNSET
-    )
+    send: Annotated[
+        OptionalJson,
+        Meta(
+            description="an event, or a list of them, to send through the data plane; or a webhook: {webhook: SOURCE, "
+            "topic, body, query, headers}"
+        ),
+    ] = UNSET
     calls: Annotated[
         list[dict[str, Any]] | UnsetType,
         Meta(description="calls of ServiceClient, such as {track: {name: Order Completed}}"),

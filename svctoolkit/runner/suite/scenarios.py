@@ -27,6 +27,7 @@ from svctoolkit.runner.suite.moments import Moments
 from svctoolkit.runner.suite.repeat import repeat_inputs
 from svctoolkit.runner.suite.slips import Columns
 from svctoolkit.runner.suite.variables import NAME, Variables, names_in
+from svctoolkit.runner.suite.webhooks import sender_of
 from svctoolkit.yamlfile import Document
 
 #: The results that `exact: true` covers.
@@ -342,7 +343,9 @@ class ScenarioBuilder:
             return step
         defaults = self.data.get("defaults", {})
         complete = dict(step)
-        if "send" in step or "calls" in step or "generate" in step:
+        if (sender := sender_of(step)) is not None:
+            complete["source"] = step.get("source", sender)
+        elif "send" in step or "calls" in step or "generate" in step:
             sources = self.suite.workspace.sources
             source = defaults.get("source") or (next(iter(sources)) if len(sources) == 1 else None)
             if source and "source" not in step:

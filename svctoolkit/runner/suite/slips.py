@@ -15,6 +15,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.names import is_slip, near_member
 from svctoolkit.runner.suite.model import Place, Scenario, Step, as_list
 from svctoolkit.runner.suite.variables import references
+from svctoolkit.runner.suite.webhooks import webhooks_of
 from svctoolkit.yamlfile import Document
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def event_slips(scenario: Scenario, step: Step) -> Places:
         return
     key = "send" if step.spec.send is not UNSET else "event"
     written = getattr(step.spec, key)
-    events = [] if written is UNSET else as_list(written)
+    events = [] if written is UNSET or webhooks_of(step) else as_list(written)
     for number, event in enumerate(events):
         if isinstance(event, Mapping):
             at = (key, number) if isinstance(written, list) else (key,)
