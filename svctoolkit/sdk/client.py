@@ -147,13 +147,16 @@ class ServiceClient(Displayed, Calls):
 
         return await asyncio.to_thread(self.flush, timeout)
 
-    def shutdown(self, timeout: float = 10.0) -> bool:
+    def shutdown(self, timeout: float | None = 10.0) -> bool:
         """Flush, stop the worker, close the files; return whether everything was delivered. Later calls start it again.
+
+        Takes at most `timeout` seconds (None: `exitTimeout`). Also delivers what ended processes have left; False if
+        another live process has waiting events that it did not move into the queue within `exitTimeout`.
 
         Called automatically at the end of the process, with one attempt and at most `exitTimeout` seconds: events that
         are not delivered then are sent at the next start. Also works in a signal handler, within `timeout`.
         """
-        return self._runtime.shutdown(timeout)
+        return self._runtime.shutdown(self._settings.exit_timeout if timeout is None else timeout)
 
     def forget(self, user_id: str) -> int:
         """Remove every waiting and parked event of a user; return how many there were.

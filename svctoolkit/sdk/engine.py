@@ -25,6 +25,8 @@ from svctoolkit.sdk.sending.worker import Worker
 
 #: Seconds that a call waits for another call of the same client before it is postponed.
 _PATIENCE = 0.01
+#: Seconds between two looks at the journals of other processes.
+_LOOK_SECONDS = 0.02
 _DIRECTORY = "Set data_directory or application_name."
 
 
@@ -45,6 +47,7 @@ class Engine:
         self.embedded = bool(getattr(settings.transport, "embedded", False))
         self._transport = settings.transport or HttpTransport()
         self.turnstile = Turnstile(_PATIENCE)
+        self.is_forked = self._is_unsafe_child = False
         path, why = queue_place(settings, embedded=self.embedded)
         source = fingerprint(write_key)
         same_file = before is not None and before.database.path == path
@@ -104,6 +107,9 @@ class Engine:
             self.device.wake()
         if not self.embedded:
             self.worker.start()
+            if self._is_unsafe_child:
+                self._is_unsafe_child = False
+                self._warn_about_memory("a forked child has its own queue, and os._exit does not wait for it")
             if self.dispatcher.is_batch_due():
                 self.worker.wake()
 
@@ -120,6 +126,28 @@ class Engine:
         if self.settings.factories:
             self.device.flush(max(0.0, deadline - time.monotonic()))
         return delivered
+
+    def settle(self, timeout: float) -> bool:
+        """`flush`, also what is in the journals of other processes now.
+
+        Live processes move it into the queue within a second. Wait for that at most `exit_timeout` seconds.
+        """
+        begin = time.monotonic()
+        end = begin + min(timeout, self.settings.exit_timeout)
+        delivered = self.flush(timeout)
+        known = self._unmoved()
+        while delivered and known:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(_LOOK_SECONDS)
+            delivered = self.flush(max(0.0, begin + timeout - time.monotonic()))
+            now = self._unmoved()
+            known = {name: known[name] for name in known.keys() & now.keys() if now[name][0] < known[name][1]}
+        return delivered
+
+    def _unmoved(self) -> dict[str, tuple[int, int]]:
+        with self.database.gate.lent():
+            return self.queue.unmoved()
 
     def forget(self, user: str) -> int:
         """Remove the user's events; return how many. Raises `StorageError` if the queue's file cannot be written."""
@@ -160,9 +188,14 @@ class Engine:
         if self.settings.durable == "required" and not self.database.is_durable:
             reason = why or ("data_directory is :memory:" if self.database.path == MEMORY else "no file can be opened")
             raise ConfigError(f'durable is "required", but events would be kept in memory: {reason}. {_DIRECTORY}')
+        if not why and self.database.path == MEMORY and not self.embedded and process.is_spawned():
+            why = "data_directory is :memory: in a child process"
         if why and not is_trial():
-            text = f"events are kept in memory, and are lost if the process is killed: {why}. {_DIRECTORY}"
-            self._reporter.error(StorageError(text), LogLevel.WARN, topic="in memory")
+            self._warn_about_memory(why)
+
+    def _warn_about_memory(self, why: str) -> None:
+        text = f"events are kept in memory, and are lost if the process is killed: {why}. {_DIRECTORY}"
+        self._reporter.error(StorageError(text), LogLevel.WARN, topic="in memory")
 
     def _synchronize(self, changed: bool) -> str:
         # `try_run`: if a call is inside the recorder right now, the next tick synchronizes.
@@ -185,6 +218,8 @@ class Engine:
 
     def _after_fork(self) -> None:
         self.turnstile = Turnstile(_PATIENCE)
+        self.is_forked = True
+        self._is_unsafe_child = self.database.path == MEMORY and not self.embedded
         self.database.after_fork()
         self.queue.after_fork()
         if isinstance(self._transport, HttpTransport):

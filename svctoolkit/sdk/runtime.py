@@ -156,7 +156,7 @@ class Runtime:
 
     def shutdown(self, timeout: float) -> bool:
         """Flush, stop, close; return whether everything was delivered."""
-        delivered = self.ask(self.engine is None, lambda engine: engine.flush(timeout))
+        delivered = self.ask(self.engine is None, lambda engine: engine.settle(timeout))
         self.ask(None, lambda engine: engine.close(1.0))
         return delivered
 
@@ -192,8 +192,9 @@ class Runtime:
 
     def _at_exit(self) -> None:
         engine = self.engine
-        # Without a running worker nothing was recorded since the last flush, so exit immediately.
-        if engine is None or not engine.worker.alive:
+        # Without a running worker nothing was recorded since the last flush, so exit immediately, unless processes that
+        # have ended since left something. A child leaves that to the process that started it.
+        if engine is None or not (engine.worker.alive or (not engine.is_forked and engine.queue.has_orphans)):
             return
         deadline = time.monotonic() + engine.settings.exit_timeout
         self.ask(False, lambda engine: engine.flush(engine.settings.exit_timeout, patient=False))

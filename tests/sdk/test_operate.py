@@ -220,9 +220,8 @@ for child in range(2):
         for number in range(5):
             client.track("of a child", user_id="u")
         show()
-        client.flush(60)
+        client.shutdown(60)  # also sends what the parent has in its journal
         show()
-        client.shutdown(60)
         os._exit(0)
     os.wait()
 client.flush(60)

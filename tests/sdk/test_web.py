@@ -483,3 +483,21 @@ def test_an_invalid_proxy_is_rejected(make):
     """When the middleware is created, not at the first request."""
     with pytest.raises(ConfigError, match="trusted_proxies: 'ten' does not appear to be an IPv4 or IPv6 network"):
         TrackingASGI(_application(make()), make(), trusted_proxies=["ten"])
+
+
+def test_the_end_of_the_lifespan_sends(make, gateway: Gateway):
+    """Servers like uvicorn end their processes with a signal: nothing runs at the exit of the process."""
+    client = make()
+
+    async def application(scope, receive, send):
+        client.track("Last")
+        await send({"type": "lifespan.shutdown.complete"})
+
+    seen = []
+
+    async def send(message):
+        seen.append((message["type"], gateway.names))
+
+    asyncio.run(TrackingASGI(application, client)({"type": "lifespan"}, None, send))
+
+    assert seen == [("lifespan.shutdown.complete", ["Last"])]

@@ -32,6 +32,9 @@ else:
     IS_SUPPORTED = True
 
 SUFFIX = ".journal"
+_UNLOCKED = ".new"
+#: A process that needs longer than this to lock a new journal may lose it, before anything is in it.
+_STRAY_SECONDS = 60.0
 #: A journal is replaced when its events are in the database and it is this long; beyond `FULL`, nothing is appended.
 LONG = 4 << 20
 FULL = 64 << 20
@@ -63,7 +66,7 @@ class Journal:
         self.name = os.path.basename(path)
         self._file = -1
         # Under another name until it is locked: another process would adopt a journal without a lock.
-        unlocked = f"{path}.new"
+        unlocked = path + _UNLOCKED
         self._file = os.open(unlocked, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         try:
             # Held as long as the file is open: others see that the owner is alive.
@@ -234,6 +237,10 @@ class Reader:
         """Whether the file was removed: all of it is in the database."""
         return os.fstat(self._file).st_nlink == 0
 
+    @property
+    def size(self) -> int:
+        return os.fstat(self._file).st_size
+
     def entries(self, position: int) -> Iterator[Entry]:
         """Yield the events after `position`."""
         while True:
@@ -252,13 +259,34 @@ def new_path(database: str) -> str:
 
 def others(database: str, own: set[str]) -> Iterator[str]:
     """Yield the paths of the journals in the database's directory whose names are not in `own`, sorted by name."""
+    for path in _files(database, SUFFIX):
+        if os.path.basename(path) not in own:
+            yield path
+
+
+def remove_strays(database: str) -> None:
+    """Remove the files of processes that were killed while they created a journal."""
+    for path in _files(database, SUFFIX + _UNLOCKED):
+        with suppress(OSError):
+            if time.time() - os.stat(path).st_mtime < _STRAY_SECONDS:
+                continue
+            file = os.open(path, os.O_RDWR)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(path)
+            finally:
+                os.close(file)
+
+
+def _files(database: str, suffix: str) -> Iterator[str]:
+    """Yield the paths of the files next to the database that begin with its name, sorted."""
     directory, stem = os.path.split(os.path.splitext(database)[0])
     try:
         names = os.listdir(directory)
     except OSError:
         return
     for name in sorted(names):
-        if name.startswith(f"{stem}.") and name.endswith(SUFFIX) and name not in own:
+        if name.startswith(f"{stem}.") and name.endswith(suffix):
             yield os.path.join(directory, name)
 
 

@@ -10,7 +10,18 @@ from contextlib import suppress
 
 from svctoolkit.sdk.base.gate import Gate
 from svctoolkit.sdk.base.settings import MEMORY
-from svctoolkit.sdk.queue.journal import IS_SUPPORTED, LONG, Entry, Journal, Orphan, adoption, new_path, others
+from svctoolkit.sdk.queue.journal import (
+    IS_SUPPORTED,
+    LONG,
+    Entry,
+    Journal,
+    Orphan,
+    Reader,
+    adoption,
+    new_path,
+    others,
+    remove_strays,
+)
 
 #: After a failure to create a journal, no call tries again for this long.
 _RETRY_SECONDS = 1.0
@@ -126,7 +137,7 @@ class Journals:
 
         Within it, call `store_orphan`. One process adopts at a time; others wait for it up to `patience` seconds.
         """
-        paths = list(others(self._database, {journal.name for journal in self._open}))
+        paths = list(self._others())
         if not paths:
             return
         # A client that starts waits until another one has adopted everything: its user's earlier events are among it.
@@ -147,6 +158,37 @@ class Journals:
         """Within the transaction that stores events of a dead process: store how far its journal was read."""
         values = (_KEY + orphan.name, str(orphan.position))
         connection.execute("INSERT OR REPLACE INTO state VALUES(?,?)", values)
+
+    @property
+    def has_orphans(self) -> bool:
+        """Whether a process has ended and left a journal."""
+        for path in self._others():
+            with suppress(OSError), Orphan(path):
+                return True
+        return False
+
+    def unmoved(self, connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+        """Return the journals of other processes with events of this source that are not in the database.
+
+        For each, the position up to which it is in the database, and its size.
+        """
+        found: dict[str, tuple[int, int]] = {}
+        for path in self._others():
+            with suppress(OSError), Reader(path) as journal:
+                position = stored_position(connection, journal.name) or 0
+                is_own = journal.source == self._source and not journal.is_removed
+                if is_own and next(journal.entries(position), None) is not None:
+                    found[journal.name] = (position, journal.size)
+        return found
+
+    def remove_strays(self) -> None:
+        """Remove journals that were never finished. Nothing is in them."""
+        if self._is_used:
+            remove_strays(self._database)
+
+    def _others(self) -> Iterator[str]:
+        own = {journal.name for journal in self._open}
+        return others(self._database, own) if self._is_used else iter(())
 
     def _usable(self) -> Journal | None:
         if self._current is not None or not self._is_used or time.monotonic() < self._closed_until:

@@ -193,12 +193,26 @@ class Queue(Retention):
             if self._reporter.stored >= end:
                 break
 
-        def last_id(connection: sqlite3.Connection) -> int:
+        def last_id(_: sqlite3.Connection) -> int:
             if self._reporter.stored < end or not self._memory.is_empty:
                 self._to_disk()
+            connection = self._database.connection()
+            # Whoever flushes may have waited for the process that left a journal.
+            self._adopt(connection, 0.0)
             return contents.last_id(connection, kind)
 
         return self._access.run(last_id, _BEYOND_ALL, patience=patience)
+
+    @property
+    def has_orphans(self) -> bool:
+        """Whether a process has ended and left events in its journal."""
+        return self._journals.has_orphans
+
+    def unmoved(self) -> dict[str, tuple[int, int]]:
+        """Return the journals of other live processes that contain waiting events: by name, how far each is in the
+        file, and its size."""
+        nothing: dict[str, tuple[int, int]] = {}
+        return self._access.run(self._journals.unmoved, nothing, patience=PATIENCE)
 
     def pending(self, upto: int) -> bool:
         """Return whether an event up to the mark `upto` still has to be sent."""
@@ -269,6 +283,7 @@ class Queue(Retention):
             self._journals.tidy(connection)
             if open_file or not self._adoption.remaining:
                 self._adoption.set(_ADOPTION_SECONDS)
+                self._journals.remove_strays()
                 self._adopt(connection, _START_SECONDS if open_file else 0.0)
             version = contents.version(connection)
             if not is_moved and version == self._version:

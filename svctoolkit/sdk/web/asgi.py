@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Unpack
 
@@ -19,6 +20,8 @@ _AsgiApp = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
 class TrackingASGI:
     """ASGI 3 middleware. Anything but HTTP requests passes through unchanged.
 
+    At the end of the lifespan, it shuts the client down: waiting events are sent within `exitTimeout`.
+
     Without `user_id`, the user is that of Starlette's `AuthenticationMiddleware`, if it has an `identity`. Background
     tasks that run after the response, and threads that the framework starts for it, keep its visitor.
     """
@@ -28,6 +31,9 @@ class TrackingASGI:
         self._app, self._tracking = app, Tracking(client, **given)
 
     async def __call__(self, scope: _Scope, receive: _Receive, send: _Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, self._ending(send))
+            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -44,6 +50,15 @@ class TrackingASGI:
 
         with self._tracking.client.visit(visit.identity):
             await self._app(scope, receive, send_tracked)
+
+    def _ending(self, send: _Send) -> _Send:
+        async def send_last(message: _Message) -> None:
+            if message["type"].startswith("lifespan.shutdown."):
+                # uvicorn ends with the default action of a signal, so that nothing runs at the exit of the process.
+                await asyncio.to_thread(self._tracking.client.shutdown, None)
+            await send(message)
+
+        return send_last
 
 
 def _identity(scope: _Scope) -> str | None:
