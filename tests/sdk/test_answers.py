@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svctoolkit import DataPlane, Workspace
+from svctoolkit.errors import ToolkitError
 from svctoolkit.sdk import Request, Response, ServiceClient
 from svctoolkit.sdk.base.settings import backoff
 from svctoolkit.sdk.sending.answers import retry_after
@@ -181,6 +182,28 @@ def test_a_wrong_key_releases_all_claimed_events(make, gateway: Gateway):
     assert make(flush_queue_size=5).flush()
 
     assert gateway.names == [str(n) for n in range(28)]
+
+
+def test_a_data_plane_that_refuses_everything_gets_few_requests(make, gateway: Gateway):
+    """The first 64 events are isolated; then requests are parked whole, with one warning, until one is accepted."""
+    errors: list[ToolkitError] = []
+    gateway.rule = lambda events: (400, {}, b"bad deployment")
+    client = make(on_error=errors.append, flush_queue_size=10)
+    for number in range(1000):
+        client.track(f"e{number}")
+    assert client.flush()
+
+    assert client.stats().parked == 1000
+    assert len(gateway.batches) < 2 * 80 + 100
+    assert [error.code for error in errors] == ["EREFUSED"]
+
+    gateway.rule = lambda events: (400, {}, b"bad") if any(event["event"] == "bad" for event in events) else None
+    client.track("good")
+    assert client.flush()
+    for name in ["bad", *"abcdefg"]:
+        client.track(name)
+    assert client.flush()
+    assert gateway.names == ["good", *"abcdefg"]
 
 
 def test_parked_events_can_be_sent_again(make, gateway: Gateway):

@@ -7,7 +7,7 @@ import json
 import re
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from functools import partial
 from operator import itemgetter
@@ -29,6 +29,8 @@ TIMEOUT = 15.0
 #: Number of batches that are claimed and settled together.
 _BATCHES = 8
 _RENEWAL_SECONDS = 10.0
+#: After so many refused events without a delivery, the data plane refuses everything: requests are not halved any more.
+_HOPELESS = 64
 _BODY = itemgetter(1)
 _WITHOUT_BRACE = itemgetter(slice(-1))
 _LOOPBACK = re.compile(r"https?://(localhost|127\.[\d.]+|\[::1\])(:|/|$)")
@@ -71,7 +73,7 @@ class Sender:
         self._queue, self._transport, self._reporter = queue, transport, reporter
         self._settings, self._key, self._pause = settings, write_key, pause
         self._failures = 0
-        self._refuses_all = False  # events were parked, and none was delivered since
+        self._refused = 0  # events that were parked since the last delivery
         self._following: Batch | None = None
         self._last: _Outcome | None = None
 
@@ -138,8 +140,9 @@ class Sender:
     ) -> tuple[Answer, int]:
         """Wait for the responses, halving rejected requests until the rejected events are isolated.
 
-        Return the first failure (else the last answer) and the number of events that were not accepted. After the
-        first failure or the timeout, no request is started; those in flight are waited for.
+        If everything is refused, requests are parked as a whole: see `_HOPELESS`. Return the first failure (else the
+        last answer) and the number of events that were not accepted. After the first failure or the timeout, no request
+        is started; those in flight are waited for.
         """
         end, renewal = time.monotonic() + timeout, time.monotonic() + _RENEWAL_SECONDS
         failure, failed = None, 0
@@ -164,12 +167,13 @@ class Sender:
         rows = lane.rows
         if answer.verdict is Verdict.DONE:
             outcome.delivered.extend(rows)
-            self._refuses_all = False
+            self._refused = 0
         elif answer.verdict is not Verdict.REFUSED:
             return False
-        elif len(rows) == 1:
-            outcome.parked.append(Parked(*rows[0], answer.status, answer.text))
-            self._report_parked(rows[0][1], answer)
+        # A request that is too large (413) is not refused because of its events.
+        elif len(rows) == 1 or (self._refused >= _HOPELESS and answer.status != 413):
+            outcome.parked.extend(Parked(*row, answer.status, answer.text) for row in rows)
+            self._report_parked(rows, answer)
         else:
             lane.halve()
         return True
@@ -209,12 +213,12 @@ class Sender:
         scheme, _, rest = self.url.partition("://")
         return f"{scheme}://{rest.rpartition('@')[2]}"
 
-    def _report_parked(self, body: bytes, answer: Answer) -> None:
-        id = json.loads(body).get("messageId", "")
-        if self._refuses_all:
-            self._reporter.log(LogLevel.DEBUG, "event %s is parked: %s", id, answer.text)
+    def _report_parked(self, rows: Sequence[Row], answer: Answer) -> None:
+        id = json.loads(rows[0][1]).get("messageId", "")
+        before, self._refused = self._refused, self._refused + len(rows)
+        if before:
+            self._reporter.log(LogLevel.DEBUG, "%d event(s) from %s on are parked: %s", len(rows), id, answer.text)
             return
-        self._refuses_all = True
         folder = self._queue.directory
         command = f", or svctoolkit-client queue {folder} retry" if folder else ""
         text = (
