@@ -13,8 +13,9 @@ from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.mutation.change import Change
 from svctoolkit.mutation.effects import MADE_UP_AT, Effects, Sent, Witness, difference, outcomes
-from svctoolkit.mutation.made_up import planned_variations, smaller, variations
+from svctoolkit.mutation.made_up import planned_variations, variations
 from svctoolkit.pipeline.fates import check
+from svctoolkit.pipeline.leaves import smaller
 from svctoolkit.project.suites import sample_events
 from svctoolkit.runner import Outcome, Planes, Scenario, run, suite_of
 from svctoolkit.runner.suite.webhooks import is_webhook

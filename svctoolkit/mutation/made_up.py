@@ -70,17 +70,3 @@ def _with(event: Mapping[str, Any], path: tuple[str, ...], value: Json) -> dict[
     inner = event.get(path[0])
     rest = _with(inner if isinstance(inner, Mapping) else {}, path[1:], value) if path[1:] else value
     return {**event, path[0]: rest}
-
-
-def smaller(event: Mapping[str, Json]) -> list[Mapping[str, Json]]:
-    """Return the event without one of its members each, the outer ones first. Type, name and one id stay."""
-    paths: dict[tuple[str | int, ...], None] = {}
-    for leaf in leaves(dict(event)):
-        for end in range(1, len(leaf) + 1):
-            paths[leaf[:end]] = None
-    kept = {("type",), ("event",), ("userId",) if "userId" in event else ("anonymousId",)}
-    return [
-        replace_at(dict(event), path, GONE)
-        for path in sorted(paths, key=lambda path: (len(path), str(path)))
-        if path not in kept
-    ]

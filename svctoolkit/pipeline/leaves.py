@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from svctoolkit.json_types import Json
 from svctoolkit.results.lineage import Path, open_batches
 
 GONE = object()
+_ROUNDS = 200  # of shrinking; each removes a member
 
 
 def leaves(value: Json) -> dict[Path, Json]:
@@ -148,3 +149,33 @@ _TEXTS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (_ADDRESS, lambda m: f"{m[1]}{_next(m[2], 254, 1)}"),
     (re.compile(r"[+-]?\d[\d .()-]*"), lambda m: re.sub(r"\d(?=\D*$)", lambda d: _next(d[0], 10), m[0])),
 )
+
+
+def smaller(event: Mapping[str, Json]) -> list[Mapping[str, Json]]:
+    """Return the event without one of its members each, the outer ones first. Type, name and one id stay."""
+    paths: dict[tuple[str | int, ...], None] = {}
+    for leaf in leaves(dict(event)):
+        for end in range(1, len(leaf) + 1):
+            paths[leaf[:end]] = None
+    kept = {("type",), ("event",), ("userId",) if "userId" in event else ("anonymousId",)}
+    return [
+        replace_at(dict(event), path, GONE)
+        for path in sorted(paths, key=lambda path: (len(path), str(path)))
+        if path not in kept
+    ]
+
+
+def shrink(
+    event: Mapping[str, Json], shows: Callable[[Sequence[Mapping[str, Json]]], Sequence[bool]]
+) -> Mapping[str, Json]:
+    """Return the smallest event that was found by removing members and still shows something.
+
+    `shows` says of each of several events whether it does.
+    """
+    for _ in range(_ROUNDS):
+        events = smaller(event)
+        found = next((one for one, does in zip(events, shows(events), strict=True) if does), None)
+        if found is None:
+            break
+        event = found
+    return event

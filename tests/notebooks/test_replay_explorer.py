@@ -188,6 +188,51 @@ def test_an_explorer_says_what_events_have_in_common(tmp_path: Path, opened: lis
     assert "total is missing 3 of 3 1 of 17" in words(shown(explorer))
 
 
+def test_a_fault_is_fixed_and_proven_in_the_explorer(tmp_path: Path, opened: list[Any]) -> None:
+    """The editor has the events of the group. A change runs on them, then on all events: what else changes is named.
+
+    A scenario has the smallest event that shows the fault, and what the code in the editor makes of it.
+    """
+    code = "def transformEvent(event):\n    event['cents'] = event['properties']['price'] * 100\n    return event\n"
+    (tmp_path / "clean.py").write_text(code)
+    (tmp_path / "workspace.yaml").write_text(
+        "transformations: {clean: {file: clean.py}}\n"
+        "destinations: {hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example}, transformation: clean}}\n"
+    )
+    workspace = Workspace.load(tmp_path / "workspace.yaml")
+    events = [order(n) for n in range(40)]
+    for event in events[::2]:
+        event["properties"]["price"] = 1
+    explorer = ReplayExplorer(events, workspace)
+    opened.append(explorer)
+    click(explorer, "Open in editor")
+    assert explorer.wait(60)
+    assert explorer.proof is None
+    assert len(control(explorer, "Event").options) == 21  # the group, and all of its events
+
+    def change(by: str) -> str:
+        fill(explorer, "Code", code.replace("['price']", by))
+        click(explorer, "Run")
+        assert explorer._editing is not None
+        assert explorer._editing.wait(60)
+        assert explorer.wait(60)
+        assert explorer.proof is not None
+        assert explorer.proof.text in words(shown(explorer))
+        return explorer.proof.text
+
+    assert change(".get('price', 2)") == "20 -> 0; nothing else changed; 20 no longer failing of 40 events"
+    assert change(".get('prices', 0)") == "20 -> 0; 20 changed; 20 no longer failing of 40 events"
+    assert "body.JSON.cents" in words(shown(explorer))
+    fill(explorer, "Suite file", str(tmp_path / "orders.suite.yaml"))
+    click(explorer, "Save as scenario")
+    assert "write the code to its file first" in words(shown(explorer))
+    (tmp_path / "clean.py").write_text(explorer._editing.state.code)
+    click(explorer, "Save as scenario")
+    suite = yaml.safe_load((tmp_path / "orders.suite.yaml").read_text())
+    smallest = {"type": "track", "event": "Order Completed", "userId": "u1", "properties": {}}
+    assert suite["scenarios"][0]["event"] == smallest
+
+
 def test_mask_personal_hides_personal_data(opened: list[Any]) -> None:
     """In no stage, message or saved state; without the option everything is there."""
     person = {"ann@example.com", "Annabel", "10.9.8.7", "user-77"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from time import monotonic
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import ipywidgets
 
@@ -20,6 +20,7 @@ from svctoolkit.widgets._base import controls
 from svctoolkit.widgets._base.table import Table
 from svctoolkit.widgets.destination_explorer.explorer import DestinationExplorer
 from svctoolkit.widgets.replay_explorer import _display
+from svctoolkit.widgets.replay_explorer.proof import Proof
 from svctoolkit.widgets.replay_explorer.state import MEMBER, ReplayState
 from svctoolkit.widgets.replay_explorer.trials import Trial
 from svctoolkit.widgets.transformation_editor.explorer import TransformationEditor
@@ -68,12 +69,15 @@ class ReplayExplorer(controls.Explorer):
             self._file,
             controls.button("Save as scenario", self._save, icon="plus"),
         )
-        self._below = ipywidgets.VBox([])
+        self._below, self._proof = ipywidgets.VBox([]), controls.html()
+        self.proof: Proof | None = None
+        self._proofs, self._editing = 0, cast("TransformationEditor | None", None)
+        self._proving: controls.Work[None] = controls.Work(lambda _: None, fail=self._show_proof, busy=lambda _: None)
         super().__init__(
             [
                 controls.card("Groups", controls.html(display.page(_display.head(state.result))), self._groups.box),
                 controls.card("Events", self._note, self._common, self._members.box, controls.bar(self._contrast)),
-                controls.card("Event", self._details, onward, self._said, self._below),
+                controls.card("Event", self._details, onward, self._said, self._proof, self._below),
             ],
             closing=[self.wait, self._close_opened],
         )
@@ -82,9 +86,13 @@ class ReplayExplorer(controls.Explorer):
         self.wait()
 
     def wait(self, timeout: float = 30.0) -> bool:
-        """Wait until the selected event has run and the group is explained; False after `timeout` seconds."""
+        """Wait until the selected event has run, the group is explained, and changed code is proven.
+
+        False after `timeout` seconds.
+        """
         until = monotonic() + timeout
-        return self._work.wait(timeout) and self._contrasting.wait(max(0, until - monotonic()))
+        waits = [self._work.wait, self._contrasting.wait, self._proving.wait]
+        return all(wait(max(0, until - monotonic())) for wait in waits)
 
     def static(self) -> Html:
         """The groups, events and event shown last."""
@@ -92,6 +100,7 @@ class ReplayExplorer(controls.Explorer):
         if self.state.group is not None:
             blocks += [_display.group_note(self.state), _display.common(self.traits)]
             blocks.append(self._members.static("Events of the group"))
+        blocks += [self.proof.html()] if self.proof is not None else []
         return Html(display.page(*blocks) + _display.details(self.trials, saved=True))
 
     def __repr__(self) -> str:
@@ -150,11 +159,33 @@ class ReplayExplorer(controls.Explorer):
             return
         self._close_opened()
         self._opened = [opened]
+        self._editing = opened if isinstance(opened, TransformationEditor) else None
         self._said.value = display.page(_display.stand_ins(self.state))
         self._below.children = (opened.root,)
 
     def _edited(self) -> controls.Explorer:
-        return TransformationEditor(self.state.newest, self.state.transformation(), events=[self.state.event()])
+        """An editor with the events of the group, the selected one first; every change of the code is proven."""
+        state = self.state
+        events, many = state.editor_events()
+        return TransformationEditor(state.newest, state.transformation(), events=events, many=many, on_run=self._prove)
+
+    def _prove(self) -> None:
+        """Compare all events with the code as replayed, unless it is the same."""
+        if self._editing is not None:
+            self._proofs += 1
+            self._proving.start(partial(self._proof_of, self._editing.state.changed(), self._proofs))
+
+    def _proof_of(self, after: Workspace, number: int) -> None:
+        def report(proof: Proof) -> bool:
+            self._show_proof(proof.html())
+            return number == self._proofs
+
+        proof = self.state.prove(after, report)
+        self.proof = proof
+        self._show_proof(proof.html() if proof is not None else Html(""))
+
+    def _show_proof(self, block: Html) -> None:
+        self._proof.value = display.page(block) if block else ""
 
     def _refusal(self) -> Refusal | None:
         """Why the mapping of the newest side rejects the selected event, if a setting decides it."""
@@ -173,12 +204,19 @@ class ReplayExplorer(controls.Explorer):
 
     def _save(self) -> None:
         try:
-            said = display.message(self.state.save(self._file.value), "ok")
+            after = self._editing.state.changed() if self._editing is not None else None
+            said = display.message(self.state.save(self._file.value, after), "ok")
         except ToolkitError as error:
             said = controls.failure(error)
+            if self._editing is not None:
+                hint = "The scenario expects the result of the code in the editor: write the code to its file first."
+                said = Html(said + display.message(hint, "info"))
         self._said.value = display.page(said, _display.stand_ins(self.state))
 
     def _close_opened(self) -> None:
+        self._proofs += 1  # which ends a proof that is running
+        self._editing, self.proof = None, None
+        self._show_proof(Html(""))
         for explorer in self._opened:
             explorer.close()
         self._opened = []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
@@ -14,10 +15,12 @@ from svctoolkit.replay.results.members import Member, Reader, members
 from svctoolkit.results.contrast import Traits
 from svctoolkit.runner.record.personal import Pseudonyms
 from svctoolkit.widgets.destination_explorer.request import TestRequest
+from svctoolkit.widgets.replay_explorer.proof import Proof, can_prove, prove_all, prove_group
 from svctoolkit.widgets.replay_explorer.trials import Trial, Trials
 from svctoolkit.workspace import Workspace
 
 MOST = 100_000  # most events listed of a group
+OPENED = 300  # most events of a group that an editor opens
 #: column -> member of a group, most interesting first
 _OF_REPLAY = {
     "events": "count",
@@ -56,8 +59,12 @@ class ReplayState:
         options: Options,
     ) -> None:
         self.result, self.sides, self.groups = result, dict(sides), list(result.groups)
+        self._events, self._options = events, options
         self._reader = Reader(events, options.get("columns"))
         self._trials = [Trials(title, side, options) for title, side in self.sides.items()]
+        # As they were replayed: an editor may save other code in the workspace.
+        self._replayed = _snapshot(self.newest)
+        self._faulty = Trials("", self._replayed, options)
         self.hides_persons = complete(options)["mask_personal"]
         self.group: Group | None = None
         self.members: Sequence[Member] = ()
@@ -110,7 +117,10 @@ class ReplayState:
         """The selected event, read again, for editors and suites. With `mask_personal`, fake values replace personal
         data: a mask could take a different path than an address. Raises `ConfigError` if the event no longer exists.
         """
-        event: dict[str, Json] = dict(self._record().event)
+        return self._for_editors(self._record())
+
+    def _for_editors(self, record: Record) -> dict[str, Json]:
+        event: dict[str, Json] = dict(record.event)
         return Pseudonyms().replace(event) if self.hides_persons else event
 
     def _record(self) -> Record:
@@ -134,13 +144,49 @@ class ReplayState:
         destination = self.newest.destinations.get(self.group.destination) if self.group else None
         return (destination.transformation or "") if destination else ""
 
-    def save(self, file: str) -> str:
-        """Add the selected event with its current outcome to a suite file; returns a message with what was done.
+    def editor_events(self) -> tuple[dict[str, dict[str, Json]], Events]:
+        """The first events of the group by place, the selected one first, and all events: for editors, see `event`.
 
-        Raises `ConfigError` if it cannot be added.
+        With `mask_personal`, the events of the group take the place of all events.
         """
-        event = self.event()
+        record = self._record()
+        events = {record.place: self._for_editors(record)}
+        events |= {other.place: self._for_editors(other) for other in self._group_records()}
+        return events, list(events.values()) if self.hides_persons else self._events
+
+    def prove(self, after: Workspace, report: Callable[[Proof], bool]) -> Proof | None:
+        """Run the events of the group, then all events, with changed code; None if the group cannot be corrected.
+
+        `report` gets the result so far, and returns false to stop. Raises the errors of `replay` and `compare`.
+        """
+        group, key = self.group, self.transformation()
+        if group is None or not can_prove(group) or not key:
+            return None
+        if after.transformation(key).code == self._replayed.transformation(key).code:
+            return None
+        first = prove_group(group, self._group_records(), after, self._options)
+        if not report(first):
+            return first
+        users = [name for name, item in after.destinations.items() if item.enabled and item.transformation == key]
+        sides = (self._replayed, after)
+        return prove_all(first, self._events, sides, users, self._options, report)
+
+    def _group_records(self) -> list[Record]:
+        return list(self._reader.records(member.place for member in self.members[:OPENED]))
+
+    def save(self, file: str, after: Workspace | None = None) -> str:
+        """Add the smallest part of the selected event that shows the fault to a suite file.
+
+        The scenario expects its outcome in `after`, by default the workspace. Returns a message with what was done.
+        Raises `ConfigError` if the event cannot be added.
+        """
+        record, event, workspace = self._record(), self.event(), after or self.newest
         assert self.group is not None  # noqa: S101 - ensured by `event`
-        destination = self.newest.destination(self.group.destination)
-        request = TestRequest(Pipeline(self.newest), destination, True, event)
-        return request.add_to(file)
+        smallest = self._faulty.smallest(record, event, self.group.destination)
+        destination = workspace.destination(self.group.destination)
+        return TestRequest(Pipeline(workspace), destination, True, smallest).add_to(file)
+
+
+def _snapshot(workspace: Workspace) -> Workspace:
+    items = {key: replace(item) for key, item in workspace.transformations.items()}
+    return replace(workspace, transformations=items)

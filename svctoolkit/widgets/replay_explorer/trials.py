@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from svctoolkit.causes import CodeError, text_template
 from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Fate, Passage, Route, Stages
 from svctoolkit.pipeline.decisions import decision
 from svctoolkit.pipeline.fates import NO_SOURCE
+from svctoolkit.pipeline.leaves import shrink
 from svctoolkit.pipeline.lineage import measure
 from svctoolkit.replay.engine.engine import context_of
 from svctoolkit.replay.engine.sides import Side, offline_transport
@@ -55,6 +59,22 @@ class Trials:
         except ToolkitError as error:
             return Trial(self.title, error=self._side.workspace.masker.text(str(error)))
 
+    def smallest(self, record: Record, event: Mapping[str, Json], destination: str) -> Mapping[str, Json]:
+        """Return the smallest part of an event that has the same fate for the same reason; all of one that arrives."""
+        (fault,) = self._faults(record, [event], destination)
+        if fault is None:
+            return event
+        return shrink(event, lambda events: [one == fault for one in self._faults(record, events, destination)])
+
+    def _faults(
+        self, record: Record, events: Sequence[Mapping[str, Json]], destination: str
+    ) -> list[tuple[str, ...] | None]:
+        """Return the fate, stage, message and place of each event that does not arrive."""
+        contexts = [context_of(replace(record, event=event), datetime.now(UTC), self._side.lookup) for event in events]
+        source = self._source or record.source
+        passages = self._side.run(destination, events, self._stages, contexts, source, [])
+        return [_fault(passage.fate) for passage in passages or ()] or [None] * len(events)
+
     def _run(self, record: Record, destination: str) -> Trial:
         route, source = self._side.route(destination), self._source or record.source
         context = context_of(record, datetime.now(UTC), self._side.lookup)
@@ -82,3 +102,11 @@ class Trials:
     def _decides(self, record: Record, passage: Passage, route: Route, source: str) -> str:
         context, origin = context_of(record, datetime.now(UTC)), self._side.source(source) or NO_SOURCE
         return route.masker.text(", ".join(decision(passage, record.event, route, context, origin)))
+
+
+def _fault(fate: Fate) -> tuple[str, ...] | None:
+    if fate.status == "delivered":
+        return None
+    cause = fate.cause
+    text = cause.template if cause is not None else text_template(fate.reason)
+    return fate.status, fate.by, text, cause.where if isinstance(cause, CodeError) else ""

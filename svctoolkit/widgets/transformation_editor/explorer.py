@@ -35,6 +35,8 @@ class TransformationEditor(controls.Explorer):
     by name, a list, a data plane or its `received` events; by default the sample events. The code runs as you type,
     unless the workspace's delivery mode is live, where the code would send real requests.
 
+    `on_run` is called after each run, in a worker thread.
+
     Nothing changes until you save, to the workspace or to a file. Raises `ConfigError` for a transformation that is a
     Python function.
     """
@@ -49,10 +51,11 @@ class TransformationEditor(controls.Explorer):
         events: Events = None,
         many: Any = None,
         plan: Plan | str | None = None,
+        on_run: Callable[[], None] | None = None,
     ) -> None:
         self.state = EditorState(workspace, name, language, events, many=many, plan=plan)
         self._touched, self._waiting, self._closed = 0.0, False, threading.Event()
-        self._stop = threading.Event()
+        self._stop, self._on_run = threading.Event(), on_run
         self._counting: controls.Work[None] = controls.Work(
             lambda _: None, fail=self._fail_many, busy=self._tell_counting
         )
@@ -190,6 +193,8 @@ class TransformationEditor(controls.Explorer):
         below = self.state.losses + self.state.payloads
         self._payloads.value = display.page(display.Html(below)) if below else ""
         self._area.mark(trials.marks())
+        if self._on_run is not None:
+            self._on_run()
 
     def _show_counts(self, comparison: Comparison) -> None:
         self._counts.value = display.page(comparison.html())

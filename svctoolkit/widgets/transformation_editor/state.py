@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from svctoolkit.workspace import Language
 
 ALL = "all"
-_MOST = 200  # newest captured events
+_MOST = 300  # newest captured events
 _START = {
     "javascript": "export function transformEvent(event, metadata) {\n  return event;\n}\n",
     "python": "def transformEvent(event, metadata):\n    return event\n",
@@ -168,6 +168,12 @@ class EditorState:
         for comparison in compare(self.workspace, self._draft(), saved, many, stop):
             self.comparison = comparison
             yield comparison
+
+    def changed(self) -> Workspace:
+        """The workspace with the code as it is now."""
+        existing = self.workspace.transformations.get(self.name)
+        draft = replace(existing, code=self.code, language=self.language) if existing else self._draft()
+        return replace(self.workspace, transformations={**self.workspace.transformations, self.name: draft})
 
     def _draft(self) -> Transformation:
         name = Path(self.file.name) if self.file else None
