@@ -49,8 +49,8 @@ MAY_IMPORT = {
     "results": "simulations causes errors secrets url_secrets display events transformations delivery warehouse",
     "pipeline": (
         "simulations "
-        "causes errors secrets url_secrets display events plans destinations transformations delivery workspace "
-        "results warehouse"
+        "causes errors secrets url_secrets display events plans destinations sources transformations delivery "
+        "workspace results warehouse"
     ),
     "client": "causes errors secrets url_secrets retries display events destinations results pipeline",
     "server": (
@@ -111,7 +111,7 @@ ROOMS = {
     "replay": "records formats inputs tally review engine requests results reports options api chunks forecast",
     "pipeline": (
         "progress warehouses route simulated outside stages run alone rules fates together leaves reruns "
-        "held_lineage lineage writers decisions api _display"
+        "held_lineage lineage webhooks writers decisions api _display"
     ),
     "server": (
         "demo_workspace web test_api store worker ingest inspect console admin scripts simulated forwarding "
@@ -125,11 +125,11 @@ ROOMS = {
         "_contract _display callables _types _trust _channel _frames _layers _memory _requests _process _probe _worker "
         "_forking standard _program _pool _load writes worker"
     ),
-    "sources": "_memory _webhook _values _dates _times _define _message _gateway *",
+    "sources": "_request _memory _webhook _values _dates _times _define _message _gateway *",
     "runner": "expect steps suite coverage planes attempts report record _display run over_http",
     "cli": (
         "_command _terminal _progress _parser _completion _main _inputs _exports _revision _log "
-        "_reports _result _violations _watching _site commands"
+        "_reports _result _violations _watching _site _webhooks commands"
     ),
 }
 

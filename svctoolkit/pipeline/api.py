@@ -261,6 +261,30 @@ class Pipeline(Displayed):
             return self._measure(check(event), to, sent_by, servers)
         return measure_many(map(check, event), to, self.context_of(to), sent_by, servers.level(item))
 
+    def webhook_events(self, source: str, request: Mapping[str, Json]) -> list[dict[str, Json]]:
+        """Return the events that a webhook source (key or id) makes of a webhook, with what the gateway adds.
+
+        `request` is the webhook, as `svctoolkit.sources.pack` returns it. Raises `UnknownName`, `UsageError` for a
+        source of SDK events, and `InvalidWebhook` if the webhook is refused.
+        """
+        from svctoolkit.pipeline.webhooks import events_of
+
+        return events_of(self.workspace.source(source), request, self.context.clock(), self.context.new_id)
+
+    def webhook_lineage(self, destination: str, request: Mapping[str, Json], *, source: str, event: int = 0) -> Lineage:
+        """Return which members of a webhook each field of a destination's payloads comes from: `body.total_price`.
+
+        `event` is the number of the webhook's event, from 0. Like `lineage`; raises also what `webhook_events` raises,
+        and `UsageError` if the webhook has fewer events.
+        """
+        from svctoolkit.pipeline.webhooks import through_source
+
+        events, sent_by, now = self.webhook_events(source, request), self.workspace.source(source), self.context.clock()
+        if event >= len(events):
+            raise UsageError(f"event {event} does not exist: the webhook becomes {len(events)} events")
+        measured = self.lineage(destination, events[event], source=source)
+        return through_source(measured, sent_by, request, event, now, self.workspace.masker)
+
     def route(self, destination: Destination, config: Mapping[str, Json] | None = None) -> Route:
         """Return the route to a destination in the current workspace; `config` overrides its configuration key by key.
 

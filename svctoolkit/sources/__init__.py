@@ -24,6 +24,7 @@ from svctoolkit.sources._define import JSON_TYPE, PLAIN_TEXT, Answer, Handled, S
 from svctoolkit.sources._gateway import IGNORED, OK, accepted, check_events, refusal
 from svctoolkit.sources._memory import Memory, Remembered, remember
 from svctoolkit.sources._message import Fields, FieldTable, lookup, message, put, without_null_members
+from svctoolkit.sources._request import pack
 from svctoolkit.sources._times import (
     INVALID_DATE,
     iso_of_date,
@@ -52,7 +53,7 @@ from svctoolkit.sources._values import (
     unlist,
     without_empty,
 )
-from svctoolkit.sources._webhook import Webhook
+from svctoolkit.sources._webhook import Webhook, parse_body
 
 __all__ = [
     "CATALOGUE",
@@ -95,6 +96,8 @@ __all__ = [
     "member",
     "message",
     "moment_ms",
+    "pack",
+    "parse_body",
     "put",
     "receive",
     "refusal",

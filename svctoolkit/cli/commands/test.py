@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from svctoolkit.cli import _inputs, _parser, _violations
+from svctoolkit.cli import _inputs, _parser, _violations, _webhooks
 from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import UnknownName, UsageError
 
@@ -33,6 +33,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     event.add_argument(
         "--as-is", action="store_true", help="do not add what an SDK and the gateway add (messageId, times, ...)"
     )
+    _webhooks.add_options(parser.add_argument_group("webhook"))
     here = parser.add_argument_group("target")
     here.add_argument("--workspace", metavar="FILE", help="workspace file (default: workspace.yaml)")
     here.add_argument("--base-url", metavar="URL", help="test on a remote service through its Test API")
@@ -69,6 +70,9 @@ def _run(args: argparse.Namespace) -> int:
         raise UsageError("--config applies to destinations only: a source has no configuration")
     if args.simulate and args.base_url:
         raise UsageError("--simulate tests locally: start the service with `svctoolkit serve --simulate` instead")
+    _webhooks.check(args)
+    if args.webhook is not None:
+        return _webhooks.test(_local(args.workspace), args, _stages(args))
     stages, config, event = _stages(args), _inputs.settings(args.config), _inputs.event(args.event, args.sample)
     options: dict[str, Any] = {"stages": stages, "force": args.force}
     options |= {"simulate": args.simulate} if args.simulate else {}  # remote services have no such option
@@ -187,6 +191,7 @@ command = Command(
         "svctoolkit test destination hook --sample track --lineage",
         "svctoolkit test destination mp --event order.json --simulate",
         "svctoolkit test source web --sample identify --stage user_transform=off --json",
+        "svctoolkit test source shop --webhook order.json --topic orders_create --lineage",
         "svctoolkit test destination 1aIXqM --sample page --send \\\n"
         "    --base-url https://api.example.com --email me@example.com",
     ),

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Path: TypeAlias = tuple[str | int, ...]
-#: The stage at which a value is lost. `held` is that of a simulated destination, after the delivery.
-LostAt = Literal["", "user_transform", "dest_transform", "held"]
+#: The stage at which a value is lost: `source` is that of a webhook, before it is an event, and `held` that of a
+#: simulated destination, after the delivery.
+LostAt = Literal["", "source", "user_transform", "dest_transform", "held"]
 
 
 def dotted_path(path: Path) -> str:

@@ -28,7 +28,7 @@ def text(lineage: Lineage) -> str:
         number += "user_transform " if lineage.stopped_at else ""
         held = f" -> {_held(origin)}" if origin.held else ""
         lines.append(f"  {number}{origin.field} <- {source_text(origin)}{held}")
-    for stage in ("user_transform", "dest_transform", "held"):
+    for stage in ("source", "user_transform", "dest_transform", "held"):
         paths = [
             f"{destiny.path} (by {settings_text(destiny.lost_by)})" if destiny.lost_by else destiny.path
             for destiny in lineage.lost

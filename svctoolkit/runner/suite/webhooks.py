@@ -47,7 +47,7 @@ def is_webhook(sent: Json) -> bool:
 
 
 def sender_of(step: Mapping[str, Json]) -> Json:
-    """Return the source that a step as written names in its webhook; None if it has none."""
+    """Return the source that a step as written names in its webhook; None for a step without a webhook."""
     first = next(iter(as_list(step.get("send"))), None)
     return first["webhook"] if isinstance(first, Mapping) and is_webhook(first) else None
 

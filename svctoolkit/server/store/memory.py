@@ -97,7 +97,7 @@ class IdentityMemory(Displayed, Memory):
         to.executemany(sql, [(self.source, self.run, key) for key in keys])
 
     def _expired(self) -> list[str]:
-        """Remove expired entries, if there are so many entries that it is worth the search. Return their keys."""
+        """Remove expired entries, if the number of entries makes the search worthwhile. Return their keys."""
         if len(self._entries) < self._sweep_at:
             return []
         now = self._now()
