@@ -38,7 +38,7 @@ def _collect(value: Any, path: Path, into: dict[Path, Any]) -> None:
 
 
 def open_payload(payload: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a payload without empty bodies and parameters. A batch that is stored as JSON text is parsed."""
+    """Return a payload without empty bodies and parameters. Batches and fields of forms with JSON text are opened."""
     opened = {member: value for member, value in open_batches(payload).items() if value != {} and value != []}
     bodies = {form: body for form, body in opened.pop("body", {}).items() if body}
     return {**opened, "body": bodies} if bodies else opened
@@ -50,7 +50,16 @@ def close_payload(payload: Mapping[str, Json]) -> dict[str, Json]:
     array = body.get("JSON_ARRAY") or {}
     if isinstance(array.get("batch"), list):
         body["JSON_ARRAY"] = {**array, "batch": json.dumps(array["batch"])}
+    if form := body.get("FORM"):
+        body["FORM"] = {name: _closed(value) for name, value in form.items()}
     return {"headers": {}, "params": {}, **payload, "body": body}
+
+
+def _closed(value: Json) -> Json:
+    """Return a field of a form that is sent: objects as JSON text, also those in a list."""
+    if isinstance(value, list):
+        return [json.dumps(each) if isinstance(each, (dict, list)) else each for each in value]
+    return json.dumps(value) if isinstance(value, dict) else value
 
 
 def differing_leaves(before: Json, after: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:

@@ -28,8 +28,9 @@ from svctoolkit.replay.options import Options, complete, show_options
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.record import Chunk, digest_of
 from svctoolkit.replay.requests import count_requests
+from svctoolkit.replay.results.again import Again
 from svctoolkit.replay.results.contrasts import contrast_groups, contrast_places
-from svctoolkit.replay.results.results import Again, Comparison, Replayed
+from svctoolkit.replay.results.results import Comparison, Replayed
 from svctoolkit.replay.results.warehouses import warehouse_of
 from svctoolkit.replay.review.accepted import load_accepted
 from svctoolkit.replay.review.review import Review
@@ -133,7 +134,16 @@ def _compare_outputs(before: Any, after: Any, options: Options) -> Comparison:
     tally, columns = compare_outputs(_columns(before), _columns(after), review)
     rows = Rows()
     rows.add(columns)
-    return Comparison(tally, True, time.perf_counter() - started, 1.0, None, _rows=rows, expired=review.expired)
+    return Comparison(
+        tally,
+        True,
+        time.perf_counter() - started,
+        1.0,
+        None,
+        _rows=rows,
+        expired=review.expired,
+        accepted=review.accepted,
+    )
 
 
 def _columns(output: Any) -> Iterable[RowColumns]:
@@ -190,6 +200,7 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
         "elapsed": time.perf_counter() - started,
         "sample": job.sample,
         "expired": job.expired,
+        "accepted": job.accepted,
         "source_rules": () if job.source else sources_with_rules(sides),
         "out": Path(out) if out is not None else None,
     }

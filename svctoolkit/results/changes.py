@@ -21,6 +21,7 @@ from svctoolkit.results._types import ABSENT
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 _WIDTH = 200  # characters of a value that are shown
+_CONTEXT = 40  # of these, before the first difference
 #: Suffix of the path of a list whose order has changed.
 ORDER = " (order)"
 #: Pairs of indexes of the elements of two lists that are compared with each other, by the index in the first.
@@ -43,7 +44,14 @@ class Change(Displayed):
         return "removed" if self.after is ABSENT else "changed"
 
     def sides(self) -> tuple[str, str]:
-        """Return both values as short texts, empty for an absent one."""
+        """Return both values as short texts, empty for an absent one.
+
+        Of two long strings that begin alike, it is the part where they differ.
+        """
+        if isinstance(self.before, str) and isinstance(self.after, str):
+            start = _difference_of(self.before, self.after)
+            if start:
+                return _short(f"…{self.before[start:]}"), _short(f"…{self.after[start:]}")
         return _short(self.before), _short(self.after)
 
     def display_text(self) -> str:
@@ -52,6 +60,13 @@ class Change(Displayed):
 
     def __str__(self) -> str:
         return f"{_SIGNS[self.kind]} {self.path}: {' -> '.join(filter(None, self.sides()))}"
+
+
+def _difference_of(before: str, after: str) -> int:
+    """Return where to begin showing two strings, 0 if their difference is within the first characters."""
+    pairs = enumerate(zip(before, after, strict=False))
+    same = next((place for place, (old, new) in pairs if old != new), min(len(before), len(after)))
+    return same - _CONTEXT if same > _WIDTH - 2 * _CONTEXT else 0
 
 
 def _short(side: Any) -> str:

@@ -41,7 +41,7 @@ def fail_differently(event: dict[str, Any]) -> Any:
         (keep, fail, "newly failing"),
         (drop, fail, "newly failing"),
         (fail, keep, "no longer failing"),
-        (fail, drop, "no longer failing"),
+        (fail, drop, "changed"),
         (drop, drop, "same"),
         (fail, fail, "same"),
         (fail, fail_differently, "changed"),

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from svctoolkit import Pipeline, Workspace, yamlfile
 from svctoolkit.cli import main
+from svctoolkit.errors import ConfigError
 from svctoolkit.events import track
 from svctoolkit.replay import Comparison, compare
+from svctoolkit.results.changes import Change
 from tests.replay.shops import ndjson, shop
 
 
@@ -152,3 +157,116 @@ def test_conditions_of_a_resumed_run_are_about_new_events(tmp_path: Path) -> Non
     assert main([*again, "--fail-on-total", "dropped>2%"]) == 0
     assert main([*again, "--fail-on", "dropped>0"]) == 0  # nothing is new
     assert main([*again, "--fail-on-total", "dropped>0"]) == 1
+
+
+def facebook(code: Callable[[dict[str, Any]], Any]) -> Workspace:
+    workspace = Workspace("shop")
+    workspace.transformation("clean", code)
+    config = {"pixelId": "123", "accessToken": "EAAtoken"}
+    workspace.destination("facebook", "FACEBOOK_PIXEL", config=config, transformation="clean")
+    return workspace
+
+
+def noted(event: dict[str, Any]) -> dict[str, Any]:
+    return {**event, "properties": {**event["properties"], "note": "x", "ssn": "078-05-1120"}}
+
+
+def test_changes_inside_json_text_have_their_own_paths_and_can_be_ignored() -> None:
+    """Facebook gets a form whose fields are JSON: a group of all changes in it would hide the one that matters."""
+    sides = views(0.0, 20), facebook(keep), facebook(noted)
+
+    result = compare(*sides)
+    ignored = compare(*sides, ignore=["body.FORM.data.*.custom_data.note"])
+
+    paths = {"body.FORM.data.*.custom_data.note", "body.FORM.data.*.custom_data.ssn"}
+    assert {group.path for group in result.groups} == paths
+    assert {group.path for group in ignored.groups} == {"body.FORM.data.*.custom_data.ssn"}
+
+
+def test_fields_of_facebooks_form_have_a_lineage() -> None:
+    workspace = facebook(keep)
+    lineage = Pipeline(workspace).lineage("facebook", views(0.0, 1)[0])
+
+    origins = {origin.field: origin.events for origin in lineage.fields}
+    assert origins["body.FORM.data.0.custom_data.total"] == ("properties.total",)
+
+
+def test_two_long_texts_are_shown_where_they_differ() -> None:
+    change = Change("note", f"{'a' * 500}one{'b' * 500}", f"{'a' * 500}two{'b' * 500}")
+
+    before, after = change.sides()
+    assert "one" in before
+    assert "two" in after
+
+
+def rounding(by: int, url: str = "https://hook.example/v2") -> Workspace:
+    def code(event: dict[str, Any]) -> dict[str, Any]:
+        total = event["properties"]["total"]
+        return {**event, "properties": {"total": round(total) if by == 0 else by, "label": f"{total} EUR"}}
+
+    return shop(code, url=url)
+
+
+def paid(start: float = 0.5, count: int = 200) -> list[dict[str, Any]]:
+    return [
+        {**track("Paid", user_id="u", properties={"total": start + n * 1.1, "label": "-"}), "messageId": f"m{n}"}
+        for n in range(count)
+    ]
+
+
+def test_an_accepted_difference_does_not_take_another_value(tmp_path: Path) -> None:
+    """An accepted move of an endpoint, rounding and label, then harmful values of the same types."""
+    file = tmp_path / "accepted.yaml"
+    assert compare(paid(), shop(keep), rounding(0)).write_accepted(file, reason="ok") == 3
+
+    def left(after: Workspace, events: list[dict[str, Any]]) -> set[str]:
+        result = compare(events, shop(keep), after, accept=file)
+        return {group.path for group in result.groups if group.kind != "accepted"}
+
+    assert left(rounding(0), paid(900.25)) == set()  # other events, the same change
+    assert left(rounding(0, "https://evil.example/x"), paid()) == {"endpoint"}
+    assert left(rounding(-1_000_000_000), paid()) == {"body.JSON.properties.total"}
+    entries = yamlfile.load(file).data["accepted"]
+    assert {entry["path"]: entry.get("values") for entry in entries}["endpoint"] == ["https://hook.example/v2"]
+    assert r"\ EUR" in {entry["path"]: entry.get("pattern") for entry in entries}["body.JSON.properties.label"]
+
+
+def test_an_accepted_drop_has_a_stage_and_a_share(tmp_path: Path) -> None:
+    """Ten percent of the events were accepted as dropped; now it is half of them, and then another stage drops them."""
+    planned(tmp_path)
+    before, after = (Workspace.load(tmp_path / name) for name in ("before.yaml", "after.yaml"))
+    file = tmp_path / "accepted.yaml"
+    compare(views(0.1, 100), before, after).write_accepted(file, reason="not planned")
+
+    def texts(share: float, changed: Workspace) -> list[str]:
+        return [breach.text for breach in compare(views(share, 100), before, changed, accept=file).breaches("any")]
+
+    assert texts(0.1, after) == texts(0.15, after) == []
+    assert texts(0.5, after) == [
+        "hook newly dropped delivered -> dropped in tracking_plan: accepted for 10% of the events, now 50%"
+    ]
+    by_code = Workspace.load(tmp_path / "before.yaml")
+    by_code.transformation("clean", lose_views)
+    by_code.destinations["hook"] = replace(by_code.destinations["hook"], transformation="clean")
+    assert texts(0.1, by_code) == ["10 any"]
+
+
+def test_an_entry_that_accepts_any_value_must_say_so(tmp_path: Path) -> None:
+    text = "accepted: [{destination: hook, kind: changed, path: endpoint, before: text, after: text, %s reason: x, "
+    file = tmp_path / "accepted.yaml"
+    file.write_text(text % "" + "expires: '2999-01-01'}]")
+    with pytest.raises(ConfigError, match="accepts any new value"):
+        compare(paid(), shop(keep), rounding(0), accept=file)
+
+    file.write_text(text % "values: any," + "expires: '2999-01-01'}]")
+    result = compare(paid(), shop(keep), rounding(0, "https://evil.example/x"), accept=file)
+    assert "endpoint" in {group.path for group in result.groups if group.kind == "accepted"}
+
+
+def test_a_failing_event_that_is_dropped_now_is_not_good_news() -> None:
+    def fail(event: dict[str, Any]) -> None:
+        raise ValueError
+
+    result = compare(views(0.0, 5), shop(fail), shop(lambda _event: None))
+
+    assert (result.kinds["changed"], result.kinds["no longer failing"]) == (5, 0)

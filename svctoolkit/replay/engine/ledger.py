@@ -11,6 +11,7 @@ from svctoolkit.causes import text_template
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Passage
 from svctoolkit.replay.records.record import Record
+from svctoolkit.replay.review.fingerprints import Seen
 from svctoolkit.replay.review.review import Review
 from svctoolkit.replay.tally.differences import LOST, Difference, Outcome, general, json_type
 from svctoolkit.replay.tally.exposure import delivered_personal_data, new_personal_data
@@ -107,7 +108,8 @@ class Ledger:
                 for t, side in zip(texts, (before, after), strict=True)
             )
             ended = (record, after.passage) if after.passage is not None and after.status != "delivered" else None
-            kind, group = self._add(head, (how.kind, "", old, new), texts[0], texts[1], listed, ended)
+            seen = Seen(stage=ended[1].fate.by if ended else "")
+            kind, group = self._add(head, (how.kind, "", old, new), (texts[0], texts[1]), listed, seen, ended)
             _name_rules(group, before, after)
             # No difference to look at, but the whole payload is new at this destination, and so is its personal data.
             if kind == "newly delivered":
@@ -121,10 +123,12 @@ class Ledger:
             key = _key(change, clear, before, after, fixed=change.path in how.fixed)
             exposed.setdefault(key, []).extend(new_personal_data(change, before.output))
             if key not in kinds:
-                kinds[key], group = self._add(head, key, *clear.sides(), listed)
+                kinds[key], group = self._add(head, key, clear.sides(), listed, Seen(clear.before, clear.after))
                 groups[key] = group if kinds[key] != "accepted" else None
                 if change.path == "error":
                     _name_rules(group, before, after)
+                if group is not None and clear.after is not ABSENT:
+                    group.show(clear.after)
                 if group is not None and {json_type(clear.before), json_type(clear.after)} == {"number"}:
                     group.measure(clear.before, clear.after)
         self._expose(record, groups, exposed)
@@ -145,6 +149,8 @@ class Ledger:
     def _words(self, side: Outcome) -> str:
         if side.status == "failed":
             return self._book.words(side.reason, *self._maskers)
+        if side.status == "dropped" and side.passage is not None:
+            return f"dropped in {side.passage.fate.by}"
         reason = self._book.words(side.reason, *self._maskers) if side.status == "filtered" else ""
         return f"{side.status}: {reason}" if reason else side.status
 
@@ -152,20 +158,22 @@ class Ledger:
         self,
         head: dict[str, str],
         key: _Key,
-        before: str,
-        after: str,
+        sides: tuple[str, str],
         listed: _Listed,
+        seen: Seen,
         ended: tuple[Record, Passage] | None = None,
     ) -> tuple[str, Group | None]:
         event = head["event_name"] or head["event_type"]
         kind, *what = key
-        if self._book.review.accepts((self._destination, *key), event):
+        accepting = self._book.review.accepting((self._destination, *key), event, seen)
+        if accepting is not None:
             kind = "accepted"
+            self._book.sum.accept(self._destination, accepting)
         group = self._book.sum.group(self._destination, kind, *what)
         if group is not None:
             if ended is not None and self._decides is not None:
                 self._book.sum.decide(group, ended[1].fate.by, partial(self._decides, *ended))
-            group.add(event, Example(head["place"], head["event_id"], before, after, listed))
+            group.add(event, Example(head["place"], head["event_id"], *sides, listed))
         return kind, group
 
     def _row(self, head: dict[str, str], before: Outcome, after: Outcome, kind: str, changes: Sequence[Change]) -> None:

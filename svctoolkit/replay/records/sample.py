@@ -31,19 +31,19 @@ def sample_of(records: Iterable[Record], share: float, count: Callable[[str], No
             form = (repr(form[0]), form[1])
             stratum, is_new = forms.get(form, ""), form not in forms
         if is_new:
-            text = _canonical(form).encode("utf-8", "replace")
+            text = canonical(form).encode("utf-8", "replace")
             stratum = forms[form] = blake2b(text, digest_size=8).hexdigest()
         count(stratum)
         if is_new or int.from_bytes(blake2b(_key(record).encode("utf-8", "replace"), digest_size=8).digest()) < bound:
             yield structs.replace(record, stratum=stratum)
 
 
-def _canonical(form: Any) -> str:
+def canonical(form: Json) -> str:
     """Return the same text for equal shapes in every process."""
     if isinstance(form, frozenset):
-        return f"{{{','.join(sorted(map(_canonical, form)))}}}"
+        return f"{{{','.join(sorted(map(canonical, form)))}}}"
     if isinstance(form, tuple):
-        return f"({','.join(map(_canonical, form))})"
+        return f"({','.join(map(canonical, form))})"
     return repr(form)
 
 

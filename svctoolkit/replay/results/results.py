@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -17,7 +17,7 @@ from svctoolkit.replay.results.groups import Groups
 from svctoolkit.replay.results.losses import LossCounts
 from svctoolkit.replay.results.pages import write_page
 from svctoolkit.replay.results.tables import arrow_reader, write_duckdb
-from svctoolkit.replay.review.accepted import Accepted, write_accepted
+from svctoolkit.replay.review.accepted import Accepted, Exceeded, exceeded, write_accepted
 from svctoolkit.replay.review.terms import Breach, Conditions
 from svctoolkit.replay.tally.differences import KINDS
 from svctoolkit.replay.tally.estimates import Estimate, estimates
@@ -35,36 +35,12 @@ if TYPE_CHECKING:
     from svctoolkit.warehouse import Diff, Warehouse
 
 
-class Again:
-    """A function of events and workspaces that a result may call later.
-
-    It is dropped when the result is pickled, because its events may be any object.
-    """
-
-    __slots__ = ("_function",)
-
-    # Any: parameters and result of the function
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-
-    # Any: parameters and result of the function
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
-        return self._function(*arguments, **options)
-
-    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
-        return _nothing, ()
-
-
 def source_text(count: int, sources: Sequence[str]) -> str:
     """Return what is uncertain about events without a source."""
     return (
         f"{count:,} events have no source: tracking plans and states of {', '.join(sources)} were not applied. "
         "Choose one: source=, --source"
     )
-
-
-def _nothing() -> None:
-    return None
 
 
 @dataclass(slots=True, repr=False)
@@ -78,11 +54,12 @@ class _Result(Displayed, ArrowOut):
       are in no group, because there were too many groups
     - `seconds`: time per step, over all processes; `elapsed`: wall-clock time
     - `complete`: false if the run was interrupted: then everything here covers the events up to that point
+    - `accepted`: the accepted differences in use
     - `expired`: accepted differences that have expired, and count as differences again
     - `unread`: the places from which on a file could not be read, for example because it is truncated
     - `source_rules`: sources whose tracking plans (or being disabled) matter, if none was chosen; `sourceless` counts
       the events that they were not applied to
-    - `out`: the folder with the rows as Parquet, if one was given
+    - `out`: the folder with the rows as Parquet, if any
     """
 
     tally: Tally
@@ -101,6 +78,12 @@ class _Result(Displayed, ArrowOut):
     _explained: dict[int, Contrasts] = field(default_factory=dict)
     expired: Sequence[Accepted] = ()
     source_rules: Sequence[str] = ()
+    accepted: Sequence[Accepted] = ()
+
+    @property
+    def exceeded(self) -> Sequence[Exceeded]:
+        """Accepted differences that more than twice as many events have as when they were accepted."""
+        return tuple(exceeded(self.tally, self.accepted))
 
     @property
     def events(self) -> int:
@@ -256,7 +239,8 @@ class _Result(Displayed, ArrowOut):
 
         After a sample, the numbers are estimates for all events. Conditions that they leave undecided are included,
         with the share of the events that probably decides them (`needs`). With conditions, an input that could not be
-        read completely is a breach (`input`), and so are events without a source if rules depend on it (`source`).
+        read completely is a breach (`input`), and so are events without a source if rules depend on it (`source`), and
+        an accepted difference that many more events have than when it was accepted (`accepted`).
 
         A number counts events over all destinations; a share is relative to the events of one destination, and any
         destination can meet the condition. Words are the kinds or statuses (with `_`), `new_failures`, `personal`
@@ -278,6 +262,8 @@ class _Result(Displayed, ArrowOut):
         """Yield what makes conditions meaningless: events that were not read, and rules that were not applied."""
         for reject in self.unread:
             yield Breach("input", f"{reject.place}: {reject.reason}")
+        for each in self.exceeded:
+            yield Breach("accepted", str(each))
         if self.sourceless:
             yield Breach("source", source_text(self.sourceless, self.source_rules))
 
@@ -301,6 +287,7 @@ class _Result(Displayed, ArrowOut):
             "personal": {key: dict(kinds) for key, kinds in self.tally.personal.items()},
             "lossy": dict(self.tally.lossy),
             "expired": plain(self.expired),
+            "exceeded": [{"entry": str(each.entry), "events": each.events, "of": each.total} for each in self.exceeded],
             "rejects": plain(self.rejects),
             "elapsed": round(self.elapsed, 3),
             "seconds": {step: round(spent, 3) for step, spent in self.seconds.items()},
@@ -411,7 +398,8 @@ class Comparison(_Result):
         for 90 days. Raises `ConfigError` without a reason, or for a file that cannot be read or written.
         """
         last = expires or datetime.now(UTC).date() + timedelta(days=90)
-        return write_accepted(path, self.groups, reason=reason, expires=last)
+        totals = {key: sum(counts.values()) for key, counts in self.counts.items()}
+        return write_accepted(path, self.groups, totals, reason=reason, expires=last)
 
     @property
     def personal(self) -> Mapping[str, Mapping[str, int]]:

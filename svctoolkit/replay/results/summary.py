@@ -69,6 +69,8 @@ def notes(result: _Result) -> Iterator[str]:
             yield f"{destination}: {path} is not compared ({count:,} events differ there)"
     if result.sourceless:
         yield source_text(result.sourceless, result.source_rules)
+    for each in result.exceeded:
+        yield str(each)
     for entry in result.expired:
         yield f"{entry}: accepted until {entry.expires}, has expired and counts again ({entry.reason})"
     if result.more_groups:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from svctoolkit.replay.review.accepted import Accepted
+from svctoolkit.replay.review.fingerprints import Seen
 from svctoolkit.replay.review.paths import matches, steps_of
 from svctoolkit.replay.tally.differences import SAME, Difference, json_type
 from svctoolkit.results.changes import Change
@@ -40,9 +41,9 @@ class Review:
         left = Difference("changed", changes, how.fixed) if changes else SAME
         return left, [reason for reason in dict.fromkeys(reasons) if reason]
 
-    def accepts(self, group: Sequence[str], event: str) -> bool:
-        """Return whether an event's difference is accepted, by the key of its group and the name of the event."""
-        return any(entry.takes(group, event) for entry in self.accepted)
+    def accepting(self, group: Sequence[str], event: str, seen: Seen) -> int | None:
+        """Return the number of the entry that accepts an event's difference, by the key of its group and its name."""
+        return next((n for n, entry in enumerate(self.accepted) if entry.takes(group, event, seen)), None)
 
     def _reason(self, change: Change) -> str:
         if change.path not in self._verdicts:

@@ -11,10 +11,11 @@ from svctoolkit import json_types
 from svctoolkit.causes import Cause, Refusal, text_template
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Passage, Stages
-from svctoolkit.replay.records.json_text import decode, encode
+from svctoolkit.replay.records.json_text import encode
 from svctoolkit.replay.tally.alignment import align
 from svctoolkit.results import ABSENT, EventResult
 from svctoolkit.results.changes import ORDER, Change, changes, unpaired
+from svctoolkit.results.texts import open_texts
 
 Status = Literal["delivered", "dropped", "failed", "filtered", "off", "unmapped"]
 Kind = Literal["same", "changed", "newly dropped", "newly delivered", "newly failing", "no longer failing", "accepted"]
@@ -114,6 +115,8 @@ def difference(before: Outcome, after: Outcome) -> Difference:
         return _same_status(before, after)
     if after.status == "failed":
         return Difference("newly failing")
+    if before.status == "failed" and after.status in ("dropped", "filtered"):
+        return Difference("changed", (Change("fate", before.status, after.status),))
     if before.status == "failed":
         return Difference("no longer failing")
     if after.status == "delivered":
@@ -128,7 +131,7 @@ def _same_status(before: Outcome, after: Outcome) -> Difference:
     if before.substance != after.substance:
         found.append(Change("error" if before.status == "failed" else "reason", before.reason, after.reason))
     if encode(before.output)[0] != encode(after.output)[0]:
-        found += _changes(_open_batches(before.output), _open_batches(after.output))
+        found += _changes(open_texts(before.output), open_texts(after.output))
     for rule in [*before.lost, *(rule for rule in after.lost if rule not in before.lost)]:
         if (rule in before.lost) != (rule in after.lost):
             found.append(Change(LOST + rule, before.lost.get(rule, ABSENT), after.lost.get(rule, ABSENT)))
@@ -142,20 +145,6 @@ def _changes(before: list[Any], after: list[Any]) -> Iterator[Change]:
         yield from changes(before[i], after[j], pairing=align)
     for change in unpaired(before, after, pairs, PAYLOAD):
         yield Change(PAYLOAD, change.before, change.after) if ORDER not in change.path else change
-
-
-def _open_batches(output: list[Any]) -> list[Any]:
-    """Return payloads with their batches parsed from JSON, so that changes in them have a path."""
-    return [_open_batch(payload) for payload in output]
-
-
-def _open_batch(payload: Any) -> Any:
-    try:
-        batch = payload["body"]["JSON_ARRAY"]["batch"]
-        opened = {"batch": decode(batch.encode())}
-        return {**payload, "body": {**payload["body"], "JSON_ARRAY": opened}}
-    except (KeyError, TypeError, AttributeError, ValueError):
-        return payload
 
 
 def general(path: str) -> str:

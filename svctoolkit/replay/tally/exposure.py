@@ -12,6 +12,7 @@ from svctoolkit.personal import Kind
 from svctoolkit.replay.records.json_text import encode
 from svctoolkit.results import ABSENT
 from svctoolkit.results.changes import Change
+from svctoolkit.results.texts import open_texts
 from svctoolkit.secrets import MASK
 
 #: Kinds that are reported -> words for users. Ids of users and devices are pseudonyms.
@@ -48,7 +49,7 @@ def new_personal_data(change: Change, before: Sequence[Json]) -> list[str]:
 def delivered_personal_data(output: Sequence[Json]) -> list[str]:
     """Return the kinds of plain personal data in the payloads of an event that did not arrive before."""
     parts = [{k: v for k, v in item.items() if k not in _ADDRESS} for item in output if isinstance(item, Mapping)]
-    return list(_plain_values("", parts))
+    return list(_plain_values("", open_texts(parts)))
 
 
 def _contains(text: bytes, values: set[str]) -> bool:

@@ -17,6 +17,8 @@ EXAMPLES = 3  # per group
 LOSSY: Final = "lossy"
 PERSONAL: Final = "personal"
 NEWLY_LOST: Final = "newly_lost"
+MOST_VALUES: Final = 50  # of a change, per group
+_LONGEST_VALUE = 1000  # as JSON
 _MOST_NAMES = 1000  # of events, per group
 _STEPS = {"1e-9": 1e-9, "1e-6": 1e-6, "0.1%": 0.001, "1%": 0.01, "10%": 0.1, "100%": 1.0}
 _MOST_GROUPS = 5000
@@ -36,7 +38,8 @@ class Example(msgspec.Struct, frozen=True):
 
 
 class Numbers(msgspec.Struct):
-    """How the numbers of a group changed: sums and extremes of both sides, and of `after - before`.
+    """How the numbers of a group changed: sums and extremes of both sides, and of `after - before`; `ratio` those of
+    `after / before`, where that is not 0.
 
     `relative` counts events by the size of the change relative to the number before: `-10%` is a decrease of 1% to 10%,
     `0.1%` an increase of at most 0.1%, `more` an increase of more than 100%.
@@ -46,6 +49,7 @@ class Numbers(msgspec.Struct):
     before: list[float] = []  # least, sum, greatest
     after: list[float] = []
     difference: list[float] = []
+    ratio: list[float] = []
     relative: dict[str, int] = {}
 
     def add(self, other: Numbers) -> None:
@@ -54,6 +58,7 @@ class Numbers(msgspec.Struct):
         self.before = _merge(self.before, other.before)
         self.after = _merge(self.after, other.after)
         self.difference = _merge(self.difference, other.difference)
+        self.ratio = _merge(self.ratio, other.ratio)
         self.relative = dict(Counter(self.relative) + Counter(other.relative))
 
 
@@ -74,7 +79,7 @@ class Group(msgspec.Struct):
     decided it, or the settings of the destination that do: with another value of one of them, the first example would
     continue. For mappings, these settings are determined for the first fifty groups of a chunk. `personal` counts the
     events of a comparison in which plain personal data is new at the destination, by kind (`email`, `phone`, `name`,
-    `date`, `text`, `ip`, `place`).
+    `date`, `text`, `ip`, `place`). `values` counts the new values of a change, as JSON text: the first of them.
     """
 
     destination: str
@@ -91,6 +96,7 @@ class Group(msgspec.Struct):
     before_text: str = ""
     after_text: str = ""
     personal: dict[str, int] = {}
+    values: dict[str, int] = {}
 
     @property
     def before_label(self) -> str:
@@ -126,9 +132,17 @@ class Group(msgspec.Struct):
             self._count(event, count)
         self.examples = [*self.examples, *other.examples][:EXAMPLES]
         self.personal = add_counts(self.personal, other.personal)
+        both = add_counts(self.values, other.values)
+        self.values = dict(list(both.items())[:MOST_VALUES])
         if other.numbers is not None:
             self.numbers = self.numbers or Numbers()
             self.numbers.add(other.numbers)
+
+    def show(self, value: Json) -> None:
+        """Add a new value of a change."""
+        text = msgspec.json.encode(value, enc_hook=str).decode("utf-8", "replace")
+        if text in self.values or (len(self.values) < MOST_VALUES and len(text) <= _LONGEST_VALUE):
+            self.values = add_counts(self.values, {text: 1})
 
     def measure(self, before: float, after: float) -> None:
         """Add a number that has changed."""
@@ -138,7 +152,8 @@ class Group(msgspec.Struct):
             return
         difference = new - old
         self.numbers = self.numbers or Numbers()
-        self.numbers.add(Numbers(1, [old] * 3, [new] * 3, [difference] * 3, {_relative(old, difference): 1}))
+        ratio = [new / old] * 3 if old else []
+        self.numbers.add(Numbers(1, [old] * 3, [new] * 3, [difference] * 3, ratio, {_relative(old, difference): 1}))
 
     def _count(self, event: str, count: int) -> None:
         name = event if event in self.events or len(self.events) < _MOST_NAMES else "…"
@@ -178,8 +193,9 @@ class Tally(msgspec.Struct):
     has the number of events for each status or kind, by destination. `unstable` counts events by destination and path
     whose values differ between two runs of the same pipeline. `lossy` counts the events of a replay with a value that
     does not arrive as it was returned or sent, by destination. `personal` counts the events with new personal data, by
-    destination and kind. `strata` are the shapes of a sample; those after the first 2,000 are counted as one.
-    `seconds` is the time of each step, over all processes. `lost` counts what simulated destinations lose.
+    destination and kind. `accepted` counts those that an entry of a list of accepted differences covers, by
+    destination and number of the entry. `strata` are the shapes of a sample; those after the first 2,000 are counted as
+    one. `seconds` is the time of each step, over all processes. `lost` counts what simulated destinations lose.
     """
 
     number: int = 0
@@ -197,6 +213,7 @@ class Tally(msgspec.Struct):
     ignored: dict[str, dict[str, int]] = {}
     personal: dict[str, dict[str, int]] = {}
     lossy: dict[str, int] = {}
+    accepted: dict[str, dict[str, int]] = {}
     seconds: dict[str, float] = {}
     strata: dict[str, Stratum] = {}
     lost: list[LossCount] = []
@@ -246,6 +263,10 @@ class Sum:
         self.tally.lossy = add_counts(self.tally.lossy, {destination: 1})
         self.mark(destination, LOSSY, stratum)
 
+    def accept(self, destination: str, number: int) -> None:
+        """Count an event with a difference that is accepted."""
+        _add_counts(self.tally.accepted, {destination: {str(number): 1}})
+
     def expose(self, destination: str, kinds: Collection[str], stratum: str = "") -> None:
         """Count an event with plain personal data of these kinds that is new at a destination."""
         if kinds:
@@ -283,6 +304,7 @@ class Sum:
         _add_counts(mine.unstable, tally.unstable)
         _add_counts(mine.ignored, tally.ignored)
         _add_counts(mine.personal, tally.personal)
+        _add_counts(mine.accepted, tally.accepted)
         mine.lossy = add_counts(mine.lossy, tally.lossy)
         for step, spent in tally.seconds.items():
             mine.seconds[step] = mine.seconds.get(step, 0.0) + spent

@@ -6,7 +6,6 @@ or removed at a time, and compares the output.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -14,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.json_types import Json
 from svctoolkit.results.arrow import ArrowOut
+from svctoolkit.results.texts import open_texts
 from svctoolkit.simulations import Level, Loss
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_TEXT_FORMS = ("FORM", "JSON_ARRAY")
 Path: TypeAlias = tuple[str | int, ...]
 #: The stage at which a value is lost: `source` is that of a webhook, before it is an event, and `held` that of a
 #: simulated destination, after the delivery.
@@ -31,11 +32,15 @@ def dotted_path(path: Path) -> str:
 
 
 def open_batches(payload: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a payload whose batch is a list in its body, not JSON text, so that its fields have paths."""
+    """Return a payload whose body has objects and lists instead of their JSON texts, so that their fields have paths.
+
+    These are batches, and fields of forms (Facebook).
+    """
     opened: dict[str, Any] = dict(payload)
-    array = payload.get("body", {}).get("JSON_ARRAY") or {}
-    if isinstance(array.get("batch"), str):
-        opened["body"] = {**payload["body"], "JSON_ARRAY": {**array, "batch": json.loads(array["batch"])}}
+    body = payload.get("body") or {}
+    texts = {form: open_texts(body[form]) for form in _TEXT_FORMS if body.get(form)}
+    if texts:
+        opened["body"] = {**body, **texts}
     return opened
 
 

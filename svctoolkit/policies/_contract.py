@@ -1,0 +1,48 @@
+"""What a kind of policy is given, and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from svctoolkit.json_types import Json
+from svctoolkit.simulations import Loss
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What one event becomes at a destination (by key): its payloads, or rows of tables for a warehouse.
+
+    `losses` is what a simulated destination lost of it.
+    """
+
+    destination: str
+    payloads: Sequence[Json]
+    losses: Sequence[Loss] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A place where a policy does not hold: a dotted path in a payload, the value there, and what is wrong with it."""
+
+    destination: str
+    path: str
+    text: str
+    value: Json = None
+
+
+#: Checks one event and what arrived of it.
+Check: TypeAlias = Callable[[Mapping[str, Json], Sequence[Arrival]], Iterator[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyKind:
+    """A kind of policy: the JSON Schema of its options, and the function that makes a check from them.
+
+    `make` raises `ConfigError` for options that the schema cannot exclude.
+    """
+
+    help: str
+    schema: Mapping[str, Json]
+    make: Callable[[Json], Check]

@@ -1,0 +1,101 @@
+"""`agree`: the same value of an event arrives at several destinations, within a tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.json_types import Json
+from svctoolkit.policies._contract import Arrival, Check, Finding, PolicyKind
+from svctoolkit.policies.paths import leaves, values_at
+
+
+def make(options: Json) -> Check:
+    """Return the check. Raises `ConfigError` for a value that is not `destination.path`, or a negative tolerance."""
+    places = [_place(text) for text in options["values"]]
+    tolerance = _tolerance(options.get("tolerance", 0))
+    on = options.get("on")
+
+    def check(event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Iterator[Finding]:
+        if on is not None and not _has(event, on):
+            return
+        found = []
+        by_key = {arrival.destination: arrival for arrival in arrivals}
+        for destination, steps in places:
+            if destination in by_key:
+                values = values_at(by_key[destination].payloads, steps)
+                found.append((destination, *(values[0] if values else (steps, None))))
+        if any(value is not None for _, _, value in found):
+            yield from _differences(found, tolerance)
+
+    return check
+
+
+def _differences(found: Sequence[tuple[str, str, Json]], tolerance: float) -> Iterator[Finding]:
+    first, *others = found
+    for destination, path, value in others:
+        if not _alike(first[2], value, tolerance):
+            text = f"is {_text(value)}, but {first[0]} has {_text(first[2])}"
+            yield Finding(destination, path, text, value)
+
+
+def _alike(one: Any, other: Any, tolerance: float) -> bool:
+    numbers = [_number(one), _number(other)]
+    if None in numbers:
+        return bool(one == other)
+    a, b = numbers
+    assert_bound = tolerance * max(abs(a or 0), abs(b or 0))
+    return abs((a or 0) - (b or 0)) <= assert_bound
+
+
+def _number(value: Any) -> float | None:
+    """Return a number, also one that is written as text: forms have only texts."""
+    if isinstance(value, bool):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _text(value: Any) -> str:
+    return "missing" if value is None else repr(value) if isinstance(value, str) else str(value)
+
+
+def _has(event: Mapping[str, Json], name: str) -> bool:
+    return any(path.rsplit(".", 1)[-1] == name and value not in (None, "") for path, value in leaves([event]))
+
+
+def _place(text: str) -> tuple[str, str]:
+    destination, _, steps = text.partition(".")
+    if not steps:
+        raise ConfigError(f"{text!r} is not a value. Write destination.path, such as ga4.params.value")
+    return destination, steps
+
+
+def _tolerance(value: Any) -> float:
+    text = str(value).strip()
+    try:
+        number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1:
+        raise ConfigError(f"{value!r} is not a tolerance. Example: 1%")
+    return number
+
+
+kind = PolicyKind(
+    "the same value at several destinations, within a tolerance",
+    {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["values"],
+        "properties": {
+            "on": {"type": "string", "minLength": 1},
+            "values": {"type": "array", "items": {"type": "string"}, "minItems": 2},
+            "tolerance": {"type": ["number", "string"]},
+        },
+    },
+    make,
+)

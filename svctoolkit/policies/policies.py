@@ -1,0 +1,169 @@
+"""Policies from a file: their options, severity, owner, and the breaches that were accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from svctoolkit import yamlfile
+from svctoolkit.errors import ConfigError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.policies._contract import Arrival, Check, Finding
+from svctoolkit.policies.breach import PolicyBreach
+from svctoolkit.policies.kinds import KINDS
+
+_TEXT = {"type": "string", "minLength": 1}
+_ACCEPTED = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["reason", "expires"],
+    "properties": {
+        "destination": _TEXT,
+        "path": _TEXT,
+        "event": _TEXT,
+        "reason": {"type": "string", "pattern": "\\S"},
+        "expires": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"},
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Accepted:
+    """Breaches that were reviewed: at a destination, a path, of an event name; each may be empty for any."""
+
+    destination: str
+    path: str
+    event: str
+    expires: date
+
+    def takes(self, finding: Finding, event: str) -> bool:
+        pairs = (self.destination, finding.destination), (self.path, finding.path), (self.event, event)
+        return all(wanted in ("", found) for wanted, found in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Policy:
+    name: str
+    kind: str
+    check: Check
+    severity: Any
+    owner: str
+    accepted: Sequence[_Accepted]
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """Policies, in the order of their file. `today` decides which accepted breaches have expired."""
+
+    _policies: Sequence[_Policy]
+    today: Callable[[], date] = field(default=_today)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Policies:
+        """Return the policies of a YAML file. Raises `ConfigError` with the line and column of every mistake."""
+        document = yamlfile.load(Path(path))
+        yamlfile.check(document, schema(), ConfigError)
+        policies = []
+        for number, item in enumerate(document.data["policies"]):
+            try:
+                policies.append(_policy(item))
+            except ConfigError as error:
+                raise ConfigError(document.problem(("policies", number), str(error))) from error
+        return cls(policies)
+
+    @classmethod
+    def of(cls, items: Sequence[Mapping[str, Json]]) -> Policies:
+        """Return the policies of a list as in a file. Raises `ConfigError`."""
+        for problem in yamlfile.misfits({"policies": list(items)}, schema()):
+            raise ConfigError(f"{'.'.join(map(str, problem.path))}: {problem.message}")
+        return cls([_policy(item) for item in items])
+
+    @property
+    def names(self) -> list[str]:
+        return [policy.name for policy in self._policies]
+
+    def check(
+        self,
+        event: Mapping[str, Json],
+        arrivals: Sequence[Arrival],
+        mask: Callable[[Json], Json] = lambda value: value,
+    ) -> Iterator[PolicyBreach]:
+        """Yield the policies that do not hold for an event and what arrived of it. `mask` hides secrets in values."""
+        of = Event(event)
+        name = of.name or of.type
+        for policy in self._policies:
+            for finding in policy.check(event, arrivals):
+                if not self._is_accepted(policy, finding, name):
+                    yield PolicyBreach(
+                        policy=policy.name,
+                        kind=policy.kind,
+                        destination=finding.destination,
+                        path=finding.path,
+                        text=str(mask(finding.text)),
+                        value=mask(finding.value),
+                        event=name,
+                        event_id=of.id,
+                        severity=policy.severity,
+                        owner=policy.owner,
+                    )
+
+    def _is_accepted(self, policy: _Policy, finding: Finding, event: str) -> bool:
+        today = self.today()
+        return any(entry.expires >= today and entry.takes(finding, event) for entry in policy.accepted)
+
+
+def schema() -> dict[str, Json]:
+    """Return the JSON Schema of a file with policies."""
+    common = {
+        "name": _TEXT,
+        "severity": {"enum": ["error", "warn"]},
+        "owner": _TEXT,
+        "accepted": {"type": "array", "items": _ACCEPTED},
+    }
+    kinds = {_key(name): {**KINDS[name].schema, "description": KINDS[name].help} for name in KINDS.names()}
+    item = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {**common, **kinds},
+        "oneOf": [{"required": [name]} for name in kinds],
+    }
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["policies"],
+        "properties": {"policies": {"type": "array", "items": item}},
+    }
+
+
+def _policy(item: Mapping[str, Any]) -> _Policy:
+    kinds = {_key(name): KINDS[name] for name in KINDS.names()}
+    kind = next(name for name in item if name in kinds)
+    return _Policy(
+        name=item.get("name", kind),
+        kind=kind,
+        check=kinds[kind].make(item[kind]),
+        severity=item.get("severity", "error"),
+        owner=item.get("owner", ""),
+        accepted=[_accepted(entry) for entry in item.get("accepted", ())],
+    )
+
+
+def _key(name: str) -> str:
+    """Return the name of a kind as it is written in a file."""
+    return name.replace("-", "_")
+
+
+def _accepted(entry: Mapping[str, str]) -> _Accepted:
+    try:
+        expires = date.fromisoformat(entry["expires"])
+    except ValueError as error:
+        raise ConfigError(f"{entry['expires']!r} is not a valid date: {error}") from None
+    return _Accepted(entry.get("destination", ""), entry.get("path", ""), entry.get("event", ""), expires)

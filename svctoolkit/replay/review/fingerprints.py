@@ -1,0 +1,123 @@
+"""What an accepted difference may be: the values, a pattern of texts, the change of numbers, or shapes of objects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from hashlib import blake2b
+from os.path import commonprefix
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from svctoolkit import patterns
+from svctoolkit.json_types import Json
+from svctoolkit.replay.records.sample import canonical, shape
+from svctoolkit.replay.tally.tally import MOST_VALUES, Group, Numbers
+from svctoolkit.results import ABSENT
+from svctoolkit.results.changes import ORDER
+
+_SLACK = 1e-6  # of numbers, relative: sums of floating-point numbers vary
+_WITH_VALUE: Final = ("text", "number", "boolean", "object", "list")
+
+
+class Seen(NamedTuple):
+    """What an entry is compared with: both values of a change, without secrets, or the stage where an event stopped."""
+
+    before: Json = ABSENT
+    after: Json = ABSENT
+    stage: str = ""
+
+
+class Fingerprint(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Which new values are accepted, by one of its members.
+
+    `values` lists them (`any`: all values), `pattern` is a regular expression for the whole text, `difference` and
+    `ratio` are the range of `after - before` and `after / before`, and `shapes` are digests of objects or lists.
+    """
+
+    values: tuple[Json, ...] | Literal["any"] = ()
+    pattern: str = ""
+    difference: tuple[float, ...] = ()
+    ratio: tuple[float, ...] = ()
+    shapes: tuple[str, ...] = ()
+
+    def covers(self, seen: Seen) -> bool:
+        """Return whether a change is accepted."""
+        if self.values == "any" or seen.after is ABSENT:
+            return True
+        if self.difference or self.ratio:
+            return _in_range(seen, self.difference, self.ratio)
+        if self.pattern:
+            return isinstance(seen.after, str) and patterns.search(rf"\A(?:{self.pattern})\Z", seen.after)
+        if self.shapes:
+            return shape_of(seen.after) in self.shapes
+        return not self.values or seen.after in self.values
+
+    def problem(self, kind: str, after: str) -> str:
+        """Return what is wrong with an entry of this kind, whose new value has this type; empty if nothing is."""
+        if self.pattern:
+            try:
+                re.compile(self.pattern)
+            except re.error as error:
+                return f"invalid pattern: {error}"
+        if kind != "changed" or after not in _WITH_VALUE:
+            return ""
+        if self.values or self.pattern or self.difference or self.ratio or self.shapes:
+            return ""
+        return "accepts any new value. Write `values`, `pattern`, `difference` or `ratio`, or `values: any`"
+
+
+def fingerprint(group: Group) -> Fingerprint:
+    """Return what the new values of a group have in common, as narrow as it holds for the next events, too."""
+    if group.path.endswith(ORDER) or group.after not in _WITH_VALUE:
+        return Fingerprint(values="any") if group.path.endswith(ORDER) else Fingerprint()
+    if group.numbers is not None:
+        return _of_numbers(group.numbers)
+    values = [msgspec.json.decode(text) for text in group.values]
+    if group.after in ("object", "list"):
+        return Fingerprint(shapes=tuple(sorted({shape_of(value) for value in values})))
+    if len(values) < MOST_VALUES:
+        return Fingerprint(values=tuple(values))
+    if group.after == "text":
+        return Fingerprint(pattern=_pattern(values))
+    return Fingerprint(values="any") if group.before == "nothing" else Fingerprint(values=tuple(values))
+
+
+def shape_of(value: Json) -> str:
+    """Return a digest of the members and types of a value, and of the address of a payload."""
+    address = str(value.get("endpoint", "")) if isinstance(value, dict) else ""
+    return blake2b(f"{canonical(shape(value))}{address}".encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _of_numbers(numbers: Numbers) -> Fingerprint:
+    if numbers.ratio:
+        low, _, high = numbers.ratio
+        if high - low <= _SLACK * abs(high):  # another unit or currency
+            return Fingerprint(ratio=(low, high))
+    least, _, greatest = numbers.difference
+    return Fingerprint(difference=(least, greatest))
+
+
+def _in_range(seen: Seen, difference: Sequence[float], ratio: Sequence[float]) -> bool:
+    try:
+        before, after = float(seen.before), float(seen.after)
+        number = after - before if difference else after / before
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        return False
+    low, high = difference or ratio
+    slack = _SLACK * max(1.0, abs(low), abs(high))
+    return low - slack <= number <= high + slack
+
+
+def _pattern(texts: Sequence[str]) -> str:
+    """Return a pattern of these texts: what they begin and end with, and the kinds of characters between."""
+    begin = commonprefix(texts)  # noqa: RUF071 - characters, not parts of a path
+    rest = [text[len(begin) :] for text in texts]
+    end = commonprefix([text[::-1] for text in rest])[::-1]  # noqa: RUF071
+    middles = [text[: len(text) - len(end)] for text in rest]
+    kinds = "".join(kind for kind in (r"\d", "a-z", "A-Z") if any(re.search(f"[{kind}]", middle) for middle in middles))
+    others = sorted({letter for middle in middles for letter in middle if not re.match(r"[\da-zA-Z]", letter)})
+    lengths = sorted({len(middle) for middle in middles})
+    letters = kinds + "".join(map(re.escape, others))
+    return f"{re.escape(begin)}[{letters}]{{{lengths[0]},{lengths[-1]}}}{re.escape(end)}"
