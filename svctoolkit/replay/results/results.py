@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.records.record import Reject
+from svctoolkit.replay.results.again import Again
 from svctoolkit.replay.results.group_contrasts import KINDS as EXPLAINED
 from svctoolkit.replay.results.group_contrasts import Contrasts, GroupContrast
 from svctoolkit.replay.results.groups import Groups
