@@ -114,8 +114,8 @@ ROOMS = {
         "held_lineage lineage webhooks writers decisions api _display"
     ),
     "server": (
-        "demo_workspace web test_api store worker ingest inspect console admin scripts simulated forwarding "
-        "application serving plane _display announcement foreground"
+        "demo_workspace web test_api store worker ingest inspect regulations console admin scripts simulated "
+        "forwarding application serving plane _display announcement foreground"
     ),
     "server.worker": (
         "notifier backoff timers threads task watchdog knobs checks feed journal pending calls lanes router "

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.pipeline.api import Pipeline
-from svctoolkit.pipeline.outside import lookup_at, server_of
+from svctoolkit.pipeline.outside import lookup_at, payload_of_lookup, server_of, transport_of
 from svctoolkit.pipeline.route import Route, route
 from svctoolkit.pipeline.run import run, run_many
 from svctoolkit.pipeline.simulated import HeldChanges, Simulated, read_request, state_run
@@ -37,6 +37,7 @@ __all__ = [
     "check_runs",
     "lookup_at",
     "pass_many",
+    "payload_of_lookup",
     "read_request",
     "route",
     "run",
@@ -44,6 +45,7 @@ __all__ = [
     "server_of",
     "state_run",
     "transform_alone",
+    "transport_of",
 ]
 
 

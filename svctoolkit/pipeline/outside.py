@@ -46,12 +46,20 @@ def server_of(
 
 
 def transport_of(
-    route: Route, transport: Transport, run: str = "", simulated: Simulated | None = None, events: tuple[str, ...] = ()
+    route: Route,
+    transport: Transport,
+    run: str = "",
+    simulated: Simulated | None = None,
+    events: tuple[str, ...] = (),
+    changed: Callable[[HeldChanges], None] = lambda _: None,
 ) -> Transport:
-    """Return `transport` for one destination: a recorder is also given the destination, and responds as its server."""
+    """Return `transport` for one destination: a recorder is also given the destination, and responds as its server.
+
+    `changed`: see `server_of`.
+    """
     if not isinstance(transport, Recorder):
         return transport
-    recorder, server = transport, server_of(route, simulated, run, events)
+    recorder, server = transport, server_of(route, simulated, run, events, changed)
 
     def record(request: HttpRequest, *, timeout: float) -> HttpResponse:
         return recorder.exchange(
@@ -100,17 +108,20 @@ def lookup_through(sender: Callable[[], Sender]) -> Lookup:
     """Return look-ups for mappings over the delivery transport. A request without a response counts as a 500."""
 
     def lookup(request: Mapping[str, Any]) -> tuple[int, Any]:
-        headers = {str(name).lower(): value for name, value in (request.get("headers") or {}).items()}
-        kind = "FORM" if "form-urlencoded" in str(headers.get("content-type")) else "JSON"
-        answered = sender().send(
-            {
-                "method": request.get("method", "GET"),
-                "endpoint": request["url"],
-                "headers": dict(request.get("headers") or {}),
-                "params": dict(request.get("params") or {}),
-                "body": {kind: request.get("body") or {}},
-            }
-        )
+        answered = sender().send(payload_of_lookup(request))
         return answered.status, answered.response
 
     return lookup
+
+
+def payload_of_lookup(request: Mapping[str, Any]) -> dict[str, Json]:
+    """Return a look-up's request in the form that is delivered."""
+    headers = {str(name).lower(): value for name, value in (request.get("headers") or {}).items()}
+    kind = "FORM" if "form-urlencoded" in str(headers.get("content-type")) else "JSON"
+    return {
+        "method": request.get("method", "GET"),
+        "endpoint": request["url"],
+        "headers": dict(request.get("headers") or {}),
+        "params": dict(request.get("params") or {}),
+        "body": {kind: request.get("body") or {}},
+    }

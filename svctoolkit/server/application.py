@@ -24,6 +24,8 @@ from svctoolkit.server.inspect.metrics import Metrics
 from svctoolkit.server.inspect.overview import Reload
 from svctoolkit.server.inspect.overview_routes import Overview
 from svctoolkit.server.inspect.routes import Inspect
+from svctoolkit.server.regulations.routes import RegulationRoutes
+from svctoolkit.server.regulations.worker import Regulations
 from svctoolkit.server.scripts import Scripts
 from svctoolkit.server.simulated import SimulatedRoutes
 from svctoolkit.server.test_api.app import app
@@ -41,6 +43,7 @@ def application(
     pipeline: Pipeline,
     metrics: Metrics,
     control: Control,
+    regulations: Regulations,
     *,
     reload: Callable[[], Reload],
     forwards: Callable[[], Mapping[str, Json]],
@@ -65,6 +68,7 @@ def application(
         *Overview(engine, pipeline, reload, forwards, guard.local).operations(),
         *Exports(engine, guard.local).operations(),
         *simulated.operations(_simulated_key(engine) or examples["destination"]),
+        *RegulationRoutes(engine, regulations, guard).operations(examples["destination"]),
         *inspect.operations(),
         *Admin(control, guard.always).operations(examples),
         *Scripts(engine, pipeline, guard.always).operations(**examples),

@@ -35,6 +35,8 @@ from svctoolkit.server.inspect.arrivals import Totals
 from svctoolkit.server.inspect.metrics import Metrics
 from svctoolkit.server.inspect.overview import Reload
 from svctoolkit.server.inspect.views import View
+from svctoolkit.server.regulations.model import Regulation
+from svctoolkit.server.regulations.worker import Regulations
 from svctoolkit.server.serving import Tls
 from svctoolkit.server.store.database import Store
 from svctoolkit.server.store.memory import IdentityMemory
@@ -153,6 +155,7 @@ class DataPlane(View):
         )
         engine = Engine(self._pipeline, self._open(store), clock, knobs=knobs, advance_clock=advance_clock)
         super().__init__(engine)
+        self._regulations = Regulations(engine, self._pipeline, new_id)
         self._metrics = Metrics(engine)
         self._direct = Direct(engine, Ingest(engine, new_id=new_id), self._metrics.count)
         self._forwards: Callable[[], dict[str, dict[str, Json]]] = dict
@@ -261,6 +264,21 @@ class DataPlane(View):
         """
         return self._engine.memories.of(self.workspace.source(source).key, run)
 
+    def delete(self, users: Json, *, destinations: Sequence[str] | None = None, run: str = "") -> Regulation:
+        """Delete users at `destinations` (keys or ids), by default at all whose type can. Return the regulation.
+
+        `users` is an id, an object with `userId` and other attributes, or a list of these. The jobs run in the
+        background, one at a time: `drain` waits for them.
+
+        Raises `InvalidDeletion` for bad users, `UnknownName` for an unknown destination.
+        """
+        return self._regulations.add(users, destinations, run)
+
+    @property
+    def regulations(self) -> list[Regulation]:
+        """The requests to delete users, oldest first, with their jobs."""
+        return self._regulations.of_run()
+
     def of_run(self, run: str) -> View:
         """Return a view of one run: events with the header `X-Svctoolkit-Run` or with `write_key(..., run=run)`."""
         return View(self._engine, run)
@@ -280,9 +298,7 @@ class DataPlane(View):
             self._engine.wake()  # a destination may have been enabled without notice
             idle = self._engine.await_idle(chosen, timeout)
         if not idle:
-            raise StillWaiting(
-                f"events are still under way after {timeout:.2g} s: {self._engine.pending.describe(chosen)}"
-            )
+            raise StillWaiting(f"events are still under way after {timeout:.2g} s: {self._engine.describe(chosen)}")
 
     def advance(self, seconds: float, *, timeout: float = 10.0) -> None:
         """Let `seconds` pass at once: retries that become due are made, and the clock moves on.
@@ -290,7 +306,7 @@ class DataPlane(View):
         Raises `StillWaiting` if that takes longer than `timeout` real seconds.
         """
         if not self._engine.advance(seconds, timeout):
-            events = self._engine.pending.describe(None)
+            events = self._engine.describe(None)
             raise StillWaiting(f"the retries of {seconds:g} s are not finished after {timeout:g} s: {events}")
 
     def time(self) -> float:
@@ -306,7 +322,7 @@ class DataPlane(View):
         The condition may therefore depend on other things, such as your own server. Raises `StillWaiting`.
         """
         if not self._engine.notifier.wait(lambda: bool(condition()), timeout, every=0.1):
-            raise StillWaiting(f"the condition is false after {timeout:g} s: {self._engine.pending.describe(None)}")
+            raise StillWaiting(f"the condition is false after {timeout:g} s: {self._engine.describe(None)}")
 
     def totals(self) -> Totals:
         """Return counts since the start. They are kept up to date, so this is cheap, unlike counting the records."""
@@ -434,6 +450,7 @@ class DataPlane(View):
             self._pipeline,
             self._metrics,
             self._control,
+            self._regulations,
             reload=self._reload,
             forwards=lambda: self._forwards(),
             extensions=self._extensions,

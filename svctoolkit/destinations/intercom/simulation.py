@@ -133,6 +133,16 @@ def delete(visit: Visit, request: Request) -> Response:
     return visit.answer("deleted", **_ids(row))
 
 
+@simulation.on("POST /user_delete_requests", checks="request.json")
+def request_deletion(visit: Visit, request: Request) -> Response:
+    """Delete a contact by the ID that Intercom gave it, at once; Intercom takes up to 90 days."""
+    row = visit.find(CONTACTS, {"id": request.object.get("intercom_user_id")})
+    if row is None:
+        return _unknown(visit)
+    visit.delete(CONTACTS, row)
+    return visit.answer("deleting")
+
+
 @simulation.on("POST /contacts/{id}/archive", "POST /contacts/{id}/unarchive", checks="request.json")
 def archive(visit: Visit, request: Request) -> Response:
     """Archive a contact: it is not found, but its external ID and e-mail address stay in use."""

@@ -11,6 +11,7 @@ violations   the violated rules
 held         what simulated servers hold and have lost
 webhooks     every request to a webhook source, with its answer
 memory       what webhook sources remember, such as the visitor of a cart
+regulations  requests to delete users, with their jobs
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from svctoolkit.json_types import Json
 from svctoolkit.server.store.record import Record, Shown, members, rows
 
 #: Increase it with every change of a table: a test pins the tables of each version.
-VERSION = 6
+VERSION = 7
 #: version -> the statements that migrate it to the next version. Stores of other versions are refused.
 MIGRATIONS: Mapping[int, str] = {
     3: "",  # the same columns; rows of version 3 depended on their order
     4: "",  # one more table
     5: "",  # two more tables
+    6: "",  # one more table
 }
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -254,6 +256,14 @@ class MemoryRow(Record, frozen=True, kw_only=True):
     until: float | None
 
 
+class RegulationRow(Record, frozen=True, kw_only=True):
+    """One request to delete users. `data` is JSON: `svctoolkit.server.regulations.model.Regulation`."""
+
+    number: int
+    run: str
+    data: bytes
+
+
 class Table(NamedTuple):
     """The name of a table, and the columns of its key."""
 
@@ -273,6 +283,7 @@ TABLES: Mapping[type[Record], Table] = {
     HeldRow: Table("held", "destination, run, kind, number"),
     Webhook: Table("webhooks", "seq"),
     MemoryRow: Table("memory", "source, run, key"),
+    RegulationRow: Table("regulations", "number"),
 }
 _INDEXES = """
 create index if not exists unrouted on blocks(first) where routed = 0;

@@ -108,6 +108,10 @@ class Deliveries:
             lanes = list(self._lanes.values())
         return (due is None or due > 0) and all(lane.is_quiet() for lane in lanes)
 
+    def later(self, seconds: float, call: Callable[[], object]) -> None:
+        """Call `call()` in `seconds`, which pass as pauses between attempts do. It must return quickly."""
+        self._retries.after(seconds, call)
+
     def next_retry(self) -> float | None:
         """Return the seconds until the next retry is due; None if no retry is scheduled."""
         due = self._retries.next_in()

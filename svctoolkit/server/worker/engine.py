@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from time import monotonic
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
@@ -30,6 +30,31 @@ from svctoolkit.server.worker.notifier import Notifier
 from svctoolkit.server.worker.pending import Pending
 from svctoolkit.server.worker.router import Router, Routes
 from svctoolkit.workspace import Source
+
+
+class Background(Protocol):
+    """Work besides events that `drain` and the clock include."""
+
+    def is_idle(self, run: str | None) -> bool:
+        """Whether nothing of a run (or of all) is left to do."""
+        ...
+
+    def is_quiet(self) -> bool:
+        """Whether nothing will happen before the next retry."""
+        ...
+
+    def describe(self, run: str | None) -> str:
+        """Return what is under way as readable text; empty if nothing is."""
+        ...
+
+    def forget(self, run: str | None) -> None:
+        """Delete what is done, of one run or all."""
+        ...
+
+    def stop(self, timeout: float) -> None:
+        """End its threads."""
+        ...
+
 
 _SECONDS = 5.0  # timeout for routing everything that was accepted
 
@@ -71,6 +96,7 @@ class Engine:
         self._work, self.events = work, Events(store)
         self.pending = Pending(work, self.workspace)
         self.journal = Journal(Feed(self.masker, lambda: knobs.limits.changes))
+        self._background: list[Background] = []
         self._pruner = Pruner(store, self.clock, lambda: knobs.retention)
         attempts = Attempts(pipeline, self.clock, masked=store.path is not None)
         self._deliveries = Deliveries(
@@ -124,7 +150,7 @@ class Engine:
         """
 
         def is_idle() -> bool:
-            return self.pending.is_idle(run)
+            return self.pending.is_idle(run) and all(other.is_idle(run) for other in self._background)
 
         if self._advance_clock is None:
             return self.notifier.wait(is_idle, timeout)
@@ -149,7 +175,21 @@ class Engine:
         self._moved = timedelta()
 
     def _is_quiet(self) -> bool:
-        return self.pending.all_routed() and self._deliveries.is_quiet()
+        others = all(other.is_quiet() for other in self._background)
+        return others and self.pending.all_routed() and self._deliveries.is_quiet()
+
+    def join(self, background: Background) -> None:
+        """Let `drain`, `advance`, `reset` and `stop` include other work."""
+        self._background.append(background)
+
+    def later(self, seconds: float, call: Callable[[], object]) -> None:
+        """Call `call()` in `seconds`, which pass as pauses between attempts do. It must return quickly."""
+        self._deliveries.later(seconds, call)
+
+    def describe(self, run: str | None) -> str:
+        """Describe what is under way, as readable text."""
+        others = [text for other in self._background if (text := other.describe(run))]
+        return ", ".join([*others, *([] if others and self.pending.is_idle(run) else [self.pending.describe(run)])])
 
     def accept(
         self,
@@ -245,6 +285,8 @@ class Engine:
         self.notifier.wait(self.pending.all_routed, _SECONDS)
         self.simulated.reset(run or "")
         self.memories.forget(run)
+        for other in self._background:
+            other.forget(run)
         count = self._work.forget(run)
         if run is None:
             self.journal.start_over()
@@ -277,4 +319,6 @@ class Engine:
         # In this order: the router feeds the lanes, and both write to the store.
         self._router.stop()
         self._deliveries.stop(timeout)
+        for other in self._background:
+            other.stop(timeout)
         self.store.close()
