@@ -114,7 +114,7 @@ def lookup_through(sender: Callable[[], Sender]) -> Lookup:
     return lookup
 
 
-def payload_of_lookup(request: Mapping[str, Any]) -> dict[str, Json]:
+def payload_of_lookup(request: Mapping[str, Json]) -> dict[str, Json]:
     """Return a look-up's request in the form that is delivered."""
     headers = {str(name).lower(): value for name, value in (request.get("headers") or {}).items()}
     kind = "FORM" if "form-urlencoded" in str(headers.get("content-type")) else "JSON"
