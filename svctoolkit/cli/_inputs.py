@@ -26,7 +26,7 @@ def event(file: str | None, sample: str | None) -> dict[str, Json]:
         from svctoolkit import events
 
         return events.sample(sample, at=datetime.now(UTC))
-    name, text = ("standard input", _stdin()) if file == "-" else (str(file), _file(str(file)))
+    name, text = ("standard input", _stdin()) if file == "-" else (str(file), file_text(str(file)))
     value = parse_json(text, name)
     if not isinstance(value, dict):
         raise ConfigError("an event must be a JSON object, {...}", where=name)
@@ -121,7 +121,8 @@ def _stdin() -> str:
     return _text(sys.stdin.buffer.read(), "standard input")
 
 
-def _file(path: str) -> str:
+def file_text(path: str) -> str:
+    """The text of a file. Raises `ConfigError`."""
     try:
         return _text(Path(path).read_bytes(), path)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path

@@ -7,9 +7,9 @@ Tags become markers (`-m "orders and not slow"`); `skip` and `xfail` work as usu
 a project without such files pays nothing, because everything else is imported when the first one is found.
 
 Python tests get fixtures (`workspace`, `data_plane`, `recorder`, `warehouse`, `tracking_plan`, `send_webhook`,
-`service_client` and `run_scenario`), and helpers to import from here: `assert_delivered`, `assert_never_delivered`,
-`assert_dropped`, `assert_held`, `assert_nothing_lost`, `assert_violations`, `assert_conforms`, `assert_fetched` and
-`assert_logged`.
+`delete_users`, `service_client` and `run_scenario`), and helpers to import from here: `assert_delivered`,
+`assert_never_delivered`, `assert_dropped`, `assert_held`, `assert_nothing_lost`, `assert_violations`, `assert_conforms`,
+`assert_fetched` and `assert_logged`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from svctoolkit.pytest_plugin import state
 from svctoolkit.pytest_plugin.code_helpers import assert_fetched, assert_logged
 from svctoolkit.pytest_plugin.fixtures import (
     data_plane,
+    delete_users,
     recorder,
     run_scenario,
     send_webhook,
@@ -56,6 +57,7 @@ __all__ = [
     "assert_nothing_lost",
     "assert_violations",
     "data_plane",
+    "delete_users",
     "recorder",
     "run_scenario",
     "send_webhook",

@@ -1,13 +1,14 @@
-"""Fixtures: `workspace`, `data_plane`, `recorder`, `warehouse`, `send_webhook`, `service_client`, `run_scenario`."""
+"""Fixtures: `workspace`, `data_plane`, `recorder`, `warehouse`, `send_webhook`, `delete_users` and others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from svctoolkit.json_types import Json
 from svctoolkit.pytest_plugin import items, state
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from svctoolkit.runner import Outcome
     from svctoolkit.sdk import ServiceClient
     from svctoolkit.server import Answer, DataPlane
+    from svctoolkit.server.regulations.model import Regulation
     from svctoolkit.warehouse import Warehouse
     from svctoolkit.workspace import Workspace
 
@@ -103,6 +105,27 @@ def send_webhook(data_plane: DataPlane) -> Callable[..., Answer]:
         return data_plane.send_webhook(source or keys[0], content, **request)
 
     return send
+
+
+@pytest.fixture
+def delete_users(data_plane: DataPlane) -> Callable[..., Regulation]:
+    """Return a function that deletes users at the destinations of the test's data plane, and waits until it is done.
+
+    `delete_users("ada")`, or with a list and `destinations=["braze"]`. It fails the test if a deletion is aborted.
+    """
+
+    def delete(users: Json, *, destinations: Sequence[str] | None = None, timeout: float = 10.0) -> Regulation:
+        __tracebackhide__ = True
+        regulation = data_plane.delete(users, destinations=destinations)
+        data_plane.drain(timeout)
+        aborted = [
+            f"{job.destination}: {job.status}: {job.error}" for job in regulation.jobs if job.status != "complete"
+        ]
+        if aborted:
+            pytest.fail("users were not deleted everywhere:\n" + "\n".join(aborted), pytrace=False)
+        return regulation
+
+    return delete
 
 
 @pytest.fixture

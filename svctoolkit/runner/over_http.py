@@ -156,7 +156,7 @@ class _Service:
 
         def something_new() -> bool:
             # Compare only after a change: the comparison reads the whole run, and waiting clients would load the CPU.
-            return engine.pending.is_idle(run) and engine.journal.feed.number != number
+            return engine.is_idle(run) and engine.journal.feed.number != number
 
         # A destination may have been enabled just before this request.
         engine.wake()
@@ -172,7 +172,7 @@ class _Service:
                 elif engine.notifier.closed or monotonic() >= deadline:
                     break
         received, verdict = await asyncio.to_thread(_compare, engine, expectation, keys)
-        if not engine.pending.is_idle(run):
+        if not engine.is_idle(run):
             return _too_early(expectation, f"after {expectation.timeout:g} s: {engine.pending.describe(run)}", verdict)
         if received < expectation.received:
             return _too_early(

@@ -255,6 +255,10 @@ class _Attempt:
         return python_step.perform(step, context, self._remaining())
 
     def _send_or_verify(self, step: Step, run: str) -> Result:
+        if step.kind == "delete":
+            from svctoolkit.runner.attempts import delete  # few suites delete users
+
+            return delete.perform(self.scenario, step, self.plane, run, self._remaining())
         if step.kind != "send":
             return _verify.perform(self.scenario, step, self.plane, run, self._remaining())
         from svctoolkit.runner.attempts import send  # many suites only verify

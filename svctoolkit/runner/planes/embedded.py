@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from svctoolkit.errors import StillWaiting
 from svctoolkit.json_types import Json
 from svctoolkit.runner.coverage.lines import Branches, CodeCounts, Counts, Lines
@@ -259,6 +261,17 @@ class EmbeddedPlane:
         logs = [log for plane in planes for log in plane.user_code.logs]
         losses = [lost for plane in planes for lost in plane.user_code.losses]
         return code_records(fetched, logs, losses, run)
+
+    def delete(
+        self, run: str, users: Json, destinations: Sequence[str] | None, limit: float
+    ) -> dict[str, dict[str, Json]]:
+        from svctoolkit.runner.planes.deletions import deletions_of
+
+        self._under_way.add(run)
+        regulation = self._plane.delete(users, destinations=destinations, run=run)
+        self._plane.drain(limit, run=run)
+        self._under_way.discard(run)
+        return deletions_of(msgspec.to_builtins(regulation))
 
     def held(self, run: str, key: str) -> dict[str, Json]:
         return self._simulated.server(self._workspace.destination(key), run).state()

@@ -78,6 +78,15 @@ class Plane(Protocol):
         """Return what user code did in a run: `planes.code.code_records`; nothing if the plane cannot say it."""
         ...
 
+    def delete(
+        self, run: str, users: Json, destinations: Sequence[str] | None, limit: float
+    ) -> dict[str, dict[str, Json]]:
+        """Delete users, and return the finished jobs by destination, each {status, error, tries, requests}.
+
+        Raises `StillWaiting` if it takes more than `limit` seconds.
+        """
+        ...
+
     def held(self, run: str, key: str) -> dict[str, Json]:
         """Return what the simulated destination `key` holds in a run, as `SimulatedServer.state`."""
         ...

@@ -13,6 +13,7 @@ import msgspec
 
 from svctoolkit.errors import DeliveryError, StillWaiting, ToolkitError, UsageError
 from svctoolkit.json_types import Json
+from svctoolkit.runner.planes.deletions import deletions_of
 from svctoolkit.runner.planes.embedded import Planes
 from svctoolkit.runner.planes.fates import results_of_records, violation_record
 from svctoolkit.runner.planes.plane import Answer, Plane, Transformed, basic, parse_body, post
@@ -133,14 +134,17 @@ class RemotePlane:
 
         Raises `ToolkitError` if it does not support that.
         """
-        waited = self._inspect("wait", run=run, timeout=limit)
-        if waited.status == 409:
-            raise StillWaiting(str(waited.body.get("message", "there are still events in progress")))
+        self._await(run, limit)
         with self._reading():
             events = {record["number"]: record["event"] for record in self._list("events", run)}
             records = [{**record, "event": events.get(record["number"])} for record in self._list("fates", run)]
             fates = [record for record in records if record["destination"] in keys]
             return results_of_records(fates, self._list("deliveries", run), keys)
+
+    def _await(self, run: str, limit: float) -> None:
+        waited = self._inspect("wait", run=run, timeout=limit)
+        if waited.status == 409:
+            raise StillWaiting(str(waited.body.get("message", "there are still events in progress")))
 
     def violations(self, run: str) -> list[dict[str, Json]]:
         with self._reading():
@@ -198,6 +202,20 @@ class RemotePlane:
     def code_records(self, run: str) -> Mapping[str, Sequence[Mapping[str, Json]]]:  # noqa: ARG002 - of the protocol
         """Return nothing: a service does not report what user code requests and logs."""
         return {}
+
+    def delete(
+        self, run: str, users: Json, destinations: Sequence[str] | None, limit: float
+    ) -> dict[str, dict[str, Json]]:
+        """Return the deletions that the data plane reports under `/inspect`."""
+        from svctoolkit.server.regulations.parse import users_of
+
+        body = {"regulationType": "suppress_with_delete", "users": users_of(users), "destinationIds": destinations}
+        created = post(self, "/v2/regulations", json.dumps(body).encode(), run)
+        if created.status != 200:
+            raise ToolkitError(f"{self.base_url} refused to delete users: {created.status} {created.body}")
+        self._await(run, limit)
+        with self._reading():
+            return deletions_of(self._inspect(f"regulations/{created.body['id']}").body)
 
     def held(self, run: str, key: str) -> dict[str, Json]:
         """Return the state that `GET /inspect/held/<destination>` reports.

@@ -30,6 +30,7 @@ from svctoolkit.runner.suite.claims import (
     unreachable_scripts,
 )
 from svctoolkit.runner.suite.common import shared_answers
+from svctoolkit.runner.suite.deletions import delete_problems, deleted_at
 from svctoolkit.runner.suite.model import Place, Scenario, Step, Suite
 from svctoolkit.runner.suite.simulated import given_problems, held_problems
 from svctoolkit.runner.suite.slips import event_slips, silent_scripts
@@ -47,6 +48,7 @@ _EXPECTED: Mapping[str, tuple[str, ...]] = {
     "request": ("status", "headers", "body", "error", *STAGES, "delivered", *ENDS, *SIMULATED, *CODE),
     "transformation": ("user_transform", "error", *CODE),
     "python": ("result",),
+    "delete": ("deleted", *SIMULATED),
     "wait": (),
     "send": (
         *("response", "received", "user_transform", "dest_transform", "delivered", *ENDS, "warehouse", "violations"),
@@ -59,6 +61,7 @@ _DOES = {
     "transformation": "tests a transformation alone",
     "send": "sends through the data plane",
     "python": "calls a Python step",
+    "delete": "deletes users",
     "wait": "only waits",
 }
 #: Results that are written by destination if the source has several.
@@ -173,7 +176,9 @@ def _shape(step: Step) -> Places:
     """Check that a step does exactly one thing, and has what it needs for that."""
     spec = step.spec
     does = [
-        name for name in ("request", "python", "send", "calls", "generate", "event") if getattr(spec, name) is not UNSET
+        name
+        for name in ("request", "python", "delete", "send", "calls", "generate", "event")
+        if getattr(spec, name) is not UNSET
     ]
     targets = [name for name in ("destination", "source", "transformation") if getattr(spec, name) is not UNSET]
     if step.kind == "request":
@@ -186,6 +191,8 @@ def _shape(step: Step) -> Places:
         yield ("arguments",), "`arguments` are those of a Python step: add `python: NAME`"
     elif step.kind == "send":
         yield from _send(spec)
+    elif step.kind == "delete":
+        yield from delete_problems(spec)
     elif step.kind == "wait":
         if targets:
             yield (targets[0],), f"a step that only waits does not use {targets[0]!r}: remove it, or add an `event`"
@@ -282,6 +289,8 @@ def _names(scenario: Scenario, step: Step) -> Places:
             workspace.destination(spec.destination)
         if spec.transformation is not UNSET:
             workspace.transformation(spec.transformation)
+        for name in deleted_at(spec) or () if step.kind == "delete" else ():
+            workspace.destination(name)
         if spec.source is not UNSET:
             connected = [d.key for d in workspace.destinations_of(workspace.source(spec.source))]
             if spec.destination is not UNSET and workspace.destination(spec.destination).key not in connected:
@@ -351,8 +360,9 @@ def _expectation(scenario: Scenario, step: Step) -> Places:
         if step.expect:
             yield ("expect",), "a step that only waits has no results: expect them in the step that sends"
         return
-    generates = (
-        step.spec.generate is not UNSET or step.kind == "python"
+    generates = step.spec.generate is not UNSET or step.kind in (
+        "delete",
+        "python",
     )  # the implied expectation, that nothing fails, is enough
     if not step.expect and not generates and not (scenario.live and scenario.live.verify):
         missing = step.spec.expect is UNSET

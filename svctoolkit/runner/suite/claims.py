@@ -11,6 +11,7 @@ from svctoolkit.errors import did_you_mean
 from svctoolkit.json_types import LEAVES, Json
 from svctoolkit.runner.expect.compare import differences, is_matchers, json_line
 from svctoolkit.runner.expect.expectation import problems
+from svctoolkit.runner.suite.deletions import deleted_at
 from svctoolkit.runner.suite.model import Place, Scenario, Step
 
 Places: TypeAlias = Iterator[tuple[Place, str]]
@@ -33,6 +34,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
         *("destination", "transformation", "method", "url", "path", "query", "headers", "body", "status", "response"),
     ),
     "logs": ("destination", "transformation", "level", "text", "event"),
+    "deleted": ("status", "error", "tries", "requests"),
     "losses": ("destination", "transformation", "path", "value", "becomes", "event"),
 }
 #: Results that are lists of records, one for each destination.
@@ -50,6 +52,7 @@ WORDS = {
     "violations": "a violation",
     "fetched": "a request of user code",
     "logs": "a log line",
+    "deleted": "a deletion",
     "losses": "a loss of user code",
 }
 _THROUGH = ("$any", "$all", "$unordered", "$contains", "$each", "$not", "$exact", "$only")
@@ -227,7 +230,9 @@ def claims_nothing(scenario: Scenario) -> str:
     """Return why a scenario cannot fail, if none of its steps expects anything; or an empty string."""
     if scenario.live is not None and scenario.live.verify is not None:
         return ""
-    if any(_claims(step) or step.spec.generate is not UNSET or step.kind == "python" for step in scenario.steps):
+    if any(
+        _claims(step) or step.spec.generate is not UNSET or step.kind in ("delete", "python") for step in scenario.steps
+    ):
         return ""
     if any("failed" in step.expect for step in scenario.steps):
         return "`failed: any` allows every failure, so this scenario cannot fail: add another expectation"
@@ -283,6 +288,9 @@ def unreachable_scripts(scenario: Scenario) -> Places:
             reached |= connected if only is None else connected & only
         elif step.kind == "verify":
             reached |= set(scenario.destinations_of(step))
+        elif step.kind == "delete":
+            chosen = deleted_at(step.spec)
+            reached |= {d.key for d in map(workspace.destination, workspace.destinations if chosen is None else chosen)}
     for key in scenario.scripted:
         if key not in reached and key in workspace.destinations:
             names = f" It sends to {', '.join(sorted(reached))}." if reached else ""

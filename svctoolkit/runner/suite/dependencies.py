@@ -20,6 +20,7 @@ from typing import Final
 from msgspec import UNSET
 
 from svctoolkit.inputs import Inputs
+from svctoolkit.runner.suite.deletions import deleted_at
 from svctoolkit.runner.suite.model import Scenario, Step, Suite
 from svctoolkit.workspace import Workspace
 
@@ -97,6 +98,10 @@ def _of_step(step: Step, workspace: Workspace) -> Iterator[str]:
         yield from _of_transformation(workspace.transformation(str(spec.transformation)).key, workspace)
     elif step.kind == "verify" and spec.destination is not UNSET:
         yield from _of_destination(workspace.destination(spec.destination).key, workspace)
+    elif step.kind == "delete":
+        chosen = deleted_at(spec)
+        for name in workspace.destinations if chosen is None else chosen:
+            yield from _of_destination(workspace.destination(name).key, workspace)
     elif step.kind in ("verify", "send") and spec.source is not UNSET:
         yield from _of_source(workspace.source(spec.source).key, workspace)
     else:  # a raw request may name any of them

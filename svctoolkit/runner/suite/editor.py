@@ -47,7 +47,7 @@ _OPERANDS: Mapping[str, Schema] = {
 #: A text that RudderStack fills in when an event is processed, or a variable: of any kind.
 _LATER: Schema = {"type": "string", "pattern": r"^\{\{|^env\.|\$\("}
 #: What a step does: one of these.
-_INPUTS = ("request", "send", "calls", "generate", "event", "python")
+_INPUTS = ("request", "send", "delete", "calls", "generate", "event", "python")
 _OF_WAREHOUSE = ("columns", "discards", "losses")
 
 
@@ -243,6 +243,8 @@ def _result(name: str) -> Schema:
     one: Schema = {"anyOf": [{"$ref": "#/$defs/Matchers"}, record, _VARIABLE]}
     if name == "response":
         return one
+    if name == "deleted":
+        return {"anyOf": [*one["anyOf"], {"type": "object", "minProperties": 1, "additionalProperties": one}]}
     many: Schema = {"type": "array", "items": one}
     number = (
         [{"type": "integer", "minimum": 0}] if name == "attempts" else [{"const": "any"}] if name == "failed" else []

@@ -134,6 +134,13 @@ class Expect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = UNSET
     result: Annotated[OptionalJson, Meta(description="what a Python step returns")] = UNSET
+    deleted: Annotated[
+        OptionalJson,
+        Meta(
+            description="the deletion at a destination: {status, error, tries, requests}; `complete` by default. By "
+            "destination if there are several"
+        ),
+    ] = UNSET
     fetched: Annotated[
         OptionalJson,
         Meta(
@@ -342,6 +349,13 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     calls: Annotated[
         list[dict[str, Any]] | UnsetType,
         Meta(description="calls of ServiceClient, such as {track: {name: Order Completed}}"),
+    ] = UNSET
+    delete: Annotated[
+        OptionalJson,
+        Meta(
+            description="users to delete: an id, {userId, email, ...}, or a list of these; at the `destination`, or "
+            "those in `only`, or all whose type can"
+        ),
     ] = UNSET
     generate: Annotated[
         Generate | UnsetType,

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 Place: TypeAlias = tuple[str | int, ...]
 #: What a step uses: the Test API for a destination or source, one transformation, a raw request, the data plane,
-#: a function, or only time.
-Kind: TypeAlias = Literal["verify", "transformation", "request", "send", "python", "wait"]
+#: a deletion of users, a function, or only time.
+Kind: TypeAlias = Literal["verify", "transformation", "request", "send", "delete", "python", "wait"]
 #: The members of a step in which `{$sha256: text}` is a value, not a matcher.
-INPUTS = ("send", "event", "calls", "request", "generate", "destinationConfig", "arguments")
+INPUTS = ("send", "delete", "event", "calls", "request", "generate", "destinationConfig", "arguments")
 
 
 @dataclass(eq=False)
@@ -135,6 +135,8 @@ class Step:
             return "python"
         if not (self.spec.send is self.spec.calls is self.spec.generate is UNSET):
             return "send"
+        if self.spec.delete is not UNSET:
+            return "delete"
         if self.spec.wait is not UNSET and self.spec.event is UNSET:
             return "wait"
         return "transformation" if self.spec.transformation is not UNSET else "verify"

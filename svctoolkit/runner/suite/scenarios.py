@@ -272,7 +272,7 @@ class ScenarioBuilder:
             scope = variables.with_later(later)
             self._check_names(written, scope, at)
             waits = not written.keys() - {"name", "wait"}
-            own = {} if waits or {"request", "transformation", "python"} & written.keys() else inherited
+            own = {} if waits or {"request", "transformation", "delete", "python"} & written.keys() else inherited
             # A step that names one of them must not inherit the other, or it would have both.
             if {"source", "destination"} & written.keys():
                 own = {k: v for k, v in own.items() if k not in ("source", "destination", "only")}
@@ -339,7 +339,7 @@ class ScenarioBuilder:
 
     def _with_defaults(self, step: dict[str, Any]) -> dict[str, Any]:
         """Return a step with the suite's defaults. If there is only one source, sending needs no `source`."""
-        if {"request", "transformation", "python"} & step.keys():
+        if {"request", "transformation", "delete", "python"} & step.keys():
             return step
         defaults = self.data.get("defaults", {})
         complete = dict(step)

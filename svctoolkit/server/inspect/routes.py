@@ -124,7 +124,7 @@ class Inspect:
 
         def met() -> bool:
             if not least:
-                return self._engine.pending.is_idle(run)
+                return self._engine.is_idle(run)
             now = counts(self._engine, run)
             return all(now[name] >= least_number for name, least_number in least.items())
 

@@ -149,9 +149,7 @@ class Engine:
         called with the seconds by which the clock moves on. Events that wait at the same time wait together.
         """
 
-        def is_idle() -> bool:
-            return self.pending.is_idle(run) and all(other.is_idle(run) for other in self._background)
-
+        is_idle = partial(self.is_idle, run)
         if self._advance_clock is None:
             return self.notifier.wait(is_idle, timeout)
         deadline = monotonic() + timeout
@@ -163,6 +161,10 @@ class Engine:
             self._advance_clock(due)
             self._deliveries.pass_time(due)
         return False
+
+    def is_idle(self, run: str | None) -> bool:
+        """Whether nothing of a run (or of all) is under way, except for disabled destinations."""
+        return self.pending.is_idle(run) and all(other.is_idle(run) for other in self._background)
 
     def _move_clock(self, seconds: float) -> None:
         if self._advance_clock is not None:

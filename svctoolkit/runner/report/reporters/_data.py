@@ -22,6 +22,7 @@ _INPUT = (
     "event",
     "send",
     "calls",
+    "delete",
     "request",
     "python",
     "arguments",

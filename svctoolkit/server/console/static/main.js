@@ -3,6 +3,7 @@ import { download, follow, get } from "./api.js";
 import { FILTERS, addressWith, chosen, go, query } from "./address.js";
 import { Detail } from "./detail.js";
 import { List } from "./list.js";
+import { showDeletions } from "./deletions.js";
 import { Destinations, showTransformations } from "./panels.js";
 import { Rows } from "./rows.js";
 import { Snippets } from "./snippets.js";
@@ -68,12 +69,12 @@ function showProblem() {
 
 /** Show what the address selects. */
 async function move() {
-  const all = chosen(), view = ["destinations", "transformations"].includes(all.view) ? all.view : "events";
+  const all = chosen(), view = ["destinations", "transformations", "deletions"].includes(all.view) ? all.view : "events";
   for (const link of document.querySelectorAll("[data-view]")) {
     mark(link, link.dataset.view === view);
     link.href = addressWith({ view: link.dataset.view === "events" ? "" : link.dataset.view });
   }
-  for (const name of ["events", "destinations", "transformations"]) $(name).hidden = name !== view;
+  for (const name of ["events", "destinations", "transformations", "deletions"]) $(name).hidden = name !== view;
   form.hidden = view !== "events";
   for (const name of FILTERS) if (document.activeElement !== form[name]) form[name].value = all[name] ?? "";
   const used = FILTERS.filter((name) => name !== "text" && all[name]).length;
@@ -111,6 +112,7 @@ async function summary() {
     empty(workspace);
     destinations.show();
     if (!$("transformations").hidden) await showTransformations($("transformations"));
+    if (!$("deletions").hidden) await showDeletions($("deletions"));
   } catch (error) { if (error.status === 401) { state.locked = error.message; showProblem(); } }
 }
 

@@ -3,7 +3,7 @@ import { get, post } from "./api.js";
 import { addressWith, chosen } from "./address.js";
 import { fatePill } from "./list.js";
 
-function element(name, text, members = {}) {
+export function element(name, text, members = {}) {
   const made = Object.assign(document.createElement(name), members);
   made.append(...(Array.isArray(text) ? text : [text]));
   return made;

@@ -1,0 +1,141 @@
+"""Suites, pytest, the command line and the page: what users see of deletions."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import svctoolkit
+from svctoolkit import Workspace, runner
+from svctoolkit.cli import main
+from svctoolkit.errors import InvalidSuite
+
+pytest_plugins = ["pytester"]
+PAGE = (Path(svctoolkit.__file__).parent / "docs" / "deletion.md").read_text(encoding="utf-8")
+WORKSPACE = """
+sources: {web: {destinations: [br, hook]}}
+destinations:
+  br: {type: BRAZE, config: {restApiKey: br-secret-1, dataCenter: US-01}}
+  mp: {type: MP, config: {token: t1}}
+  hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example}}
+"""
+
+
+def failures(scenario: str) -> list[str]:
+    suite = runner.loads(f"scenarios:\n  - {{name: a, {scenario}}}\n", Workspace.loads(WORKSPACE))
+    with runner.open_planes(limit=60) as planes:
+        outcomes = [runner.attempt(one, planes) for one in suite.scenarios]
+    assert not any(outcome.reason for outcome in outcomes)
+    return [str(difference) for outcome in outcomes for step in outcome.steps for difference in step.differences]
+
+
+def test_the_suites_of_the_page_pass() -> None:
+    (text,) = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    suite = runner.loads(text, Workspace())
+    with runner.open_planes(limit=60) as planes:
+        outcomes = [runner.attempt(scenario, planes) for scenario in suite.scenarios]
+
+    assert [runner.explanation(outcome) for outcome in outcomes if not outcome.ok] == []
+
+
+@pytest.mark.parametrize(
+    ("scenario", "texts"),
+    [
+        ("delete: ada", []),
+        ("delete: [ada, {userId: bob}], only: [br, mp]", []),
+        ("delete: ada, recorder: {br: {status: 500}}", ["deleted: br: aborted: User deletion request failed"]),
+        ("delete: ada, only: [br, hook]", ["deleted: hook: aborted: Webhook cannot delete users"]),
+        ("delete: ada, recorder: {br: {status: 500}}, expect: {deleted: {br: {status: aborted}}}", []),
+        ("delete: ada, destination: br, expect: {deleted: {requests: [{body: {external_ids: [bob]}}]}}", ["ada"]),
+        ("delete: ada, destination: hook, expect: {deleted: {error: {$contains: cannot}, requests: []}}", []),
+        ("delete: ada, expect: {deleted: {mp: {status: aborted}}}", ["complete"]),
+    ],
+)
+def test_a_deletion_passes_if_every_job_is_as_expected(scenario: str, texts: list[str]) -> None:
+    found = failures(scenario)
+
+    assert len(found) == len(texts)
+    assert all(text in difference for text, difference in zip(texts, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("scenario", "message"),
+    [
+        ("delete: []", "there is no user to delete"),
+        ("delete: {userId: 7}", r"users\[0\].userId: expected a string"),
+        ("delete: ada, source: web", "'source' does not apply to deletions"),
+        ("delete: ada, destination: bx", "unknown destination 'bx'"),
+        ("delete: ada, only: [br], destination: br", "exclude each other"),
+        ("delete: ada, expect: {deleted: {stat: complete}}", "Did you mean 'status'"),
+        ("delete: ada, expect: {delivered: []}", "it has deleted, holds, lost"),
+        ("delete: ada, python: x", "can only do one thing"),
+    ],
+)
+def test_mistakes_are_found_when_the_suite_is_loaded(scenario: str, message: str) -> None:
+    with pytest.raises(InvalidSuite, match=message):
+        failures(scenario)
+
+
+def test_the_fixture_fails_a_test_whose_deletion_is_aborted(pytester: pytest.Pytester) -> None:
+    pytester.makefile(".yaml", workspace=WORKSPACE)
+    pytester.makepyfile(
+        """
+        from svctoolkit.delivery import Answer
+
+        def test_deleted(delete_users):
+            assert len(delete_users("ada").jobs) == 2
+
+        def test_aborted(delete_users, data_plane):
+            data_plane.script("br", Answer(404))
+            delete_users("ada")
+        """
+    )
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*br: aborted: *"])
+
+
+def preview(capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str) -> tuple[int, str]:
+    (folder / "w.yaml").write_text(WORKSPACE)
+    code = main(["delete", "--dry-run", "--workspace", str(folder / "w.yaml"), *arguments])
+    return code, capsys.readouterr().out
+
+
+def test_the_command_shows_masked_requests(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, text = preview(capsys, tmp_path, "--user", "ada", "--user", "bob", "--to", "br")
+    assert code == 0
+    assert "POST https://rest.iad-01.braze.com/users/delete" in text
+    assert '{"external_ids":["ada","bob"]}' in text
+    assert "br-secret-1" not in text
+
+    code, text = preview(capsys, tmp_path, "--user", "ada", "--json")
+    assert [(one["destination"], len(one["requests"])) for one in json.loads(text)] == [("br", 1), ("mp", 1)]
+
+    code, text = preview(capsys, tmp_path, "--attribute", "userId=ada", "--markdown", "--to", "mp,hook")
+    assert code == 1
+    assert "| POST | `https://api.mixpanel.com/engage` |" in text
+    assert "Refused: destinations of type WEBHOOK cannot delete users" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--user", "ada", "--to", "bx"], "unknown destination 'bx'"),
+        ([], "name a user"),
+        (["--user", "a", "--user", "b", "--attribute", "email=x"], "belongs to a single"),
+        (["--users", "missing.json"], "missing.json"),
+        (["--user", ""], "expected a string that is not empty"),
+    ],
+)
+def test_the_command_refuses_bad_input(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    (tmp_path / "w.yaml").write_text(WORKSPACE)
+
+    assert main(["delete", "--dry-run", "--workspace", str(tmp_path / "w.yaml"), *arguments]) == 4
+    assert message in capsys.readouterr().err
+    assert main(["delete", "--workspace", str(tmp_path / "w.yaml"), "--user", "ada"]) == 4
