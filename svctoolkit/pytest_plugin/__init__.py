@@ -8,8 +8,8 @@ a project without such files pays nothing, because everything else is imported w
 
 Python tests get fixtures (`workspace`, `data_plane`, `recorder`, `warehouse`, `tracking_plan`, `send_webhook`,
 `delete_users`, `service_client` and `run_scenario`), and helpers to import from here: `assert_delivered`,
-`assert_never_delivered`, `assert_dropped`, `assert_held`, `assert_nothing_lost`, `assert_violations`, `assert_conforms`,
-`assert_fetched` and `assert_logged`.
+`assert_never_delivered`, `assert_dropped`, `assert_held`, `assert_nothing_lost`, `assert_violations`,
+`assert_conforms`, `assert_fetched` and `assert_logged`.
 """
 
 from __future__ import annotations

@@ -89,14 +89,14 @@ def test_the_fixture_fails_a_test_whose_deletion_is_aborted(pytester: pytest.Pyt
             assert len(delete_users("ada").jobs) == 2
 
         def test_aborted(delete_users, data_plane):
-            data_plane.script("br", Answer(404))
+            data_plane.script("mp", Answer(404))
             delete_users("ada")
         """
     )
     result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
 
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*br: aborted: *"])
+    result.stdout.fnmatch_lines(["*mp: aborted: *"])
 
 
 def preview(capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str) -> tuple[int, str]:
