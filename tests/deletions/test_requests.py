@@ -93,6 +93,14 @@ def test_a_deletion_task_of_mixpanel_names_the_law_of_the_region() -> None:
     assert len(delete("MP", 2000, **task).requests) == 2
 
 
+def test_appsflyer_calls_back_up_to_three_urls() -> None:
+    (request,) = delete("AF", 1, statusCallbackUrls="https://a.example,https://b.example,").requests
+    assert request["body"]["status_callback_urls"] == ["https://a.example", "https://b.example"]
+
+    with pytest.raises(InvalidConfig, match="up to 3 URLs, got 4"):
+        delete("AF", 1, statusCallbackUrls="a,b,c,d")
+
+
 def test_requests_that_are_sent_together_do_not_wait_for_each_other() -> None:
     outcome = delete("BRAZE", 101, (500, {}), (404, {}))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import svctoolkit
-from svctoolkit import Workspace, runner
+from svctoolkit import DataPlane, Workspace, runner
 from svctoolkit.cli import main
 from svctoolkit.errors import InvalidSuite
 
@@ -32,8 +33,45 @@ def failures(scenario: str) -> list[str]:
     return [str(difference) for outcome in outcomes for step in outcome.steps for difference in step.differences]
 
 
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+
+SHOP = """
+sources: {web: {destinations: [braze, mixpanel]}}
+destinations:
+  braze: {type: BRAZE, config: {restApiKey: k1, dataCenter: US-01}, simulate: simulated}
+  mixpanel: {type: MP, config: {token: t1}}
+  emarsys: {type: EMARSYS, config: {emersysUsername: n, emersysUserSecret: s, defaultContactList: l}}
+"""
+
+
+def test_the_commands_of_the_page_run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "workspace.yaml").write_text(SHOP)
+    commands, request = blocks("bash")
+
+    for line in commands.splitlines():
+        assert main(shlex.split(line)[1:]) == 0
+    assert "ada@mail.example" in capsys.readouterr().out
+    words = shlex.split(request.replace("\\\n", ""))
+    with DataPlane(Workspace.loads(SHOP), listen=False) as plane:
+        login = {"authorization": f"Bearer {plane.token}", "content-type": "application/json"}
+        answer = plane.ingest("POST", "/v2/regulations", headers=login, body=words[words.index("-d") + 1].encode())
+        assert answer.status == 200
+
+
+def test_the_pytest_example_of_the_page_passes(pytester: pytest.Pytester) -> None:
+    pytester.makefile(".yaml", workspace=SHOP.replace("emarsys:", "#"))
+    pytester.makepyfile(*blocks("text"))
+
+    pytester.runpytest_inprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
+
+
 def test_the_suites_of_the_page_pass() -> None:
-    (text,) = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    (text,) = blocks("yaml")
     suite = runner.loads(text, Workspace())
     with runner.open_planes(limit=60) as planes:
         outcomes = [runner.attempt(scenario, planes) for scenario in suite.scenarios]

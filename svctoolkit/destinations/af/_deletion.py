@@ -11,13 +11,23 @@ from svctoolkit.events.builders import iso
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import Secret
 
+_MAX_CALLBACKS = 3
+
 
 class AppsFlyerDeletionSettings(Settings, frozen=True, kw_only=True):
     api_token: Secret
     android_app_id: str = ""
     apple_app_id: str = ""
+    status_callback_urls: str = ""
+
+    @property
+    def callbacks(self) -> list[str]:
+        """The URLs that AppsFlyer calls when the status of a request changes."""
+        return [url.strip() for url in self.status_callback_urls.split(",") if url.strip()]
 
     def __post_init__(self) -> None:
+        if len(self.callbacks) > _MAX_CALLBACKS:
+            raise ValueError(f"statusCallbackUrls: expected up to {_MAX_CALLBACKS} URLs, got {len(self.callbacks)}")
         if not self.android_app_id and not self.apple_app_id:
             raise ValueError("androidAppId: is required, or appleAppId")
 
@@ -56,13 +66,15 @@ def _requests(
 ) -> Iterator[DeletionRequest]:
     for id in ids:
         identity = {"identity_type": id.kind, "identity_value": id.value, "identity_format": "raw"}
-        body = {
+        body: dict[str, Json] = {
             "subject_request_type": "erasure",
             "subject_identities": [identity],
             "property_id": id.app,
             "subject_request_id": context.new_id(),
             "submitted_time": iso(context.clock()),
         }
+        if settings.callbacks:
+            body["status_callback_urls"] = settings.callbacks
         yield API.lookup(settings, "opendsr_request", "POST", body)
 
 

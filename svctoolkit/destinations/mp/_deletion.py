@@ -31,7 +31,7 @@ _TASKS = {
 class MixpanelDeletionSettings(Settings, frozen=True, kw_only=True):
     token: str
     gdpr_api_token: Secret = Secret("")
-    user_deletion_api: Literal["engage", "task"] = "engage"
+    user_deletion_api: str = "engage"  # only `task` differs
     data_residency: Literal["us", "eu", "in"] = "us"
 
     def __post_init__(self) -> None:
