@@ -264,6 +264,10 @@ RUNS: dict[str, list[list[str]]] = {
         ["profile", "events.ndjson", "--workspace", "workspace.yaml", "--json"],
     ],
     "simulations": [["simulations"]],
+    "delete": [
+        ["delete", "--dry-run", "--workspace", "workspace.yaml", "--user", "ada", "--to", "am"],
+        ["delete", "--dry-run", "--workspace", "workspace.yaml", "--user", "ada", "--to", "am", "--json"],
+    ],
     "lost": [
         ["lost", "events.ndjson", "--workspace", "workspace.yaml", "--to", "am", "--html", "lost.html"],
         ["lost", "events.ndjson", "--workspace", "workspace.yaml", "--to", "am", "--markdown", "lost.md", "--json"],

@@ -33,12 +33,12 @@ User: TypeAlias = Mapping[str, Json]
 
 
 def user_id(user: User, _: Settings) -> Json:
-    """Return the user's `userId`; None if there is none."""
+    """Return the user's `userId`; None if it is missing."""
     return user.get("userId")
 
 
 def required_user_id(user: User, _: Settings) -> Json:
-    """Return the user's `userId`. Raises `InvalidDeletion` if there is none."""
+    """Return the user's `userId`. Raises `InvalidDeletion` if it is missing."""
     id = user.get("userId")
     if not id:
         raise InvalidDeletion("userId is missing; this destination needs one for each user")
@@ -90,7 +90,7 @@ class Deletion(Generic[S]):
         secret: Mapping[str, Json] | None = None,
         clock: str | None = None,
     ) -> DeletionOutcome:
-        """Delete `users` at a configured destination: send the requests with `lookup`, and return what came of them.
+        """Delete `users` at a configured destination: send the requests with `lookup`, and return the outcome.
 
         Each user is an object with `userId` and any other ids and traits, as strings. `lookup` sends one request and
         returns `(status, body)`: body parsed if it is JSON, status 0 and the error's code if no answer came. By

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from svctoolkit.json_types import Json
 
-#: `{method, url, headers, params, body}`, as for look-ups; `params` and `body` are missing if there are none.
+#: `{method, url, headers, params, body}`, as for look-ups; `params` and `body` are missing if empty.
 DeletionRequest: TypeAlias = Mapping[str, Json]
 
 

@@ -81,7 +81,7 @@ class Regulation(Struct):
         return all(job.is_done for job in self.jobs)
 
     def job(self, destination: str) -> DeletionJob | None:
-        """Return the job at a destination (key); None if there is none."""
+        """Return the job at a destination (key); None if it has no job."""
         return next((job for job in self.jobs if job.destination == destination), None)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Regulations over HTTP: RudderStack's operation that creates one, and what became of its jobs."""
+"""Regulations over HTTP: RudderStack's operation that creates one, and the state of its jobs."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Regulations:
             return [regulation for regulation in self._all.values() if is_in_run(regulation, run)]
 
     def find(self, id: str) -> Regulation | None:
-        """Return the regulation with this id; None if there is none."""
+        """Return the regulation with this id; None if it is unknown."""
         return next((regulation for regulation in self.of_run() if regulation.id == id), None)
 
     def is_idle(self, run: str | None) -> bool:
