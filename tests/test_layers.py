@@ -125,7 +125,7 @@ ROOMS = {
         "_contract _display callables _types _trust _channel _frames _layers _memory _requests _process _probe _worker "
         "_forking standard _program _pool _load writes worker"
     ),
-    "sources": "_request _memory _webhook _values _dates _times _define _message _gateway *",
+    "sources": "_request _memory _webhook _values _dates _times _define _message _gateway _examples *",
     "runner": "expect steps suite coverage planes attempts report record _display run over_http",
     "cli": (
         "_command _terminal _progress _parser _completion _main _inputs _exports _revision _log "

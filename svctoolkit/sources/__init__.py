@@ -14,16 +14,18 @@ import os
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 
 from svctoolkit.displayed import Displayed
-from svctoolkit.errors import InvalidWebhook
+from svctoolkit.errors import InvalidWebhook, UnknownName
 from svctoolkit.json_types import Json
 from svctoolkit.registry import Registry
 from svctoolkit.sources._dates import date_ms, moment_ms
 from svctoolkit.sources._define import JSON_TYPE, PLAIN_TEXT, Answer, Handled, Setting, SourceType, echo
+from svctoolkit.sources._examples import Example, difference, load_examples
 from svctoolkit.sources._gateway import IGNORED, OK, accepted, check_events, refusal
 from svctoolkit.sources._memory import Memory, Remembered, remember
-from svctoolkit.sources._message import Fields, FieldTable, lookup, message, put, without_null_members
+from svctoolkit.sources._message import Fields, FieldTable, message, put
 from svctoolkit.sources._request import pack
 from svctoolkit.sources._times import (
     INVALID_DATE,
@@ -63,6 +65,7 @@ __all__ = [
     "OK",
     "PLAIN_TEXT",
     "Answer",
+    "Example",
     "FieldTable",
     "Fields",
     "Handled",
@@ -77,7 +80,9 @@ __all__ = [
     "crash",
     "crypto_sha256",
     "date_ms",
+    "difference",
     "echo",
+    "examples",
     "external_id",
     "first_given",
     "first_true",
@@ -91,7 +96,6 @@ __all__ = [
     "iso_without_ms",
     "js_number",
     "js_text",
-    "lookup",
     "md5_text",
     "member",
     "message",
@@ -107,7 +111,6 @@ __all__ = [
     "truthy",
     "unlist",
     "without_empty",
-    "without_null_members",
 ]
 
 #: Types whose name is not that of their folder. Listing the catalogue imports no type.
@@ -127,11 +130,25 @@ class _Catalogue(Displayed, Registry[SourceType]):
         folders = sorted(entry.name for path in __path__ for entry in os.scandir(path) if _has_mapping(entry))
         return {_CAPITALS.get(folder, folder): folder for folder in folders}
 
+    def folder(self, name: str) -> Path:
+        """Return the folder of a type in this package. Raises `UnknownName`."""
+        if name not in self._local:
+            raise UnknownName(self._what, name, self.names())
+        return Path(__file__).with_name(self._local[name])
+
     def __repr__(self) -> str:
         return f"<catalogue of {len(self)} webhook source types: {', '.join(self)}>"
 
 
 CATALOGUE = _Catalogue(SourceType, package=__name__, attribute="source", what="webhook source type")
+
+
+def examples(type: str) -> list[Example]:
+    """Return the worked examples of one type: a webhook, and its events, answer or refusal.
+
+    Raises `UnknownName` for an unknown type, and `ConfigError` for a file that cannot be read.
+    """
+    return load_examples(CATALOGUE.folder(type))
 
 
 def receive(

@@ -61,63 +61,43 @@ class FieldTable:
     for mappings that copy the rest.
     """
 
-    __slots__ = ("_rows", "paths", "roots")
+    __slots__ = ("_parents", "_rows", "paths", "roots")
 
     def __init__(self, rows: Fields) -> None:
-        self._rows: list[tuple[list[tuple[str, ...]], list[tuple[str, ...]]]] = []
+        #: The objects that the rows read from, which are looked up once: the webhook itself comes first.
+        self._parents: dict[tuple[str, ...], int] = {(): 0}
+        self._rows: list[tuple[list[tuple[int, str]], list[tuple[str, ...]]]] = []
         for of, into in rows.items():
-            sources = [of] if isinstance(of, str) else of
-            targets = [into] if isinstance(into, str) else into
-            self._rows.append(
-                ([tuple(path.split(".")) for path in sources], [tuple(path.split(".")) for path in targets])
-            )
-        self.roots = frozenset(path[0] for paths, _ in self._rows for path in paths)
-        self.paths = frozenset(".".join(path) for paths, _ in self._rows for path in paths)
+            paths = [tuple(path.split(".")) for path in ([of] if isinstance(of, str) else of)]
+            targets = [tuple(path.split(".")) for path in ([into] if isinstance(into, str) else into)]
+            sources = [(self._parents.setdefault(path[:-1], len(self._parents)), path[-1]) for path in paths]
+            self._rows.append((sources, targets))
+        names = [of for row in rows for of in ([row] if isinstance(row, str) else row)]
+        self.paths = frozenset(names)
+        self.roots = frozenset(name.partition(".")[0] for name in names)
 
     def fill(self, event: Event, webhook: Json) -> None:
         """Copy the values into the event. A webhook that is a text or a number is itself the value of every path."""
-        for paths, targets in self._rows:
-            value = webhook if not isinstance(webhook, _NESTED) else _find(webhook, paths)
-            if value is None:
-                continue
-            for target in targets:
-                if not has(event, target):
-                    put(event, target, value)
+        is_nested = isinstance(webhook, (dict, list))
+        nodes = [get(webhook, *path) for path in self._parents] if is_nested else []
+        for sources, targets in self._rows:
+            if not is_nested:
+                value = webhook
+            elif len(sources) == 1:
+                number, key = sources[0]
+                node = nodes[number]
+                value = node.get(key) if type(node) is dict else get(node, key)
+            else:
+                value = first_given(*(get(nodes[number], key) for number, key in sources))
+            if value is not None:
+                for target in targets:
+                    _put_new(event, target, value)
 
 
-def _find(webhook: Json, paths: list[tuple[str, ...]]) -> Json:
-    if len(paths) == 1:
-        return lookup(webhook, paths[0])
-    return first_given(*(lookup(webhook, path) for path in paths))
-
-
-_NESTED = (dict, list)
-
-
-def lookup(value: Json, path: tuple[str, ...]) -> Json:
-    """The value at a path; a member whose name has dots is found, too. None for what is missing."""
-    for number, key in enumerate(path):
-        if isinstance(value, dict):
-            below = value.get(key)
-            if below is None and key not in value:
-                return _dotted(value, path[number:])
-            value = below
-        elif isinstance(value, list):
-            value = get(value, key)
-        else:
-            return None
-    return value
-
-
-def _dotted(value: dict[str, Any], path: tuple[str, ...]) -> Json:
-    """The value at a path whose first keys are one member's name."""
-    for end in range(2, len(path) + 1):
-        name = ".".join(path[:end])
-        if name in value:
-            return lookup(value[name], path[end:])
-    return None
-
-
-def without_null_members(event: Event) -> Event:
-    """The event without its top-level members that are null."""
-    return {key: value for key, value in event.items() if value is not None}
+def _put_new(event: Event, path: tuple[str, ...], value: Json) -> None:
+    """Set the value at a path that has none yet."""
+    if len(path) == 1:
+        if event.get(path[0]) is None:
+            event[path[0]] = value
+    elif not has(event, path):
+        put(event, path, value)

@@ -43,11 +43,14 @@ def test_a_get_request_is_answered_and_ignored() -> None:
     assert answer == {"status": 200, "body": "", "contentType": "text/plain; charset=utf-8"}
 
 
-@pytest.mark.parametrize("body", ["not json", '{"a":', "[" * 100_000, '{"a":' * 300 + "1" + "}" * 300, "NaN", "1 2"])
+BROKEN = ["not json", '{"a":', "[" * 100_000, '{"a":' * 300 + "1" + "}" * 300, "NaN", "1 2"]
+
+
 @pytest.mark.parametrize("name", CATALOGUE.names())
-def test_a_body_that_cannot_be_read_is_refused(name: str, body: str) -> None:
-    answer = receive(name, {"method": "POST", "body": body, "query_parameters": {}})
-    assert (answer["status"], answer["body"][-1]) == (400, "\n")
+def test_a_body_that_cannot_be_read_is_refused(name: str) -> None:
+    for body in BROKEN:
+        answer = receive(name, {"method": "POST", "body": body, "query_parameters": {}})
+        assert (answer["status"], answer["body"][-1]) == (400, "\n")
 
 
 def test_a_body_with_a_lone_surrogate_is_read() -> None:
