@@ -230,8 +230,8 @@ class Calls:
         allow it. Nothing is remembered: each event has to specify its user.
         """
         given = {"name": name, "category": category}
-        texts = {key: text(kind, key, value) for key, value in given.items() if value}
         try:
+            texts = {key: text(kind, key, value) for key, value in given.items() if value}
             checked, options = checked_details(kind, details, NONE, self._refuse_field)
         except InvalidCall as error:
             self._refuse_call(error)

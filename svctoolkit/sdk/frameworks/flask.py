@@ -52,7 +52,7 @@ class FlaskTracking:
 
 # Any: Flask's request, and what the application's function returns
 def _in_request(function: Callable[[Any], Any]) -> Callable[[object], Any]:
-    """Call the function with Flask's request, or return None where there is none: in a streamed body, for example."""
+    """Call the function with Flask's request, or return None without one: in a streamed body, for example."""
     from flask import has_request_context, request
 
     return lambda _: function(request) if has_request_context() else None

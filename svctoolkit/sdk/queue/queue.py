@@ -106,7 +106,7 @@ class Queue(Retention):
 
     def renew(self, batch: Batch) -> None:
         """Extend the claim by another minute."""
-        # Without a token there is no claim: the batch came from memory, or from a file that cannot be written.
+        # Without a token nothing is claimed: the batch came from memory, or from a file that cannot be written.
         if batch.token:
             values = (self._clock() + claims.SECONDS, batch.token)
             self._access.run(lambda c: c.execute("UPDATE claims SET until=? WHERE token=?", values), None)

@@ -29,7 +29,7 @@ TIMEOUT = 15.0
 #: Number of batches that are claimed and settled together.
 _BATCHES = 8
 _RENEWAL_SECONDS = 10.0
-#: After so many refused events without a delivery, the data plane refuses everything: requests are not halved any more.
+#: After this number of refused events without a delivery, the data plane refuses everything: halving ends.
 _HOPELESS = 64
 _BODY = itemgetter(1)
 _WITHOUT_BRACE = itemgetter(slice(-1))
