@@ -240,3 +240,41 @@ def test_the_display_of_webhooks(plane: DataPlane) -> None:
     assert "Malformed JSON" in plane.webhooks._repr_mimebundle_()["text/html"]
     assert "webhook_source_event" in plane.webhooks[0]._repr_mimebundle_()["text/html"]
     assert [*plane.webhooks.frame()["status"]] == [200, 400]
+
+
+def test_the_page_shows_webhooks_with_their_lineage(plane: DataPlane) -> None:
+    """Request and events, and on demand which member of the raw webhook each field of a payload comes from."""
+    plane.send_webhook("mail", BRAZE)
+    plane.send_webhook("hook", "{")
+    plane.drain()
+    taken, refused = plane.webhooks
+    headers = {"Authorization": f"Bearer {plane.token}"}
+
+    def page(path: str) -> str:
+        answer = plane.ingest("GET", f"/console/webhooks/{path}", headers=headers)
+        assert answer.status == 200, answer.body
+        return answer.body.decode()
+
+    assert f'data-lineage="console/webhooks/{taken.seq}/lineage/crm"' in page(str(taken.seq))
+    assert "body.events.1.user.external_user_id" in page(f"{taken.seq}/lineage/crm")
+    assert "Malformed JSON" in page(str(refused.seq))
+    assert plane.ingest("GET", "/console/webhooks/999", headers=headers).status == 404
+    assert "Sources</a>" in plane.ingest("GET", "/", headers={**headers, "Accept": "text/html"}).body.decode()
+
+
+def test_carts_of_shopify_have_one_visitor_for_an_hour() -> None:
+    """The identity that the storefront sends is remembered for the cart's webhooks, until it expires."""
+    shop = Workspace("shop")
+    shop.source("shop", type="Shopify", destinations=[])
+    seen = {"event": "rudderIdentifier", "anonymousId": "visitor", "cartToken": "cart", "cart": {"line_items": []}}
+    checkout = {"id": 1, "cart_token": "cart", "line_items": [{"id": 1}]}
+    with DataPlane(shop, listen=False) as plane:
+        assert plane.send_webhook("shop", seen).body == b"OK"
+        plane.send_webhook("shop", checkout, topic="checkouts_create")
+        plane.advance(3601)
+        plane.send_webhook("shop", checkout, topic="checkouts_create")
+
+        first, second = [event.event["anonymousId"] for event in plane.received]
+        assert first == "visitor"
+        assert second not in ("", "visitor")
+        assert len(plane.memory("shop")) == 0

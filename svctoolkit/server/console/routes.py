@@ -15,6 +15,7 @@ from svctoolkit.display import Html
 from svctoolkit.errors import RequestError
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.console.event_timeline import event_timeline
+from svctoolkit.server.console.webhooks import webhook_fragment, webhook_lineage
 from svctoolkit.server.inspect.parameters import MAX_NUMBER, settle
 from svctoolkit.server.inspect.queries import about
 from svctoolkit.server.store.records import EVENTS, Filter, Records
@@ -47,6 +48,8 @@ class Console:
             Route("/", self.root),
             Route("/console/events/{seq:int}", guarded(self.event)),
             Route("/console/events/{seq:int}/lineage/{destination:path}", guarded(self.lineage)),
+            Route("/console/webhooks/{seq:int}", guarded(self.webhook)),
+            Route("/console/webhooks/{seq:int}/lineage/{destination:path}", guarded(self.webhook_lineage)),
             Route("/console/{name}", self.asset),
         ]
 
@@ -80,6 +83,16 @@ class Console:
         """Return where the fields of an event's payloads at a destination come from. Computed on request."""
         seq, destination = _seq(request), request.path_params["destination"]
         return _fragment(await asyncio.to_thread(self._measure, seq, destination))
+
+    async def webhook(self, request: Request) -> Response:
+        """Return the request of a webhook and its events."""
+        await settle(self._engine)
+        return _fragment(await asyncio.to_thread(webhook_fragment, self._engine, _seq(request)))
+
+    async def webhook_lineage(self, request: Request) -> Response:
+        """Return which members of a webhook the fields of payloads at a destination come from. Computed on request."""
+        where = _seq(request), request.path_params["destination"]
+        return _fragment(await asyncio.to_thread(webhook_lineage, self._engine, self._pipeline, *where))
 
     def _measure(self, seq: int, destination: str) -> Html:
         from svctoolkit.results.lineage._display import tables

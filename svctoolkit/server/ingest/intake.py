@@ -43,7 +43,9 @@ class Intake:
             )
         except StoreError as error:
             raise GatewayRefusal(500, str(error)) from error
-        await written(accepted.stored)
+        # In memory it is stored already: no further function per event.
+        if not accepted.stored.done() or accepted.stored.exception() is not None:
+            await written(accepted.stored)
         request.state.events = len(heads)
         return accepted.first
 

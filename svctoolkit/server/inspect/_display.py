@@ -87,13 +87,18 @@ def rejected(one: Rejected) -> Html:
 @shows(Webhook)
 def webhook(one: Webhook) -> Html:
     """Return the answer, the request, and the events that it became."""
+    return display.page(*webhook_parts(one))
+
+
+def webhook_parts(one: Webhook) -> tuple[Html, Html]:
+    """Return the answer of a webhook, and its request next to the events that it became."""
     masker = one.masker()
     head = display.message(masker.text(f"{one.status}: {one.answer}"), "error" if one.refused else "ok")
     request = mask_http(masker.mask(dict(one.request)))
     body = excerpt(str(request.pop("body", "")).encode("utf-8", "surrogatepass"))
     trees = [display.tree(masker.mask(dict(event)), f"event {number}") for number, event in enumerate(one.events, 1)]
     left = [display.tree(body, "body", open_depth=1), display.more("request", display.tree(request, "request"))]
-    return display.page(head, display.columns(display.fragment(*left), display.fragment(*trees)))
+    return head, display.columns(display.fragment(*left), display.fragment(*trees))
 
 
 @shows(Delivery)

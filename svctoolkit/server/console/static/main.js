@@ -6,6 +6,7 @@ import { List } from "./list.js";
 import { showDeletions } from "./deletions.js";
 import { Destinations, showTransformations } from "./panels.js";
 import { Rows } from "./rows.js";
+import { Sources } from "./sources.js";
 import { Snippets } from "./snippets.js";
 import { attach } from "./tree_tools.js";
 
@@ -19,6 +20,7 @@ const rows = new Rows(() => { list.dirty = true; }, () => !list.following);
 const detail = new Detail($("detail"), say, (key) => state.sources?.find((source) => source.key === key)?.write_key);
 const list = new List(rows, $("list"), (seq) => { go(addressWith({ seq }), true); detail.show(seq); });
 const destinations = new Destinations($("destinations"), say);
+const sources = new Sources($("sources"), say);
 const snippets = new Snippets((text, what) => detail.copy(text, what));
 attach($("detail"), () => $("detail"));
 
@@ -69,12 +71,12 @@ function showProblem() {
 
 /** Show what the address selects. */
 async function move() {
-  const all = chosen(), view = ["destinations", "transformations", "deletions"].includes(all.view) ? all.view : "events";
+  const all = chosen(), view = ["sources", "destinations", "transformations", "deletions"].includes(all.view) ? all.view : "events";
   for (const link of document.querySelectorAll("[data-view]")) {
     mark(link, link.dataset.view === view);
     link.href = addressWith({ view: link.dataset.view === "events" ? "" : link.dataset.view });
   }
-  for (const name of ["events", "destinations", "transformations", "deletions"]) $(name).hidden = name !== view;
+  for (const name of ["events", "sources", "destinations", "transformations", "deletions"]) $(name).hidden = name !== view;
   form.hidden = view !== "events";
   for (const name of FILTERS) if (document.activeElement !== form[name]) form[name].value = all[name] ?? "";
   const used = FILTERS.filter((name) => name !== "text" && all[name]).length;
@@ -111,6 +113,7 @@ async function summary() {
     document.title = `${(counts.received ?? 0).toLocaleString()} events · ${workspace.workspace} · svctoolkit`;
     empty(workspace);
     destinations.show();
+    if (!$("sources").hidden) await sources.show();
     if (!$("transformations").hidden) await showTransformations($("transformations"));
     if (!$("deletions").hidden) await showDeletions($("deletions"));
   } catch (error) { if (error.status === 401) { state.locked = error.message; showProblem(); } }
