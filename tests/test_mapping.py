@@ -608,6 +608,7 @@ def test_operating_systems_and_url_parts() -> None:
     [
         ("Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) Version/17.5", "iPhone", "Apple"),
         ("Dalvik/2.1.0 (Linux; U; Android 14; Pixel 8 Build/UD1A)", "Pixel 8", ""),
+        ("Dalvik/2.1.0 (Linux; U; Android 9; AOSP on IA Emulator Build/PSR1)", "Android 9", "Generic"),
         ("Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7)", "Mac", ""),
         ("Mozilla/5.0 (Windows NT 10.0)", "", ""),
     ],

@@ -30,6 +30,8 @@ _SYSTEMS = [
 ]
 _APPLE_DEVICE = r"iPhone|iPad|iPod"
 _ANDROID_DEVICE = r"Android [\d.]+; ([^;)]+?)(?: Build/[^;)]*)?[;)]"
+#: RudderStack's parser has no models of emulators: in apps, whose user agents have no browser, it takes the system.
+_EMULATOR = re.compile(r"AOSP|sdk|emulator", re.IGNORECASE)
 _APPLE = frozenset({"ios", "ipados", "tvos", "watchos"})
 
 
@@ -77,6 +79,8 @@ def _device(os: str, user_agent: str) -> tuple[str, str]:
     if match := re.search(_APPLE_DEVICE, user_agent):
         return match[0], "Apple"
     if match := re.search(_ANDROID_DEVICE, user_agent):
+        if _EMULATOR.search(match[1]) and "Safari" not in user_agent:
+            return match[0].partition(";")[0], "Generic"
         return match[1], ""
     return ("Mac" if os == "Mac OS X" else ""), ""
 

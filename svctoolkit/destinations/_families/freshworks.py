@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from svctoolkit.destinations._answers import Answer
 from svctoolkit.destinations._context import Context
 from svctoolkit.destinations._endpoint import JSON, Endpoint, Header
-from svctoolkit.destinations._payload import Payload
+from svctoolkit.destinations._payload import Method, Payload
 from svctoolkit.destinations._settings import Rows, Settings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
@@ -160,9 +160,9 @@ class Crm:
     def __init__(self, settings: FreshworksSettings, context: Context) -> None:
         self._settings, self._context = settings, context
 
-    def send(self, path: str, body: Mapping[str, Json]) -> Payload:
+    def send(self, path: str, body: Mapping[str, Json], *, method: Method = "POST") -> Payload:
         """Return a request that writes."""
-        return API.post(self._settings, path, body)
+        return API.request(self._settings, method, path, body)
 
     def ask(self, path: str, body: Mapping[str, Json] | None = None) -> Mapping[str, Json]:
         """Look up something, or create something that must exist before an event can be sent."""

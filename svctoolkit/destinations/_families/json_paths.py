@@ -69,14 +69,17 @@ class Name(Parsed):
 
     def __init__(self, written: str) -> None:
         super().__init__(written := written.strip())
-        self.steps: tuple[Step, ...] = _steps(written) if written.startswith("$") else (written,)
+        self.is_name = not written.startswith("$")
+        self.steps: tuple[Step, ...] = (written,) if self.is_name else _steps(written)
 
     def put(self, body: dict[str, Json], value: Json, setting: str) -> None:
         """Set `value` at this path; without a value, create only the enclosing objects.
 
-        Raises `Misconfigured` for `setting`, which contains the path, if another row has already set a conflicting
-        value.
+        Of several rows with the same name, the first wins; of several with the same path, the last one. Raises
+        `Misconfigured` for `setting`, which contains the path, if another row has already set a conflicting value.
         """
+        if self.is_name and self.written in body:
+            return
         if not _has_value(value):
             *around, _ = self.steps or ("",)
             if not around or not all(isinstance(step, str) for step in around):

@@ -38,6 +38,7 @@ from svctoolkit.mapping import (
     Table,
     Unsupported,
     as_object,
+    compact,
     const,
     default,
     first,
@@ -223,6 +224,11 @@ def hit(
     if isinstance(event.raw.get("properties"), dict):
         params |= _place(event, settings)
     return Payload(endpoint="https://www.google-analytics.com/collect", params=params)
+
+
+def mapped_parameters(event: Event) -> Params:
+    """Return the traits that have the names of the event's own parameters."""
+    return compact({name: event.traits[name] for name in HIT.shape if name in event.traits})
 
 
 def _size(event: Event) -> str | None:

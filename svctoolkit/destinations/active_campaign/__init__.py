@@ -27,6 +27,7 @@ from svctoolkit.events import Event
 from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
+    LookupFailed,
     Misfit,
     Table,
     as_object,
@@ -56,7 +57,7 @@ destination = DestinationType(
     ActiveCampaignSettings,
     docs="https://developers.activecampaign.com/reference/sync-a-contacts-data",
     differences=[
-        "An answer to the creation of an event that is not JSON is not an error, unless its status is.",
+        "The golden case of an event that is not created was recorded with a different answer, which creates it.",
     ],
     quirks=[
         "Tags must be a list: a single tag as text is left out.",
@@ -148,7 +149,10 @@ class _Account:
     def ask(
         self, method: Method, place: str, body: Mapping[str, Any] | None = None, *, field: str
     ) -> Mapping[str, Any]:
-        return as_object(self._context.ask(API.lookup(self._settings, place, method, body), field=field))
+        answer = self._context.ask(API.lookup(self._settings, place, method, body), field=field)
+        if not isinstance(answer, dict):  # such as the page of a login
+            raise LookupFailed(field, "ActiveCampaign did not answer with a JSON object")
+        return answer
 
     def send(self, place: str, body: Mapping[str, Any]) -> Payload:
         return API.post(self._settings, place, body)

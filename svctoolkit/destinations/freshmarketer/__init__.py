@@ -1,8 +1,8 @@
 """Freshmarketer: contacts, their companies, activities and stages.
 
 identify writes the contact with the e-mail address. A group of the type `accounts` is a company, to which the contact
-with the e-mail address is added. A track event logs an activity (`sales_activity`) or moves the contact to a stage
-(`lifecycle_stage`).
+with the e-mail address is added; `marketing_lists` adds the contact to a list. A track event logs an activity
+(`sales_activity`) or moves the contact to a stage (`lifecycle_stage`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,20 @@ from svctoolkit.destinations._families.freshworks import (
     contact_shape,
 )
 from svctoolkit.events import Event
-from svctoolkit.mapping import EMAIL_OR_EXTERNAL_ID, Misfit, Table, number, value_of
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import (
+    EMAIL_OR_EXTERNAL_ID,
+    LookupFailed,
+    Misfit,
+    Missing,
+    Table,
+    as_object,
+    in_url,
+    number,
+    objects,
+    required,
+    value_of,
+)
 
 
 class FreshmarketerSettings(FreshworksSettings, frozen=True, kw_only=True):
@@ -33,7 +46,10 @@ destination = DestinationType(
     docs="https://developers.freshworks.com/crm/api/",
     quirks=["The campaign's name is sent as its ID: an event whose campaign name is not a number is refused."],
     answers=ANSWERS,
-    differences=["A group of the type `marketing_lists` is refused, because RudderStack's request for it is unknown."],
+    differences=[
+        "One recorded case shows a group of the type `marketing_lists`: it finds an existing list by its name. With "
+        "`listId`, the list is not looked up; a list that does not exist is created, as Freshworks documents it.",
+    ],
     needs=["lookup"],
 )
 
@@ -56,12 +72,44 @@ def send_action(event: Event, settings: FreshmarketerSettings, context: Context)
 
 
 @destination.on("group")
-def send_account(event: Event, settings: FreshmarketerSettings, context: Context) -> Payload:
+def send_group(event: Event, settings: FreshmarketerSettings, context: Context) -> Payload:
+    """Return the company, the contact with the additional company, or the contact's membership in a list."""
+    crm, kind = Crm(settings, context), event.traits.get("groupType")
+    match kind.lower() if isinstance(kind, str) else None:
+        case "accounts":
+            return _account(event, crm)
+        case "marketing_lists":
+            return _list_member(event, crm)
+    raise Misfit("traits.groupType", "accounts or marketing_lists", kind)
+
+
+def _account(event: Event, crm: Crm) -> Payload:
     """Return the company, or, with an e-mail address, the contact with the additional company."""
-    kind = event.traits.get("groupType")
-    if not isinstance(kind, str) or kind.lower() != "accounts":
-        raise Misfit("traits.groupType", "accounts", kind)
-    account = ACCOUNT(event)
+    account, email = ACCOUNT(event), value_of(event, EMAIL_OR_EXTERNAL_ID)
     body = {"unique_identifier": {"name": account["name"]}, "sales_account": account}
-    crm, email = Crm(settings, context), value_of(event, EMAIL_OR_EXTERNAL_ID)
     return crm.send("sales_accounts/upsert", body) if email is None else crm.join_account(email, body)
+
+
+def _list_member(event: Event, crm: Crm) -> Payload:
+    """Return the request that adds the contact with the e-mail address to the list."""
+    contact = crm.contact(value_of(event, required(EMAIL_OR_EXTERNAL_ID))).get("id")
+    if not contact:
+        raise LookupFailed("traits.email", "Freshworks did not answer with the ID of the contact")
+    return crm.send(f"lists/{in_url(_list_id(event, crm))}/add_contacts", {"ids": [contact]}, method="PUT")
+
+
+def _list_id(event: Event, crm: Crm) -> Json:
+    """Return the list's ID: from the event, or of the list with this name. It is created if there is none."""
+    own, name = event.traits.get("listId"), event.traits.get("listName")
+    if own:
+        return own
+    if not name:
+        raise Missing("traits.listId", "traits.listName")
+    lists = objects(crm.ask("lists").get("lists"))
+    ids = [item["id"] for item in lists if item.get("name") == name and item.get("id")]
+    if not ids:
+        created = as_object(crm.ask("lists", {"name": name}).get("list"))
+        ids = [created["id"]] if created.get("id") else []
+    if not ids:
+        raise LookupFailed("traits.listName", "Freshworks did not answer with the ID of the list")
+    return ids[0]

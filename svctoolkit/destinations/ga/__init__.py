@@ -1,12 +1,19 @@
 """Google Analytics (Universal Analytics), which Google shut down in 2023.
 
-Hits are those of `_families.universal_analytics`. The traits `ds`, `uip` and `cid` are sent as parameters.
+Hits are those of `_families.universal_analytics`. The traits `ds`, `uip` and `cid` are sent as parameters. Reverse ETL
+maps columns to parameters: of such an event, traits with the names of the event's own parameters (`an`, `ul`) win.
 """
 
 from __future__ import annotations
 
 from svctoolkit.destinations import Context, DestinationType, Payload
-from svctoolkit.destinations._families.universal_analytics import ANSWERS, QUIRKS, UniversalSettings, hit
+from svctoolkit.destinations._families.universal_analytics import (
+    ANSWERS,
+    QUIRKS,
+    UniversalSettings,
+    hit,
+    mapped_parameters,
+)
 from svctoolkit.destinations.ga._deletion import deletion
 from svctoolkit.events import Event
 from svctoolkit.mapping import Table
@@ -29,4 +36,7 @@ PERSON = Table({"ds": "traits.ds", "uip": "traits.uip", "cid": "traits.cid"})
 
 @destination.on("identify", "page", "screen", "track")
 def send_hit(event: Event, settings: GoogleAnalyticsSettings, context: Context) -> Payload:
-    return hit(event, settings, context, destination.options(event), PERSON(event))
+    own = PERSON(event)
+    if event.context.get("mappedToDestination"):
+        own |= mapped_parameters(event)
+    return hit(event, settings, context, destination.options(event), own)

@@ -7,6 +7,7 @@ are not translated.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -29,7 +30,7 @@ from svctoolkit.destinations._families.google_analytics import (
 )
 from svctoolkit.destinations._families.json_paths import EACH, NOTHING, BodyRow, Many, Name
 from svctoolkit.events import Event
-from svctoolkit.mapping import as_object, compact, event_name, text, without_nulls
+from svctoolkit.mapping import Misconfigured, as_object, compact, event_name, text, without_nulls
 from svctoolkit.secrets import Secret
 
 
@@ -70,6 +71,8 @@ def _chosen(written: str) -> Mapping[str, Any]:
         raise ValueError(f"configData: expected a JSON object: {error}") from error
 
 
+_MEMBER_OF_NAME = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]")
+
 destination = DestinationType(
     "Google Analytics 4 (GA4) V2",
     GoogleAnalyticsV2Settings,
@@ -77,7 +80,8 @@ destination = DestinationType(
     names=("GA4_V2",),
     earlier=("apiSecret", "typesOfClient", "measurementId", "firebaseAppId", "connectionMode"),
     differences=[
-        "A path that names a JavaScript global, such as `process.env`, is a text; RudderStack refuses the event.",
+        "RudderStack evaluates a mapping's source as an expression. Here it is a path or a constant, and members of "
+        "names other than `$`, such as `process.env`, are refused, as RudderStack refuses them.",
     ],
     quirks=[
         "Names of e-commerce events are not translated to Google's: Order Completed is sent as Order_Completed.",
@@ -138,6 +142,10 @@ def _put(body: dict[str, Any], row: BodyRow, event: Event) -> None:
 
     An empty list stays empty: no values are set in its elements.
     """
+    if _MEMBER_OF_NAME.match(row.from_.written):
+        raise Misconfigured(
+            "eventsMapping", "a source is a path that starts with $, or a quoted text", at=row.from_.written
+        )
     value, steps = row.from_.of(event.raw), row.to.steps
     if EACH in steps:
         around = steps[: steps.index(EACH)]

@@ -38,6 +38,8 @@ from svctoolkit.mapping import (
     trait,
 )
 
+_ENHANCEMENT = "ENHANCEMENT"
+_RESTATEMENT = "RESTATEMENT"
 _HASHED = ("hashedEmail", "hashedPhoneNumber", "hashedFirstName", "hashedLastName", "hashedStreetAddress")
 
 
@@ -47,6 +49,7 @@ class EnhancedConversionsSettings(Settings, frozen=True, kw_only=True):
     sub_account: bool = False
     login_customer_id: str | int = ""
     require_hash: bool = True
+    adjustment_type: str = _ENHANCEMENT
 
 
 destination = DestinationType(
@@ -58,7 +61,8 @@ destination = DestinationType(
         "The endpoint is empty: the delivery looks up the ID of the conversion that `params` name, and sends the "
         "adjustment to the customer's `:uploadConversionAdjustments`.",
         "Telephone numbers get a plus sign even without a country code; Google cannot match these.",
-        "`adjustmentType` is ignored: every adjustment is an ENHANCEMENT.",
+        "Every adjustment is an ENHANCEMENT, unless RudderStack has enabled restatements for the workspace: then "
+        "`adjustmentType` is followed. Here, a `workspaceId` in the metadata of the account enables them.",
     ],
     answers=[
         Answer("success", 200, {"results": [{"orderId": "o1"}], "jobId": "1"}),
@@ -68,7 +72,7 @@ destination = DestinationType(
     ],
     merges=[Merge("conversionAdjustments", limit=2000, honours_alone=True)],
     differences=[
-        "Every adjustment is an enhancement; one recorded case of RudderStack sends a restatement as configured.",
+        "Which workspaces may restate conversions is known from one recorded case and three observations only.",
         "Objects in place of text are sent as JSON, and an adjusted value that is an empty text is not sent.",
     ],
     needs=["account"],
@@ -133,9 +137,9 @@ ADJUSTMENT = Table(
         },
         "orderId": required(as_text("properties.orderId", "properties.order_id")),
         "adjustmentDateTime": "properties.adjustmentDateTime",
-        "userAgent": as_text("context.userAgent"),
     }
 )
+USER_AGENT = Table({"userAgent": as_text("context.userAgent")})
 HASHED = Table(
     {
         "hashedEmail": hash_email(EMAIL),
@@ -174,7 +178,11 @@ def send_adjustment(event: Event, settings: EnhancedConversionsSettings, context
     if settings.sub_account and not account:
         raise Misconfigured("loginCustomerId", "is required with subAccount: the number of the account above it")
     adjustment: dict[str, Any] = ADJUSTMENT(event)
-    adjustment.update({"userIdentifiers": _identifiers(event, settings), "adjustmentType": "ENHANCEMENT"})
+    if settings.adjustment_type == _RESTATEMENT and context.metadata.get("workspaceId"):
+        adjustment["adjustmentType"] = _RESTATEMENT  # only the value changes: Google accepts no identifiers with it
+    else:
+        identifiers = _identifiers(event, settings)
+        adjustment.update({**USER_AGENT(event), "userIdentifiers": identifiers, "adjustmentType": _ENHANCEMENT})
     token = context.secret("access_token")
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     if settings.sub_account:

@@ -52,9 +52,7 @@ destination = DestinationType(
         Answer("invalid field", 400, {"error": "eventName is required"}),
         Answer("rate limit", 429, ""),
     ],
-    differences=[
-        "The device of an Android app is its model; one recorded case of RudderStack has the system's version instead.",
-    ],
+    differences=["Devices are known by their names in the user agent, not from RudderStack's list of models."],
     quirks=[
         "Without an apiKey, requests are sent without authentication, and Indicative rejects them.",
         "An identify event with a user ID and no anonymous ID is rejected: there is no ID to join it with.",

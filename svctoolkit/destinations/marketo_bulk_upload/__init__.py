@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import as_object
 
 
@@ -13,14 +14,14 @@ class MarketoBulkUploadSettings(Settings, frozen=True, kw_only=True):
     column_fields_mapping: tuple[Rows, ...] = ()
 
 
+_ESCAPED = str.maketrans({"\\": "\\\\", ",": "\\,", "\n": "\\n"})
+
 destination = DestinationType(
     "Marketo Lead Import",
     MarketoBulkUploadSettings,
     docs="https://developers.marketo.com/rest-api/bulk-import/bulk-lead-import/",
-    differences=[
-        "Commas and line breaks in values are sent unescaped; RudderStack escapes them with backslashes in some cases.",
-    ],
     quirks=[
+        "Backslashes, commas and line breaks of a text are escaped with backslashes, as the lines of a file.",
         "Leads are imported in bulk: payloads have the path of the upload instead of a URL.",
         "Only traits that the settings map to Marketo fields are sent.",
     ],
@@ -38,4 +39,9 @@ def send_lead(event: Event, settings: MarketoBulkUploadSettings) -> Payload:
     """Return one lead of a file: its traits under the names of Marketo's fields."""
     traits = as_object(event.raw.get("traits") or event.context.get("traits"))
     rows = settings.column_fields_mapping
-    return Payload(endpoint="/fileUpload", json={row.to: traits[row.from_] for row in rows if row.from_ in traits})
+    lead = {row.to: _escape(traits[row.from_]) for row in rows if row.from_ in traits}
+    return Payload(endpoint="/fileUpload", json=lead)
+
+
+def _escape(value: Json) -> Json:
+    return value.translate(_ESCAPED) if isinstance(value, str) else value

@@ -152,7 +152,7 @@ def send_membership(event: Event, settings: MauticSettings, context: Context) ->
     group = event.raw.get("groupId")
     if group is None or group == "":
         raise Missing("groupId")
-    contact = _contact_id(event, settings, context)
+    contact = _contact_id(event, settings, context, several=False)
     if contact is None:
         raise NotFound("contact in Mautic", field=settings.look_up_field, setting="lookUpField")
     return API.post(settings, f"{kind.lower()}/{js_join(group)}/contact/{js_join(contact)}/{operation}")
@@ -188,8 +188,11 @@ def _check(contact: Mapping[str, Any]) -> None:
             raise Misfit(field, f"one of {', '.join(choices)}", value)
 
 
-def _contact_id(event: Event, settings: MauticSettings, context: Context) -> Json:
-    """Return the contact's Mautic ID: from the event, else that of the first contact found by the look-up field."""
+def _contact_id(event: Event, settings: MauticSettings, context: Context, *, several: bool = True) -> Json:
+    """Return the contact's Mautic ID: from the event, else that of the first contact found by the look-up field.
+
+    Raises `NotFound` if more than one contact is found, unless `several` are accepted.
+    """
     own = value_of(event, CONTACT_ID)
     if own:
         return own
@@ -205,4 +208,6 @@ def _contact_id(event: Event, settings: MauticSettings, context: Context) -> Jso
     )
     answer = as_object(context.ask(API.lookup(settings, f"contacts?{query}"), setting="lookUpField"))
     contacts = as_object(answer.get("contacts"))
+    if len(contacts) > 1 and not several:
+        raise NotFound("only one contact in Mautic", value, field=field, setting="lookUpField", case="several")
     return next(iter(contacts), None)

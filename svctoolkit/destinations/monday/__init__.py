@@ -41,9 +41,17 @@ from svctoolkit.secrets import Secret
 #: The first member of a column's value, by column type; other types accept a scalar.
 _MEMBERS = {
     "color": "label", "status": "label", "email": "email", "boolean": "checked", "checkbox": "checked", "date": "date",
-    "dropdown": "labels", "link": "url", "long-text": "text", "long_text": "text", "phone": "phone", "rating": "rating",
-    "country": "countryName", "timezone": "timezone", "world_clock": "timezone",
+    "dropdown": "labels", "link": "url", "long-text": "text", "long_text": "text", "phone": "phone",
+    "country": "countryName", "location": "address", "timezone": "timezone", "world_clock": "timezone",
 }  # fmt: skip
+#: members of a column's value from properties with fixed names
+_MORE = {
+    "email": {"text": "emailText"},
+    "country": {"countryCode": "countryCode"},
+    "location": {"lat": "latitude", "lng": "longitude"},
+    "phone": {"countryShortName": "countryShortName"},
+    "link": {"text": "linkText"},
+}
 _WRAPPED = frozenset({"color", "status", "email"})
 
 
@@ -72,8 +80,8 @@ destination = DestinationType(
         "Monday responds 200 even to rejected requests: only the errors in the body show the rejection.",
     ],
     differences=[
-        "The formats of column types other than status and email follow Monday's documentation: an object is sent "
-        "unchanged, and a scalar becomes the first member of the format.",
+        "The formats of dates, dropdowns and timelines follow Monday's documentation; those of countries, links, "
+        "locations, phones, ratings and checkboxes one recorded case. An object is sent unchanged.",
     ],
     needs=["lookup"],
 )
@@ -147,8 +155,13 @@ def _value(event: Event, kind: str, value: Json) -> Json:
     if isinstance(value, dict) and kind not in _WRAPPED:
         return value
     member = _MEMBERS.get(kind)
+    if member is None:
+        return int(value) if kind == "rating" and isinstance(value, str) and value.isdecimal() else value
+    if member == "labels" and not isinstance(value, list):
+        value = [value]
+    elif member == "checked":
+        value = value is True or value == "true"
+    more = {name: event.properties.get(source) for name, source in _MORE.get(kind, {}).items()}
     if kind == "email":
-        return {"email": value, "text": event.properties.get("emailText") or value}
-    if kind == "dropdown":
-        return {"labels": value if isinstance(value, list) else [value]}
-    return value if member is None else {member: value}
+        more["text"] = more["text"] or value
+    return {member: value, **{name: item for name, item in more.items() if item is not None}}
