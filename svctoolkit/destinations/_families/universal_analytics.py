@@ -240,7 +240,7 @@ def _size(event: Event) -> str | None:
 def _delay(event: Event, context: Context) -> int | None:
     """Return milliseconds since the event; None if its time is invalid."""
     value = value_of(event, TIME)
-    if "originalTimestamp" in event.raw and event.raw["originalTimestamp"] is None:
+    if value is None and event.raw.get("originalTimestamp", "") is None:
         value = 0  # null is the beginning of 1970 in JavaScript
     when = moment(int(value) if isinstance(value, bool) else value)
     return None if when is None else microseconds(context.clock()) // 1000 - microseconds(when) // 1000

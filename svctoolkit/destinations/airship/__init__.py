@@ -31,8 +31,10 @@ from svctoolkit.mapping import (
     flatten,
     js_join,
     moment,
+    nest_dotted,
     required,
     text,
+    verbatim,
 )
 from svctoolkit.secrets import Secret
 
@@ -87,7 +89,7 @@ ACTION = Table(
     }
 )
 ACTION_TIME = Table({"occured": TIME})
-ACTION_USER = Table({"named_user_id": "userId"})
+ACTION_USER = Table({"named_user_id": verbatim("userId")})
 _OF_ACTION = frozenset({"interactionId", "interactionType", "sessionId", "transaction", "value"})
 #: Finds the trait's name in the flattened name of one of its members.
 _WHOLE = re.compile(r"[^.\[]*").match
@@ -137,7 +139,7 @@ def send_action(event: Event, settings: AirshipSettings) -> Payload:
         action["session_id"] = str(uuid5(NAMESPACE_DNS, text(action["session_id"])))
     own = {name: value for name, value in event.properties.items() if name not in _OF_ACTION}
     if own:
-        action["properties"] = own
+        action["properties"] = nest_dotted(own)
     if not settings.app_key:
         raise Misconfigured("appKey", "is required by custom events")
     body = {**ACTION_TIME(event), "user": ACTION_USER(event), "body": action}

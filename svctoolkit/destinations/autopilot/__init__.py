@@ -50,10 +50,11 @@ CONTACT = Table(
         "LastName": verbatim(LAST_NAME),
         "Phone": verbatim(trait("phone")),
         "Company": verbatim(trait("company.name")),
+        "Status": verbatim(trait("status")),
     }
 )
 ADDRESS = not_null(EMAIL)
-_NOT_CUSTOM = frozenset({"company", "email", "firstName", "firstname", "lastName", "lastname", "phone"})
+_NOT_CUSTOM = frozenset({"company", "email", "firstName", "firstname", "lastName", "lastname", "phone", "status"})
 
 
 @destination.on("identify")
@@ -71,7 +72,7 @@ def send_contact(event: Event, settings: AutopilotSettings) -> Payload:
 def send_trigger(event: Event, settings: AutopilotSettings) -> Payload:
     """Start the journey for the contact with this e-mail address."""
     email = value_of(event, ADDRESS)
-    if not email:
+    if not email and email != []:
         raise Missing(*ADDRESS.paths)
     properties = event.raw.get("properties")
     body = {"property": properties} if isinstance(properties, dict) else {}

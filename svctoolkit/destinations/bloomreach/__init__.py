@@ -29,6 +29,7 @@ from svctoolkit.mapping import (
     first,
     js_join,
     moment,
+    not_null,
     required,
     trait,
     value_of,
@@ -81,7 +82,7 @@ _NOT_CUSTOM = frozenset({
     "name", "phone",
 })  # fmt: skip
 SOMEBODY = first(USER_ID, "anonymousId")
-MOMENT = required(TIME)
+MOMENT = required(not_null(TIME))
 NAME = Table({"event": required("event")})
 PAGE = Table({"category": first("category", "properties.category"), "name": first("name", "properties.name")})
 

@@ -141,9 +141,10 @@ def send_action(event: Event, settings: ClevertapSettings) -> Payload:
 @destination.on("alias")
 def send_alias(event: Event, settings: ClevertapSettings) -> Payload:
     """Add `userId` as an identity of the profile that `previousId` identifies."""
-    identity = {"identity": event.raw["previousId"]} if event.raw.get("previousId") else {}
-    data = compact({"identity": event.raw.get("userId")})
-    return _upload(settings, {"type": "profile", "profileData": data, **_time(event, TIME), **identity})
+    identity = {"identity": event.raw["previousId"]} if "previousId" in event.raw else {}
+    data = {"identity": event.raw["userId"]} if "userId" in event.raw else {}
+    when = {"ts": None} if "ts" in as_object(event.context.get("traits")) else {}
+    return _upload(settings, {"type": "profile", "profileData": data, **when, **_time(event, TIME), **identity})
 
 
 def _profile(event: Event) -> dict[str, Any]:

@@ -233,9 +233,6 @@ def _event(event: Event, name: str | None) -> dict[str, Any]:
     properties = event.properties
     if "revenue" in properties and not properties.get("currency"):
         raise Missing("properties.currency", wants="the currency of the revenue")
-    for key in ("revenue", "currency"):
-        if key in properties:
-            members[_KNOWN[key][0]] = _known(key, properties[key])
     for key, value in properties.items():
         if key == "products":
             members["fb_content_id"] = _product_ids(value)

@@ -64,9 +64,9 @@ class MauticSettings(Settings, frozen=True, kw_only=True):
 
     @property
     def server(self) -> str:
-        """The address of the account; a name that `domainMethod` chooses and that is missing is `undefined`."""
-        if self.domain_method == "domainNameOption":
-            return "undefined" if self.domain_name is None else self.domain_name
+        """The address of the account; without a `domainName` that of `subDomainName`, and `undefined` without it."""
+        if self.domain_method == "domainNameOption" and self.domain_name is not None:
+            return self.domain_name
         return f"https://{'undefined' if self.sub_domain_name is None else self.sub_domain_name}.mautic.net"
 
 
@@ -191,6 +191,7 @@ def _check(contact: Mapping[str, Any]) -> None:
 def _contact_id(event: Event, settings: MauticSettings, context: Context, *, several: bool = True) -> Json:
     """Return the contact's Mautic ID: from the event, else that of the first contact found by the look-up field.
 
+    Without a value of this field, contacts are found by e-mail address.
     Raises `NotFound` if more than one contact is found, unless `several` are accepted.
     """
     own = value_of(event, CONTACT_ID)
@@ -201,6 +202,8 @@ def _contact_id(event: Event, settings: MauticSettings, context: Context, *, sev
     if leaf is None or isinstance(leaf, Mapping):
         raise Misconfigured("lookUpField", f"cannot be {settings.look_up_field}: Mautic does not search contacts by it")
     value = value_of(event, leaf)
+    if not value:
+        field, value = "email", value_of(event, EMAIL_OR_EXTERNAL_ID)
     if not value:
         return None
     query = (
