@@ -330,6 +330,63 @@ def _try_everywhere(event: dict[str, Any]) -> None:
         assert event == before, name
 
 
+_HOSTILE = [
+    "\ud800",
+    "a\udfffb",
+    "\x00",
+    "%",
+    "{{ x }}",
+    "\u2028",
+    "1e999",
+    "-0",
+    "__proto__",
+    "'\"<>&\\",
+    "\U0001d4b3" * 9,
+]
+
+
+@settings(max_examples=12)
+@given(text=st.sampled_from(_HOSTILE), place=st.integers(0, 1000), in_config=st.booleans())
+def test_no_text_of_an_event_or_a_setting_is_a_fault(text: str, place: int, in_config: bool) -> None:
+    """Any text in any place of a working example is mapped, or refused with its reason: half of a character, too."""
+    faults = []
+    for name in TYPES:
+        for example in sending(name)[place % 3 : place % 3 + 1]:
+            event, config = deepcopy(dict(example.event)), deepcopy(dict(example.config))
+            replace_text(config if in_config else event, text, place)
+            try:
+                run(name, msgspec.structs.replace(example, config=config), event)
+            except errors.ToolkitError as refusal:
+                faults += [(name, str(refusal))] * ("mapping failed on this event" in str(refusal))
+    assert faults == []
+
+
+def replace_text(value: Any, text: str, place: int) -> None:
+    """Replace one of the texts in a JSON value, except the type of an event."""
+    found = []
+    waiting = [value]
+    while waiting:
+        node = waiting.pop()
+        for key, item in node.items() if isinstance(node, dict) else enumerate(node):
+            if isinstance(item, (dict, list)):
+                waiting.append(item)
+            elif isinstance(item, str) and not (node is value and key == "type"):
+                found.append((node, key))
+    if found:
+        node, key = found[place % len(found)]
+        node[key] = text
+
+
+def test_half_of_a_character_is_refused_where_it_is() -> None:
+    """As JavaScript's `encodeURIComponent`, which raises a URIError: the refusal names the field."""
+    event = {"type": "identify", "userId": "u\ud83d", "traits": {"plan": "pro"}}
+
+    with pytest.raises(errors.MappingError) as caught:
+        CATALOGUE["CUSTOMERIO"].payloads(event, {"siteID": "s", "apiKey": "k"})
+
+    assert caught.value.refusal.rule("") == "misfit.userId.surrogate"
+
+
 @cache
 def sending(name: str) -> list[Example]:
     """One example for each configuration that sends something."""

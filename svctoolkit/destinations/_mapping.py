@@ -18,6 +18,7 @@ from svctoolkit.destinations._settings import DynamicSettings, Settings, Unquote
 from svctoolkit.errors import MappingError, ToolkitError, UnsupportedEvent, is_survivable
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
+from svctoolkit.mapping import HalfCharacter
 
 Sends: TypeAlias = Payload | Iterable[Payload]
 
@@ -79,6 +80,8 @@ class DestinationMapping:
             payloads = [sends] if isinstance(sends, Payload) else list(islice(sends, MAX_PAYLOADS + 1))
         except ToolkitError:
             raise
+        except UnicodeEncodeError as error:
+            raise HalfCharacter(event.raw) from error
         except BaseException as error:  # a bug in the mapping, or an event that it does not expect
             if not is_survivable(error):
                 raise

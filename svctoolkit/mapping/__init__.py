@@ -78,6 +78,7 @@ from svctoolkit.mapping.people import (
     unfold_address,
 )
 from svctoolkit.mapping.refusals import (
+    HalfCharacter,
     LookupFailed,
     Misconfigured,
     Misfit,
@@ -136,6 +137,7 @@ __all__ = [
     "Agent",
     "Converter",
     "ExternalId",
+    "HalfCharacter",
     "Leaf",
     "LookupFailed",
     "Misconfigured",

@@ -22,7 +22,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from svctoolkit.json_types import Json
 from svctoolkit.mapping.leaves import Leaf, Source, source
-from svctoolkit.mapping.refusals import Misfit, Missing, WrongValue
+from svctoolkit.mapping.refusals import HalfCharacter, Misfit, Missing, WrongValue
 
 Getter: TypeAlias = Callable[[Mapping[str, Any]], Any]
 Shape: TypeAlias = "Mapping[str, Leaf | Shape]"
@@ -150,6 +150,8 @@ class _Code:
 def _refuse(field: str, value: Json, error: Exception) -> NoReturn:
     if isinstance(error, WrongValue):
         raise Misfit(field, error.expected, value, case=error.case) from error
+    if isinstance(error, UnicodeEncodeError):
+        raise Misfit(field, HalfCharacter.expected, value, case="surrogate") from error
     # Python itself rejects the value, as `int` does for infinity.
     raise Misfit(field, "a value that can be converted", value, why=str(error), case="conversion") from error
 

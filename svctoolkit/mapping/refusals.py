@@ -27,6 +27,8 @@ rule's id. `why` is a clause that explains the rule or says what to do.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from svctoolkit.causes import Need, Refusal, json_value
@@ -34,6 +36,7 @@ from svctoolkit.errors import MappingError
 from svctoolkit.json_types import Json
 
 _UNKNOWN: Any = object()
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 class WrongValue(ValueError):
@@ -45,6 +48,38 @@ class WrongValue(ValueError):
     def __init__(self, expected: str, value: Json = _UNKNOWN, *, case: str = "") -> None:
         super().__init__(f"expected {expected}" + ("" if value is _UNKNOWN else f", got {value!r}"))
         self.expected, self.value, self.case = expected, value, case
+
+
+class HalfCharacter(MappingError):
+    """A text has a lone surrogate, half of a character, where the request needs bytes: in a URL, a hash or a signature.
+
+    RudderStack rejects such an event, because JavaScript's `encodeURIComponent` raises a `URIError`.
+    """
+
+    expected = "complete characters (a lone surrogate is half of one)"
+
+    def __init__(self, event: Json) -> None:
+        """The first such text in `event`; if it has none, a setting has it."""
+        for field, value in _texts(event, ""):
+            if _HALF.search(value):
+                shown = json_value(value)
+                refusal = Refusal("misfit", field=field, expected=self.expected, value=shown, case="surrogate")
+                break
+        else:
+            refusal = Refusal("fault", why=f"a setting needs {self.expected}", case="surrogate")
+        super().__init__(refusal)
+
+
+def _texts(value: Any, at: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a JSON value with their dotted paths."""
+    waiting = [(at, value)]
+    while waiting:
+        at, value = waiting.pop()
+        if isinstance(value, str):
+            yield at, value
+        elif isinstance(value, (dict, list)):
+            members = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting += [(f"{at}.{key}" if at else str(key), item) for key, item in reversed(list(members))]
 
 
 class Missing(MappingError):

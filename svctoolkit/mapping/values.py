@@ -297,6 +297,8 @@ def nest_dotted(members: Mapping[str, Json]) -> Mapping[str, Json]:
 def in_url(value: Json) -> str:
     """`value` as one part of a URL's path or one value of its query, escaped as JavaScript's `encodeURIComponent` does.
 
+    Raises `UnicodeEncodeError`, where JavaScript raises a `URIError`, for a lone surrogate: half of a character.
+
     >>> in_url("a b/ü@x.example")
     'a%20b%2F%C3%BC%40x.example'
     """
@@ -312,7 +314,7 @@ def in_url(value: Json) -> str:
 
 
 def _bytes_in_url(value: str) -> str:
-    return "".join(map(_URL_BYTES.__getitem__, value.encode("utf-8", "replace")))
+    return "".join(map(_URL_BYTES.__getitem__, value.encode()))
 
 
 def basic_auth(user: str, password: str = "") -> str:
