@@ -14,7 +14,7 @@ from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, 
 from svctoolkit.destinations.af._deletion import deletion
 from svctoolkit.destinations.af._tables import ANDROID, APPLE, BODY, OF_PRODUCTS, OTHERS, PARAMETERS, PROPERTIES
 from svctoolkit.events import Event
-from svctoolkit.mapping import Misconfigured, Misfit, Table, as_object, json_text, platform
+from svctoolkit.mapping import Misconfigured, Misfit, Table, as_object, js_join, json_text, platform
 from svctoolkit.secrets import Secret
 
 
@@ -58,8 +58,7 @@ def send_event(event: Event, settings: AppsFlyerSettings) -> Payload:
 def send_page(event: Event, settings: AppsFlyerSettings) -> Payload:
     """`page` and `screen`, or with `useRichEventName` names such as `Viewed Contact Page`."""
     name = event.raw.get("name") or event.properties.get("name")
-    rich = settings.use_rich_event_name and isinstance(name, str) and name
-    title = f"Viewed {name} {event.type.title()}" if rich else event.type
+    title = f"Viewed {js_join(name or '')} {event.type.title()}" if settings.use_rich_event_name else event.type
     return _send(event, settings, {"eventName": title}, event.raw.get("properties"))
 
 

@@ -73,13 +73,15 @@ NAMES = {
     # a name such as `Start Trial` becomes START_TRIAL, unless the specification has its own name for the event
     **{
         name.replace("_", " ").lower(): name
-        for name in LIFECYCLE_EVENTS | {"COMPLETE_STREAM", "INITIATE_STREAM", "PURCHASE", "RESERVE", "SEARCH", "SHARE"}
+        for name in LIFECYCLE_EVENTS
+        | {"COMPLETE_STREAM", "INITIATE_STREAM", "PURCHASE", "RESERVE", "SEARCH", "SHARE", "SPEND_CREDITS"}
     },
     **{name.lower(): name for name in STANDARD_EVENTS},
 }
 CONTENT = {
     "brand": "$product_brand",
     "category": "$product_category",
+    "description": "$og_description",
     "image_url": "$og_image_url",
     "name": "$product_name",
     "price": "$price",
@@ -88,7 +90,7 @@ CONTENT = {
     "title": "$og_title",
     "variant": "$product_variant",
 }
-EVENT_DATA = frozenset({"coupon", "currency", "revenue", "shipping", "tax"})
+EVENT_DATA = frozenset({"coupon", "currency", "revenue", "shipping", "tax", "transaction_id"})
 APPLE_SYSTEMS = ("ios", "ipados", "tvos", "watchos")
 USER = Table(
     {

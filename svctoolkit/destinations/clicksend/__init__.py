@@ -132,9 +132,11 @@ def send_contact(event: Event, settings: ClickSendSettings) -> Payload:
     if list_id is None or list_id == "":
         raise Missing("context.externalId.CLICKSEND_CONTACT_LIST_ID", wants="the ID of a list")
     place = f"lists/{js_join(list_id)}/contacts"
-    if isinstance(contact.get("contact_id"), str):
-        return API.put(settings, f"{place}/{js_join(contact['contact_id'])}", contact)
-    return API.post(settings, place, contact)
+    known = contact.get("contact_id")
+    if not known:
+        return API.post(settings, place, contact)
+    # RudderStack leaves an ID that is not text out of the path
+    return API.put(settings, f"{place}/{known}" if isinstance(known, str) else place, contact)
 
 
 @destination.on("track")

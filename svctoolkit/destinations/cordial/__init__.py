@@ -74,6 +74,8 @@ def send_activity(event: Event, settings: CordialSettings) -> Payload:
     """Return the contact's activity, with all properties."""
     body = ACTIVITY(event)
     _check_identity(body.get("cID"), body.get("email"))
+    if body.get("cID"):
+        body.pop("email", None)
     properties = event.raw.get("properties")
     more = {"properties": properties} if isinstance(properties, dict) else {}
     return API.post(settings, "contactactivities", {**body, **more, **MOMENT(event)})

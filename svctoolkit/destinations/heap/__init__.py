@@ -58,7 +58,7 @@ def send_user(event: Event, settings: HeapSettings) -> Payload:
 @destination.on("track")
 def send_action(event: Event, settings: HeapSettings) -> Payload:
     """Return the event, with the idempotency key next to its properties."""
-    properties = flatten(without(event.properties, ["idempotencyKey"]))
+    properties = without(flatten(event.properties), ["idempotencyKey"])
     return _send(settings, "track", {**ACTION(event), "properties": properties})
 
 

@@ -103,6 +103,15 @@ USER_INFO = Table(
 _plain_address, _hashed_address, _time = getter(EMAIL), getter(hash_text(EMAIL)), getter(TIME)
 _currency, _message_id = getter("properties.currency"), getter("messageId")
 
+#: IDs of a user that an external ID of the same type gives
+OTHER_IDS = Table(
+    {
+        "LINKEDIN_FIRST_PARTY_ADS_TRACKING_UUID": "context.externalId.LINKEDIN_FIRST_PARTY_ADS_TRACKING_UUID",
+        "ACXIOM_ID": "context.externalId.ACXIOM_ID",
+        "ORACLE_MOAT_ID": "context.externalId.ORACLE_MOAT_ID",
+    }
+)
+
 
 @destination.on("track")
 def send_conversions(event: Event, settings: LinkedInSettings, context: Context) -> Payload:
@@ -133,7 +142,8 @@ def _conversion(event: Event, settings: LinkedInSettings, context: Context) -> d
     amount = _amount(event.properties)
     if amount is not None:
         members["conversionValue"] = {"currencyCode": _currency(event.raw) or "USD", "amount": text(amount)}
-    user: dict[str, Any] = {"userIds": [{"idType": "SHA256_EMAIL", "idValue": address}]}
+    ids = {"SHA256_EMAIL": address, **OTHER_IDS(event)}
+    user: dict[str, Any] = {"userIds": [{"idType": kind, "idValue": id} for kind, id in ids.items()]}
     info = USER_INFO(event)
     if "firstName" in info and "lastName" in info:  # LinkedIn accepts both or neither
         user["userInfo"] = info

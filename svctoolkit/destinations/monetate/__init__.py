@@ -15,7 +15,7 @@ from svctoolkit.mapping import Misfit, Table, first, js_join, objects, required
 
 
 class MonetateSettings(Settings, frozen=True, kw_only=True):
-    monetate_channel: str = ""
+    monetate_channel: str | None = None
     retailer_short_name: str = ""
 
 
@@ -60,7 +60,7 @@ def send_action(event: Event, settings: MonetateSettings) -> Payload:
     visitor: dict[str, Any] = VISITOR(event)
     if event.raw.get("userId"):
         visitor["customerId"] = event.raw["userId"]
-    elif event.raw.get("anonymousId"):
+    elif "anonymousId" in event.raw:
         visitor["deviceId"] = event.raw["anonymousId"]
     items = [
         *_item("IpAddress", ADDRESS(event)),
@@ -75,12 +75,13 @@ def send_action(event: Event, settings: MonetateSettings) -> Payload:
 
 @destination.on("page")
 def send_page(event: Event, settings: MonetateSettings) -> Payload:
-    return _send({"events": [*_page(event), *_item("Referrer", PAGE_REFERRER(event))]}, settings)
+    events = [*_page(event), *_item("Referrer", PAGE_REFERRER(event))]
+    return _send({"events": events} if events or "page" in event.context else {}, settings)
 
 
 @destination.on("screen")
 def send_screen(event: Event, settings: MonetateSettings) -> Payload:
-    return _send({"events": _screen(event)}, settings)
+    return _send({"events": _screen(event)} if "screen" in event.context else {}, settings)
 
 
 def _item(kind: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -180,6 +181,6 @@ def _is_quantity(value: Any) -> bool:
 
 
 def _send(body: dict[str, Any], settings: MonetateSettings) -> Payload:
-    if settings.monetate_channel:
+    if settings.monetate_channel is not None:
         body["channel"] = settings.monetate_channel
     return API.post(settings, body=body)

@@ -179,7 +179,7 @@ def send_activity(event: Event, settings: OrttoSettings) -> Payload:
         raise NotConfigured("event", name, setting="orttoEventsMapping")
     fields = [(entry.rudder_property, entry.ortto_property, entry.type) for entry in row.event_properties]
     activity = {
-        "fields": _fields(event, settings),
+        "fields": {**_fields(event, settings), **CONSENT(event)},
         "activity_id": f"act:cm:{_field_name(row.ortto_event_name)}",
         "attributes": _chosen(event.properties, fields),
         "location": LOCATION(event),

@@ -38,7 +38,7 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[a-zA-Z])(?=[0-9])|_")
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-zA-Z])(?=[0-9])|_")
 _INITIAL = re.compile(r"(?:^|(?<= ))[a-z]")
 
 

@@ -81,19 +81,23 @@ def send_company(event: Event, settings: SplitioSettings) -> Payload:
 
 @destination.on("track")
 def send_action(event: Event, settings: SplitioSettings) -> Payload:
-    return _send(event, _name(event), event.properties, settings)
+    return _send(event, _name(event), _properties(event), settings)
 
 
 @destination.on("page", "screen")
 def send_view(event: Event, settings: SplitioSettings) -> Payload:
     name = f"Viewed_{js_join(event.raw.get('name') or event.raw.get('event') or event.type)}_{event.type}"
+    return _send(event, name, _properties(event), settings)
+
+
+def _properties(event: Event) -> Mapping[str, Any]:
+    """Return the properties, with the category of the event itself if it has one."""
     category = event.raw.get("category")
-    properties = {**event.properties, "category": category} if category else event.properties
-    return _send(event, name, properties, settings)
+    return {**event.properties, "category": category} if category else event.properties
 
 
 def _name(event: Event) -> str:
-    return js_join(event.raw.get("event") or event.type)
+    return js_join(event.raw.get("event") or event.raw.get("name") or event.type)
 
 
 def _send(event: Event, name: str, members: Mapping[str, Any], settings: SplitioSettings) -> Payload:

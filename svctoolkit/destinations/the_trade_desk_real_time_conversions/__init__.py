@@ -23,6 +23,7 @@ from svctoolkit.mapping import (
     event_name,
     first,
     leading_number,
+    nest_dotted,
     objects,
 )
 from svctoolkit.mapping.table import path
@@ -102,7 +103,7 @@ def send_conversion(event: Event, settings: TradeDeskSettings) -> Payload:
         if value is not None and value != "" and row.trade_desk_property:
             data[row.trade_desk_property] = value
             taken.add(row.rudder_property.removeprefix("properties."))
-    rest = {key: value for key, value in event.properties.items() if key not in taken and value is not None}
+    rest = nest_dotted({k: value for k, value in event.properties.items() if k not in taken and value is not None})
     return API.post(settings, body={"data": [{**data, **_privacy(event), **fields, **rest}]})
 
 
@@ -130,7 +131,7 @@ def _shop_fields(event: Event, key: str) -> tuple[dict[str, Any], set[str]]:
 
 
 def _item(product: Mapping[str, Any]) -> dict[str, Any]:
-    rest = {key: value for key, value in product.items() if key not in _IN_ITEM and value is not None}
+    rest = nest_dotted({key: value for key, value in product.items() if key not in _IN_ITEM and value is not None})
     return {**ITEM(product), **rest}
 
 
