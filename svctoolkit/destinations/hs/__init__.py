@@ -161,7 +161,7 @@ def _contact(event: Event, properties: Mapping[str, Any], account: _Account) -> 
     value = traits_of(event).get(field)
     if field == "email" or not value:
         field, value = "email", email_of(event)
-    if field == account.settings.lookup_field and account.is_unique(field):
+    if (field == account.settings.lookup_field or account.in_batch) and account.is_unique(field):
         return account.upsert("contacts", field, value, properties)
     contact_id = next((entry.get("id") for entry in account.search("contacts", field, value)), None)
     if contact_id is None:

@@ -1,7 +1,8 @@
 """HubSpot's CRM API accepts up to 100 objects per request (https://developers.hubspot.com/docs/api/crm/contacts).
 
 An object that follows a track event of its user goes into a later request than the objects before that event.
-RudderStack counts these rounds for each user and batches the objects of one round together.
+RudderStack counts these rounds for each user and batches the objects of one round together. The older API accepts a
+list of contacts.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class _Request:
     objects: dict[Any, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, job: MappedJob) -> None:
-        for entry in (job.payloads[0].json or {})["inputs"]:
+        for entry in _objects(job):
             key = (entry["id"],) if "objectWriteTraceId" in entry else len(self.objects)
             if isinstance(key, tuple):
                 entry = {
@@ -46,7 +47,7 @@ def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
     for job in jobs:
         user = job.metadata.get("userId") or job.id
         rounds.setdefault(user, 0)
-        if not _is_shareable(job):
+        if not _objects(job):
             rounds[user] |= 1
             yield alone(job)
             continue
@@ -76,10 +77,14 @@ def _is_row(job: MappedJob) -> bool:
     return bool(job.event.context.get("mappedToDestination"))
 
 
-def _is_shareable(job: MappedJob) -> bool:
-    return len(job.payloads) == 1 and "inputs" in (job.payloads[0].json or {})
+def _objects(job: MappedJob) -> list[dict[str, Any]]:
+    """Return the objects of a job that may share a request: `inputs`, or the list of the older API."""
+    (payload,) = job.payloads  # this type sends one request for each event
+    return payload.json_array or (payload.json or {}).get("inputs") or []
 
 
 def _result(request: _Request) -> Batch:
-    payload = msgspec.structs.replace(request.jobs[0].payloads[0], json={"inputs": list(request.objects.values())})
+    first, objects = request.jobs[0].payloads[0], list(request.objects.values())
+    shared = {"json": {"inputs": objects}} if first.json_array is None else {"json_array": objects}
+    payload = msgspec.structs.replace(first, **shared)
     return Batch(tuple(job.id for job in request.jobs), (payload.to_dict(),), batched=True)

@@ -25,19 +25,18 @@ from svctoolkit.mapping.table import getter
 from svctoolkit.mapping.times import microseconds
 
 _DAY = 86_400_000_000
-
 CONTACT = Table(
     {
-        "email": trait("email"),
-        "firstname": FIRST_NAME,
-        "lastname": LAST_NAME,
-        "phone": trait("phone"),
-        "address": trait("address.street"),
-        "city": trait("address.city"),
-        "country": trait("address.country"),
-        "state": trait("address.state"),
+        "email": first(trait("email"), "properties.email"),
+        "firstname": first(FIRST_NAME, "properties.firstname", "properties.first_name", "properties.firstName"),
+        "lastname": first(LAST_NAME, "properties.lastname", "properties.last_name", "properties.lastName"),
+        "phone": first(trait("phone"), "properties.phone"),
+        "address": first(trait("address.street"), "properties.address.street"),
+        "city": first(trait("address.city"), "properties.address.city"),
+        "country": first(trait("address.country"), "properties.address.country"),
+        "state": first(trait("address.state"), "properties.address.state"),
         "zip": first(trait("address.postalcode"), "traits.zip"),
-        "company": trait("company.name"),
+        "company": first(trait("company.name"), "properties.company.name"),
     }
 )
 EVENT = Table(
@@ -73,9 +72,9 @@ def email_of(event: Event) -> str:
 
 
 def traits_of(event: Event) -> Mapping[str, Json]:
-    """Return the event's traits, else its properties, else the traits of the context."""
-    raw = event.raw
-    return as_object(raw.get("traits") or raw.get("properties") or event.context.get("traits"))
+    """Return the event's traits, else those of the context; its properties if these traits are empty."""
+    own = event.raw.get("traits")
+    return as_object(event.context.get("traits") if own is None else own) or event.properties
 
 
 def known(event: Event, contact: dict[str, Json], types: Mapping[str, str]) -> dict[str, Json]:
