@@ -59,7 +59,7 @@ class HalfCharacter(MappingError):
     expected = "complete characters (a lone surrogate is half of one)"
 
     def __init__(self, event: Json) -> None:
-        """The first such text in `event`; if it has none, a setting has it."""
+        """The first such text in `event`, or else a setting."""
         for field, value in _texts(event, ""):
             if _HALF.search(value):
                 shown = json_value(value)

@@ -155,7 +155,7 @@ def _subtype(event: Event, kind: str) -> dict[str, Any]:
 
 
 def _details(listed: Sequence[Mapping[str, Any]], currency: Json) -> list[dict[str, Json]]:
-    """Return the prices and quantities of the converted objects; a quantity that is no number is sent as null."""
+    """Return the prices and quantities of the converted objects; a quantity that is not a number is sent as null."""
     data = [PRODUCT(product) for product in listed]
     for entry in data:
         if "quantity" in entry:

@@ -13,6 +13,7 @@ from typing import Any
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
 from svctoolkit.destinations._families.facebook_errors import judge_graph_answer
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     EMAIL,
     FIRST_NAME,
@@ -55,7 +56,7 @@ _EVENTS = {
 #: matching keys; those in `_HASHED` are hashed, and those in `_SEVERAL` are lists with one element
 _HASHED = frozenset({"email", "phone", "gen", "ln", "fn", "ct", "st", "zip", "country", "madid"})
 _SEVERAL = frozenset({"email", "phone", "st", "zip"})
-_MATCHED = _HASHED | {"extern_id", "fbc", "fbp", "client_user_agent"}
+_MATCHED = _HASHED | {"extern_id", "fbc", "fbp", "lead_id", "client_user_agent"}
 #: RudderStack's value for year, month and day of every date of birth
 _BORN = "f388bc7cd953b951ffdf8e06275d94946dc52f03ed96536497fbe534469d38d6"
 #: properties that are sent in other fields
@@ -97,6 +98,8 @@ destination = DestinationType(
     ],
 )
 
+#: https://developers.facebook.com/docs/marketing-api/conversions-api/parameters/server-event#action-source
+_ACTION_SOURCES = ("app", "chat", "email", "other", "phone_call", "physical_store", "system_generated", "website")
 _ZIPS = ("zip", "zipcode", "zip_code", "zipCode", "postalcode", "postal_code", "postalCode")
 EVENT = Table(
     {
@@ -118,6 +121,7 @@ EVENT = Table(
         "contents": "properties.products",
         "fbc": "context.fbc",
         "fbp": "context.fbp",
+        "lead_id": "context.externalId.LeadId",
         "order_id": first("properties.order_id", "properties.orderId"),
         "item_number": "properties.item_number",
         "upload_tag": "properties.upload_tag",
@@ -173,6 +177,8 @@ def _data(event: Event, name: str, settings: FacebookOfflineSettings) -> dict[st
     if isinstance(event.raw.get("properties"), dict):
         own = {key: value for key, value in event.properties.items() if key not in _PLACED}
         data["custom_data"] = {**members, **own}
+    if members.get("action_source") in _ACTION_SOURCES:
+        data["action_source"] = members["action_source"]
     if "event_source_url" in members:
         data["event_source_url"] = members["event_source_url"]
     return {**data, "event_name": name, "content_type": _content_type(event, name, settings)}
@@ -217,10 +223,10 @@ def _contents(products: Any) -> list[dict[str, Any]]:
     return contents
 
 
-def _content_type(event: Event, name: str, settings: FacebookOfflineSettings) -> str:
+def _content_type(event: Event, name: str, settings: FacebookOfflineSettings) -> Json:
     """Return the content type in the event's options, else that configured for its category, else the default."""
     if said := destination.options(event).get("contentType"):
-        return text(said)
+        return said
     properties = event.properties
     products = properties.get("products")
     is_group = name == "ViewContent" and not (products and isinstance(products, list))

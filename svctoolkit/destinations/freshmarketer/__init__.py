@@ -99,7 +99,7 @@ def _list_member(event: Event, crm: Crm) -> Payload:
 
 
 def _list_id(event: Event, crm: Crm) -> Json:
-    """Return the list's ID: from the event, or of the list with this name. It is created if there is none."""
+    """Return the list's ID: from the event, or of the list with this name. A missing list is created."""
     own, name = event.traits.get("listId"), event.traits.get("listName")
     if own:
         return own

@@ -55,7 +55,7 @@ destination = DestinationType(
     differences=["Devices are known by their names in the user agent, not from RudderStack's list of models."],
     quirks=[
         "Without an apiKey, requests are sent without authentication, and Indicative rejects them.",
-        "An identify event with a user ID and no anonymous ID is rejected: there is no ID to join it with.",
+        "An identify event with a user ID and no anonymous ID is rejected: it has nothing to be joined with.",
     ],
 )
 

@@ -54,6 +54,7 @@ def second_text(value: Json) -> str:
 
 
 MOMENT = Table({"_t": required(second_text(TIME))})
+_SCALARS = frozenset({str, int, float, bool})
 _REVENUE = "revenue"
 _BILLING = "Billing Amount"
 
@@ -139,7 +140,9 @@ def _flatten(members: Mapping[str, Any]) -> dict[str, Any]:
     """Return object members as `a.b`, one level deep."""
     out: dict[str, Any] = {}
     for key, value in members.items():
-        if isinstance(value, dict):
+        if type(value) in _SCALARS:  # most members
+            out[key] = value
+        elif isinstance(value, dict):
             for name, item in value.items():
                 _set(out, f"{key}.{name}", item)
         else:

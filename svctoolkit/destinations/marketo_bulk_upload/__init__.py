@@ -14,6 +14,7 @@ class MarketoBulkUploadSettings(Settings, frozen=True, kw_only=True):
     column_fields_mapping: tuple[Rows, ...] = ()
 
 
+_SPECIAL = frozenset("\\,\n")
 _ESCAPED = str.maketrans({"\\": "\\\\", ",": "\\,", "\n": "\\n"})
 
 destination = DestinationType(
@@ -44,4 +45,6 @@ def send_lead(event: Event, settings: MarketoBulkUploadSettings) -> Payload:
 
 
 def _escape(value: Json) -> Json:
-    return value.translate(_ESCAPED) if isinstance(value, str) else value
+    if not isinstance(value, str) or _SPECIAL.isdisjoint(value):
+        return value
+    return value.translate(_ESCAPED)

@@ -27,7 +27,7 @@ destination = DestinationType(
     MovableInkSettings,
     docs="https://support.movableink.com/hc/en-us/articles/360053114293-Behavioral-Events-API",
     quirks=[
-        "An e-mail address is used if there is no user ID.",
+        "An e-mail address is used without a user ID.",
         "An invalid time is sent as null.",
     ],
     answers=[
