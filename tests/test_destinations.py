@@ -169,13 +169,16 @@ def test_examples_hold(name: str) -> None:
 
 
 def modules(name: str) -> list[ModuleType]:
-    """The modules of a type's mapping. Those that only its simulation imports are tested in tests/simulations."""
+    """The modules of a type's mapping. Those that only its simulation imports are tested in tests/simulations, and
+    requests that delete users in tests/deletions.
+    """
     home = import_module(CATALOGUE[name].settings.__module__.removesuffix("._settings"))
     names = {f"{home.__name__}.{module.name}" for module in iter_modules(home.__path__)}
     simulated = f"{home.__name__}.simulation"
     shared = set(_imports(home)).union(*(_imports(import_module(other)) for other in names - {simulated}))
     own = set(_imports(import_module(simulated))) - shared if simulated in names else set()
-    return [home, *(import_module(other) for other in sorted(names - own - {simulated}))]
+    others = names - own - {simulated, f"{home.__name__}._deletion"}
+    return [home, *(import_module(other) for other in sorted(others))]
 
 
 def _imports(module: ModuleType) -> Iterator[str]:
