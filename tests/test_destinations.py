@@ -249,9 +249,9 @@ def lines(code: CodeType) -> Iterator[tuple[str, int]]:
 
 @pytest.mark.parametrize("name", TYPES)
 def test_every_line_of_a_mapping_is_covered_by_examples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every branch and every refusal of a mapping has an example."""
+    """Every branch and every refusal of a mapping has an example. Deletions have their own tests."""
     monkeypatch.setattr(DestinationType, "_prepared", DestinationType.prepare)  # settings are computed again
-    files = {str(module.__file__) for module in modules(name)}
+    files = {str(module.__file__) for module in modules(name) if not module.__name__.endswith("._deletion")}
     written = {at for file in files for at in lines(compile(Path(file).read_text("utf-8"), file, "exec"))}
     seen: set[tuple[str, int]] = set()
 

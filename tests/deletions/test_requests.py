@@ -209,3 +209,39 @@ def test_whatever_the_users_and_the_answer_are_there_is_an_outcome_or_a_refusal(
     except ToolkitError:
         return
     assert outcome.deleted == (outcome.error is None)
+
+
+@pytest.mark.parametrize(
+    ("user", "apps", "property_id"),
+    [
+        ({"appsflyer_id": "x", "ios_advertising_id": "y"}, {}, "com.shop"),
+        ({"appsflyer_id": "x"}, {"androidAppId": ""}, "id1"),
+        ({"ios_advertising_id": "x", "android_advertising_id": "y"}, {}, "id1"),
+        ({"android_advertising_id": "x"}, {}, "com.shop"),
+        ({"android_advertising_id": "x"}, {"androidAppId": ""}, None),
+        ({"ios_advertising_id": "x"}, {"appleAppId": ""}, None),
+        ({"userId": "x"}, {}, None),
+    ],
+)
+def test_appsflyer_deletes_an_id_in_the_app_that_it_belongs_to(
+    user: dict[str, str], apps: dict[str, str], property_id: str | None
+) -> None:
+    outcome = CATALOGUE["AF"].deletions([user, {"appsflyer_id": "other"}], CONFIGS["AF"] | apps)
+
+    assert outcome.status == (200 if property_id else 400)
+    assert [request["body"]["property_id"] for request in outcome.requests[:-1]] == (
+        [property_id] if property_id else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("type", "config", "message"),
+    [
+        ("AF", {"androidAppId": "", "appleAppId": ""}, "androidAppId: is required, or appleAppId"),
+        ("BRAZE", {"dataCenter": "EU"}, "expected one such as US-01 or EU-02, got 'EU'"),
+        ("MP", {"userDeletionApi": "task"}, "gdprApiToken: is required to delete users with a task"),
+    ],
+)
+def test_settings_that_do_not_fit_are_named(type: str, config: dict[str, str], message: str) -> None:
+    with pytest.raises(InvalidConfig, match=message):
+        delete(type, 1, **config)
