@@ -31,6 +31,8 @@ _CONFIGS: dict[str, dict[str, Any]] = {
     "POSTHOG": {"teamApiKey": "k", "yourInstance": "https://app.posthog.com"},
     "SNAPCHAT_CONVERSION": {"apiKey": "k", "pixelId": "p"},
     "TIKTOK_ADS": {"accessToken": "t", "pixelCode": "p", "sendCustomEvents": True},
+    "ITERABLE": {"apiKey": "k", "trackAllPages": True},
+    "INTERCOM": {"apiKey": "k", "apiVersion": "v2"},
 }
 _BATCH = 50
 
@@ -52,6 +54,7 @@ def _workspace(type: str, level: Any) -> Workspace:
 def _profiles(type: str, count: int) -> list[dict[str, Any]]:
     """Profiles of ten attributes, with the ids that the mapping will find them by."""
     names = {"MP": "distinct_id", "KLAVIYO": "external_id", "BRAZE": "external_id", "CUSTOMERIO": "id"}
+    names |= {"ITERABLE": "userId", "INTERCOM": "external_id"}
     name = names.get(type, "user_id")
     attributes = {f"attribute_{n}": f"value {n}" for n in range(10)}
     return [{"ids": {name: f"u{n}"}, "attributes": dict(attributes)} for n in range(count)]

@@ -24,6 +24,15 @@ USERS: dict[str, tuple[dict[str, Any], dict[str, Any], Callable[[dict[str, Any]]
         {"id": "ada"},
         lambda _: ("DELETE", "/api/v1/customers/ada", None),
     ),
+    "HS": (
+        {"accessToken": "t"},
+        {"email": "ada@shop.example"},
+        lambda _: (
+            "POST",
+            "/crm/v3/objects/contacts/gdpr-delete",
+            {"objectId": "ada@shop.example", "idProperty": "email"},
+        ),
+    ),
     "ITERABLE": (
         {"apiKey": "k"},
         {"email": "ada@shop.example"},
@@ -38,6 +47,11 @@ USERS: dict[str, tuple[dict[str, Any], dict[str, Any], Callable[[dict[str, Any]]
             "/api/data-privacy-deletion-jobs",
             {"data": {"attributes": {"profile": {"data": {"id": ids["id"]}}}}},
         ),
+    ),
+    "MAILCHIMP": (
+        {"apiKey": "k", "audienceId": "news", "datacenterId": "us20"},
+        {"email": "ada@shop.example"},
+        lambda ids: ("POST", f"/3.0/lists/news/members/{ids['id']}/actions/delete-permanent", None),
     ),
     "MP": (
         {"token": "t"},
@@ -56,7 +70,10 @@ def test_nobody_holds_a_deleted_user(type: str) -> None:
     with DataPlane(shop, listen=False) as plane:
         server = plane.simulation("d")
         bob = {name: value.replace("ada", "bob") for name, value in ada.items()}
-        server.give({"profiles": [{"ids": ada}, {"ids": bob}], "events": [{"name": "Viewed", "under": ada}]})
+        lists = {"lists": ["news"], "subscriptions": {"news": "subscribed"}} if type == "MAILCHIMP" else {}
+        server.give(
+            {"profiles": [{"ids": ada, **lists}, {"ids": bob, **lists}], "events": [{"name": "Viewed", "under": ada}]}
+        )
         with pytest.raises(AssertionError):
             assert_held(plane, "d", {"nobody": [ada]})
         method, path, body = ask(next(iter(server.held()["profiles"]))["ids"])

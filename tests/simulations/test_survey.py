@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date
 
 import pytest
 
 from svctoolkit.cli import main
+from svctoolkit.destinations import definitions
 from svctoolkit.lost.survey import survey
 from svctoolkit.simulations import SIMULATIONS
+from svctoolkit.simulations.rules import LOSSES
 
 
 def test_rules_age() -> None:
@@ -23,6 +26,21 @@ def test_rules_age() -> None:
     assert set(later["MP"].stale) == SIMULATIONS["MP"].rules.keys()
     assert sum(now["MP"].rules.values()) == len(SIMULATIONS["MP"].rules)
     assert now["BRAZE"].examples - now["BRAZE"].accepted == 3
+
+
+def test_hints_name_settings_of_their_type() -> None:
+    """Most rules by which records get lost have a hint; one that is a setting names a variable of the type."""
+    rules = [(type, rule) for type in SIMULATIONS.names() for rule in SIMULATIONS[type].rules.values()]
+    lossy = [rule for _, rule in rules if rule.effect in LOSSES]
+    variables = {type: set(definitions.get(type).variables) for type in SIMULATIONS.names()}
+    named = [
+        (type, rule.id, re.split(r": | and | or ", rule.fix["setting"]))
+        for type, rule in rules
+        if "setting" in rule.fix
+    ]
+
+    assert sum(bool(rule.fix) for rule in lossy) > 0.6 * len(lossy)
+    assert [(rule, words) for type, rule, words in named if not variables[type].intersection(words)] == []
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:

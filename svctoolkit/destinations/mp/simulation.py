@@ -18,7 +18,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.simulations import Fold, Request, Response, Row, Simulation, Visit, basic, basic_login, objects
 from svctoolkit.simulations import operations as op
 from svctoolkit.simulations.formats import moment
-from svctoolkit.simulations.table import text_of
+from svctoolkit.simulations.tables.rows import text_of
 
 
 def _is_authentic(config: Mapping[str, Any], request: Request) -> bool:
