@@ -25,35 +25,39 @@ if TYPE_CHECKING:
     from svctoolkit.simulations.credentials import basic, basic_login, bearer, header
     from svctoolkit.simulations.losses import Change, Loss
     from svctoolkit.simulations.messages import About, Request, Response, filled, member, object_at, objects
+    from svctoolkit.simulations.persons import Merged, Person, Version
     from svctoolkit.simulations.rules import Rule, Rules, load_rules
     from svctoolkit.simulations.server import SimulatedServer, StoredRow
     from svctoolkit.simulations.simulation import Simulation
-    from svctoolkit.simulations.spilled import Disk
-    from svctoolkit.simulations.table import Alias, Fold, Row
+    from svctoolkit.simulations.tables.rows import Alias, Fold, Row
+    from svctoolkit.simulations.tables.spilled import Disk
     from svctoolkit.simulations.visit import Batch, Broken, Visit
 
 #: Imported on first use: most workspaces simulate nothing, but all of them have a level.
 _HOME = {
     "About": "messages",
     "Account": "account",
-    "Alias": "table",
+    "Alias": "tables.rows",
     "Batch": "visit",
     "Broken": "visit",
     "Change": "losses",
     "Check": "checks",
     "Confidence": "checks",
-    "Disk": "spilled",
-    "Fold": "table",
+    "Disk": "tables.spilled",
+    "Fold": "tables.rows",
     "Loss": "losses",
+    "Merged": "persons",
+    "Person": "persons",
     "Request": "messages",
     "Response": "messages",
-    "Row": "table",
+    "Row": "tables.rows",
     "Rule": "rules",
     "Rules": "rules",
     "SIMULATIONS": "catalogue",
     "SimulatedServer": "server",
     "Simulation": "simulation",
     "StoredRow": "server",
+    "Version": "persons",
     "Visit": "visit",
     "basic": "credentials",
     "basic_login": "credentials",
@@ -83,6 +87,8 @@ __all__ = [
     "Fold",
     "Level",
     "Loss",
+    "Merged",
+    "Person",
     "Request",
     "Response",
     "Row",
@@ -91,6 +97,7 @@ __all__ = [
     "SimulatedServer",
     "Simulation",
     "StoredRow",
+    "Version",
     "Visit",
     "basic",
     "basic_login",

@@ -14,7 +14,7 @@ from svctoolkit.simulations.account import Account
 from svctoolkit.simulations.levels import Level, check_level
 from svctoolkit.simulations.server import ROWS, SimulatedServer
 from svctoolkit.simulations.simulation import Simulation
-from svctoolkit.simulations.spilled import Disk
+from svctoolkit.simulations.tables.spilled import Disk
 
 _PACKAGE = "svctoolkit.destinations"
 

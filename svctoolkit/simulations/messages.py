@@ -18,6 +18,11 @@ from svctoolkit.simulations.measures import json_size
 About: TypeAlias = Callable[[Mapping[str, Json]], tuple[str, ...]]
 
 
+def events_of(record: Mapping[str, Json], events: tuple[str, ...], about: About | None) -> tuple[str, ...]:
+    """Return the message ids of the events of a request that a record comes from: all of them if that is unknown."""
+    return events if len(events) <= 1 or about is None or not record else about(record)
+
+
 class Response(msgspec.Struct, frozen=True):
     """What the vendor's server answers. `body` is JSON, a text, or None for an empty body."""
 

@@ -16,11 +16,14 @@ from svctoolkit.secrets import reveal
 from svctoolkit.simulations.account import Account
 from svctoolkit.simulations.levels import Level
 from svctoolkit.simulations.losses import Change, Loss
-from svctoolkit.simulations.messages import Request, Response, object_at, objects
+from svctoolkit.simulations.messages import Request, Response, events_of, object_at, objects
+from svctoolkit.simulations.persons import Person, find_persons
 from svctoolkit.simulations.rates import Rates
 from svctoolkit.simulations.simulation import Simulation
-from svctoolkit.simulations.spilled import Disk
-from svctoolkit.simulations.table import Alias, Row, Table
+from svctoolkit.simulations.tables.history import History, Step, decode, encode
+from svctoolkit.simulations.tables.rows import Alias, Cause, Row
+from svctoolkit.simulations.tables.spilled import Disk
+from svctoolkit.simulations.tables.table import Table
 from svctoolkit.simulations.visit import Visit
 
 #: rows of each table in memory
@@ -28,6 +31,7 @@ ROWS = 200_000
 _LOG = logging.getLogger("svctoolkit.simulations")
 _FINDINGS = 10_000  # losses, and as many changes, in memory
 _UNKNOWN = 1_000  # endpoints that are counted one by one
+_SOUGHT = 100  # events of a request up to which each changed row names its own
 
 
 def _now() -> datetime:
@@ -65,7 +69,10 @@ class SimulatedServer:
         self.simulation, self.account, self.level = simulation, account or Account(), level
         self._config, self.config = config, reveal(dict(config))
         self.destination, self.run = destination, run
-        self.tables = {name: Table(declared, rows, disk) for name, declared in simulation.tables.items()}
+        self._cause = Cause()
+        self.tables = {name: Table(of, rows, disk, self._cause) for name, of in simulation.tables.items()}
+        #: how rows without an owner changed; None if most rows are on a disk
+        self.history = History() if disk is None else None
         self.losses: deque[Loss] = deque(maxlen=_FINDINGS)
         self.changes: deque[Loss] = deque(maxlen=_FINDINGS)
         #: how often endpoints were requested that the simulation does not have, by method and path;
@@ -79,7 +86,9 @@ class SimulatedServer:
         self._version = 0
         self._rates = Rates()
         self._fresh: list[Loss] = []
+        self._unsaved: list[StoredRow] = []  # rows that no request has changed, for the store
         self._add_objects(self.account.get("objects"))
+        self._unsaved += self._take_changes("account", stored=True)[0]
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(table.shown()):,} {name}" for name, table in self.tables.items() if table.rows)
@@ -109,7 +118,8 @@ class SimulatedServer:
         the configuration. Endpoints that are not simulated succeed.
         """
         given = self.simulation.credentials(self.config) if headers is None else headers
-        response = self.respond(Request(method.upper(), url, _lower(given), body)) or Response(200, {})
+        answered, _, _ = self.handle(Request(method.upper(), url, _lower(given), body))
+        response = answered or Response(200, {})
         return response.status, dict(response.headers), response.body
 
     def use_config(self, config: Mapping[str, Json]) -> None:
@@ -124,13 +134,15 @@ class SimulatedServer:
         """
         with self._lock:
             response = self.respond(request)
-            rows, losses = self._take_changes(stored)
-            return response, rows, losses
+            rows, losses = self._take_changes(f"{request.method} {request.path}", request, stored=stored)
+            unsaved, self._unsaved = self._unsaved, []
+            return response, [*unsaved, *rows] if stored else rows, losses
 
     def respond(self, request: Request) -> Response | None:
         """Return the response to a request; None if the simulation does not have its endpoint."""
         with self._lock:
             self.requests += 1
+            self._cause.record = {}
             visit = Visit(
                 self.config,
                 self.account,
@@ -145,6 +157,7 @@ class SimulatedServer:
                 request.about,
                 self._rates,
                 self._note,
+                self._cause,
             )
             try:
                 response = self.simulation.respond(visit, request)
@@ -215,6 +228,11 @@ class SimulatedServer:
         owner = owners.rows.get(owners.canonical(row.owner)) if row.owner else None
         return {**row.values, "under": self.view(declared.owner, owner)["ids"] if owner else None}
 
+    def persons(self, id: str) -> list[Person]:
+        """Return the profiles that have this value of any id or e-mail address, and what is known about each."""
+        with self._lock:
+            return find_persons(self.tables, self.history, self.view, id)
+
     # --- state from before
 
     def give(self, state: Mapping[str, Json]) -> None:
@@ -235,6 +253,7 @@ class SimulatedServer:
 
             if "objects" not in self.tables:
                 self._add_objects(state.get("objects"))
+            self._unsaved += self._take_changes("given", stored=True)[0]
 
     def _add_objects(self, declared: Json) -> None:
         """Add the account's objects, `{type, id, properties}`, to the tables of their types."""
@@ -269,43 +288,77 @@ class SimulatedServer:
 
     # --- the store
 
-    def _take_changes(self, stored: bool) -> tuple[list[StoredRow], list[Loss]]:
+    def _take_changes(
+        self, endpoint: str, request: Request | None = None, *, stored: bool = False
+    ) -> tuple[list[StoredRow], list[Loss]]:
+        """Return the rows (if states are `stored`) and losses that have changed, and remember how."""
         fresh, self._fresh = self._fresh, []
-        if stored:
-            return [row for name, table in self.tables.items() for row in self._take(name, table)], fresh
-        for table in self.tables.values():
+        rows = []
+        for name, table in self.tables.items():
+            history = None if table.type.owner else self.history
+            for number, record in table.dirty.items() if stored or history is not None else ():
+                content = _content(table, number)
+                if history is not None:
+                    history.add(self._step(endpoint, request, fresh, StoredRow(name, number, 0, content), record))
+                if stored:
+                    self._version += 1
+                    rows.append(StoredRow(name, number, self._version, content))
             table.dirty.clear()
-        return [], []
+        return rows, fresh if stored else []
 
-    def _take(self, name: str, table: Table) -> list[StoredRow]:
-        taken = []
-        for number in table.dirty:
-            self._version += 1
-            row, into = table.rows.get(number), table.moved.get(number)
-            data = None if row is None and into is None else msgspec.json.encode({"row": row, "into": into})
-            taken.append(StoredRow(name, number, self._version, data))
-        table.dirty.clear()
-        return taken
+    def _step(
+        self,
+        endpoint: str,
+        request: Request | None,
+        fresh: Sequence[Loss],
+        changed: StoredRow,
+        record: Mapping[str, Json],
+    ) -> Step:
+        events = request.events if request else ()
+        if request is not None and len(events) <= _SOUGHT:
+            events = events_of(record, events, request.about)
+        return Step(
+            table=changed.table,
+            number=changed.number,
+            request=self.requests if request else 0,
+            at=self.clock().timestamp(),
+            endpoint=endpoint,
+            events=events,
+            findings=tuple(
+                loss
+                for loss in fresh
+                if set(loss.events) <= set(events) and (loss.table == changed.table or loss.table not in self.tables)
+            ),
+            content=changed.data or b"{}",
+        )
 
     def restore(self, rows: Sequence[StoredRow], losses: Sequence[Loss]) -> None:
         """Continue with rows and losses that were stored, instead of the account's objects."""
-        for table in self.tables.values() if rows else ():
-            table.clear()
+        if rows:
+            self._unsaved.clear()
+            for table in self.tables.values():
+                table.clear()
         for stored in rows:
             self._version = max(self._version, stored.version)
             if stored.table not in self.tables or stored.data is None:
                 continue
-            of, content = self.tables[stored.table], msgspec.json.decode(stored.data)
+            of, content = self.tables[stored.table], decode(stored.data)
             if content["row"] is not None:
                 of.restore(msgspec.convert(content["row"], Row))
             if content["into"] is not None:
                 of.moved[stored.number] = content["into"]
         for loss in losses:
             (self.changes if isinstance(loss, Change) else self.losses).append(loss)
+        self._take_changes("restored")
         for table in self.tables.values():
-            table.dirty.clear()
             for row in table.shown() if table.type.folds else ():
                 table.refold(table.fold_keys(row, row.owner), row)
+
+
+def _content(table: Table, number: int) -> bytes | None:
+    """Return a row for the store; None if it was removed."""
+    row, into = table.rows.get(number), table.moved.get(number)
+    return None if row is None and into is None else encode(row, into)
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

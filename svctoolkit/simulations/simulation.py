@@ -16,7 +16,7 @@ from svctoolkit.simulations.formats import FORMATS, Format
 from svctoolkit.simulations.messages import Request, Response
 from svctoolkit.simulations.rulebook import Rulebook
 from svctoolkit.simulations.rules import Rules, load_rules
-from svctoolkit.simulations.table import Alias, Fold, TableType
+from svctoolkit.simulations.tables.rows import Alias, Fold, TableType
 from svctoolkit.simulations.visit import Visit
 
 #: Answers one request; None: not an endpoint that the simulation has.

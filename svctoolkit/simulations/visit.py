@@ -13,11 +13,12 @@ from svctoolkit.simulations.account import Account
 from svctoolkit.simulations.checks import FINE, Confidence, Effect, ReadyCheck
 from svctoolkit.simulations.levels import Level
 from svctoolkit.simulations.losses import Change, Loss
-from svctoolkit.simulations.messages import About, Response
+from svctoolkit.simulations.messages import About, Response, events_of
 from svctoolkit.simulations.rates import Rates
 from svctoolkit.simulations.rulebook import Rulebook
 from svctoolkit.simulations.rules import LOSSES, Rule
-from svctoolkit.simulations.table import FoldKey, Row, Table, text_of
+from svctoolkit.simulations.tables.rows import Cause, FoldKey, Row, text_of
+from svctoolkit.simulations.tables.table import Table
 
 
 class Broken(NamedTuple):
@@ -59,15 +60,25 @@ class Visit:
         about: About | None,
         rates: Rates,
         note: Callable[[Loss], None],
+        cause: Cause,
     ) -> None:
         self.config, self.account, self.level, self.tables = config, account, level, tables
         self.now, self.number = now, number
         self._book, self._rules, self._rates = rulebook, rulebook.rules, rates
         self._destination, self._run, self._about, self._note = destination, run, about, note
-        #: the record that is being handled, of a request that several events share
-        self.record_of: Mapping[str, Json] = {}
+        self._cause = cause
+        self.record_of = {}
         #: message ids of the record that is being handled; by default all of the request
         self.events = events
+
+    @property
+    def record_of(self) -> Mapping[str, Json]:
+        """The record that is being handled, of a request that several events share."""
+        return self._cause.record
+
+    @record_of.setter
+    def record_of(self, record: Mapping[str, Json]) -> None:
+        self._cause.record = record
 
     # --- answers
 
@@ -210,9 +221,7 @@ class Visit:
         )
 
     def _events_of_record(self) -> tuple[str, ...]:
-        if len(self.events) <= 1 or self._about is None or not self.record_of:
-            return self.events
-        return self._about(self.record_of)
+        return events_of(self.record_of, self.events, self._about)
 
     # --- rows
 

@@ -405,11 +405,16 @@ def test_the_json_of_an_event_can_be_searched(browser: Browser, plane: DataPlane
 @pytest.mark.parametrize("width", [1360, 360])
 def test_the_page_is_accessible(browser: Browser, plane: DataPlane, width: int, scheme: str) -> None:
     """axe finds nothing in any view, and nothing is wider than the window."""
+    plane.workspace.destination("mp", "MP", config={"token": "t"}, simulate="simulated")
+    plane.workspace.source("phones", destinations=["mp"])
+    for event in ({"type": "track", "event": "Viewed"}, {"type": "identify", "userId": "ada", "traits": {"tier": "a"}}):
+        plane.send({**event, "anonymousId": "phone"}, source="phones", run="a")
+        plane.drain()
     plane.send([*tracks(3, 12), {"type": "page", "name": "<b>Home</b>", "userId": "u"}], source="web", run="a")
     plane.send({"type": "track"}, source="web")
     visit = Visit(browser, plane, width=width, scheme=scheme)
     page, found = visit.page, dict[str, Any]()
-    expect(page.locator(".row")).to_have_count(5)
+    expect(page.locator(".row")).to_have_count(7)
     page.locator(".row").nth(2).click()
     expect(page.locator("#detail .svc").first).to_be_visible()
     page.locator("#detail details").evaluate_all("items => items.forEach(item => { item.open = true; })")
@@ -423,6 +428,14 @@ def test_the_page_is_accessible(browser: Browser, plane: DataPlane, width: int, 
         expect(page.locator(f"#{view.lower()} .cards li").first).to_be_visible()
         found[view] = visit.accessible()
         found[f"{view} wide"] = [1] * page.evaluate("Number(document.documentElement.scrollWidth > innerWidth)")
+
+    page.goto(f"{plane.url}/?view=held&run=a")
+    page.get_by_role("searchbox", name="Person").fill("phone")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("img", name="Merged into distinct_id ada")).to_be_visible()
+    page.locator("#holds details").evaluate_all("items => items.forEach(item => { item.open = true; })")
+    found["held"] = visit.accessible()
+    found["held wide"] = [1] * page.evaluate("Number(document.documentElement.scrollWidth > innerWidth)")
 
     assert {name: problems for name, problems in found.items() if problems} == {}
     assert visit.wrong == []

@@ -18,7 +18,8 @@ from svctoolkit.simulations import operations as op
 from svctoolkit.simulations.formats import is_email, is_phone, time_of
 from svctoolkit.simulations.measures import cut_texts, depth, json_size, longest
 from svctoolkit.simulations.rates import Rates
-from svctoolkit.simulations.table import Row, Table, TableType
+from svctoolkit.simulations.tables.rows import Row, TableType
+from svctoolkit.simulations.tables.table import Table
 
 NOW = datetime(2026, 8, 6, 10, tzinfo=UTC)
 SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=4)

@@ -16,11 +16,15 @@ from svctoolkit.errors import RequestError
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.console.event_timeline import event_timeline
 from svctoolkit.server.console.webhooks import webhook_fragment, webhook_lineage
-from svctoolkit.server.inspect.parameters import MAX_NUMBER, settle
+from svctoolkit.server.inspect.held._display import held_everywhere, person_blocks
+from svctoolkit.server.inspect.held.person import find_person
+from svctoolkit.server.inspect.parameters import MAX_NUMBER, only, settle
 from svctoolkit.server.inspect.queries import about
+from svctoolkit.server.inspect.views import View
 from svctoolkit.server.store.records import EVENTS, Filter, Records
 from svctoolkit.server.web.guard import Guard
 from svctoolkit.server.web.operation import Handler
+from svctoolkit.server.web.requests import run_name
 from svctoolkit.server.worker import Engine
 
 _POLICY = (
@@ -50,6 +54,7 @@ class Console:
             Route("/console/events/{seq:int}/lineage/{destination:path}", guarded(self.lineage)),
             Route("/console/webhooks/{seq:int}", guarded(self.webhook)),
             Route("/console/webhooks/{seq:int}/lineage/{destination:path}", guarded(self.webhook_lineage)),
+            Route("/console/held", guarded(self.held)),
             Route("/console/{name}", self.asset),
         ]
 
@@ -78,6 +83,22 @@ class Console:
         if not (record["events"] or record["rejected"]):
             raise RequestError(404, {"message": f"event {seq} is not in the store"})
         return _fragment(await asyncio.to_thread(event_timeline, record))
+
+    async def held(self, request: Request) -> Response:
+        """Return what simulated destinations hold: about a person (`id`), or all; of one `destination`, or of all."""
+        query = dict(request.query_params)
+        run, id, key = run_name(query.pop("run", "")), query.pop("id", ""), query.pop("destination", "")
+        only(query, "run", "id", "destination")
+        await settle(self._engine)
+        return _fragment(await asyncio.to_thread(self._held, run, id, key))
+
+    def _held(self, run: str, id: str, key: str) -> Html:
+        is_simulated, workspace = self._engine.simulated.is_simulated, self._engine.workspace
+        keys = [each.key for each in workspace.destinations.values() if is_simulated(each) and key in ("", each.key)]
+        if id:
+            return display.fragment(*person_blocks(find_person(self._engine, id, run, keys)))
+        view = View(self._engine, run)
+        return display.fragment(*held_everywhere({each: view.held(each) for each in keys}, view.lost))
 
     async def lineage(self, request: Request) -> Response:
         """Return where the fields of an event's payloads at a destination come from. Computed on request."""

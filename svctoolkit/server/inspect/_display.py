@@ -8,12 +8,10 @@ from typing import Any
 
 from svctoolkit import display
 from svctoolkit.display import Html, pill
-from svctoolkit.displayed import shorten, shows
+from svctoolkit.displayed import shows
 from svctoolkit.json_types import Json
-from svctoolkit.results.blocks import loss_table
 from svctoolkit.secrets import Masker
 from svctoolkit.server.ingest.scan import excerpt
-from svctoolkit.server.inspect.held import Held, HeldTable, Losses
 from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected, Violation, Webhook
 from svctoolkit.server.inspect.views import Rows, View
 from svctoolkit.url_secrets import mask_http
@@ -188,35 +186,3 @@ _COLUMNS: dict[type, tuple[list[str], _Cells]] = {
         ],
     ),
 }
-
-
-@shows(Held)
-def held(found: Held) -> Html:
-    """Return the tables of a simulated destination, and its losses."""
-    blocks = [display.section(name, _held_rows(table)) for name, table in found.tables.items() if len(table)]
-    if not blocks:
-        blocks = [display.message("nothing held", "info")]
-    return display.page(*blocks, *([display.section("lost", _lost_rows(found.lost))] if found.lost else []))
-
-
-@shows(HeldTable)
-def held_table(found: HeldTable) -> Html:
-    return display.page(_held_rows(found))
-
-
-@shows(Losses)
-def losses(found: Losses) -> Html:
-    return display.page(_lost_rows(found) if found else display.message("nothing lost", "ok"))
-
-
-def _held_rows(found: HeldTable) -> Html:
-    """Return the last rows as a table, one column for each member."""
-    rows = [found.masker().mask(dict(row)) for row in found[-_SHOWN:]]
-    head = list(dict.fromkeys(name for row in rows for name in row))
-    cells = [[shorten(row[name], 200) if name in row else "" for name in head] for row in rows]
-    last = f", the last {_SHOWN} of them" if len(found) > _SHOWN else ""
-    return display.table(head, cells, caption=f"{len(found):,} rows{last}")
-
-
-def _lost_rows(found: Losses) -> Html:
-    return loss_table(found[-_SHOWN:], found.masker(), f"{len(found):,} records")

@@ -9,7 +9,8 @@ from svctoolkit.displayed import Displayed
 from svctoolkit.secrets import Masker
 from svctoolkit.server.inspect import arrivals, queries
 from svctoolkit.server.inspect.arrivals import Arrival
-from svctoolkit.server.inspect.held import Held, Losses
+from svctoolkit.server.inspect.held import Held, HeldPerson, Losses
+from svctoolkit.server.inspect.held.person import find_person
 from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected, Violation, Webhook, seen
 from svctoolkit.server.store.arrivals import Selection
 from svctoolkit.server.store.record import Record
@@ -164,6 +165,13 @@ class View(Displayed):
         target, simulated = self._engine.workspace.destination(destination), self._engine.simulated
         simulated.server(target, self._run or "")
         return Held(lambda: simulated.server(target, self._run or ""), self._engine.masker)
+
+    def person(self, id: str) -> HeldPerson:
+        """Return what every simulated destination holds about a person in this run, or outside of runs.
+
+        `id` is the value of any id at any destination, or an e-mail address.
+        """
+        return find_person(self._engine, id, self._run or "")
 
     @property
     def lost(self) -> Losses:

@@ -2,6 +2,7 @@
 import { download, follow, get } from "./api.js";
 import { FILTERS, addressWith, chosen, go, query } from "./address.js";
 import { Detail } from "./detail.js";
+import { Held } from "./held.js";
 import { List } from "./list.js";
 import { showDeletions } from "./deletions.js";
 import { Destinations, showTransformations } from "./panels.js";
@@ -21,8 +22,10 @@ const detail = new Detail($("detail"), say, (key) => state.sources?.find((source
 const list = new List(rows, $("list"), (seq) => { go(addressWith({ seq }), true); detail.show(seq); });
 const destinations = new Destinations($("destinations"), say);
 const sources = new Sources($("sources"), say);
+const held = new Held($("who"), $("holds"), say);
 const snippets = new Snippets((text, what) => detail.copy(text, what));
 attach($("detail"), () => $("detail"));
+attach($("holds"), () => $("holds"));
 
 list.onPaint = () => {
   const now = performance.now();
@@ -71,12 +74,12 @@ function showProblem() {
 
 /** Show what the address selects. */
 async function move() {
-  const all = chosen(), view = ["sources", "destinations", "transformations", "deletions"].includes(all.view) ? all.view : "events";
+  const all = chosen(), view = ["sources", "destinations", "held", "transformations", "deletions"].includes(all.view) ? all.view : "events";
   for (const link of document.querySelectorAll("[data-view]")) {
     mark(link, link.dataset.view === view);
     link.href = addressWith({ view: link.dataset.view === "events" ? "" : link.dataset.view });
   }
-  for (const name of ["events", "sources", "destinations", "transformations", "deletions"]) $(name).hidden = name !== view;
+  for (const name of ["events", "sources", "destinations", "held", "transformations", "deletions"]) $(name).hidden = name !== view;
   form.hidden = view !== "events";
   for (const name of FILTERS) if (document.activeElement !== form[name]) form[name].value = all[name] ?? "";
   const used = FILTERS.filter((name) => name !== "text" && all[name]).length;

@@ -30,14 +30,16 @@ export class Destinations {
 
   async load() {
     const run = chosen().run;
-    const { items } = await get(`inspect/destinations${run === undefined ? "" : `?run=${encodeURIComponent(run)}`}`);
+    const query = run === undefined ? "" : `?run=${encodeURIComponent(run)}`;
+    const [{ items }, held] = await Promise.all([get(`inspect/destinations${query}`), get(`inspect/held${query}`)]);
     this.items = items;
+    this.held = held;
     return items;
   }
 
   show() {
     if (this.place.hidden || this.place.contains(document.activeElement) && document.activeElement.matches("input, select")) return;
-    const shape = JSON.stringify(this.items);
+    const shape = JSON.stringify([this.items, this.held]);
     if (shape !== this.last) {
       this.last = shape;
       const focused = document.activeElement?.dataset?.key;
@@ -80,10 +82,17 @@ export class Destinations {
       element("h3", [`${item.name} `, element("span", item.enabled ? "enabled" : "disabled", { className: `pill ${item.enabled ? "delivered" : "dropped"}` })]),
       element("p", about.filter(Boolean).join(" · "), { className: "dim" }),
       element("p", counts.length ? counts : "no events yet"),
+      ...(this.held[item.key] ? [element("p", this.holds(item.key))] : []),
       element("p", [toggle, " ", this.replay(item)]),
       item.answers === null ? element("p", "responses can be simulated only in delivery mode record", { className: "dim" }) : this.faults(item),
       this.settings(item),
     ]);
+  }
+
+  /** What a simulated destination holds, as a link to its tables. */
+  holds(key) {
+    const { rows, lost } = this.held[key], counts = Object.entries(rows).filter(([, count]) => count).map(([name, count]) => `${count.toLocaleString()} ${name}`);
+    return [link({ view: "held", at: key }, [`Held: ${counts.join(", ") || "nothing"}`]), lost ? element("span", `${lost.toLocaleString()} lost`, { className: "pill dropped" }) : ""];
   }
 
   replay(item) {

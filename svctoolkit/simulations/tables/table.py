@@ -5,115 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, TypeAlias
-
-import msgspec
 
 from svctoolkit.json_types import Json
-from svctoolkit.simulations.spilled import Disk
+from svctoolkit.simulations.tables.rows import Alias, Cause, Fold, FoldKey, Key, Row, TableType, text_of
+from svctoolkit.simulations.tables.spilled import Disk
 
 #: the mappings of a table
 _MAPS = ("rows", "moved", "_keys", "_weak", "_weak_of", "_folds")
 #: ids of merged rows that find one row
 _MERGED_KEYS = 1_000
 _INDEXED = 16  # attributes by which rows are found, without those that are declared
-#: the name of an id and its value, as text
-Key: TypeAlias = tuple[str, ...]
-
-
-class Row(msgspec.Struct, eq=False):
-    """One row. `ids` find it, `values` are its other members, `owner` is the number of its owner (0: none).
-
-    `also` are more keys by which it is found, from rows that were merged into it. A row that is not `shown` exists
-    only to connect ids: the vendor would not list it. `events` are the message ids of the events that it came from.
-    """
-
-    number: int
-    ids: dict[str, Json]
-    values: dict[str, Json]
-    owner: int = 0
-    at: float = 0.0
-    request: int = 0
-    events: tuple[str, ...] = ()
-    also: tuple[Key, ...] = ()
-    shown: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Alias:
-    """An id that is a list of objects: at most one for each value of `label`, found by `label` and `name` together."""
-
-    member: str
-    label: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """Rows with equal `members` are one row if they arrive within `within` seconds (None: at any time).
-
-    `owner` among the members is the owner. `keeps` is which row stays. A row without one of the members `needs` never
-    folds. `keep_older`: the row that is replaced stays in the table, but is not shown.
-    """
-
-    rule: str
-    members: tuple[str, ...]
-    keeps: Literal["first", "last"]
-    within: float | None = None
-    needs: tuple[str, ...] = ()
-    lacks: tuple[str, ...] = ()
-    keep_older: bool = False
-
-    def key(self, row: Row, owner: int) -> tuple[Json, ...] | None:
-        """Return the key of a row, or None if it does not fold by this rule."""
-        get = row.values.get
-        for name in self.needs:
-            if get(name) is None:
-                return None
-        for name in self.lacks:
-            if get(name) is not None:
-                return None
-        return (self.rule, *[owner if name == "owner" else text_of(get(name)) for name in self.members])
-
-    def is_within(self, start: float, end: float) -> bool:
-        """Whether two times in seconds are close enough for rows to fold."""
-        return self.within is None or abs(end - start) <= self.within
-
-
-#: how a row folds, and its key by that
-FoldKey: TypeAlias = tuple[Fold, tuple[Json, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class TableType:
-    """A table as a simulation declares it: strong `ids` in the order in which they are looked up, `weak` ones that
-    several rows may share (members of `attributes`), the table of its `owner`, and how its rows fold.
-
-    `makes` returns the ids that the vendor gives to a new row, from its number; `blank` are the members of a new row.
-    `objects` are the types of the account's declared objects that are rows of this table; `*` are all others. `more`
-    names, for an id, an attribute with further values of it, separated by semicolons, that find the row, too.
-    `derives` returns ids that follow from others, for rows that are given.
-    """
-
-    name: str
-    ids: tuple[str | Alias | tuple[str, ...], ...] = ()
-    weak: tuple[str, ...] = ()
-    owner: str = ""
-    folds: tuple[Fold, ...] = ()
-    makes: Callable[[int], Mapping[str, Json]] = lambda _: {}
-    blank: Mapping[str, Json] = field(default_factory=lambda: {"attributes": {}})
-    objects: tuple[str, ...] = ()
-    more: Mapping[str, str] = field(default_factory=dict)
-    derives: Callable[[Mapping[str, Json]], Mapping[str, Json]] = lambda _: {}
-
-    def new_values(self) -> dict[str, Json]:
-        """Return the members of a new row."""
-        return {name: value.copy() for name, value in self.blank.items()}
-
-
-def text_of(value: Json) -> str:
-    """Return a value as a key: texts as they are, anything else as JSON."""
-    return value if type(value) is str else msgspec.json.encode(value).decode()
 
 
 @dataclass(slots=True, eq=False)
@@ -127,12 +28,13 @@ class Table:
     type: TableType
     limit: int
     disk: Disk | None = None
+    cause: Cause = field(default_factory=Cause)
     rows: MutableMapping[int, Row] = field(default_factory=dict)
     forgotten: int = 0
     #: rows whose rows belong to another one now
     moved: MutableMapping[int, int] = field(default_factory=dict)
-    #: numbers of rows that have changed since they were last stored
-    dirty: dict[int, None] = field(default_factory=dict)
+    #: numbers of rows that have changed since the last request, each with the record that changed it
+    dirty: dict[int, Mapping[str, Json]] = field(default_factory=dict)
     _indexed: list[str] = field(default_factory=list)
     _keys: MutableMapping[Key, int] = field(default_factory=dict)
     _weak: MutableMapping[Key, dict[int, None]] = field(default_factory=dict)
@@ -259,7 +161,7 @@ class Table:
 
     def touch(self, row: Row) -> None:
         """Note that a row has changed."""
-        self.dirty[row.number] = None
+        self.dirty[row.number] = self.cause.record
         if self._indexed:
             self._index_weak(row)
         for id, attribute in self.type.more.items():
@@ -328,7 +230,7 @@ class Table:
             key_of_fold = fold.key(row, row.owner)
             if key_of_fold is not None and self._folds.get(key_of_fold) == row.number:
                 del self._folds[key_of_fold]
-        self.dirty[row.number] = None
+        self.dirty[row.number] = self.cause.record
 
     def move_rows(self, source: Row, target: Row) -> None:
         """Let the rows that belong to `source` belong to `target`, including those that arrive later."""
@@ -379,7 +281,7 @@ class Table:
                 owner = self.canonical(row.owner)
                 if owner != row.owner:
                     table.reown(row, owner)
-        self.dirty.update(dict.fromkeys(self.moved))
+        self.dirty.update(dict.fromkeys(self.moved, self.cause.record))
         # A row that still exists passes on rows that arrive later, too.
         self.moved = {number: self.canonical(number) for number in self.moved if number in self.rows}
 
