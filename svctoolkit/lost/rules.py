@@ -54,7 +54,7 @@ class Received:
 
     @property
     def share(self) -> float:
-        """The share of the events of which it would lose something."""
+        """The share of the events that it would lose, wholly or in part."""
         return self.lost / self.sent if self.sent else 0.0
 
 

@@ -135,7 +135,7 @@ class Visit:
         return total if total > self.limit(rule) else None
 
     def batch(self) -> Batch:
-        """Return a collection of records, some of which may be refused."""
+        """Return a collection of records that are refused one by one."""
         return Batch(self)
 
     def applies(self, rule: str, confidence: Confidence | None = None) -> bool:

@@ -29,7 +29,7 @@ class Disk:
 
     # Any: the caller says what the mapping contains
     def new_map(self) -> Spilled[Any, Any]:
-        """Return an empty mapping, of which this database gets what does not fit into memory."""
+        """Return an empty mapping that moves to this database what does not fit into memory."""
         self._tables += 1
         return Spilled(self._database, f"m{self._tables}", self._most)
 

@@ -242,7 +242,7 @@ class Table:
         """Merge a row into another one: its ids and rows move, and the row is removed.
 
         An id that the target has already (or an alias with a label that it has) only finds it from now on. Without
-        `with_ids` the ids of the source are nobody's afterwards.
+        `with_ids` the ids of the source are free afterwards.
         """
         if not with_ids:
             self.move_rows(source, target)

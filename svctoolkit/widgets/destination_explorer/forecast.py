@@ -33,7 +33,7 @@ class Forecast:
         )
 
     def update(self, request: TestRequest | None) -> None:
-        """Try this request; None if there is none, because the event cannot be read."""
+        """Try this request; None if the event cannot be read."""
         self._work.start(lambda: self._try(request))
 
     def wait(self, timeout: float = 30.0) -> bool:

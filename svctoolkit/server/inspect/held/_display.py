@@ -59,7 +59,7 @@ def losses(found: Losses) -> Html:
 
 
 def loss_blocks(found: Losses) -> Html:
-    """Return the last losses as a table, or a message that there are none."""
+    """Return the last losses as a table; without losses, a message."""
     return _lost_rows(found) if found else display.message("nothing lost", "ok")
 
 
