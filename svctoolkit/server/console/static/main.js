@@ -117,6 +117,7 @@ async function summary() {
     empty(workspace);
     destinations.show();
     if (!$("sources").hidden) await sources.show();
+    if (!$("held").hidden) await held.show();
     if (!$("transformations").hidden) await showTransformations($("transformations"));
     if (!$("deletions").hidden) await showDeletions($("deletions"));
   } catch (error) { if (error.status === 401) { state.locked = error.message; showProblem(); } }
