@@ -66,7 +66,7 @@ MAY_IMPORT = {
     "replay": (
         "accepted simulations "
         "causes errors secrets url_secrets personal interrupts display registry events yamlfile plans destinations "
-        "transformations delivery workspace results warehouse pipeline server"
+        "sources transformations delivery workspace results warehouse pipeline server"
     ),
     "profile": "errors personal display events destinations pipeline workspace replay results",
     "lost": (
@@ -108,7 +108,9 @@ ROOMS = {
         "violation schema settings rule fields frames model project text _display "
         "formats survey compare infer coverage generate strategies marked_json"
     ),
-    "replay": "records formats inputs tally review engine requests results reports options api chunks forecast",
+    "replay": (
+        "records formats inputs tally review engine requests webhooks results reports options api chunks forecast"
+    ),
     "pipeline": (
         "progress warehouses route simulated outside stages run alone rules fates together leaves reruns "
         "held_lineage lineage webhooks writers decisions api _display"

@@ -267,9 +267,9 @@ class Pipeline(Displayed):
         `request` is the webhook, as `svctoolkit.sources.pack` returns it. Raises `UnknownName`, `UsageError` for a
         source of SDK events, and `InvalidWebhook` if the webhook is refused.
         """
-        from svctoolkit.pipeline.webhooks import events_of
+        from svctoolkit.pipeline.webhooks import handle
 
-        return events_of(self.workspace.source(source), request, self.context.clock(), self.context.new_id)
+        return handle(self.workspace.source(source), request, self.context.clock(), self.context.new_id).events
 
     def webhook_lineage(self, destination: str, request: Mapping[str, Json], *, source: str, event: int = 0) -> Lineage:
         """Return which members of a webhook each field of a destination's payloads comes from: `body.total_price`.

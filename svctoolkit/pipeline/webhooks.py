@@ -18,7 +18,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline.leaves import GONE, differing_leaves, leaves, other, replace_at
 from svctoolkit.results.lineage import Destiny, Lineage, LostAt, Origin, Path, dotted_path
 from svctoolkit.secrets import Masker
-from svctoolkit.sources import Remembered, Webhook, parse_body
+from svctoolkit.sources import Handled, Remembered, Webhook, parse_body
 from svctoolkit.workspace import Source
 
 _MOST = 2_000  # leaves of a webhook to measure; each is handled twice
@@ -26,27 +26,28 @@ _SAME_ID = "00000000-0000-4000-8000-000000000000"  # for every id that a source 
 _TIMES = ("originalTimestamp", "sentAt", "timestamp", "receivedAt")
 
 
-def events_of(
+def handle(
     source: Source,
     request: Mapping[str, Json],
     now: datetime,
     new_id: Callable[[], str],
     memory: Remembered | None = None,
-) -> list[dict[str, Json]]:
-    """Return the events of a webhook, with what the gateway adds. Raises `InvalidWebhook` if it is refused.
+) -> Handled:
+    """Return the events of a webhook, with what the gateway adds, and the source's own answer, if it has one.
 
-    `request` is the webhook as `svctoolkit.sources.pack` returns it. Raises `UsageError` for a source of SDK events.
+    `request` is the webhook as `svctoolkit.sources.pack` returns it. Raises `InvalidWebhook` if it is
+    refused, and `UsageError` for a source of SDK events.
     """
     if source.webhook_type is None:
         raise UsageError(f"source {source.key!r} does not accept webhooks: its type is {source.type!r}")
     webhook = Webhook(request, source.config, now, {"id": source.id}, memory, new_id)
-    events = source.webhook_type.handle(webhook).events
-    for event in events:
+    handled = source.webhook_type.handle(webhook)
+    for event in handled.events:
         if isinstance(event, dict):
             event.setdefault("messageId", new_id())
             for name in _TIMES:
                 event.setdefault(name, iso(now))
-    return events
+    return handled
 
 
 @dataclass
@@ -120,7 +121,7 @@ def _handled(
     """Return an event of a changed webhook; None if it does not exist any more."""
     changed = {**request, "body": json.dumps(whole["body"]), "query_parameters": whole["query"]}
     try:
-        events = events_of(source, changed, now, lambda: _SAME_ID)
+        events = handle(source, changed, now, lambda: _SAME_ID).events
     except InvalidWebhook:
         return None
     return events[number] if number < len(events) else None

@@ -49,6 +49,11 @@ def _add_workspaces(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--source", metavar="ID", help="source of the events: run only its connected destinations")
     group.add_argument(
+        "--webhooks",
+        action="store_true",
+        help="FILE has recorded webhooks of --source, one per line: report refusals, and replay their events",
+    )
+    group.add_argument(
         "--stage",
         action="append",
         default=[],
@@ -162,6 +167,9 @@ def _run(args: argparse.Namespace) -> int:
     if args.after is not None and args.before is None:
         raise UsageError("--after needs --before: it is the second side of a comparison")
     _check(args)
+    refused = _replay_webhooks(args) if args.webhooks else 0
+    if not args.files:  # no webhook became an event
+        return Exit.FAILED if refused else Exit.OK
     if args.forecast:
         _terminal.out(_plain_lines(_forecast(args)))
         return Exit.OK
@@ -202,7 +210,31 @@ def _run(args: argparse.Namespace) -> int:
         return Exit.FAILED
     if args.fail_on or args.fail_on_total:
         result.mark_judged()
-    return Exit.OK
+    return Exit.FAILED if refused else Exit.OK
+
+
+def _replay_webhooks(args: argparse.Namespace) -> int:
+    """Report the webhooks in the files, and put their events in place of the files. Return how many are refused.
+
+    With --before, only webhooks that the baseline accepts count.
+    """
+    from svctoolkit.cli import _terminal
+    from svctoolkit.replay.webhooks import compare_refusals, replay_webhooks
+
+    if args.source is None:
+        raise UsageError("--webhooks needs --source: the webhook source that turns them into events")
+    say = _terminal.err if args.json else _terminal.out
+    after = replay_webhooks(args.files, _side(args.after, args), args.source)
+    for line in after.lines():
+        say(_terminal.plain(line))
+    lost = {refusal.place for refusal in after.refused}
+    if args.before is not None:
+        before = replay_webhooks(args.files, _side(args.before, args), args.source)
+        lost -= {refusal.place for refusal in before.refused}
+        for line in compare_refusals(before, after):
+            say(_terminal.plain(line))
+    args.files = after.events
+    return len(lost)
 
 
 def _decided(args: argparse.Namespace) -> tuple[Replayed | Comparison, list[Breach]]:
