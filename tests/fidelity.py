@@ -138,7 +138,8 @@ def observations(observed: Any, found: dict[str, Any]) -> dict[str, Any]:
     for seen in observed.cases(found):
         base = found["bases"][seen["base"]]
         account = seen.get("metadata") or base.get("metadata") or found.get("metadata")
-        status, details = observed.ours(found["type"], base, seen, CATALOGUE, ToolkitError, account)
+        answers = found.get("lookups", ())  # of questions that the service had asked before: it keeps the answers
+        status, details = observed.ours(found["type"], base, seen, CATALOGUE, ToolkitError, account, answers)
         if status == "unclear":
             continue
         total += 1

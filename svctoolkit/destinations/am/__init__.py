@@ -29,6 +29,7 @@ from svctoolkit.destinations.am._tables import (
 )
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
+    Misconfigured,
     Misfit,
     Missing,
     as_object,
@@ -64,7 +65,7 @@ class AmplitudeSettings(Settings, frozen=True, kw_only=True):
     track_revenue_per_product: bool = False
     map_device_brand: bool = False
     use_user_defined_page_event_name: bool = False
-    user_provided_page_event_string: str = ""
+    user_provided_page_event_string: str | None = None
     use_user_defined_screen_event_name: bool = False
     user_provided_screen_event_string: str = ""
     enable_enhanced_user_operations: bool = False
@@ -145,7 +146,10 @@ def send_page(event: Event, settings: AmplitudeSettings) -> Payload:
     name = event.raw.get("name") or event.properties.get("category")
     if not settings.use_user_defined_page_event_name:
         return _view(event, settings, f"Viewed {js_join(name or '')} Page", name)
-    return _view(event, settings, _own_name(event, settings.user_provided_page_event_string, name), name)
+    template = settings.user_provided_page_event_string
+    if template is None:
+        raise Misconfigured("userProvidedPageEventString", "is required by useUserDefinedPageEventName")
+    return _view(event, settings, _own_name(event, template, name), name)
 
 
 @destination.on("screen")

@@ -26,12 +26,13 @@ from svctoolkit.mapping import (
     NotFound,
     Table,
     as_object,
-    external_ids,
     first,
-    in_url,
     is_empty,
     leading_number,
+    objects,
+    text,
     value_of,
+    verbatim,
     warehouse_id,
 )
 from svctoolkit.secrets import Secret
@@ -107,6 +108,7 @@ LEAD = Table(
         "LastName": "lastName",
         "Phone": "phone",
         "PostalCode": first("address.zip", "zip", "address.postalCode", "postalCode"),
+        "Rating": verbatim("rating"),
         "State": first("address.state", "state"),
         "Title": "title",
         "Website": "website",
@@ -125,9 +127,10 @@ def send_person(event: Event, settings: MarketoSettings, context: Context) -> Pa
     marketo = _Marketo(settings, context)
     if event.context.get("mappedToDestination"):
         row = {key: value for key, value in traits.items() if key != "marketoGUID"} | warehouse_id(event)
-        kind = next((named.object for named in external_ids(event) if named.destination == "marketo"), "null")
+        kinds = (text(entry.get("type")) for entry in objects(event.context.get("externalId")))
+        kind = next((kind.replace("MARKETO-", "", 1) for kind in kinds if "MARKETO-" in kind), "null")
         body = {"action": "createOrUpdate", "dedupeBy": "dedupeFields", "input": [row]}
-        return marketo.send(f"/customobjects/{in_url(kind)}.json", body)
+        return marketo.send(f"/customobjects/{kind}.json", body)
     lead = {**LEAD(traits), "id": marketo.lead_id(event)}
     user_id = value_of(event, USER_ID)
     if user_id is not None:
