@@ -30,7 +30,7 @@ import msgspec
 from svctoolkit.json_types import Json
 from svctoolkit.simulations.answers import Values, filler
 from svctoolkit.simulations.formats import FORMATS, Format, is_filled
-from svctoolkit.simulations.measures import MEASURES, Measure, cut_texts
+from svctoolkit.simulations.measures import MEASURES, OF_CONTAINERS, Measure, cut_texts
 from svctoolkit.simulations.paths import REMOVED, convert, getter, selector, steps_of
 
 #: What a rule does to a record. `refused`, `dropped`, `cut` and `folded` are losses, `overwritten` and `moved` changes.
@@ -169,9 +169,12 @@ def _values(check: Check, condition: _Condition) -> _Condition:
     if get is not None:
         return lambda record, now: FINE if (value := get(record)) is None else condition(value, now)
 
+    # Most members of a record are scalars: do not measure those that have no size.
+    kinds = (dict, list) if check.most in OF_CONTAINERS else object
+
     def first(record: Json, now: datetime) -> Json:
         for value in select(record):
-            if value is not None and (broken := condition(value, now)) is not FINE:
+            if value is not None and isinstance(value, kinds) and (broken := condition(value, now)) is not FINE:
                 return broken
         return FINE
 

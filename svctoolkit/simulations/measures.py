@@ -35,21 +35,21 @@ def depth(value: Json, *, lists: bool = True) -> int:
     deepest, waiting = 0, [(value, 0)]
     while waiting:
         item, level = waiting.pop()
-        if isinstance(item, (dict, list)):
-            level += isinstance(item, dict) or lists
-            deepest = max(deepest, level)
-            waiting += [(inner, level) for inner in (item.values() if isinstance(item, dict) else item)]
+        level += lists or isinstance(item, dict)
+        if level > deepest:
+            deepest = level
+        members = item.values() if isinstance(item, dict) else item
+        waiting += [(one, level) for one in members if isinstance(one, (dict, list))]  # most members are scalars
     return deepest
 
 
 def containers(value: Json) -> Iterator[Json]:
     """Yield every list and object in a value, including itself."""
-    waiting = [value]
+    waiting = [value] if isinstance(value, (dict, list)) else []
     while waiting:
         item = waiting.pop()
-        if isinstance(item, (dict, list)):
-            yield item
-            waiting += item.values() if isinstance(item, dict) else item
+        yield item
+        waiting += [one for one in (item.values() if isinstance(item, dict) else item) if isinstance(one, (dict, list))]
 
 
 def longest(value: Json) -> int:
@@ -59,8 +59,11 @@ def longest(value: Json) -> int:
     most = 0
     if isinstance(value, dict):
         for name, item in value.items():
+            if len(name) > most:
+                most = len(name)
             size = len(item) if type(item) is str else longest(item) if isinstance(item, (dict, list)) else 0
-            most = max(most, len(name), size)
+            if size > most:
+                most = size
     elif isinstance(value, list):
         for item in value:
             most = max(most, longest(item))
@@ -119,6 +122,8 @@ def _year(value: Json) -> int:
     return 9999 if time is None else time.year
 
 
+#: the measures that are 0 for anything but lists and objects
+OF_CONTAINERS: Final = frozenset({"items", "levels", "object_levels", "longest_list", "longest_object"})
 #: the measures that checks may name
 MEASURES: Final[Mapping[str, Measure]] = {
     "items": lambda value, _: len(value) if isinstance(value, (list, dict)) else 0,
