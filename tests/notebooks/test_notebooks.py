@@ -55,6 +55,12 @@ STORIES = {
         "goes nowhere: properties.order_id",
         "2 of them added",
     ],
+    "11_what_vendors_hold": [
+        "bz.identify.same_label",
+        "18.6% of 521 events lost",
+        "mp.import.insert_id",
+        "nothing of 521 events lost",
+    ],
 }
 
 
