@@ -571,6 +571,23 @@ def test_definitions_can_be_printed_as_markdown(run: Run, monkeypatch: pytest.Mo
     assert text == page, "run `svctoolkit definitions --markdown > svctoolkit/docs/catalogue.md`"
 
 
+def test_definitions_of_webhook_sources(run: Run) -> None:
+    """The list, one type with its examples, JSON, and the page that the package has in its current state."""
+    page = (Path(svctoolkit.__file__).parent / "docs" / "source_catalogue.md").read_text(encoding="utf-8")
+    slack = json.loads(run("definitions", "--sources", "slack", "--json").out)
+
+    assert "31 webhook source types" in run("definitions", "--sources").out
+    assert "a user who joins is an identify event" in run("definitions", "--sources", "slack").out
+    assert "| url_verification | answer " in run("definitions", "--sources", "slack", "--markdown").out
+    assert (slack["topic"], slack["topics"][:2]) == ("body.event.type", ["message", "team_join"])
+    assert len(json.loads(run("definitions", "--sources", "--json").out)) == 31
+    assert "Did you mean 'Shopify'?" in run("definitions", "--sources", "shopify").err
+    assert "--takes is about destination types" in run("definitions", "--sources", "--takes", "track").err
+    assert run("definitions", "--sources", "--markdown").out == page, (
+        "run `svctoolkit definitions --sources --markdown > svctoolkit/docs/source_catalogue.md`"
+    )
+
+
 @pytest.mark.parametrize("name", [(), ("WEBHOOK",)])
 def test_definitions_can_be_printed_as_json(run: Run, name: tuple[str, ...]) -> None:
     """The answer of GET /destination-definitions."""

@@ -131,7 +131,7 @@ ROOMS = {
     "runner": "expect steps suite coverage planes attempts report record _display run over_http",
     "cli": (
         "_command _terminal _progress _parser _completion _main _inputs _exports _revision _log "
-        "_reports _result _violations _watching _site _webhooks commands"
+        "_reports _result _violations _watching _site _webhooks _source_types commands"
     ),
 }
 

@@ -41,16 +41,8 @@ def put(event: Event, path: tuple[str, ...], value: Json) -> None:
     node[path[-1]] = value
 
 
-def has(event: Event, path: tuple[str, ...]) -> bool:
-    """Whether there is a value that is not null at a path."""
-    node: Any = event
-    for key in path:
-        if not isinstance(node, dict):
-            return False
-        node = node.get(key)
-        if node is None:
-            return False
-    return True
+#: A path of the event: the objects above, and the member.
+_Target: TypeAlias = tuple[tuple[str, ...], str]
 
 
 class FieldTable:
@@ -66,12 +58,12 @@ class FieldTable:
     def __init__(self, rows: Fields) -> None:
         #: The objects that the rows read from, which are looked up once: the webhook itself comes first.
         self._parents: dict[tuple[str, ...], int] = {(): 0}
-        self._rows: list[tuple[list[tuple[int, str]], list[tuple[str, ...]]]] = []
+        self._rows: list[tuple[list[tuple[int, str]], list[_Target]]] = []
         for of, into in rows.items():
             paths = [tuple(path.split(".")) for path in ([of] if isinstance(of, str) else of)]
             targets = [tuple(path.split(".")) for path in ([into] if isinstance(into, str) else into)]
             sources = [(self._parents.setdefault(path[:-1], len(self._parents)), path[-1]) for path in paths]
-            self._rows.append((sources, targets))
+            self._rows.append((sources, [(target[:-1], target[-1]) for target in targets]))
         names = [of for row in rows for of in ([row] if isinstance(row, str) else row)]
         self.paths = frozenset(names)
         self.roots = frozenset(name.partition(".")[0] for name in names)
@@ -79,7 +71,7 @@ class FieldTable:
     def fill(self, event: Event, webhook: Json) -> None:
         """Copy the values into the event. A webhook that is a text or a number is itself the value of every path."""
         is_nested = isinstance(webhook, (dict, list))
-        nodes = [get(webhook, *path) for path in self._parents] if is_nested else []
+        nodes = [get(webhook, *path) if path else webhook for path in self._parents] if is_nested else []
         for sources, targets in self._rows:
             if not is_nested:
                 value = webhook
@@ -90,14 +82,17 @@ class FieldTable:
             else:
                 value = first_given(*(get(nodes[number], key) for number, key in sources))
             if value is not None:
-                for target in targets:
-                    _put_new(event, target, value)
+                for above, last in targets:
+                    _put_new(event, above, last, value)
 
 
-def _put_new(event: Event, path: tuple[str, ...], value: Json) -> None:
-    """Set the value at a path that has none yet."""
-    if len(path) == 1:
-        if event.get(path[0]) is None:
-            event[path[0]] = value
-    elif not has(event, path):
-        put(event, path, value)
+def _put_new(event: Event, above: tuple[str, ...], last: str, value: Json) -> None:
+    """Set the value at a path that has none yet; what is in the way and is not an object is replaced."""
+    node = event
+    for key in above:
+        child = node.get(key)
+        if type(child) is not dict:
+            child = node[key] = {}
+        node = child
+    if node.get(last) is None:
+        node[last] = value

@@ -21,7 +21,8 @@ def iso_of_ms(milliseconds: float) -> str:
     if not abs(milliseconds) <= MOST:
         raise crash("Invalid time value")
     try:
-        return iso(_EPOCH + timedelta(milliseconds=math.trunc(milliseconds)))
+        when = _EPOCH + timedelta(milliseconds=math.trunc(milliseconds))
+        return when.isoformat(timespec="milliseconds")[:-6] + "Z"  # without the offset
     except OverflowError:
         return _far(math.trunc(milliseconds))
 

@@ -9,6 +9,8 @@ from svctoolkit.errors import InvalidWebhook
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import flatten, javascript_text
 
+_WITH_MEMBERS = (str, list, dict)
+
 
 def truthy(value: Json) -> bool:
     """Whether JavaScript counts a value as true: empty lists and objects do.
@@ -149,7 +151,7 @@ def flat_rest(body: Json, taken: Collection[str]) -> dict[str, Json]:
 def without_empty(node: dict[str, Json]) -> dict[str, Json]:
     """The members that are not null and not empty, at every level of objects."""
     pairs = ((key, without_empty(item) if isinstance(item, dict) else item) for key, item in node.items())
-    return {key: item for key, item in pairs if item is not None and item not in ("", [], {})}
+    return {key: item for key, item in pairs if item or (item is not None and not isinstance(item, _WITH_MEMBERS))}
 
 
 def rest(value: Json, taken: Collection[str]) -> dict[str, Json]:

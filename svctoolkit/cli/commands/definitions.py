@@ -29,6 +29,7 @@ _NEEDS: dict[str, str] = {
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="one destination type, such as WEBHOOK")
+    parser.add_argument("--sources", action="store_true", help="show webhook source types instead, such as Shopify")
     which = parser.add_argument_group("filters")
     which.add_argument("--search", default="", metavar="WORDS", help="types with these words in their name: hubspot")
     which.add_argument(
@@ -66,7 +67,9 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
     from svctoolkit.destinations import definitions
 
-    if args.markdown and args.name is not None:
+    if args.sources:
+        text = _sources(args)
+    elif args.markdown and args.name is not None:
         text = "\n".join(_markdown_of(definitions.get(args.name.upper())))
     elif args.markdown:
         text = "\n".join(_markdown())
@@ -97,6 +100,15 @@ def _run(args: argparse.Namespace) -> int:
         )
     _terminal.out(text)
     return Exit.OK
+
+
+def _sources(args: argparse.Namespace) -> str:
+    from svctoolkit.cli import _source_types
+
+    for option in ("search", "takes", "category", "mode", "batches", "mapped", "rules", "example"):
+        if getattr(args, option):
+            raise UsageError(f"--{option} is about destination types; --sources lists webhook source types")
+    return _source_types.page(args.name, "markdown" if args.markdown else "json" if args.json else "text")
 
 
 def _select(args: argparse.Namespace) -> list[Definition]:
@@ -358,6 +370,7 @@ command = Command(
         "svctoolkit definitions MP --example revenue",
         "svctoolkit definitions MP --rules",
         "svctoolkit definitions --json | jq '.[].name'",
+        "svctoolkit definitions --sources Shopify",
     ),
     add_arguments=_add_arguments,
     run=_run,

@@ -40,6 +40,8 @@ _FIELDS = FieldTable(
     }
 )
 _ADVERTISING = frozenset({"idfa", "android_id"})
+_TAKEN = _FIELDS.roots | _ADVERTISING
+_TAKEN_WITH_ID = _TAKEN | {"appsflyer_id"}
 _APPLE = frozenset({"ios", "watchos", "ipados", "tvos"})
 
 
@@ -54,9 +56,7 @@ def map_push(webhook: Webhook) -> dict[str, Json]:
     event["event"] = name
     _FIELDS.fill(event, body)
     platform = get(body, "platform")
-    taken = _FIELDS.roots
     if truthy(platform):
-        taken |= _ADVERTISING
         system = js_text(platform).lower()
         advertising = get(body, "idfa" if system in _APPLE else "android_id" if system == "android" else "")
         if truthy(advertising):
@@ -64,7 +64,9 @@ def map_push(webhook: Webhook) -> dict[str, Json]:
             put(event, ("context", "device", "adTrackingEnabled"), True)
     if truthy(get(body, "appsflyer_id")):
         event["context"]["externalId"] = [{"type": "appsflyerExternalId", "value": body["appsflyer_id"]}]
-        taken |= {"appsflyer_id"}
+        taken = _TAKEN_WITH_ID if truthy(platform) else _FIELDS.roots | {"appsflyer_id"}
+    else:
+        taken = _TAKEN if truthy(platform) else _FIELDS.roots
     event["properties"] = rest(body, taken)
     event["anonymousId"] = webhook.random()
     return event

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from svctoolkit.json_types import Json
 from svctoolkit.sources import (
@@ -57,6 +58,7 @@ def map_purchase(webhook: Webhook) -> dict[str, Json]:
     return event
 
 
+@lru_cache(maxsize=512)
 def _camel(name: str) -> str:
     words: list[str] = _WORDS.findall(name.replace("'", ""))
     return "".join(words[:1]).lower() + "".join(word[:1].upper() + word[1:].lower() for word in words[1:])
