@@ -27,8 +27,7 @@ def page(name: str | None, form: str) -> str:
 
 
 def _list(kinds: list[SourceType]) -> Iterator[str]:
-    from svctoolkit.cli._terminal import style
-    from svctoolkit.cli.commands.definitions import table
+    from svctoolkit.cli._terminal import style, table
 
     rows = [(kind.name, kind.title, kind.topic, ", ".join(s.name for s in kind.settings)) for kind in kinds]
     yield from table(("type", "name", "topic", "settings"), rows)
@@ -37,8 +36,7 @@ def _list(kinds: list[SourceType]) -> Iterator[str]:
 
 
 def _describe(kind: SourceType) -> Iterator[str]:
-    from svctoolkit.cli._terminal import style, width
-    from svctoolkit.cli.commands.definitions import table
+    from svctoolkit.cli._terminal import style, table, width
     from svctoolkit.sources import examples
 
     yield f"{style(kind.name, 'bold')} {kind.title}"

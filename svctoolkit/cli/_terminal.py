@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
 from svctoolkit.errors import ToolkitError
@@ -54,6 +54,16 @@ def fit(text: str) -> str:
 def plain(text: str) -> str:
     """`text` on one line with control characters escaped, so that data cannot control the terminal."""
     return "".join(c if c.isprintable() or c == " " else c.encode("unicode_escape").decode() for c in text)
+
+
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Aligned columns; on a terminal, lines are truncated to its width."""
+    lines = [head, *(tuple(map(plain, row)) for row in rows)]
+    widths = [min(40, max(len(line[n]) for line in lines)) for n in range(len(head))]
+    for number, line in enumerate(lines):
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        text = fit("  ".join(cells).rstrip())
+        yield style(text, "bold") if number == 0 else text
 
 
 def program() -> str:

@@ -6,10 +6,11 @@ import argparse
 import json
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.cli._command import Command, Exit
+from svctoolkit.cli._terminal import table
 from svctoolkit.errors import UsageError
 from svctoolkit.events import EVENT_TYPES
 
@@ -341,18 +342,6 @@ def _row(name: str, variable: Variable, definition: Definition) -> tuple[str, ..
     default = "" if variable.default is None else json.dumps(variable.default, ensure_ascii=False)
     label = f"{variable.label}: {' | '.join(variable.options)}" if variable.options else variable.label
     return (name, kind, "yes" if variable.required else "", default, label)
-
-
-def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Aligned columns; on a terminal, lines are truncated to its width."""
-    from svctoolkit.cli._terminal import fit, plain, style
-
-    lines = [head, *(tuple(map(plain, row)) for row in rows)]
-    widths = [min(40, max(len(line[n]) for line in lines)) for n in range(len(head))]
-    for number, line in enumerate(lines):
-        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        text = fit("  ".join(cells).rstrip())
-        yield style(text, "bold") if number == 0 else text
 
 
 command = Command(
