@@ -31,7 +31,6 @@ from svctoolkit.mapping import (
     Misfit,
     Table,
     as_object,
-    compact,
     first,
     javascript_text,
     json_text,
@@ -48,8 +47,8 @@ _STATUSES = {"subscribe": "1", "unsubscribe": "2"}
 class ActiveCampaignSettings(Settings, frozen=True, kw_only=True):
     api_url: str
     api_key: Secret
-    event_key: Secret = Secret("")
-    actid: str = ""
+    event_key: Secret | None = None
+    actid: str | None = None
 
 
 destination = DestinationType(
@@ -119,7 +118,8 @@ def send_action(event: Event, settings: ActiveCampaignSettings, context: Context
     ]
     if name not in names:
         account.ask("POST", "eventTrackingEvents", {"eventTrackingEvent": {"name": name}}, field="event")
-    keys = compact({"key": settings.event_key.reveal(), "actid": settings.actid})
+    key = None if settings.event_key is None else settings.event_key.reveal()
+    keys = {name: value for name, value in (("key", key), ("actid", settings.actid)) if value is not None}
     form = {**keys, "event": name, **DETAIL(event), "visit": json_text({"email": _visitor(event)})}
     return EVENTS.post(settings, body=form)
 

@@ -36,6 +36,8 @@ from svctoolkit.mapping import (
 from svctoolkit.secrets import Secret
 
 _ORDER = "Order Completed"
+#: RudderStack's spelling
+_INSTALLED = "Applcation Installed"
 #: names of product fields: in a conversion, and in the event
 _ITEM = {
     "ItemBrand": "brand",
@@ -70,6 +72,11 @@ class ImpactSettings(Settings, frozen=True, kw_only=True):
         return frozenset({_ORDER, *self.action_event_names})
 
     @cached_property
+    def installs(self) -> frozenset[str]:
+        """Names of the events that are installations."""
+        return frozenset({_INSTALLED, *self.install_event_names})
+
+    @cached_property
     def page_loads(self) -> frozenset[str]:
         """The event types that load a page."""
         enabled = {
@@ -98,6 +105,7 @@ destination = DestinationType(
     docs="https://integrations.impact.com/impact-brand/reference/the-conversions-object",
     names=("impact",),
     quirks=[
+        "`Applcation Installed`, as RudderStack spells it, is an installation; `Application Installed` is not.",
         "Names of action events are compared case-sensitively, including spaces.",
         "The e-mail address in a page load sent by track is never hashed, whatever the configuration says.",
         "Without a list of products, the properties themselves are the product, and configured product fields are "
@@ -169,7 +177,7 @@ CONVERSION = Table(
 def send_event(event: Event, settings: ImpactSettings) -> Iterator[Payload]:
     """Return a conversion if the name is an install or action event, both if it is both, otherwise a page load."""
     name = event.raw.get("event")
-    installs = isinstance(name, str) and name in settings.install_event_names
+    installs = isinstance(name, str) and name in settings.installs
     acts = isinstance(name, str) and name in settings.actions
     if not installs and not acts:
         yield _load_page(event, settings, hashes=False)
@@ -205,7 +213,7 @@ def send_page_load(event: Event, settings: ImpactSettings) -> Payload:
 
 def _load_page(event: Event, settings: ImpactSettings, *, hashes: bool) -> Payload:
     form: dict[str, Any] = {**PAGE_LOAD(event), **_device_ids(event), "CampaignId": settings.campaign_id}
-    if settings.impact_app_id is not None:
+    if settings.impact_app_id:
         form["PropertyId"] = form["ImpactAppId"] = settings.impact_app_id
     _hash_email(form, hashes)
     return PAGES.post(settings, body=form)
