@@ -8,13 +8,13 @@ import json
 import re
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 import xmlschema
+from msgspec.structs import replace
 
 from svctoolkit import inputs, runner
 from svctoolkit.cli import main

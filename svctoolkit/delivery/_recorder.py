@@ -9,10 +9,13 @@ import time
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 from urllib.parse import parse_qsl
+
+import msgspec
+from msgspec.structs import replace
 
 from svctoolkit.delivery._failures import failure
 from svctoolkit.delivery._http import HttpRequest, HttpResponse
@@ -25,8 +28,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.secrets import Masker
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """How the recorder responds to one request.
 
     `body` is text, bytes, or a value that is sent as JSON; its type sets the content type unless `headers` has one.
@@ -39,8 +41,8 @@ class Answer:
     """
 
     status: int = 200
-    body: Any = field(default_factory=lambda: {"success": True})
-    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Any = msgspec.field(default_factory=lambda: {"success": True})
+    headers: Mapping[str, str] = {}
     delay: float = 0.0
     close: bool | Literal["after"] = False
     truncate: bool = False

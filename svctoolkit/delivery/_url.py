@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from urllib.parse import quote, unquote
+
+import msgspec
+from msgspec.structs import replace
 
 from svctoolkit.delivery._failures import failure
 from svctoolkit.delivery._js import well_formed
@@ -21,8 +23,7 @@ _REMEMBERED = 500  # longest URL that is cached, in characters
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True)
-class Url:
+class Url(msgspec.Struct, frozen=True):
     """A checked URL. `host` is ASCII, an IPv6 address without brackets; `target` is path and query, percent-encoded.
 
     `userinfo` (`name:password`) is kept separately: it is sent as a header and never shown.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from svctoolkit.mutation.change import Change
 from svctoolkit.mutation.effects import Effects, is_opaque
 from svctoolkit.mutation.verdict import Verdict, noticed
@@ -68,7 +70,7 @@ def with_change(change: Change, scenarios: Sequence[Scenario]) -> list[Scenario]
             continue
         if id(suite) not in suites:
             suites[id(suite)] = replace(suite, workspace=after)
-        changed.append(replace(scenario, suite=suites[id(suite)]))
+        changed.append(structs.replace(scenario, suite=suites[id(suite)]))
     return changed
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 from uuid import uuid4
 
@@ -20,16 +20,14 @@ from svctoolkit.json_types import Json
 Metadata: TypeAlias = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(msgspec.Struct, frozen=True):
     """One line that the user's code logged for an event."""
 
     text: str
     level: str = "info"
 
 
-@dataclass(frozen=True, slots=True)
-class CodeLoss:
+class CodeLoss(msgspec.Struct, frozen=True):
     """A value in the output of user code that JSON cannot represent, so that destinations receive another one.
 
     `path` is where it is in the event, `kind` the value (`NaN`, `Infinity`, `undefined`, `a Set`), `becomes` what is
@@ -90,8 +88,7 @@ class Runnable(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Library:
+class Library(msgspec.Struct, frozen=True):
     """Code that transformations import; `name` is the file name in errors."""
 
     code: str
@@ -146,23 +143,21 @@ class Limits:
     trust: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FetchRequest:
+class FetchRequest(msgspec.Struct, frozen=True):
     """A network request of user code. `timeout` is in seconds: the rest of the call's time."""
 
     method: str
     url: str
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     body: bytes = b""
     timeout: float = 4.0
 
 
-@dataclass(frozen=True, slots=True)
-class FetchResponse:
+class FetchResponse(msgspec.Struct, frozen=True):
     """A response, with lower-case header names. `seconds` is its delay, if it did not take any real time."""
 
     status: int
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     body: bytes = b""
     seconds: float = 0.0
 

@@ -7,7 +7,8 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from svctoolkit.errors import TransformationError
 
@@ -60,8 +61,7 @@ def essential_layers(language: str, platform: str = sys.platform) -> tuple[str, 
     return _ESSENTIAL_FOR_PYTHON.get(platform, ("isolation",))
 
 
-@dataclass(frozen=True, slots=True)
-class Layers:
+class Layers(msgspec.Struct, frozen=True):
     """The layers of the sandbox for one language: `active` and `missing`, each with its description.
 
     `essential` is whether the layers hold that contain hostile code: without them, only trusted code runs.

@@ -10,18 +10,18 @@ svctoolkit.errors.UnknownName: unknown warehouse 'oracle'. Did you mean 's3_data
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+
+import msgspec
 
 from svctoolkit.errors import UnknownName
 
 _OTHERS_LENGTH = 127
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(msgspec.Struct, frozen=True):
     """A kind of warehouse. `name` is the definition's in lower case, as RudderStack writes it.
 
     - `column_types`: warehouse-neutral type -> the column type that the loader creates

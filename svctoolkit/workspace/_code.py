@@ -7,10 +7,11 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import msgspec
 
 from svctoolkit import transformations
 from svctoolkit.delivery import HttpRequest, Recorder, Transport, caller
@@ -41,8 +42,7 @@ _Record = TypeVar("_Record", "CodeLog", "LostValue")
 _GEOLOCATION = "http://geolocation"  # a host that only the recorder answers
 
 
-@dataclass(frozen=True, slots=True)
-class CodeLog:
+class CodeLog(msgspec.Struct, frozen=True):
     """A line that user code has logged, with its secrets masked. `event` is the message id, `run` that of the event."""
 
     text: str
@@ -53,8 +53,7 @@ class CodeLog:
     event: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LostValue:
+class LostValue(msgspec.Struct, frozen=True):
     """A value that user code returned and JSON could not represent, with the event's message id and run."""
 
     loss: CodeLoss

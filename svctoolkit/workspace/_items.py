@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
+import msgspec
+
 from svctoolkit.destinations import definitions
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import ConfigError
@@ -67,8 +69,7 @@ class Connection:
     enabled: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Forward:
+class Forward(msgspec.Struct, frozen=True):
     """A real data plane that gets a copy of the requests of a source's clients, unchanged but for its own write key.
 
     `answer` says whose response the clients get: `ours`, immediately, or `theirs`, if there is one.

@@ -6,9 +6,10 @@ import contextlib
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from svctoolkit.errors import Problem, ToolkitError, TransformationError, UntrustedCode
 from svctoolkit.workspace._lookup import code_of
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 CODE_SUFFIXES = (".py", ".js", ".mjs")
 
 
-@dataclass(frozen=True, slots=True)
-class CodePiece:
+class CodePiece(msgspec.Struct, frozen=True):
     """The code of a transformation or library. `file` has it: a file of code, or the file with the workspace."""
 
     name: str

@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from svctoolkit.cli import _inputs
 from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import ConfigError, UsageError, did_you_mean
@@ -250,10 +252,10 @@ def _run_and_report(
             ):
                 if isinstance(notice, runner.Finished):
                     failed = [name for name, ok in ran.items() if not ok]
-                    notice = replace(notice, changed=last.Passed.load().changed_since(failed) if failed else ())
+                    notice = structs.replace(notice, changed=last.Passed.load().changed_since(failed) if failed else ())
                 elif isinstance(notice, runner.Covered):
                     checked = _checked_lines([s for s in scenarios if ran.get(s.name) and not (s.xfail or s.skip)])
-                    notice = replace(notice, coverage=replace(notice.coverage, checked=checked))
+                    notice = structs.replace(notice, coverage=replace(notice.coverage, checked=checked))
                 for reporter in reporters:
                     reporter(notice)
                 if isinstance(notice, runner.Outcome):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from svctoolkit.delivery._http import Transport
 from svctoolkit.delivery._recorder import Recorder
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(msgspec.Struct, frozen=True):
     """The input of a delivery mode. `transports` caches the transports of a workspace by file, for reuse."""
 
     recorder: Recorder
@@ -19,11 +19,10 @@ class Setting:
     loopback: bool = True  # true if the server listens on loopback only, or without a server
     cassette: Path = Path("cassette.json")
     secrets: Callable[[], Iterable[str]] = tuple
-    transports: dict[Path, Transport] = field(default_factory=dict)
+    transports: dict[Path, Transport] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
+class Mode(msgspec.Struct, frozen=True):
     """A delivery mode: what responds to a workspace's requests.
 
     - `transport(setting)`: the transport

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
+
+import msgspec
 
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.mentions import MOST_FAILURES, Mentions
@@ -17,8 +18,7 @@ from svctoolkit.runner.suite.claims import ANY
 _Place: TypeAlias = tuple[str, int]  # a destination, and the number of a failure there
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(msgspec.Struct, frozen=True):
     """The end of an event that was not delivered: `fate` is failed, dead, filtered, dropped... in a `stage`."""
 
     destination: str

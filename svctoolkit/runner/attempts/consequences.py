@@ -7,8 +7,10 @@ have nothing to work on: a snapshot alone yields a difference for every member. 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import Cause, failure
@@ -54,8 +56,7 @@ def causes_first(
     return first + [d for d in differences if d.path not in whole and not any(_is_below(d.path, p) for p in explained)]
 
 
-@dataclass(frozen=True, slots=True)
-class _FailedValue:
+class _FailedValue(msgspec.Struct, frozen=True):
     """A stage's value that consists of an error, at `path` in the results; `destination` if it is known."""
 
     path: Path

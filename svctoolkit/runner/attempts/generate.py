@@ -61,7 +61,7 @@ def generate(step: Step, perform: Callable[[Step, int], StepOutcome]) -> StepOut
         check()
     except _Broken:  # Hypothesis tries the smallest event last
         smallest = next(outcome for outcome in reversed(outcomes) if outcome.differences)
-        return replace(smallest, generated=len(outcomes))
+        return structs.replace(smallest, generated=len(outcomes))
     return (
         outcomes[-1] if _SAYS_WHERE & step.expect.keys() or any(map(_arrived, outcomes)) else _without_effect(outcomes)
     )
@@ -78,4 +78,4 @@ def _without_effect(outcomes: Sequence[StepOutcome]) -> StepOutcome:
     text = f"generate: none of {len(outcomes)} events reached a destination, so this shows nothing: "
     text += "expect `dropped`, or `delivered: []` if that is right"
     difference = Difference(("..", "generate"), ("delivered",), "a request", "none", text=text)
-    return replace(outcomes[-1], differences=[difference], generated=len(outcomes))
+    return structs.replace(outcomes[-1], differences=[difference], generated=len(outcomes))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.shape import as_lists, is_keyed

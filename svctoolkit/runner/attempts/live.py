@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from svctoolkit.delivery import HttpRequest, Transport, live
 from svctoolkit.errors import DeliveryError

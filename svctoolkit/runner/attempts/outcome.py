@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import msgspec
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.inputs import Inputs
@@ -21,19 +22,22 @@ if TYPE_CHECKING:
 Status: TypeAlias = Literal["passed", "failed", "error", "skipped", "xfailed", "warned"]
 
 
-@dataclass(frozen=True, slots=True)
-class StepOutcome:
+class StepOutcome(msgspec.Struct, frozen=True):
     """The outcome of one step: `results` are under the names that expectations use, with secrets in clear text."""
 
     step: Step
-    results: dict[str, Any] = field(default_factory=dict, repr=False)
+    results: dict[str, Any] = {}
     differences: Sequence[Difference] = ()
-    answer: Answer | None = field(default=None, repr=False)
+    answer: Answer | None = None
     milliseconds: float = 0.0
     causes: Sequence[Cause] = ()
     hook: Literal["", "setup", "teardown"] = ""
     generated: int = 0  # number of generated events up to this one
-    origins: Origins | None = field(default=None, repr=False, compare=False)  # if something differs
+    origins: Origins | None = None  # if something differs
+
+    def __repr__(self) -> str:
+        """Show no results: they may contain secrets."""
+        return f"<StepOutcome: {len(self.differences)} differences>"
 
     def place(self, difference: Difference) -> Place:
         """Return where the expectation of a difference is written."""
@@ -47,8 +51,7 @@ class StepOutcome:
         return None if self.origins is None else self.origins.of(difference)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome(Displayed):
+class Outcome(Displayed, msgspec.Struct, frozen=True):
     """The outcome of one scenario.
 
     - `failed`: a step has `differences`, or it passed although it has `xfail`
@@ -66,9 +69,9 @@ class Outcome(Displayed):
     reason: str = ""
     milliseconds: float = 0.0
     run: str = ""
-    requests: Mapping[str, int] = field(default_factory=dict, repr=False)
-    checked: Set[Place] = field(default_factory=frozenset, repr=False)
-    inputs: Inputs = field(default_factory=Inputs, repr=False)  # what it read while it ran
+    requests: Mapping[str, int] = {}
+    checked: Set[Place] = msgspec.field(default_factory=frozenset)
+    inputs: Inputs = msgspec.field(default_factory=Inputs)  # what it read while it ran
 
     def __repr__(self) -> str:
         return f"<Outcome of {self.scenario.name}: {self.status}>"
@@ -88,15 +91,13 @@ class Outcome(Displayed):
         return [difference for step in self.steps for difference in step.differences]
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(msgspec.Struct, frozen=True):
     """The run begins."""
 
     scenarios: Sequence[Scenario]
 
 
-@dataclass(frozen=True, slots=True)
-class Finished(Displayed):
+class Finished(Displayed, msgspec.Struct, frozen=True):
     """The run has ended. `counts` has the number of scenarios by status; those that did not run are not counted.
 
     `changed` are the inputs of failed scenarios that differ from when these last passed, as far as that is known.
@@ -109,8 +110,7 @@ class Finished(Displayed):
     changed: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Covered:
+class Covered(msgspec.Struct, frozen=True):
     """What the scenarios cover and miss; comes before `Finished`, if coverage was requested."""
 
     coverage: Coverage

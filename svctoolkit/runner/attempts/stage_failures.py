@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+import msgspec
 
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import Cause
@@ -32,8 +33,7 @@ _OTHERWISE = {"reason": OTHER_REASON, "value": {"error": OTHER_REASON}, "status"
 _SUCCESS: Final = {"success": True}  # the recorder's default response
 
 
-@dataclass(frozen=True, slots=True)
-class StageFailure:
+class StageFailure(msgspec.Struct, frozen=True):
     """One failure. `place` is its path in the body: to a reason, to a value that contains one, or to a status."""
 
     cause: Cause

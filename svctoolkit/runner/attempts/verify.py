@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from svctoolkit.causes import Cause as FailureCause
 from svctoolkit.causes import CodeError
@@ -37,8 +37,7 @@ from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Scenario, Step, as_list
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyResult:
+class VerifyResult(msgspec.Struct, frozen=True):
     """A response. `results(expected)` returns it under the names that expectations use."""
 
     scenario: Scenario
@@ -99,8 +98,7 @@ class VerifyResult:
         return list(stage_failures(self.answer.body, keys, self.target)) if self.verifies else []
 
 
-@dataclass(frozen=True, slots=True)
-class TransformationResult:
+class TransformationResult(msgspec.Struct, frozen=True):
     """The output of one transformation."""
 
     events: list[Any]

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
+
+import msgspec
+from msgspec.structs import replace
 
 from svctoolkit.displayed import printable
 from svctoolkit.errors import did_you_mean
@@ -57,8 +59,7 @@ def differences(
     return [difference.shorten(hide) for difference in differing]
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True):
     """A place in the expectation and in the value, and how strictly they are compared below it."""
 
     expectation: Path = ()
@@ -66,8 +67,8 @@ class Comparison:
     exact: bool = False
     literal: bool = False
     ignore: tuple[tuple[str, ...], ...] = ()
-    snapshots: Snapshots | None = field(default=None, repr=False)
-    siblings: Mapping[str, Any] = field(default_factory=dict, repr=False)  # the matchers in the same map
+    snapshots: Snapshots | None = None
+    siblings: Mapping[str, Any] = {}  # the matchers in the same map
     careful: bool = False  # `{}` as a member is an empty object: any object would prove nothing
 
     def stricter(self, *, exact: bool = False, literal: bool = False) -> Comparison:

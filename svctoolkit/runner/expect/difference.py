@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+import msgspec
+from msgspec.structs import replace
 
 Path: TypeAlias = tuple[str | int, ...]
 _LONGEST = 160
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True):
     """A difference at `path` in the value, found by `expectation`. `str()` is one line.
 
     `text` replaces the wording "expected this, got that"; `place` is its position in the file, if that is not below the

@@ -8,8 +8,9 @@ A message names the vendor's rules by which records were lost, because they are 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
+
+from msgspec.structs import replace
 
 from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.compare import Comparison, json_line

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import msgspec
+
 from svctoolkit import inputs
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
@@ -44,8 +46,7 @@ class Snapshots:
         return sorted(path for path in unused if not path.name.startswith(others))
 
 
-@dataclass(frozen=True, slots=True)
-class ScenarioSnapshots:
+class ScenarioSnapshots(msgspec.Struct, frozen=True):
     """Read and write the snapshots of one scenario: files in `folder` whose names start with `prefix`."""
 
     run: Snapshots

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 _MOST = 100  # measurements of one run; each takes 0.1 s with user code
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(msgspec.Struct, frozen=True):
     """An event at a destination (its key), as it was sent: from a source, with overridden settings."""
 
     workspace: Workspace

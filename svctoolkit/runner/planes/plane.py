@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite import format as _format
@@ -20,8 +21,7 @@ RUN_HEADER = "x-svctoolkit-run"
 ONLY_HEADER = "x-svctoolkit-only"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """A data plane's response. Header names are lower-case; `body` is the parsed JSON, or text if it is not JSON."""
 
     status: int
@@ -29,8 +29,7 @@ class Answer:
     body: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Transformed:
+class Transformed(msgspec.Struct, frozen=True):
     """The result of a transformation alone: the events that its code returned, and its errors as text."""
 
     events: Sequence[Any]

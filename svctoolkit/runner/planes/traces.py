@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from svctoolkit.json_types import Json
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(msgspec.Struct, frozen=True):
     """The events of a run at one destination, by message id, and for each value of a stage the ids of its events."""
 
     events: Mapping[str, Mapping[str, Json]]

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from svctoolkit.errors import StillWaiting
 from svctoolkit.json_types import Json
@@ -22,8 +23,7 @@ from svctoolkit.registry import Registry
 from svctoolkit.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(msgspec.Struct, frozen=True):
     """What a step may use: the workspace, captured values, and the results of earlier steps.
 
     Results are under the names that expectations use: `results[0]["delivered"]`.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,8 +37,7 @@ def _schema() -> dict[str, Json]:
     return yamlfile.schema(CommonFile)
 
 
-@dataclass(frozen=True, slots=True)
-class Common:
+class Common(msgspec.Struct, frozen=True):
     """The shared files of a suite, the nearest last. Keys of a nearer file replace those of one further up."""
 
     documents: tuple[Document, ...] = ()

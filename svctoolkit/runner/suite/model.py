@@ -162,8 +162,7 @@ class Live:
     variables: Variables = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Invariant:
+class Invariant(msgspec.Struct, frozen=True):
     """A rule for every scenario: `operand` never occurs, or every value of `stage` matches it."""
 
     kind: Literal["never", "always"]
@@ -172,8 +171,7 @@ class Invariant:
     place: Place
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scenario(Displayed):
+class Scenario(Displayed, msgspec.Struct, frozen=True, eq=False):
     """One test: a scenario, or one row of its `cases` or `matrix`.
 
     `id` is stable and unique in its suite (`slug` or `slug[row]`); `title` is for readers. `place` is its path in the
@@ -193,7 +191,7 @@ class Scenario(Displayed):
     xfail: str | None = None
     setup: tuple[Step, ...] = ()
     teardown: tuple[Step, ...] = ()
-    recorder: Mapping[str, tuple[_format.RecorderAnswer, ...]] = field(default_factory=dict)
+    recorder: Mapping[str, tuple[_format.RecorderAnswer, ...]] = {}
     ignore: tuple[tuple[str, ...], ...] = ()
     freeze: _format.Freeze | None = None
     live: Live | None = None
@@ -204,11 +202,11 @@ class Scenario(Displayed):
     own_ignores: tuple[tuple[str, ...], ...] = ()  # the paths of `ignore` that are not suite-wide
     scripted: tuple[str, ...] = ()  # destinations with recorder responses in the scenario, not the suite
     batch: int | Literal["off"] | None = None  # its own batching, if it overrides the suite's
-    given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by destination, what it holds before
+    given: Mapping[str, Mapping[str, Any]] = {}  # by destination, what it holds before
     differs: tuple[tuple[str, ...], ...] = ()  # the paths that may differ because of `xfail`; none: any written one
     only_warns: bool = False  # a difference is a warning
     forbids_losses: bool = False  # user code must not return values that JSON cannot represent
-    inputs: Inputs = field(default_factory=Inputs, repr=False)  # what it reads in addition to `Suite.inputs`
+    inputs: Inputs = msgspec.field(default_factory=Inputs)  # what it reads in addition to `Suite.inputs`
 
     @property
     def name(self) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 from urllib.parse import parse_qs, unquote
+
+import msgspec
 
 from svctoolkit import events
 from svctoolkit.errors import ToolkitError, did_you_mean
@@ -26,8 +27,7 @@ FORCE = {"true": True, "True": True, "1": True, "false": False, "False": False, 
 _QUICK_BODY = 64_000  # bytes; the mappings take a millisecond or two for them
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
+class Test(msgspec.Struct, frozen=True):
     """A test that is ready to run. `lane` is the queue that it may delay; a `quick` one delays none."""
 
     __test__ = False  # pytest would collect it as a test class

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
+
+import msgspec
 
 from svctoolkit.runner.expect.difference import Difference
 
@@ -33,8 +34,7 @@ def _not_hollow(_operand: Any, _actual: Any) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Matcher:
+class Matcher(msgspec.Struct, frozen=True):
     """One `$operator`.
 
     - `differences(operand, actual, comparison)`: the differences. `comparison.differences` compares nested values;

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol, TextIO
+
+import msgspec
 
 from svctoolkit.runner.attempts.outcome import Notice
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(msgspec.Struct, frozen=True):
     """Where a report goes. `terminal`: it is interactive and may show progress; `colour`: ANSI escapes are allowed."""
 
     stream: TextIO

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.outcome import Finished, Outcome, StepOutcome
@@ -63,7 +63,7 @@ def outcome(notice: Outcome) -> dict[str, Json]:
             for d in step.differences
         ],
         "causes": [
-            {"step": number, "text": str(cause), **asdict(cause)}
+            {"step": number, "text": str(cause), **structs.asdict(cause)}
             for number, step in enumerate(notice.steps, 1)
             for cause in step.causes
         ],

@@ -13,9 +13,10 @@ body: expected not {"$contains":"4111"}, got an object, which $contains does not
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
 from typing import Any
+
+from msgspec.structs import replace
 
 from svctoolkit.runner.expect.compare import Comparison, is_matchers, json_line
 from svctoolkit.runner.expect.difference import Difference

@@ -9,8 +9,9 @@ products.1.price: expected 8, got 7
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from svctoolkit.runner.expect.compare import Comparison
 from svctoolkit.runner.expect.difference import Difference
