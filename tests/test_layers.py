@@ -79,8 +79,8 @@ MAY_IMPORT = {
     "accessor": "errors warehouse pipeline replay results workspace profile",
     "widgets": (
         "simulations "
-        "causes errors secrets url_secrets display registry events sdk yamlfile plans destinations transformations "
-        "delivery workspace results warehouse pipeline server runner replay"
+        "causes errors secrets url_secrets display registry events sdk yamlfile plans destinations sources "
+        "transformations delivery workspace results warehouse pipeline server runner replay"
     ),
     "magics": (
         "simulations "

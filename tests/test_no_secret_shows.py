@@ -492,6 +492,7 @@ def test_no_widget_stores_a_secret(name: str, workspace: Workspace, shop: Path) 
             "PlanExplorer": lambda: widgets.PlanExplorer(Plan("tp", ()), plane),
             "ReplayExplorer": lambda: widgets.ReplayExplorer(EVENTS, workspace),
             "CompareExplorer": lambda: widgets.CompareExplorer(EVENTS, workspace, Workspace.load("workspace.yaml")),
+            "SourceExplorer": lambda: widgets.SourceExplorer(workspace, "Braze"),
             "SdkPlayground": lambda: _played(widgets.SdkPlayground(plane)),
         }[name]()
         if hasattr(made, "run"):

@@ -110,3 +110,23 @@ def test_a_wrong_use_is_explained(
 
     assert run("any", *arguments) == Exit.USAGE
     assert said in capsys.readouterr().err
+
+
+def test_the_explorer_shows_events_and_destinations() -> None:
+    """Of a sample webhook, and of an edited body; a refusal is shown with its reason."""
+    pytest.importorskip("ipywidgets")
+    from svctoolkit.widgets import SourceExplorer
+
+    explorer = SourceExplorer(Workspace.loads(FILE), "Braze")
+    try:
+        assert explorer.wait()
+        assert "✓ hook (WEBHOOK)" in explorer.static()
+        assert "body.events.0" in explorer.static()
+        explorer.show("Segment")
+        assert explorer.wait()
+        assert repr(explorer).startswith("<SourceExplorer: Segment, ")
+        explorer._body.value = "{"
+        assert explorer.wait()
+        assert "refused with 400: Malformed JSON" in explorer.static()
+    finally:
+        explorer.close()
