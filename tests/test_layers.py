@@ -52,11 +52,12 @@ MAY_IMPORT = {
         "causes errors secrets url_secrets display events plans destinations sources transformations delivery "
         "workspace results warehouse"
     ),
+    "policies": "errors personal secrets registry events yamlfile simulations results",
     "client": "causes errors secrets url_secrets retries display events destinations results pipeline",
     "server": (
         "simulations prometheus "
         "causes errors secrets url_secrets retries interrupts sqlite display events plans destinations sources "
-        "transformations delivery workspace results warehouse pipeline"
+        "transformations delivery workspace results warehouse pipeline policies"
     ),
     "runner": (
         "git simulations "
@@ -64,7 +65,7 @@ MAY_IMPORT = {
         "delivery workspace results warehouse pipeline client server"
     ),
     "replay": (
-        "accepted simulations "
+        "accepted simulations policies "
         "causes errors secrets url_secrets personal interrupts display registry events yamlfile plans destinations "
         "sources transformations delivery workspace results warehouse pipeline server"
     ),
@@ -88,7 +89,8 @@ MAY_IMPORT = {
         "workspace results pipeline runner mutation accessor widgets"
     ),
     "pytest_plugin": (
-        "simulations errors sdk plans destinations transformations delivery workspace warehouse server runner mutation"
+        "simulations errors sdk plans destinations transformations delivery workspace warehouse server runner "
+        "mutation policies"
     ),
     "cli": (
         "simulations "

@@ -14,8 +14,8 @@ Severity = Literal["error", "warn"]
 class PolicyBreach(msgspec.Struct, frozen=True, kw_only=True):
     """A policy that does not hold for one event at one destination.
 
-    `policy` is its name, `kind` its kind, `path` the place in a payload, and `value` the value there, masked. `text` says
-    what is wrong. `owner` is who decides about it.
+    `policy` is its name, `kind` its kind, `path` the place in a payload, and `value` the value there, masked. `text`
+    says what is wrong. `owner` is who decides about it.
     """
 
     policy: str

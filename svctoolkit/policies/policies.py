@@ -61,8 +61,12 @@ def _today() -> date:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """Policies, in the order of their file. `today` decides which accepted breaches have expired."""
+    """Policies, in the order of their file, with `items` as they are written there.
 
+    `today` decides which accepted breaches have expired.
+    """
+
+    items: Sequence[Mapping[str, Json]]
     _policies: Sequence[_Policy]
     today: Callable[[], date] = field(default=_today)
 
@@ -77,18 +81,19 @@ class Policies:
                 policies.append(_policy(item))
             except ConfigError as error:
                 raise ConfigError(document.problem(("policies", number), str(error))) from error
-        return cls(policies)
+        return cls(document.data["policies"], policies)
 
     @classmethod
     def of(cls, items: Sequence[Mapping[str, Json]]) -> Policies:
         """Return the policies of a list as in a file. Raises `ConfigError`."""
         for problem in yamlfile.misfits({"policies": list(items)}, schema()):
             raise ConfigError(f"{'.'.join(map(str, problem.path))}: {problem.message}")
-        return cls([_policy(item) for item in items])
+        return cls(items, [_policy(item) for item in items])
 
     @property
-    def names(self) -> list[str]:
-        return [policy.name for policy in self._policies]
+    def strict(self) -> set[str]:
+        """The names of the policies whose breaches fail a check: those of severity `error`."""
+        return {policy.name for policy in self._policies if policy.severity == "error"}
 
     def check(
         self,

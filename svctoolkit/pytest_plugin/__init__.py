@@ -9,7 +9,7 @@ a project without such files pays nothing, because everything else is imported w
 Python tests get fixtures (`workspace`, `data_plane`, `recorder`, `warehouse`, `tracking_plan`, `send_webhook`,
 `delete_users`, `service_client` and `run_scenario`), and helpers to import from here: `assert_delivered`,
 `assert_never_delivered`, `assert_dropped`, `assert_held`, `assert_nothing_lost`, `assert_violations`,
-`assert_conforms`, `assert_fetched` and `assert_logged`.
+`assert_conforms`, `assert_policies`, `assert_fetched` and `assert_logged`.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from svctoolkit.pytest_plugin.helpers import (
 )
 from svctoolkit.pytest_plugin.items import ANNOTATION, ExamplesFile, ScenarioItem, SuiteFile, variables
 from svctoolkit.pytest_plugin.plan_helpers import assert_conforms, assert_violations
+from svctoolkit.pytest_plugin.policy_helpers import assert_policies
 
 if TYPE_CHECKING:
     from svctoolkit.runner import Collector
@@ -55,6 +56,7 @@ __all__ = [
     "assert_logged",
     "assert_never_delivered",
     "assert_nothing_lost",
+    "assert_policies",
     "assert_violations",
     "data_plane",
     "delete_users",

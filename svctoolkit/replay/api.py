@@ -14,6 +14,7 @@ from svctoolkit import __version__
 from svctoolkit.accepted import is_over
 from svctoolkit.errors import ConfigError
 from svctoolkit.pipeline import Stages
+from svctoolkit.policies import Policies
 from svctoolkit.replay.engine import pool
 from svctoolkit.replay.engine.cluster import is_collection
 from svctoolkit.replay.engine.cluster import pool as cluster_pool
@@ -38,6 +39,7 @@ from svctoolkit.replay.tally.folder import Folder
 from svctoolkit.replay.tally.rows import Columns as RowColumns
 from svctoolkit.replay.tally.rows import check_parquet, load_parquet
 from svctoolkit.replay.tally.spill import Rows
+from svctoolkit.replay.tally.tally import plain
 from svctoolkit.warehouse import Diff, diff
 from svctoolkit.workspace import Workspace
 
@@ -201,6 +203,7 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
         "sample": job.sample,
         "expired": job.expired,
         "accepted": job.accepted,
+        "policies": Policies.of(job.policies),
         "source_rules": () if job.source else sources_with_rules(sides),
         "out": Path(out) if out is not None else None,
     }
@@ -257,7 +260,14 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
         tolerance=review.tolerance,
         accepted=review.accepted,
         expired=review.expired,
+        policies=tuple(_policies(options).items),
     )
+
+
+def _policies(options: Options) -> Policies:
+    """Return the policies to check. Raises `ConfigError` for a file with mistakes."""
+    given = options["policies"]
+    return given if isinstance(given, Policies) else Policies.load(given) if given is not None else Policies.of([])
 
 
 def _pool(job: Job, workers: int, scheduler: Any) -> tuple[pool.Pool | None, int]:
@@ -280,7 +290,8 @@ def _folder(out: Path, job: Job, identity: Any, resume: bool) -> Folder:
         "sides": [fingerprint(side) for side in job.sides],
         "options": [
             list(job.destinations), repr(job.stages), job.source, dict(job.columns), job.batch, job.sample,
-            job.personal, list(job.ignore), dict(job.tolerance), [str(entry) for entry in job.accepted],
+            job.personal, list(job.ignore), dict(job.tolerance), plain(job.accepted),
+            list(job.policies),
         ],
         "rows": "replay" if len(job.sides) == 1 else "comparison",
     }  # fmt: skip

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from svctoolkit.delivery import Transport
 from svctoolkit.errors import did_you_mean
 from svctoolkit.pipeline import Stages
+from svctoolkit.policies import Policies
 from svctoolkit.replay.engine.progress import Listener
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Options(TypedDict, total=False):
     - `ignore`: paths of payloads that are not compared: `body.JSON.context.library`, `**.timestamp` (`*` is one step);
       `tolerance`: path -> how much a number may differ, relative to the larger of both (or 1). `accept`: a file of
       reviewed differences (`accepted.yaml`), which are reported as `accepted` until they expire
+    - `policies`: a file of policies, or `Policies`: what must hold for everything that arrives (on the later side)
     - `workers`: processes on this machine. `scheduler`: use a cluster instead: the address of a Dask scheduler, its
       client, or a cluster object such as `LocalCluster`. Rows of a Dask collection stay on its cluster: see
       `Replayed.dask`
@@ -59,6 +61,7 @@ class Options(TypedDict, total=False):
     ignore: Sequence[str]
     tolerance: Mapping[str, float]
     accept: Path | str | None
+    policies: Policies | Path | str | None
     workers: int
     scheduler: str | Client | Cluster | None
     transport: Transport | None
@@ -79,6 +82,7 @@ DEFAULTS: Options = {
     "ignore": (),
     "tolerance": {},
     "accept": None,
+    "policies": None,
     "workers": 1,
     "scheduler": None,
     "transport": None,

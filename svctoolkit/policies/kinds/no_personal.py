@@ -24,7 +24,9 @@ _WORDS: Final[Mapping[str, str]] = {
     "place": "coordinates",
 }
 _HASH = re.compile(r"(?:[0-9a-fA-F]{32,128}|[A-Za-z0-9+/_-]{43,88}={0,2})")  # MD5 to SHA-512, as hex or base64
-_CARD = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
+_CARD = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){13,18}(?![\w-])")
+# Visa, Mastercard, American Express, Diners Club, Discover and UnionPay: other numbers have valid check digits, too.
+_ISSUED = re.compile(r"4\d{15}(?:\d{3})?|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[068]\d{12}|6\d{15,18}")
 _NOT_DATA = ("endpoint", "headers")
 
 
@@ -73,10 +75,11 @@ def _fits(text: str, kind: Kind) -> bool:
 
 
 def _is_card(text: str) -> bool:
-    """Return whether digits have a valid check digit (Luhn, ISO/IEC 7812)."""
-    digits = [int(letter) for letter in text if letter.isdigit()]
+    """Return whether digits are those of a card: a known issuer, and a valid check digit (Luhn, ISO/IEC 7812)."""
+    plain = re.sub(r"\D", "", text)
+    digits = [int(letter) for letter in plain]
     doubled = (sum(divmod(2 * digit, 10)) if place % 2 else digit for place, digit in enumerate(reversed(digits)))
-    return sum(doubled) % 10 == 0 and len(set(digits)) > 1
+    return _ISSUED.fullmatch(plain) is not None and sum(doubled) % 10 == 0
 
 
 kind = PolicyKind(

@@ -19,6 +19,8 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Passage, Route, Stages
 from svctoolkit.pipeline.decisions import decision
 from svctoolkit.pipeline.fates import NO_SOURCE
+from svctoolkit.policies import Policies
+from svctoolkit.replay.engine.policing import Police
 from svctoolkit.replay.engine.sides import Side, offline_transport
 from svctoolkit.replay.inputs import records
 from svctoolkit.replay.records.columns import Columns
@@ -47,6 +49,7 @@ class Job:
     `source` is the source of every event, `only_source` that of events which do not have one.
     `rows` says what is kept of each event: nothing, columns of plain values, or a Parquet file. `now` is the current
     time for events without a timestamp. `ignore`, `tolerance`, `accepted` and `expired` are those of `Review`.
+    `policies` are checked on the later side.
     """
 
     sides: tuple[Workspace, ...]
@@ -65,6 +68,7 @@ class Job:
     tolerance: Mapping[str, float] = field(default_factory=dict)
     accepted: tuple[Accepted, ...] = ()
     expired: tuple[Accepted, ...] = ()
+    policies: tuple[Mapping[str, Json], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,7 @@ class Engine:
         self.rows = empty({})
         self._heads: dict[int, dict[str, str]] = {}  # of the current batch, by id of the record
         self._maskers: list[Masker] = []
+        self.police = Police(self, Policies.of(job.policies)) if job.policies else None
         self._run_batch = runner(self)
 
     def run(self, chunk: Chunk) -> tuple[Tally, Json]:
@@ -134,6 +139,9 @@ class Engine:
         self.sum.tally.events += len(batch.records)
         for destination in self.job.destinations:
             self._run_batch(destination, batch)
+        if self.police is not None:
+            with self.timer("policies"):
+                self.police.check(batch.records)
         return True
 
     def _sample(self, chunk: Chunk) -> Iterator[Record]:

@@ -55,6 +55,11 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
             differences = without_noise(differences, old, new, run_before, run_after, count)
         with engine.timer("rows"):
             _ledger(engine, destination, source).add(batch.records, zip(old, new, differences, strict=True))
+            to = after.route(destination)
+            if engine.police is not None and to is not None:
+                for record, of in zip(batch.records, new, strict=True):
+                    if of.passage is not None:
+                        engine.police.see(destination, record, of.passage, to.masker)
             for record, *sides in zip(batch.records, old, new, strict=True):
                 for side, of in zip(_SIDES, sides, strict=True):
                     if of.passage is not None and of.passage.lost is not None:

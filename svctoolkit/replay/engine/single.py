@@ -34,6 +34,8 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
             before, decides = len(engine.rows["item"]), partial(engine.decision, side, batch.source)
             for record, passage in zip(batch.records, passages, strict=True):
                 _count(engine, record, passage, route, decides)
+                if engine.police is not None:
+                    engine.police.see(destination, record, passage, route.masker)
                 if engine.job.rows:
                     _rows(engine, record, passage, route)
             for name, value in _destination(route.destination).items():

@@ -10,7 +10,7 @@ from svctoolkit.replay.tally.exposure import KIND_WORDS
 from svctoolkit.replay.tally.tally import Group
 
 _RANKS = (
-    "newly failing", "failed", "lossy", "newly dropped", "dropped", "changed", "unmapped", "newly delivered",
+    "breach", "newly failing", "failed", "lossy", "newly dropped", "dropped", "changed", "unmapped", "newly delivered",
     "no longer failing", "filtered", "accepted",
 )  # fmt: skip
 _QUIET = ("filtered", "accepted")  # kinds that are as configured, or as reviewed

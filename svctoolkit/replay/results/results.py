@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.errors import ConfigError
+from svctoolkit.json_types import Json
+from svctoolkit.policies import Policies
 from svctoolkit.replay.records.record import Reject
 from svctoolkit.replay.results.again import Again
+from svctoolkit.replay.results.as_json import as_json
+from svctoolkit.replay.results.gates import policy_breaches, unreliable
 from svctoolkit.replay.results.group_contrasts import KINDS as EXPLAINED
 from svctoolkit.replay.results.group_contrasts import Contrasts, GroupContrast
 from svctoolkit.replay.results.groups import Groups
@@ -25,7 +29,7 @@ from svctoolkit.replay.tally.estimates import Estimate, estimates
 from svctoolkit.replay.tally.folder import Folder
 from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, Columns, frame
 from svctoolkit.replay.tally.spill import Rows
-from svctoolkit.replay.tally.tally import Group, Tally, plain
+from svctoolkit.replay.tally.tally import Group, Tally
 from svctoolkit.results.arrow import ArrowOut
 from svctoolkit.results.contrast import Traits
 
@@ -34,14 +38,6 @@ if TYPE_CHECKING:
 
     from svctoolkit.replay.requests import RequestCounts
     from svctoolkit.warehouse import Diff, Warehouse
-
-
-def source_text(count: int, sources: Sequence[str]) -> str:
-    """Return what is uncertain about events without a source."""
-    return (
-        f"{count:,} events have no source: tracking plans and states of {', '.join(sources)} were not applied. "
-        "Choose one: source=, --source"
-    )
 
 
 @dataclass(slots=True, repr=False)
@@ -80,6 +76,7 @@ class _Result(Displayed, ArrowOut):
     expired: Sequence[Accepted] = ()
     source_rules: Sequence[str] = ()
     accepted: Sequence[Accepted] = ()
+    policies: Policies = field(default_factory=lambda: Policies.of([]))
 
     @property
     def exceeded(self) -> Sequence[Exceeded]:
@@ -257,42 +254,19 @@ class _Result(Displayed, ArrowOut):
         """
         tally = self.tally if total or self._new is None else self._new
         given = Conditions(conditions, compares=isinstance(self, Comparison))
-        return [*self._unreliable(), *given.breaches(tally, self.sample)] if conditions.strip() else []
+        if not conditions.strip():
+            return []
+        doubts = unreliable(self.unread, self.exceeded, self.sourceless, self.source_rules)
+        return [*self.policy_breaches, *doubts, *given.breaches(tally, self.sample)]
 
-    def _unreliable(self) -> Iterator[Breach]:
-        """Yield what makes conditions meaningless: events that were not read, and rules that were not applied."""
-        for reject in self.unread:
-            yield Breach("input", f"{reject.place}: {reject.reason}")
-        for each in self.exceeded:
-            yield Breach("accepted", str(each))
-        if self.sourceless:
-            yield Breach("source", source_text(self.sourceless, self.source_rules))
+    @property
+    def policy_breaches(self) -> list[Breach]:
+        """The policies of severity `error` that do not hold, with the number of events by destination."""
+        return policy_breaches(self.tally.policies, self.policies)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Return everything except the rows as JSON."""
-        return {
-            "complete": self.complete,
-            "records": self.records,
-            "events": self.events,
-            "rejected": self.rejected,
-            "unread": plain(self.unread),
-            "sourceless": self.sourceless,
-            "sample": self.sample,
-            "counts": {key: dict(counts) for key, counts in self.counts.items()},
-            "estimates": {key: {what: list(e) for what, e in of.items()} for key, of in self.estimates.items()},
-            "groups": plain(tuple(self.groups)),
-            "more_groups": self.more_groups,
-            "unstable": plain(self.tally.unstable),
-            "ignored": plain(self.tally.ignored),
-            "lost": plain(self.tally.lost),
-            "personal": {key: dict(kinds) for key, kinds in self.tally.personal.items()},
-            "lossy": dict(self.tally.lossy),
-            "expired": plain(self.expired),
-            "exceeded": [{"entry": str(each.entry), "events": each.events, "of": each.total} for each in self.exceeded],
-            "rejects": plain(self.rejects),
-            "elapsed": round(self.elapsed, 3),
-            "seconds": {step: round(spent, 3) for step, spent in self.seconds.items()},
-        }
+        return as_json(self)
 
     def _tables(self) -> Iterator[tuple[str, Any]]:
         """Yield the name and the rows of each database table."""

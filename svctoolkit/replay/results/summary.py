@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from svctoolkit.replay.results.attention import label, news, personal_lines, quiet_lines
-from svctoolkit.replay.results.results import _Result, source_text
+from svctoolkit.replay.results.gates import source_text
+from svctoolkit.replay.results.results import _Result
 from svctoolkit.replay.results.text import count_words, describe, example_line, plural_s
 
 _MOST = 20  # groups per destination

@@ -39,6 +39,8 @@ def _describe(group: Group) -> str:
     events = f"{group.count:,} event{plural_s(group.count)} of {_names(group)}"
     if group.kind in STATUSES:
         return f"{group.after} in {events}"
+    if group.kind == "breach":
+        return f"{group.before}: {' '.join(filter(None, (group.path, group.after)))} in {events}"
     if group.kind == "lossy":
         return f"{group.path} {group.before} in {events}: {group.after}"
     if group.personal:

@@ -66,12 +66,12 @@ class Group(msgspec.Struct):
     """Events at one destination with the same difference or outcome.
 
     `kind` is one of `svctoolkit.replay.KINDS` (in a comparison; `accepted` for reviewed differences), or `failed`,
-    `filtered`, `dropped`, `unmapped` and `lossy` (in a replay: values that a warehouse changes, or what a simulated
-    destination loses, with `path` what happens and `before` the rule). For `changed`, `path` is the path in the
-    payload, with `*` for list indexes, and `before` and `after` are JSON types, `nothing` for a missing member. For
-    other kinds, they are the ids of the rules that were broken, with their messages in `before_text` and `after_text`,
-    or reasons with `…` for values. If a value varied from run to run and is constant now, they are `varying` and
-    `fixed`.
+    `filtered`, `dropped`, `unmapped`, `lossy` (in a replay: values that a warehouse changes, or what a simulated
+    destination loses, with `path` what happens and `before` the rule) and `breach` (of the policy named `before`).
+    For `changed`, `path` is the path in the payload, with `*` for list indexes, and `before` and `after` are JSON
+    types, `nothing` for a missing member. For other kinds, they are the ids of the rules that were broken, with their
+    messages in `before_text` and `after_text`, or reasons with `…` for values. If a value varied from run to run and
+    is constant now, they are `varying` and `fixed`.
     `events` counts the events by name (or type); events after the first thousand names are counted as `…`. `numbers`
     has statistics of a number that changed. For `failed`, `path` is the field of the event or the place in the user
     code, `before` the id of the rule that it breaks (see `svctoolkit.results.Failure`) and `after` the message of the
@@ -194,8 +194,9 @@ class Tally(msgspec.Struct):
     whose values differ between two runs of the same pipeline. `lossy` counts the events of a replay with a value that
     does not arrive as it was returned or sent, by destination. `personal` counts the events with new personal data, by
     destination and kind. `accepted` counts those that an entry of a list of accepted differences covers, by
-    destination and number of the entry. `strata` are the shapes of a sample; those after the first 2,000 are counted as
-    one. `seconds` is the time of each step, over all processes. `lost` counts what simulated destinations lose.
+    destination and number of the entry. `policies` counts the events that break a policy, by its name and destination.
+    `strata` are the shapes of a sample; those after the first 2,000 are counted as one. `seconds` is the time of each
+    step, over all processes. `lost` counts what simulated destinations lose.
     """
 
     number: int = 0
@@ -214,6 +215,7 @@ class Tally(msgspec.Struct):
     personal: dict[str, dict[str, int]] = {}
     lossy: dict[str, int] = {}
     accepted: dict[str, dict[str, int]] = {}
+    policies: dict[str, dict[str, int]] = {}
     seconds: dict[str, float] = {}
     strata: dict[str, Stratum] = {}
     lost: list[LossCount] = []
@@ -263,6 +265,10 @@ class Sum:
         self.tally.lossy = add_counts(self.tally.lossy, {destination: 1})
         self.mark(destination, LOSSY, stratum)
 
+    def breach(self, policy: str, destination: str) -> None:
+        """Count an event that breaks a policy."""
+        _add_counts(self.tally.policies, {policy: {destination: 1}})
+
     def accept(self, destination: str, number: int) -> None:
         """Count an event with a difference that is accepted."""
         _add_counts(self.tally.accepted, {destination: {str(number): 1}})
@@ -305,6 +311,7 @@ class Sum:
         _add_counts(mine.ignored, tally.ignored)
         _add_counts(mine.personal, tally.personal)
         _add_counts(mine.accepted, tally.accepted)
+        _add_counts(mine.policies, tally.policies)
         mine.lossy = add_counts(mine.lossy, tally.lossy)
         for step, spent in tally.seconds.items():
             mine.seconds[step] = mine.seconds.get(step, 0.0) + spent

@@ -9,6 +9,7 @@ from svctoolkit.displayed import Displayed
 from svctoolkit.secrets import Masker
 from svctoolkit.server.inspect import arrivals, queries
 from svctoolkit.server.inspect.arrivals import Arrival
+from svctoolkit.server.inspect.breaches import breaches_of
 from svctoolkit.server.inspect.held import Held, HeldPerson, Losses
 from svctoolkit.server.inspect.held.person import find_person
 from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected, Violation, Webhook, seen
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from svctoolkit.delivery import Recorded
+    from svctoolkit.policies import Policies, PolicyBreach
     from svctoolkit.workspace import CodeLog
 
 T = TypeVar("T", bound=Record)
@@ -146,6 +148,10 @@ class View(Displayed):
     def violating(self) -> Rows[Received]:
         """The accepted events with violations."""
         return Rows(self._engine, EVENTS, Filter(run=self._run, violations=True), Received)
+
+    def breaches(self, policies: Policies) -> list[PolicyBreach]:
+        """Return where policies do not hold for what was delivered, event by event, with secrets masked."""
+        return list(breaches_of(self.fates, policies, self._engine.workspace.masker.mask))
 
     @property
     def fetched(self) -> list[Recorded]:

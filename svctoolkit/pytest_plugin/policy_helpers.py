@@ -1,0 +1,35 @@
+"""An assertion about policies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from svctoolkit.pytest_plugin import items
+
+if TYPE_CHECKING:
+    from svctoolkit.policies import Policies
+    from svctoolkit.server import DataPlane
+
+
+def assert_policies(
+    data_plane: DataPlane,
+    policies: Policies | Path | str = "policies.yaml",
+    *,
+    run: str | None = None,
+    timeout: float = 10.0,
+) -> None:
+    """Assert that policies hold for everything that was delivered; those of severity `warn` do not fail.
+
+    It first waits up to `timeout` seconds until no event is in progress. The failure names policy, destination, path
+    and event of each breach. Raises `ConfigError` for a file with mistakes.
+    """
+    __tracebackhide__ = True
+    from svctoolkit.policies import Policies
+
+    given = policies if isinstance(policies, Policies) else Policies.load(policies)
+    data_plane.drain(timeout, run=run or "")
+    view = data_plane.of_run(run) if run is not None else data_plane
+    texts = [str(breach) for breach in view.breaches(given) if breach.severity == "error"]
+    if texts:
+        raise items.AssertionError(data_plane.workspace.masker.mask("\n".join(texts)))

@@ -1,0 +1,34 @@
+"""A result as JSON, without its rows."""
+
+from __future__ import annotations
+
+from svctoolkit.json_types import Json
+from svctoolkit.replay.tally.tally import plain
+
+
+def as_json(result: Json) -> dict[str, Json]:
+    """Return everything except the rows of a result of a replay or comparison."""
+    return {
+        "complete": result.complete,
+        "records": result.records,
+        "events": result.events,
+        "rejected": result.rejected,
+        "unread": plain(result.unread),
+        "sourceless": result.sourceless,
+        "sample": result.sample,
+        "counts": {key: dict(counts) for key, counts in result.counts.items()},
+        "estimates": {key: {what: list(e) for what, e in of.items()} for key, of in result.estimates.items()},
+        "groups": plain(tuple(result.groups)),
+        "more_groups": result.more_groups,
+        "unstable": plain(result.tally.unstable),
+        "ignored": plain(result.tally.ignored),
+        "lost": plain(result.tally.lost),
+        "personal": {key: dict(kinds) for key, kinds in result.tally.personal.items()},
+        "lossy": dict(result.tally.lossy),
+        "expired": plain(result.expired),
+        "policies": plain(result.tally.policies),
+        "exceeded": [{"entry": str(of.entry), "events": of.events, "of": of.total} for of in result.exceeded],
+        "rejects": plain(result.rejects),
+        "elapsed": round(result.elapsed, 3),
+        "seconds": {step: round(spent, 3) for step, spent in result.seconds.items()},
+    }

@@ -1,0 +1,40 @@
+"""What fails a check in addition to its conditions: input that was not read, rules that were not applied, policies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from svctoolkit.policies import Policies
+from svctoolkit.replay.records.record import Reject
+from svctoolkit.replay.results.text import plural_s
+from svctoolkit.replay.review.accepted import Exceeded
+from svctoolkit.replay.review.terms import Breach
+
+
+def unreliable(
+    unread: Sequence[Reject], exceeded: Sequence[Exceeded], sourceless: int, sources: Sequence[str]
+) -> Iterator[Breach]:
+    """Yield what makes conditions meaningless: unread events, too many accepted ones, rules that were not applied."""
+    for reject in unread:
+        yield Breach("input", f"{reject.place}: {reject.reason}")
+    for each in exceeded:
+        yield Breach("accepted", str(each))
+    if sourceless:
+        yield Breach("source", source_text(sourceless, sources))
+
+
+def policy_breaches(counts: Mapping[str, Mapping[str, int]], policies: Policies) -> list[Breach]:
+    """Return the policies of severity `error` that do not hold; `counts` has the events by policy and destination."""
+    return [
+        Breach(name, ", ".join(f"{count:,} event{plural_s(count)} at {key}" for key, count in of.items()))
+        for name, of in counts.items()
+        if name in policies.strict
+    ]
+
+
+def source_text(count: int, sources: Sequence[str]) -> str:
+    """Return what is uncertain about events without a source."""
+    return (
+        f"{count:,} events have no source: tracking plans and states of {', '.join(sources)} were not applied. "
+        "Choose one: source=, --source"
+    )

@@ -1,0 +1,206 @@
+"""Policies: what must hold for everything that reaches destinations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svctoolkit import DataPlane, Workspace
+from svctoolkit.cli import main
+from svctoolkit.errors import ConfigError
+from svctoolkit.events import track
+from svctoolkit.policies import Arrival, Policies
+from svctoolkit.pytest_plugin import assert_policies
+from svctoolkit.replay import replay
+from svctoolkit.simulations import Loss
+from tests.replay.shops import ndjson
+
+HASH = "a" * 64
+
+
+def texts(policy: Mapping[str, Any], payload: Any, destination: str = "ga4", **event: Any) -> list[str]:
+    """Return what a policy says about an event and one payload."""
+    arrivals = [Arrival(destination, [payload])]
+    return [str(breach) for breach in Policies.of([policy]).check({"type": "track", "event": "E", **event}, arrivals)]
+
+
+def body(**members: Any) -> dict[str, Any]:
+    return {"endpoint": "https://a.example/ada@mail.example", "body": {"JSON": members}}
+
+
+@pytest.mark.parametrize(
+    ("payload", "said"),
+    [
+        (body(q="jo.doe@mail.example"), ["body.JSON.q has an e-mail address"]),
+        (body(url="https://x.example/?m=jo%40mail.example"), ["body.JSON.url has an e-mail address"]),
+        (body(items=[{"note": "call +49 170 1234567"}]), ["body.JSON.items.*.note has a telephone number"]),
+        (body(note="card 4111 1111 1111 1111"), ["body.JSON.note has a card number"]),
+        (body(note="4111111111111112"), []),  # the check digit is wrong
+        (body(email=HASH, hashed=[HASH], ean="4006381333931", at=1717171717171), []),
+        ({"body": {"FORM": {"data": ['{"user_data": {"em": "a@mail.example"}}']}}}, ["body.FORM.data.*.user_data.em"]),
+        (body(email=""), []),
+        (body(email=None, emailOptIn=True), []),
+    ],
+)
+def test_personal_data_is_found_wherever_it_is(payload: Any, said: list[str]) -> None:
+    """In search terms, addresses, JSON inside texts; not as a hash."""
+    found = texts({"no_personal": {}}, payload)
+
+    assert len(found) == len(said)
+    assert all(f"ga4: {words}" in text for words, text in zip(said, found, strict=True))
+
+
+def test_personal_data_is_only_forbidden_where_the_policy_says_so() -> None:
+    payload = {"body": {"JSON": {"user_data": {"em": "a@mail.example"}}}}
+
+    assert texts({"no_personal": {"destinations": ["facebook"]}}, payload) == []
+    assert texts({"no_personal": {"except": ["user_data.em"]}}, payload) == []
+    assert texts({"no_personal": {"kinds": ["phone"]}}, payload) == []
+    assert len(texts({"no_personal": {"destinations": ["ga4"]}}, payload)) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        (12.5, 12.5, []),
+        (12.5, "12.50", []),  # a form has only texts
+        (100, 100.9, []),
+        (100, 102, ["agree: mixpanel: body.JSON.revenue is 102, but ga4 has 100 (E)"]),
+        (100, None, ["agree: mixpanel: body.JSON.revenue is missing, but ga4 has 100 (E)"]),
+        (None, None, []),
+    ],
+)
+def test_values_agree_within_a_tolerance(one: Any, other: Any, said: list[str]) -> None:
+    policies = Policies.of(
+        [{"agree": {"on": "order_id", "values": ["ga4.params.value", "mixpanel.revenue"], "tolerance": "1%"}}]
+    )
+    arrivals = [Arrival("ga4", [body(params={"value": one})]), Arrival("mixpanel", [body(revenue=other)])]
+    order = {"type": "track", "event": "E", "properties": {"order_id": "o-1"}}
+
+    assert [str(breach) for breach in policies.check(order, arrivals)] == said
+    assert list(policies.check({"type": "track", "event": "E"}, arrivals)) == []
+
+
+def test_required_values_and_hosts() -> None:
+    required = {"required": {"event": "E", "at": {"ga4": ["currency"]}}}
+    hosts = {"hosts": ["*.example"]}
+
+    assert texts(required, body(items=[{"currency": "EUR"}])) == []
+    assert texts(required, body(currency="")) == ["required: ga4: currency is missing (E)"]
+    assert texts(required, body(), event="F") == []
+    assert texts(hosts, body()) == []
+    assert texts(hosts, {"endpoint": "https://evil.test/x"}) == ["hosts: ga4: endpoint goes to evil.test (E)"]
+
+
+def test_accepted_breaches_have_a_reason_and_expire() -> None:
+    def policy(expires: str) -> dict[str, Any]:
+        accepted = [{"path": "body.JSON.q", "reason": "search terms are reviewed", "expires": expires}]
+        return {"name": "privacy", "owner": "data@shop.example", "no_personal": {}, "accepted": accepted}
+
+    assert texts(policy("2999-01-01"), body(q="a@mail.example")) == []
+    assert texts(policy("2020-01-01"), body(q="a@mail.example")) == [
+        "privacy: ga4: body.JSON.q has an e-mail address (E)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("policies: [{no_personl: {}}]", "policies.yaml:1:13.*Did you mean 'no_personal'"),
+        ("policies: [{no_personal: {kinds: [mail]}}]", "policies.yaml:1:"),
+        ("policies: [{agree: {values: [ga4, mixpanel.revenue]}}]", "'ga4' is not a value"),
+        ("policies: [{agree: {values: [a.b, c.d], tolerance: x}}]", "'x' is not a tolerance"),
+        ("policies: [{hosts: [a], required: {at: {b: [c]}}}]", "policies.yaml:1:"),
+        ("policies: [{hosts: [a], accepted: [{reason: r, expires: '2027-13-01'}]}]", "is not a valid date"),
+    ],
+)
+def test_mistakes_have_their_position(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "policies.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        Policies.load(tmp_path / "policies.yaml")
+
+
+WORKSPACE = """
+workspace: shop
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: "https://hook.example/in"}}
+  mixpanel: {type: MP, config: {token: t0k3n, dataResidency: us, identityMergeApi: simplified}, simulate: simulated}
+"""
+POLICIES = """
+policies:
+- {name: privacy, no_personal: {destinations: [hook, mixpanel], kinds: [email]}, owner: data@shop.example}
+- {severity: warn, hosts: ["*.mixpanel.com"]}
+"""
+
+
+def searches() -> list[dict[str, Any]]:
+    queries = ["shoes", "ada@mail.example", "socks", "socks"]
+    return [
+        {**track("Search", user_id="u", properties={"query": query}), "messageId": f"m{number}"}
+        for number, query in enumerate(queries)
+    ]
+
+
+def test_a_replay_fails_on_a_breach_and_names_event_and_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("workspace.yaml").write_text(WORKSPACE.replace(", simulate: simulated", ""))
+    Path("policies.yaml").write_text(POLICIES)
+    ndjson(Path("e.ndjson"), searches())
+
+    assert main(["replay", "e.ndjson", "--policies", "policies.yaml"]) == 1
+    said = capsys.readouterr()
+    assert "privacy: 1 event at hook, 1 event at mixpanel" in said.err
+    assert "hosts" not in said.err  # a warning
+    assert "breach  privacy: body.JSON.properties.query has an e-mail address in 1 event of Search" in said.out
+    assert "e.ndjson:2  ada@mail.example" in said.out
+    assert "breach  hosts: endpoint goes to … in 4 events of Search" in said.out or "goes to hook.example" in said.out
+    assert main(["replay", "e.ndjson", "--policies", "policies.yaml", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["policies"]["privacy"] == {"hook": 1, "mixpanel": 1}
+    assert main(["replay", "e.ndjson", "--before", "workspace.yaml", "--policies", "policies.yaml"]) == 1
+    assert main(["replay", "e.ndjson"]) == 0
+
+
+def test_a_replay_in_processes_checks_the_same(tmp_path: Path) -> None:
+    (tmp_path / "workspace.yaml").write_text(WORKSPACE.replace(", simulate: simulated", ""))
+    (tmp_path / "policies.yaml").write_text(POLICIES)
+    events = ndjson(tmp_path / "e.ndjson", searches())
+    workspace = Workspace.load(tmp_path / "workspace.yaml")
+
+    alone = replay([events], workspace, policies=tmp_path / "policies.yaml")
+    many = replay([events], workspace, policies=Policies.load(tmp_path / "policies.yaml"), workers=2)
+
+    assert alone.policy_breaches == many.policy_breaches
+    assert [breach.condition for breach in alone.policy_breaches] == ["privacy"]
+
+
+def test_a_data_plane_is_checked_in_pytest(tmp_path: Path) -> None:
+    """What was sent, also inside JSON in texts."""
+    (tmp_path / "workspace.yaml").write_text(WORKSPACE + "sources: {web: {destinations: [hook, mixpanel]}}\n")
+    (tmp_path / "policies.yaml").write_text(POLICIES)
+    with DataPlane(Workspace.load(tmp_path / "workspace.yaml")) as plane:
+        plane.send(searches()[0], source="web")
+        assert_policies(plane, tmp_path / "policies.yaml")
+        plane.send(searches()[1], source="web")
+        with pytest.raises(AssertionError) as failed:
+            assert_policies(plane, tmp_path / "policies.yaml")
+        assert sorted(str(failed.value).splitlines()) == [
+            "privacy: hook: body.JSON.properties.query has an e-mail address (Search)",
+            "privacy: mixpanel: body.JSON_ARRAY.batch.*.properties.query has an e-mail address (Search)",
+        ]
+
+
+def test_nothing_lost_names_the_vendors_rule() -> None:
+    loss = Loss(what="dropped", rule="kl.x", says="is too long", source="docs", confidence="documented", value="v")
+    arrivals = [Arrival("klaviyo", [], [loss, loss]), Arrival("braze", [])]
+
+    def said(**options: Any) -> list[str]:
+        return [str(breach) for breach in Policies.of([{"nothing_lost": options}]).check({"type": "page"}, arrivals)]
+
+    assert said() == ["nothing_lost: klaviyo: dropped by kl.x: is too long (page)"]
+    assert said(destinations=["braze"]) == []
