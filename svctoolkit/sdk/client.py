@@ -52,7 +52,7 @@ class ServiceClient(Displayed, Calls):
     | logLevel | NONE | how much is logged to the standard logger `svctoolkit.sdk`; VERBOSE is level 5 |
     | dataPlaneUrl | SVCTOOLKIT_DATA_PLANE_URL, else http://127.0.0.1:8091 | where events go |
     | controlPlaneUrl | the data plane's | where the source configuration is fetched |
-    | flushQueueSize | 30 | events in one request, 1 to 100 |
+    | flushQueueSize | 30; server: 100 | events in one request, 1 to 100 |
     | dbThresholdCount | 10000 | events kept on disk; the oldest above it are deleted, counted and passed to `on_drop` |
     | sleepTimeout | 10 | seconds after which fewer than `flushQueueSize` events are sent, too |
     | configRefreshInterval | 2 | hours, 1 to 24, after which the source configuration is fetched again |

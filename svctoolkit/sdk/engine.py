@@ -110,7 +110,7 @@ class Engine:
             if self._is_unsafe_child:
                 self._is_unsafe_child = False
                 self._warn_about_memory("a forked child has its own queue, and os._exit does not wait for it")
-            if self.dispatcher.is_batch_due():
+            if not self.worker.is_woken and self.dispatcher.is_batch_due():
                 self.worker.wake()
 
     def deliver_embedded(self) -> None:

@@ -1,6 +1,6 @@
 """`ServiceClient` compared with `segment-analytics-python` and `rudder-sdk-python`: the same events, server and run.
 
-Every figure comes from a fresh process, each client with its own defaults (events in a request: 30 here, 100 there).
+Every figure comes from a fresh process, each client with its own defaults for servers (100 events in a request).
 `track` is timed while the client sends, in wall time and in the calling thread's CPU time, which other programs disturb
 less. Our event is in SQLite's write-ahead log when `track` returns (`synchronous=NORMAL`: it survives kill -9; a power
 cut may lose the last events). `drain` begins when all events are waiting and ends when the server has them, in wall
@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 MODULES = {"svctoolkit": "svctoolkit.sdk", "segment": "segment.analytics", "rudder": "rudderstack.analytics"}
 PACKAGES = {"segment": "segment-analytics-python", "rudder": "rudder-sdk-python"}
 PROPERTIES = {"order_id": "o-90017", "revenue": 128.0, "currency": "EUR", "products": [{"id": 7, "price": 79.0}] * 3}
+_CALLERS, _PAUSE = 64, 0.05
 Track = Callable[[], object]
 
 
@@ -47,12 +48,16 @@ def _measured(name: str, environment: dict[str, str], options: Options) -> dict[
     calls, events = options.many(20_000, 200), options.many(100_000, 500)
     many = f"with {events:,} waiting"
     sizes = {"imported": options.many(7, 1), "tracked": calls, "drained": events}
+    sizes |= {"threaded": calls // 10, "looped": calls // 10}
     tasks = {task: _task(task, name, size, environment) for task, size in sizes.items()}
     return {
         "import": (tasks["imported"]["ms"], "ms CPU"),
         "track, median": (tasks["tracked"]["wall"], "us"),
         "track, p99": (tasks["tracked"]["p99"], "us"),
         "track, median of the thread's CPU": (tasks["tracked"]["cpu"], "us"),
+        "track, p99 of the thread's CPU": (tasks["tracked"]["cpu99"], "us"),
+        f"track, p99, {_CALLERS} threads": (tasks["threaded"]["p99"], "us"),
+        f"track, p99, {_CALLERS} tasks of asyncio": (tasks["looped"]["p99"], "us"),
         f"drain {many}": (tasks["drained"]["rate"], "events/s"),
         f"drain {many}, CPU": (tasks["drained"]["cpu"], "us an event"),
         f"memory {many}": (tasks["drained"]["mib"], "MiB"),
@@ -103,6 +108,50 @@ def tracked(name: str, calls: int) -> dict[str, float]:
         return {key: value * 1e6 for key, value in figures.items()}
 
 
+def threaded(name: str, calls: int) -> dict[str, float]:
+    """Calls of many threads, each with a pause after every call, as in a server with many requests."""
+    times: list[float] = []
+
+    def work(track: Track) -> None:
+        for _ in range(max(1, calls // _CALLERS)):
+            time.sleep(_PAUSE)
+            began = time.perf_counter()
+            track()
+            times.append(time.perf_counter() - began)
+
+    with tempfile.TemporaryDirectory() as directory, _Server() as server:
+        server.go()
+        track, _ = _client(name, server.url, directory)
+        threads = [threading.Thread(target=work, args=[track]) for _ in range(_CALLERS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return {"p99": sorted(times)[len(times) * 99 // 100] * 1e6}
+
+
+def looped(name: str, calls: int) -> dict[str, float]:
+    """The same with tasks of an event loop."""
+    import asyncio
+
+    times: list[float] = []
+
+    async def work(track: Track) -> None:
+        for _ in range(max(1, calls // _CALLERS)):
+            await asyncio.sleep(_PAUSE)
+            began = time.perf_counter()
+            track()
+            times.append(time.perf_counter() - began)
+
+    async def main(track: Track) -> None:
+        await asyncio.gather(*(work(track) for _ in range(_CALLERS)))
+
+    with tempfile.TemporaryDirectory() as directory, _Server() as server:
+        server.go()
+        asyncio.run(main(_client(name, server.url, directory)[0]))
+    return {"p99": sorted(times)[len(times) * 99 // 100] * 1e6}
+
+
 def drained(name: str, events: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as directory, _Server() as server:
         bare = _resident(0)
@@ -133,8 +182,10 @@ def _client(name: str, url: str, directory: str) -> tuple[Track, Track]:
     if name == "svctoolkit":
         from svctoolkit.sdk import ServiceClient
 
-        client = ServiceClient(data_plane_url=url, data_directory=directory, db_threshold_count=1_000_000)
-        client.initialize("key", {"trackLifecycleEvents": False})
+        client = ServiceClient(
+            profile="server", data_plane_url=url, data_directory=directory, db_threshold_count=1_000_000
+        )
+        client.initialize("key")
         return lambda: client.track("Order Completed", PROPERTIES), lambda: client.flush(600)
     Client: Any
     if name == "segment":
@@ -208,6 +259,7 @@ def serve(_: str, __: int) -> None:
 
 
 if __name__ == "__main__":
-    task = {"imported": imported, "tracked": tracked, "drained": drained, "serve": serve}[sys.argv[1]]
+    tasks = {"threaded": threaded, "looped": looped, "drained": drained, "serve": serve}
+    task = {"imported": imported, "tracked": tracked, **tasks}[sys.argv[1]]
     print(json.dumps(task(sys.argv[2], int(sys.argv[3]))), flush=True)
     os._exit(0)  # the peers would wait for their threads

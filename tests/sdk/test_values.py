@@ -24,6 +24,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from svctoolkit.sdk.base.settings import new_id
 from svctoolkit.sdk.base.values import event_json
 
 from .gateway import Gateway
@@ -319,3 +320,21 @@ def test_the_local_time_zone_is_in_the_context():
         assert _timezone() == "Europe/Berlin"
     finally:
         os.environ.pop("TZ") if before is None else os.environ.update(TZ=before)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_ids_are_different_in_forked_children():
+    """IDs are drawn in blocks; a child does not continue with those of its parent."""
+    new_id()
+    reader, writer = os.pipe()
+    for _ in range(2):
+        if os.fork() == 0:
+            os.write(writer, "".join(f"{new_id()}\n" for _ in range(50)).encode())
+            os._exit(0)
+        os.wait()
+    os.close(writer)
+    with open(reader) as lines:
+        ids = [*lines.read().split(), *(new_id() for _ in range(100))]
+
+    assert len(set(ids)) == 200
+    assert all(uuid.UUID(id).version == 4 and uuid.UUID(id).variant == uuid.RFC_4122 for id in ids)

@@ -161,6 +161,11 @@ class Wakeup:
         with suppress(RuntimeError):  # already set
             self._lock.release()
 
+    @property
+    def is_set(self) -> bool:
+        """Whether it was set, and no thread has noticed it yet."""
+        return not self._lock.locked()
+
     def wait(self, timeout: float) -> bool:
         """Return whether it was set within `timeout` seconds, and clear it."""
         return self._lock.acquire(timeout=min(max(timeout, 0.0), threading.TIMEOUT_MAX))

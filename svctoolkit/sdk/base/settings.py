@@ -7,6 +7,7 @@ import json
 import os
 import random
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
@@ -25,11 +26,25 @@ if TYPE_CHECKING:
 DEFAULT_DATA_PLANE_URL = "http://127.0.0.1:8091"
 
 
+#: Random numbers for IDs. Several with one system call: each call lets a busy thread run first, for milliseconds.
+_RANDOM: deque[bytes] = deque()
+_BYTES, _BLOCK = 16, 64
+_FREE_BITS, _VERSION = ~(0xF << 76 | 0x3 << 62), 4 << 76 | 2 << 62
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_RANDOM.clear)
+
+
 def new_id() -> str:
     """Return a random UUID, version 4. (Formatted here: `uuid.uuid4` takes three times as long.)"""
-    raw = bytearray(os.urandom(16))
-    raw[6], raw[8] = raw[6] & 0x0F | 0x40, raw[8] & 0x3F | 0x80
-    text = raw.hex()
+    try:
+        raw = _RANDOM.popleft()
+    except IndexError:
+        block = os.urandom(_BYTES * _BLOCK)
+        raw, *others = (block[start : start + _BYTES] for start in range(0, len(block), _BYTES))
+        _RANDOM.extend(others)
+    # A machine that continues from a snapshot has the same numbers as another one, at another time.
+    number = (int.from_bytes(raw) ^ time.time_ns()) & _FREE_BITS | _VERSION
+    text = f"{number:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
@@ -53,7 +68,12 @@ def server_backoff(failures: int) -> float:
 #: as soon as it can.
 _PROFILES: dict[str, dict[str, Any]] = {
     "device": {},
-    "server": {"track_lifecycle_events": False, "backoff": server_backoff, "exit_timeout": 2.0},
+    "server": {
+        "track_lifecycle_events": False,
+        "backoff": server_backoff,
+        "exit_timeout": 2.0,
+        "flush_queue_size": 100,
+    },
 }
 
 

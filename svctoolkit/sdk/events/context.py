@@ -6,10 +6,14 @@ import json
 import locale
 import os
 from collections.abc import Mapping
+from json.encoder import encode_basestring as quoted
 
 from svctoolkit import __version__
 from svctoolkit.sdk.base.settings import Settings
 from svctoolkit.sdk.events.identity import Identity
+
+#: `json.dumps` with these arguments makes a new one each time.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class Context:
@@ -46,16 +50,27 @@ class Context:
 
     def text(self, identity: Identity, session: str, external_ids: Mapping[str, str | int]) -> str:
         """Return the context of one event. `session` is JSON members; `external_ids` includes the identity's."""
+        listed = ""
+        if external_ids:
+            listed = ',"externalId":' + _json([{"type": k, "id": v} for k, v in external_ids.items()])
+        # A user whom one call names: not worth keeping.
+        if identity.visitor is not None and not identity.visitor and not identity.traits:
+            return f"{self._head_of_ids(identity)}{session}{listed}}}"
         rendered = self._rendered.get(id(identity))
         # The user of a request may log in between two events.
         if rendered is None or rendered[0] is not identity or rendered[1] != identity.user_id:
             if len(self._rendered) > 100:  # one per concurrent request in a web application
                 self._rendered.clear()
             rendered = self._rendered[id(identity)] = (identity, identity.user_id, self._head(identity))
-        listed = ""
-        if external_ids:
-            listed = ',"externalId":' + _json([{"type": k, "id": v} for k, v in external_ids.items()])
         return f"{rendered[2]}{session}{listed}}}"
+
+    def _head_of_ids(self, identity: Identity) -> str:
+        """Return the same as `_head` for an identity that has only IDs."""
+        anonymous = f'"anonymousId":{quoted(identity.anonymous_id)}' if identity.anonymous_id else ""
+        user = quoted(identity.user_id)
+        named = f'"userId":{user},"id":{user}' if identity.user_id else ""
+        comma = "," if anonymous and named else ""
+        return f'{{"app":{self._app},"traits":{{{anonymous}{comma}{named}}},{self._library}'
 
     def _head(self, identity: Identity) -> str:
         traits = _json(identity.wire_traits())
@@ -71,7 +86,7 @@ class Context:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace").decode()
+    return _ENCODER.encode(value).encode("utf-8", "replace").decode()
 
 
 def _locale() -> str:

@@ -59,8 +59,8 @@ class Recorder:
 
     def record(self, call: Call) -> None:
         """Render the event and store it durably."""
-        if self._is_server:
-            call = call._replace(identity=self.identity_of(call))
+        if self._is_server and (identity := self.identity_of(call)) is not call.identity:
+            call = call._replace(identity=identity)
         identity = call.identity or self.identity
         if self.opted_out or identity.opted_out:
             self._reporter.drop("opted out", [], 1, unstored=True)
@@ -97,11 +97,13 @@ class Recorder:
         """Return whom the call is about."""
         if not self._is_server:
             return call.identity or self.identity
-        identity = call.identity or Identity("", visitor={})
         # Without a user it is the application. Not for identify and alias: they would make one user of all users.
-        if not (identity.anonymous_id or identity.user_id or call.kind in ("identify", "alias")):
-            identity = identity.named(self.identity.anonymous_id, "")
-        return identity
+        names_user = call.kind in ("identify", "alias")
+        if call.identity is None:
+            return Identity("", visitor={}) if names_user else self.identity
+        if not (call.identity.anonymous_id or call.identity.user_id or names_user):
+            return call.identity.named(self.identity.anonymous_id, "")
+        return call.identity
 
     def _inspect(self, body: bytes) -> bytes | None:
         """Return the event after `before_send`; None if that dropped it, unchanged if that failed."""

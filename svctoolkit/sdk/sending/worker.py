@@ -116,6 +116,11 @@ class Worker:
     def wake(self) -> None:
         self._wakeup.set()
 
+    @property
+    def is_woken(self) -> bool:
+        """Whether it was woken, and has not looked at the queue since."""
+        return self._wakeup.is_set
+
     def flush(self, timeout: float, *, patient: bool = True) -> bool:
         """Send all waiting events; return whether all are settled. `patient`: retry until the timeout."""
         if threading.current_thread() is self._thread:
