@@ -44,6 +44,7 @@ from svctoolkit.secrets import Secret
 from svctoolkit.server import Webhook
 from svctoolkit.server.inspect.queries import KINDS
 from svctoolkit.server.store.memory import IdentityMemory
+from svctoolkit.sources import CATALOGUE as SOURCES
 from svctoolkit.widgets.transformation_editor.aggregate import Many, aggregate
 from svctoolkit.widgets.transformation_editor.trial import Bench
 from tests.test_no_secret_shows import CANARIES, ENVIRONMENT, EVENTS, KNOWN, canaries_in, shop, shown_by, workspace
@@ -98,8 +99,17 @@ class Shop:
         return client
 
 
+def held_person() -> Any:
+    """What simulated destinations hold about one person whose events contain their key."""
+    return _of_held(lambda plane: plane.person(f"u-{CANARIES['a token']}"))
+
+
 def held() -> Any:
     """What a simulated destination holds and has lost of events that contain its key."""
+    return _of_held(lambda plane: plane.held("br"))
+
+
+def _of_held(show: Callable[[DataPlane], Any]) -> Any:
     workspace, key = Workspace("shop"), CANARIES["a token"]
     config = {"restApiKey": key, "dataCenter": "US-01"}
     workspace.destination("br", "BRAZE", config=config, simulate="simulated")
@@ -109,7 +119,7 @@ def held() -> Any:
         plane.send({"type": "track", "event": key, "userId": f"u-{key}", **country}, source="web")
         plane.send({"type": "track", "event": {"name": key}, "userId": f"u-{key}"}, source="web")
         plane.drain()
-        return plane.held("br")
+        return show(plane)
 
 
 def _marked(workspace: Workspace) -> notebook.MarkedCode:
@@ -169,6 +179,7 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
     "IdentityMemory": lambda s: _memory(s),
     "Held": lambda _: held(),
     "HeldTable": lambda _: [*held().tables.values()],
+    "HeldPerson": lambda _: held_person(),
     "Losses": lambda _: [held().lost, held().changed],
     "Received": lambda s: list(s.plane.received),
     "Rejected": lambda s: list(s.plane.rejected),
@@ -182,6 +193,7 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
     "TestApiClient": lambda s: TestApiClient(s.plane.url, "a@x.example", CANARIES["a token"]),
     "Definition": lambda _: definitions.get("WEBHOOK"),
     "DestinationType": lambda _: CATALOGUE["WEBHOOK"],
+    "SourceType": lambda _: SOURCES["Shopify"],
     "_Catalogue": lambda _: CATALOGUE,
 }
 #: These are sent, as `to_dict()` is, so their pickles contain secrets.

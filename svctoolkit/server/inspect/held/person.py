@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from svctoolkit.displayed import Displayed
@@ -30,10 +30,15 @@ class HeldPerson(Displayed, ArrowOut, Mapping[str, Sequence[Person]]):
 
     def __init__(
         self, id: str, titles: Mapping[str, str], found: Mapping[str, Sequence[Person]], lost: Sequence[Loss],
-        masker: Masker,
+        masker: Callable[[], Masker],
     ) -> None:  # fmt: skip
-        self.id, self.titles, self.lost, self.masker = id, dict(titles), lost, masker
-        self._found = dict(found)
+        self.id, self.titles, self.lost = id, dict(titles), lost
+        self._found, self._masker = dict(found), masker
+
+    @property
+    def masker(self) -> Masker:
+        """Masks the secrets of the workspace."""
+        return self._masker()
 
     def __getitem__(self, destination: str) -> Sequence[Person]:
         return self._found[destination]
@@ -73,7 +78,7 @@ def find_person(engine: Engine, id: str, run: str, destinations: Sequence[str] =
     found = {key: server.persons(id) for key, server in servers.items()}
     titles = {key: server.simulation.title for key, server in servers.items()}
     lost = _losses(engine, run, _ids(id, found), servers.values())
-    return HeldPerson(id, titles, found, lost, engine.masker())
+    return HeldPerson(id, titles, found, lost, engine.masker)
 
 
 def _ids(id: str, found: Mapping[str, Sequence[Person]]) -> list[str]:
